@@ -1,0 +1,121 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// The gate treats warnings as errors; a user of the package does not have to.
+let strict: [SwiftSetting] = Context.environment["EVSTORE_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)]
+
+/// Every target of ours: language mode 6, strict memory safety, explicit existentials, and imports
+/// that name what they use.
+let house: [SwiftSetting] =
+    strict + [
+        .strictMemorySafety(),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+    ]
+
+/// For the rooms that return lent bytes from a function; their callers do not need it.
+let lending: [SwiftSetting] = house + [.enableExperimentalFeature("Lifetimes")]
+
+let package = Package(
+    name: "evstore",
+    products: [
+        .library(name: "Evstore", targets: ["Evstore"]),
+        .library(name: "EvstoreTesting", targets: ["EvstoreTesting"]),
+        .library(name: "EvstoreCLI", targets: ["EvstoreCLI"]),
+        .executable(name: "evstore", targets: ["evstore"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+    ],
+    targets: [
+        // Row 0: bytes, and the libraries that the system has.
+        .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
+        .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
+        .target(name: "Bytes", swiftSettings: lending),
+        .target(name: "System", dependencies: ["Bytes"], swiftSettings: house),
+        .target(
+            name: "Hashing",
+            dependencies: ["Bytes", "CXXHash", .product(name: "Crypto", package: "swift-crypto")],
+            swiftSettings: house),
+        .target(name: "LMDB", dependencies: ["Bytes", "CLMDB"], swiftSettings: lending),
+        .target(name: "JSONText", dependencies: ["Bytes"], swiftSettings: lending),
+        .target(name: "EventModel", dependencies: ["Bytes", "System"], swiftSettings: lending),
+        // Row 1: the log knows bytes and never schemas; evolution knows schemas and never disk.
+        .target(
+            name: "EventLog",
+            dependencies: ["Bytes", "Hashing", "LMDB", "EventModel", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: lending),
+        .target(
+            name: "SchemaEvolution",
+            dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", .product(name: "Yams", package: "Yams")],
+            swiftSettings: lending),
+        // Row 2: they meet in the projections.
+        .target(
+            name: "Projections",
+            dependencies: [
+                "Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: lending),
+        // Row 3: what is live is decided here and nowhere else.
+        .target(
+            name: "Migration",
+            dependencies: [
+                "Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: house),
+        // Row 4: the front door.
+        .target(
+            name: "Evstore",
+            dependencies: [
+                "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Migration",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: lending),
+        // Row 5: who comes through it.
+        .target(name: "EvstoreTesting", dependencies: ["Bytes", "JSONText", "Evstore"], swiftSettings: house),
+        .target(
+            name: "EvstoreCLI",
+            dependencies: [
+                "Bytes", "System", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "Projections", "Migration", "Evstore",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: house),
+        .executableTarget(name: "evstore", dependencies: ["EvstoreCLI"], swiftSettings: house),
+        // Tests mirror the rooms; CrashTests kill real processes, DomainTests use Schemas/, HouseTests read the sources.
+        .testTarget(name: "BytesTests", dependencies: ["Bytes", "Hashing", "EventModel"], swiftSettings: house),
+        .testTarget(name: "LMDBTests", dependencies: ["Bytes", "LMDB"], swiftSettings: house),
+        .testTarget(name: "JSONTextTests", dependencies: ["Bytes", "JSONText"], swiftSettings: house),
+        .testTarget(name: "EventLogTests", dependencies: ["Bytes", "Hashing", "LMDB", "EventModel", "EventLog"], swiftSettings: house),
+        .testTarget(
+            name: "SchemaEvolutionTests", dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", "SchemaEvolution"],
+            swiftSettings: house),
+        .testTarget(
+            name: "ProjectionsTests",
+            dependencies: ["Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections"],
+            swiftSettings: house),
+        .testTarget(
+            name: "MigrationTests",
+            dependencies: [
+                "Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Migration",
+            ], swiftSettings: house),
+        .testTarget(
+            name: "EvstoreTests",
+            dependencies: [
+                "Bytes", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Migration", "Evstore", "EvstoreTesting",
+            ], swiftSettings: house),
+        .testTarget(
+            name: "CLITests",
+            dependencies: ["Bytes", "JSONText", "EventModel", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore"], swiftSettings: house),
+        .testTarget(name: "CrashTests", dependencies: ["EventLog", "Evstore", "EvstoreTesting", "EvstoreCLI"], swiftSettings: house),
+        .testTarget(name: "DomainTests", dependencies: ["Evstore", "EvstoreTesting"], exclude: ["Fixtures"], swiftSettings: house),
+        .testTarget(name: "HouseTests", dependencies: [], swiftSettings: house),
+    ],
+    swiftLanguageModes: [.v6]
+)
