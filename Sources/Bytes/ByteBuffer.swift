@@ -1,0 +1,146 @@
+/// A growable run of bytes that is written in order and kept between uses, so that a loop that
+/// fills it once per event allocates nothing.
+//
+// Public, although no product exports it: members of a package type are not inlined into other modules.
+@safe
+public struct ByteBuffer: ~Copyable, @unchecked Sendable {
+    // The pointer is owned by this value alone, which is what makes sending it sound.
+    @usableFromInline var base: UnsafeMutableRawPointer
+    @usableFromInline package private(set) var capacity: Int
+    @usableFromInline var used: Int
+
+    package init(capacity: Int = 256) {
+        self.capacity = Swift.max(capacity, 16)
+        unsafe base = .allocate(byteCount: self.capacity, alignment: 16)
+        used = 0
+    }
+
+    deinit { unsafe base.deallocate() }
+
+    /// The bytes written so far.
+    @inlinable
+    package var count: Int { used }
+
+    /// What has been written, lent.
+    @inlinable
+    package var bytes: RawSpan {
+        @_lifetime(borrow self)
+        get {
+            let span = unsafe RawSpan(_unsafeStart: UnsafeRawPointer(base), byteCount: used)
+            return unsafe _overrideLifetime(span, borrowing: self)
+        }
+    }
+
+    /// `count` bytes from `start`, lent.
+    @inlinable
+    @_lifetime(borrow self)
+    package func slice(_ start: Int, _ count: Int) -> RawSpan {
+        bytes.extracting(start ..< start + count)
+    }
+
+    /// Forgets what was written and keeps the room.
+    @inlinable
+    package mutating func removeAll() { used = 0 }
+
+    /// Forgets what was written after the first `count` bytes.
+    @inlinable
+    package mutating func truncate(to count: Int) {
+        precondition(count >= 0 && count <= used, "a buffer is cut within its bytes")
+        used = count
+    }
+
+    @inlinable
+    package mutating func append(_ byte: UInt8) {
+        if used == capacity { grow(by: 1) }
+        unsafe base.storeBytes(of: byte, toByteOffset: used, as: UInt8.self)
+        used &+= 1
+    }
+
+    @inlinable
+    package mutating func append(_ bytes: RawSpan) {
+        let count = bytes.byteCount
+        if count > capacity &- used { grow(by: count) }
+        unsafe bytes.withUnsafeBytes { source in
+            if let start = source.baseAddress { unsafe (base + used).copyMemory(from: start, byteCount: count) }
+        }
+        used &+= count
+    }
+
+    @inlinable
+    package mutating func append(_ bytes: [UInt8]) { append(bytes.lent) }
+
+    /// Appends the UTF-8 of a text.
+    @inlinable
+    package mutating func append(_ text: String) {
+        var text = text
+        text.withUTF8 { utf8 in
+            let count = utf8.count
+            if count > capacity - used { grow(by: count) }
+            if count > 0, let start = utf8.baseAddress {
+                unsafe (base + used).copyMemory(from: start, byteCount: count)
+            }
+            used += count
+        }
+    }
+
+    /// Appends a copy of bytes that this buffer already holds.
+    @inlinable
+    package mutating func append(copyOf start: Int, _ count: Int) {
+        precondition(start >= 0 && count >= 0 && start + count <= used, "a copy from within the buffer")
+        if count > capacity - used { grow(by: count) }
+        unsafe (base + used).copyMemory(from: base + start, byteCount: count)
+        used += count
+    }
+
+    /// Appends an integer, little-endian.
+    @inlinable
+    package mutating func append<T: FixedWidthInteger & BitwiseCopyable>(littleEndian value: T) {
+        let count = MemoryLayout<T>.size
+        if count > capacity &- used { grow(by: count) }
+        unsafe base.storeBytes(of: value.littleEndian, toByteOffset: used, as: T.self)
+        used &+= count
+    }
+
+    /// Overwrites bytes that were written before, as many as are given.
+    @inlinable
+    package mutating func overwrite(_ bytes: RawSpan, at offset: Int) {
+        let count = bytes.byteCount
+        precondition(offset >= 0 && offset <= used - count, "bytes within the buffer")
+        unsafe bytes.withUnsafeBytes { source in
+            if count > 0, let start = source.baseAddress {
+                unsafe (base + offset).copyMemory(from: start, byteCount: count)
+            }
+        }
+    }
+
+    /// Overwrites an integer that was written before, little-endian.
+    @inlinable
+    package mutating func store<T: FixedWidthInteger & BitwiseCopyable>(littleEndian value: T, at offset: Int) {
+        precondition(offset >= 0 && offset <= used - MemoryLayout<T>.size, "a store within the buffer")
+        unsafe base.storeBytes(of: value.littleEndian, toByteOffset: offset, as: T.self)
+    }
+
+    /// Makes room for `count` bytes and lets `write` fill it; what it returns, if above zero, is how many it wrote.
+    @unsafe
+    package mutating func extend(by count: Int, _ write: (UnsafeMutableRawPointer, Int) -> Int) -> Int {
+        if count > capacity - used { grow(by: count) }
+        let written = unsafe write(base + used, count)
+        precondition(written <= count, "no more is written than there is room for")
+        if written > 0 { used += written }
+        return written
+    }
+
+    /// An owned copy of what has been written.
+    package func array() -> [UInt8] { [UInt8](copying: bytes) }
+
+    @usableFromInline
+    @inline(never)
+    mutating func grow(by count: Int) {
+        let roomier = Swift.max(capacity * 2, used + count)
+        let moved = UnsafeMutableRawPointer.allocate(byteCount: roomier, alignment: 16)
+        unsafe moved.copyMemory(from: base, byteCount: used)
+        unsafe base.deallocate()
+        unsafe base = moved
+        capacity = roomier
+    }
+}

@@ -1,0 +1,63 @@
+/// Checked reads from lent bytes. Integers are little-endian and need no alignment; an offset
+/// outside the span is a programmer error and traps.
+extension RawSpan {
+    /// The byte at `offset`.
+    @inlinable
+    package func byte(at offset: Int) -> UInt8 {
+        // As unsigned numbers: a negative offset is a large one, and one comparison is enough.
+        precondition(UInt(bitPattern: offset) < UInt(bitPattern: byteCount), "a byte outside the span")
+        return unsafe unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt8.self)
+    }
+
+    /// The little-endian integer at `offset ..< offset + size`.
+    @inlinable
+    package func load<T: FixedWidthInteger & BitwiseCopyable>(_ type: T.Type, at offset: Int) -> T {
+        let end = Swift.max(byteCount - MemoryLayout<T>.size + 1, 0)
+        precondition(UInt(bitPattern: offset) < UInt(bitPattern: end), "an integer outside the span")
+        return T(littleEndian: unsafe unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: T.self))
+    }
+
+    /// `count` bytes from `start`.
+    @inlinable
+    @_lifetime(copy self)
+    package func slice(_ start: Int, _ count: Int) -> RawSpan {
+        extracting(start ..< start + count)
+    }
+
+    /// Whether both spans hold the same bytes.
+    @inlinable
+    package func equals(_ other: RawSpan) -> Bool {
+        byteCount == other.byteCount && compare(other) == 0
+    }
+
+    /// Below, equal or above zero, as these bytes sort before, with or after the others: byte by
+    /// byte as unsigned numbers, then the shorter first (the order of LMDB's keys).
+    @inlinable
+    package func compare(_ other: RawSpan) -> Int {
+        let shared = Swift.min(byteCount, other.byteCount)
+        var offset = 0
+        while offset + 8 <= shared {
+            let a = load(UInt64.self, at: offset)
+            let b = other.load(UInt64.self, at: offset)
+            if a != b { return a.byteSwapped < b.byteSwapped ? -1 : 1 }
+            offset += 8
+        }
+        while offset < shared {
+            let a = byte(at: offset)
+            let b = other.byte(at: offset)
+            if a != b { return a < b ? -1 : 1 }
+            offset += 1
+        }
+        return byteCount - other.byteCount
+    }
+}
+
+extension String {
+    /// The text of strictly valid UTF-8, or nil.
+    @inlinable
+    package init?(utf8 bytes: RawSpan) {
+        let text = unsafe bytes.withUnsafeBytes { unsafe String(validating: $0, as: UTF8.self) }
+        guard let text else { return nil }
+        self = text
+    }
+}

@@ -1,0 +1,61 @@
+/// A growable row of plain values that one owner fills, empties and fills again: an array without reference counts, so
+/// that reading and writing an element costs no more than its bounds check.
+//
+// Public, although no product exports it: members of a package type are not inlined into other modules.
+@safe
+public struct Slots<Element: BitwiseCopyable>: ~Copyable, @unchecked Sendable where Element: Sendable {
+    // The pointer is owned by this value alone, which is what makes sending it sound.
+    @usableFromInline var base: UnsafeMutablePointer<Element>
+    @usableFromInline var capacity: Int
+    @usableFromInline var used = 0
+
+    package init(capacity: Int = 16) {
+        self.capacity = Swift.max(capacity, 1)
+        unsafe base = .allocate(capacity: self.capacity)
+    }
+
+    deinit { unsafe base.deallocate() }
+
+    @inlinable
+    package var count: Int { used }
+
+    @inlinable
+    package subscript(index: Int) -> Element {
+        get {
+            precondition(UInt(bitPattern: index) < UInt(bitPattern: used), "a slot outside the row")
+            return unsafe base[index]
+        }
+        _modify {
+            precondition(UInt(bitPattern: index) < UInt(bitPattern: used), "a slot outside the row")
+            yield unsafe &base[index]
+        }
+    }
+
+    @inlinable
+    package mutating func append(_ element: Element) {
+        if used == capacity { grow() }
+        unsafe base[used] = element
+        used += 1
+    }
+
+    /// Forgets the last `count` elements and keeps the room.
+    @inlinable
+    package mutating func removeLast(_ count: Int) {
+        precondition(count >= 0 && count <= used, "no more is removed than there is")
+        used -= count
+    }
+
+    /// Forgets the elements and keeps the room.
+    @inlinable
+    package mutating func removeAll() { used = 0 }
+
+    @usableFromInline
+    @inline(never)
+    mutating func grow() {
+        let moved = UnsafeMutablePointer<Element>.allocate(capacity: capacity * 2)
+        unsafe moved.update(from: base, count: used)
+        unsafe base.deallocate()
+        unsafe base = moved
+        capacity *= 2
+    }
+}

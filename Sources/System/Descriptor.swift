@@ -1,0 +1,42 @@
+internal import Bytes
+internal import Glibc
+
+/// An open file, pipe or terminal of this process that is written to, by its number. Opening and closing
+/// are the owner's business.
+package struct Descriptor: Hashable, Sendable {
+    package let number: Int32
+
+    package init(_ number: Int32) { self.number = number }
+
+    package static let standardOutput = Descriptor(1)
+    package static let standardError = Descriptor(2)
+
+    /// Writes all of the bytes, going on after a call that was interrupted or took only some.
+    package func write(_ bytes: RawSpan) throws(SystemFailure) {
+        var written = 0
+        while written < bytes.byteCount {
+            let rest = bytes.slice(written, bytes.byteCount - written)
+            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(number, $0.baseAddress, $0.count) }
+            let code = errno
+            if count < 0 {
+                if code == EINTR { continue }
+                throw SystemFailure(code: code)
+            }
+            written += count
+        }
+    }
+
+    package var isTerminal: Bool { isatty(number) == 1 }
+
+    /// The width of the terminal, where this is one.
+    package var columns: Int? {
+        var size = winsize()
+        guard unsafe ioctl(number, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+        return Int(size.ws_col)
+    }
+}
+
+extension SystemFailure {
+    /// The other end of a pipe has gone.
+    package static let brokenPipe = SystemFailure(code: EPIPE)
+}

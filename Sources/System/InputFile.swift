@@ -1,0 +1,68 @@
+package import Bytes
+internal import Glibc
+
+/// A file or pipe read from its beginning to its end in large pieces.
+package struct InputFile: ~Copyable {
+    private let descriptor: Int32
+    private let owned: Bool
+    /// A regular file can be read twice; a pipe or a terminal can't.
+    package let isRegular: Bool
+    /// In bytes; 0 where it is not a regular file.
+    package let size: UInt64
+
+    /// - Throws: `SystemFailure` where there is no such file or it can't be read.
+    package init(path: String) throws(SystemFailure) {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        if descriptor < 0 { throw SystemFailure(code: errno) }
+        try self.init(descriptor: descriptor, owned: true)
+    }
+
+    /// Reads a descriptor that stays its owner's, from where it stands.
+    package init(descriptor: Int32) throws(SystemFailure) { try self.init(descriptor: descriptor, owned: false) }
+
+    private init(descriptor: Int32, owned: Bool) throws(SystemFailure) {
+        var state = stat()
+        let failed = unsafe fstat(descriptor, &state) != 0
+        let code = errno
+        (self.descriptor, self.owned) = (descriptor, owned)
+        isRegular = !failed && state.st_mode & S_IFMT == S_IFREG && (owned || lseek(descriptor, 0, SEEK_CUR) == 0)
+        size = isRegular ? UInt64(max(0, state.st_size)) : 0
+        if failed { throw SystemFailure(code: code) }
+        if state.st_mode & S_IFMT == S_IFDIR { throw SystemFailure(code: EISDIR) }
+    }
+
+    deinit { if owned { close(descriptor) } }
+
+    /// Appends the next bytes, at most `count`; returns how many, 0 at the end.
+    package func read(into buffer: inout ByteBuffer, atMost count: Int) throws(SystemFailure) -> Int {
+        while true {
+            let got = unsafe buffer.extend(by: count) { unsafe Glibc.read(descriptor, $0, $1) }
+            if got >= 0 { return got }
+            if errno != EINTR { throw SystemFailure(code: errno) }
+        }
+    }
+
+    /// Whether a read returns within some milliseconds; always so for a regular file.
+    package func isReady(withinMilliseconds timeout: Int32) -> Bool {
+        if isRegular { return true }
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return unsafe poll(&waiting, 1, timeout) != 0
+    }
+
+    /// Goes back to the beginning of a regular file.
+    package func rewind() throws(SystemFailure) {
+        if lseek(descriptor, 0, SEEK_SET) < 0 { throw SystemFailure(code: errno) }
+    }
+}
+
+/// What the system said no with.
+package struct SystemFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    /// `errno`.
+    package let code: Int32
+
+    package init(code: Int32) { self.code = code }
+
+    package var isNotFound: Bool { code == ENOENT }
+
+    package var description: String { unsafe String(cString: strerror(code)) }
+}

@@ -1,0 +1,69 @@
+import EventModel
+import Testing
+
+@Suite("The words as types")
+struct WordsTests {
+    @Test("a stream name is printable ASCII without space, quotes, braces and backslash, at most 200 bytes")
+    func streamNames() throws {
+        for good in ["a", "order-42", "pkg-g++:amd64", "a%20b", String(repeating: "x", count: 200)] {
+            #expect(try StreamName(good).text == good)
+        }
+        for bad in ["", " ", "a b", "a\"b", "{a}", "a\\b", "a\u{7}", "é", String(repeating: "x", count: 201)] {
+            #expect(throws: EvstoreError.invalidStreamName(bad)) { try StreamName(bad) }
+        }
+    }
+
+    @Test("made ids are version 7 UUIDs that sort by time, and canonical UUIDs take 16 bytes and come back the same")
+    func eventIDs() throws {
+        var generator = SystemRandomNumberGenerator()
+        let early = EventID.make(at: Timestamp(microseconds: 1_700_000_000_000_000), using: &generator)
+        let late = EventID.make(at: Timestamp(microseconds: 1_700_000_000_001_000), using: &generator)
+        #expect(early.text < late.text)
+        #expect(early.text.utf8.count == 36 && Array(early.text)[14] == "7" && "89ab".contains(Array(early.text)[19]))
+        let halves = try #require(early.uuid)
+        #expect(EventID(uuid: halves) == early)
+        #expect(try EventID("018BCFE5-6800-7000-8000-000000000000").uuid == nil)
+        #expect(throws: EvstoreError.invalidEventID("")) { try EventID("") }
+        #expect(throws: EvstoreError.self) { try EventID(String(repeating: "a", count: 65)) }
+    }
+
+    @Test(
+        "a timestamp is written as RFC 3339 in UTC and read back",
+        arguments: [
+            (0, "1970-01-01T00:00:00Z"), (-1_000_000, "1969-12-31T23:59:59Z"), (951_782_400_000_000, "2000-02-29T00:00:00Z"),
+            (1_767_225_600_000_000, "2026-01-01T00:00:00Z"), (1_767_225_600_120_000, "2026-01-01T00:00:00.120Z"),
+            (1_767_225_600_000_001, "2026-01-01T00:00:00.000001Z"),
+        ] as [(Int64, String)])
+    func timestamps(microseconds: Int64, text: String) {
+        #expect(Timestamp(microseconds: microseconds).description == text)
+        #expect(Timestamp(text) == Timestamp(microseconds: microseconds))
+    }
+
+    @Test("offsets are taken off, and days that the calendar does not have are no times")
+    func dateTimes() {
+        #expect(Timestamp("2026-03-29T02:30:00+02:00") == Timestamp("2026-03-29T00:30:00Z"))
+        for bad in [
+            "2026-02-29T00:00:00Z", "2026-01-01 00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:60Z", "2026-01-01T00:00:00",
+            "2026-01-01T00:00:00.Z",
+        ] {
+            #expect(Timestamp(bad) == nil, "\(bad)")
+        }
+    }
+
+    @Test("every error names its case, an exit code of the contract, and says something")
+    func errors() {
+        let errors: [EvstoreError] = [
+            .storeNotFound(path: "p"), .notAStore(path: "p", reason: "r"), .storeNewer(path: "p", format: 2, known: 1),
+            .storeDamaged(path: "p", reason: "r"), .locked(path: "p", holder: "h"), .diskFull(path: "p", freeBytes: 0),
+            .invalidJSON(reason: "r", offset: 1), .expectationFailed(stream: StreamName(unchecked: "s"), expected: .noStream, actual: nil),
+            .deadlinePassed(seconds: 1, holder: "h"), .schemaInvalid([]), .programNeeded(what: "w"), .migrationInProgress(holder: "h"),
+            .consentNeeded(what: "w", how: "h"), .interrupted(again: "a"), .usage("u"),
+        ]
+        let exits: [Int32] = [2, 2, 6, 7, 5, 1, 3, 3, 5, 3, 6, 5, 10, 9, 2]
+        #expect(errors.map(\.exit) == exits)
+        for error in errors {
+            #expect(Mirror(reflecting: error).children.first?.label == error.code)
+            #expect(!error.message.isEmpty || error.code == "schemaInvalid")
+        }
+    }
+}
