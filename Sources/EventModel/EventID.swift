@@ -1,0 +1,65 @@
+/// Names one event in a store: any text of 1 to 64 bytes. A canonical (lower-case) UUID takes 16
+/// bytes in the log; where the caller gives no id, a UUIDv7 (RFC 9562) is made.
+public struct EventID: Hashable, Sendable, CustomStringConvertible {
+    public let text: String
+
+    /// - Throws: `EvstoreError.invalidEventID` where the text is empty, longer than 64 bytes or
+    ///   holds a control character.
+    public init(_ text: String) throws(EvstoreError) {
+        let utf8 = text.utf8
+        guard !utf8.isEmpty, utf8.count <= Self.longestBytes, utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })
+        else { throw .invalidEventID(text) }
+        self.text = text
+    }
+
+    /// An id that was checked before, from the log's own bytes.
+    package init(unchecked text: String) { self.text = text }
+
+    public static let longestBytes = 64
+
+    /// A UUIDv7 of this moment: ids made later sort later, within the clock's resolution.
+    public static func make(at time: Timestamp, using generator: inout some RandomNumberGenerator) -> EventID {
+        EventID(uuid: makeUUID(at: time, using: &generator))
+    }
+
+    /// The two halves of such a UUIDv7, without its text.
+    package static func makeUUID(at time: Timestamp, using generator: inout some RandomNumberGenerator) -> (UInt64, UInt64) {
+        let milliseconds = UInt64(bitPattern: time.microseconds / 1_000) & 0xffff_ffff_ffff
+        let high = milliseconds << 16 | 0x7000 | generator.next() & 0x0fff
+        let low = generator.next() & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000
+        return (high, low)
+    }
+
+    /// The two halves, most significant first, if the text is a canonical lower-case UUID.
+    package var uuid: (UInt64, UInt64)? {
+        guard text.utf8.count == 36 else { return nil }
+        var (high, low): (UInt64, UInt64) = (0, 0)
+        var index = 0
+        for byte in text.utf8 {
+            let isDash = index == 8 || index == 13 || index == 18 || index == 23
+            switch byte {
+            case UInt8(ascii: "-") where isDash: break
+            case 48 ... 57 where !isDash, 97 ... 102 where !isDash:
+                let digit = UInt64(byte < 58 ? byte - 48 : byte - 87)
+                if index < 18 { high = high << 4 | digit } else { low = low << 4 | digit }
+            default: return nil
+            }
+            index += 1
+        }
+        return (high, low)
+    }
+
+    package init(uuid: (UInt64, UInt64)) {
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        text.reserveCapacity(36)
+        for index in 0 ..< 32 {
+            if index == 8 || index == 12 || index == 16 || index == 20 { text.append(UInt8(ascii: "-")) }
+            let half = index < 16 ? uuid.0 : uuid.1
+            text.append(digits[Int(half >> UInt64(60 - index % 16 * 4) & 15)])
+        }
+        self.text = String(decoding: text, as: UTF8.self)
+    }
+
+    public var description: String { text }
+}

@@ -1,0 +1,283 @@
+/// Where an error lies, as far as it lies somewhere.
+public struct ErrorPlace: Hashable, Sendable {
+    public var file: String?
+    public var line: Int?
+    public var column: Int?
+    public var pointer: String?
+    public var position: Position?
+    public var stream: String?
+    public var type: String?
+
+    public init(
+        file: String? = nil, line: Int? = nil, column: Int? = nil, pointer: String? = nil, position: Position? = nil,
+        stream: String? = nil, type: String? = nil
+    ) {
+        (self.file, self.line, self.column, self.pointer) = (file, line, column, pointer)
+        (self.position, self.stream, self.type) = (position, stream, type)
+    }
+}
+
+/// What an error says to a person and to a script: a stable code and exit code, one sentence, what to do.
+public struct ErrorDetails: Hashable, Sendable {
+    public var code: String
+    public var exit: Int32
+    public var message: String
+    public var fix: String?
+    public var place: ErrorPlace
+}
+
+extension EvstoreError {
+    /// The name of the case: what `error.code` holds in JSON.
+    public var code: String { details.code }
+    /// The exit code of the command line.
+    public var exit: Int32 { details.exit }
+    public var message: String { details.message }
+    public var fix: String? { details.fix }
+    public var place: ErrorPlace { details.place }
+
+    public var details: ErrorDetails {
+        opening ?? appending ?? readingOrEvolving ?? migrating
+            ?? .init("internalFailure", 1, "an unforeseen failure: \(self)")
+    }
+
+    private var opening: ErrorDetails? {
+        switch self {
+        case .storeNotFound(let path):
+            .init("storeNotFound", 2, "there is no store at \(path)", fix: "make one: evstore --store \(path) init")
+        case .storeExists(let path):
+            .init(
+                "storeExists", 2, "there is already something at \(path)",
+                fix: "choose another directory, or use that store as it is")
+        case .notAStore(let path, let reason):
+            .init(
+                "notAStore", 2, "\(path) is not a store of evstore: \(reason)", fix: "check --store (or EVSTORE_STORE)")
+        case .storeNewer(let path, let format, let known):
+            .init(
+                "storeNewer", 6, "\(path) has format \(format) and this program knows up to \(known)",
+                fix: "use a newer evstore")
+        case .storeDamaged(let path, let reason):
+            .init(
+                "storeDamaged", 7, "\(path) is damaged: \(reason)",
+                fix: "restore a backup; leave the files as they are until then")
+        case .unsafePermissions(let path, let reason):
+            .init("unsafePermissions", 1, "\(path) is open to others: \(reason)", fix: "chmod -R go-w \(path)")
+        case .readOnly(let path):
+            .init("readOnly", 1, "\(path) can't be written", fix: "run as the store's owner, or mount it writable")
+        case .locked(let path, let holder):
+            .init("locked", 5, "\(path) is locked by \(holder)", fix: "wait for it to finish, then run this again")
+        case .diskFull(let path, let free):
+            .init(
+                "diskFull", 1, "the disk under \(path) is full (\(free) bytes free); nothing was changed",
+                fix: "free some space and run this again")
+        case .ioFailure(let doing, let reason):
+            .init("ioFailure", 1, "\(doing): \(reason)")
+        case .misuse(let what):
+            .init("misuse", 1, what)
+        default: nil
+        }
+    }
+
+    private var appending: ErrorDetails? {
+        switch self {
+        case .invalidStreamName(let name):
+            .init(
+                "invalidStreamName", 3,
+                "\(quoted(name)) is not a stream name: 1 to 200 bytes of printable ASCII without space, quotes, braces and backslash",
+                fix: "percent-encode the rest", place: .init(stream: name))
+        case .invalidEventID(let id):
+            .init(
+                "invalidEventID", 3,
+                "\(quoted(id)) is not an event id: 1 to 64 bytes of text without control characters")
+        case .invalidJSON(let reason, let offset):
+            .init("invalidJSON", 3, "not valid JSON at byte \(offset): \(reason)")
+        case .invalidEvent(let type, let version, let pointer, let reason):
+            .init(
+                "invalidEvent", 3,
+                "\(type) does not fit its shape at \(version): \(pointer.isEmpty ? "the payload" : pointer) \(reason)",
+                fix: "see: evstore schema show \(type)@\(version)", place: .init(pointer: pointer, type: type))
+        case .unknownType(let type, let version, let known):
+            .init(
+                "unknownType", 3, "there is no event type \(quoted(type)) at \(version)",
+                fix: "the types are: \(known.joined(separator: ", "))", place: .init(type: type))
+        case .streamMismatch(let given, let expected, let type, let version):
+            .init(
+                "streamMismatch", 3, "\(type) at \(version) belongs in stream \(expected), not in \(given)",
+                fix: "append to \(expected)", place: .init(stream: given, type: type))
+        case .expectationFailed(let stream, let expected, let actual):
+            .init(
+                "expectationFailed", 3,
+                "\(stream) was expected \(expected.words) and \(actual.map { "is at revision \($0)" } ?? "has no events")",
+                fix: "read the stream again and decide anew", place: .init(stream: stream.text))
+        case .idReused(let id, let position):
+            .init(
+                "idReused", 3, "the id \(quoted(id.text)) was used for another event at position \(position)",
+                fix: "give the new event an id of its own", place: .init(position: position))
+        case .eventTooLarge(let bytes, let limit):
+            .init(
+                "eventTooLarge", 3, "an event of \(bytes) bytes is over the limit of \(limit)",
+                fix: "store the large part elsewhere and its address in the event, or raise Options.eventBytesMax")
+        case .appendTooLarge(let reason):
+            .init("appendTooLarge", 3, "the append is too large: \(reason)", fix: "append in smaller groups")
+        case .versionNotAllowed(let version, let floor, let top):
+            .init(
+                "versionNotAllowed", 3, "events are appended at \(floor) to \(top), not at \(version)",
+                fix: version > top ? "evstore replay --to \(version)" : "update the program to \(floor) or newer")
+        case .noImage(let failure):
+            .init(
+                "noImage", 3,
+                "\(failure.type) born at \(failure.born) has no image at \(failure.target): step \(failure.step), \(failure.op): \(failure.pointer.isEmpty ? "the payload" : failure.pointer) should be \(failure.expected), found \(failure.found)",
+                fix: "see: evstore schema show \(failure.type)@\(failure.target)",
+                place: .init(pointer: failure.pointer, position: failure.position, type: failure.type))
+        case .deadlinePassed(let seconds, let holder):
+            .init(
+                "deadlinePassed", 5, "waited \(seconds) s for the store; it is held by \(holder)",
+                fix: "run it again; the append was not made")
+        case .commitOutcomeUnknown(let position):
+            .init(
+                "commitOutcomeUnknown", 1,
+                "the disk failed during a commit after position \(position): whether it was made is not known",
+                fix: "open the store again and read what is there; an append with an id can be repeated safely",
+                place: .init(position: position))
+        case .invalidLine(let reason, let pointer):
+            .init(
+                "invalidLine", 3, "not an event: \(pointer.isEmpty ? "" : pointer + " ")\(reason)",
+                fix: #"a line is {"stream":"order-42","type":"OrderPlaced","data":{…}}, or a CloudEvent 1.0"#,
+                place: .init(pointer: pointer))
+        case .refusedLine(let line, let file, let error):
+            error.details.on(line: line, of: file)
+        default: nil
+        }
+    }
+
+    private var readingOrEvolving: ErrorDetails? {
+        switch self {
+        case .epochChanged(let seen, let cut):
+            .init(
+                "epochChanged", 3,
+                "the log was cut at position \(cut.position) (epoch \(cut.epoch)); what was read up to \(seen.position) of epoch \(seen.epoch) is no longer its history",
+                fix: "start again from the beginning, or from a position at or below the cut",
+                place: .init(position: seen.position))
+        case .unknownVersion(let text, let known):
+            .init(
+                "unknownVersion", 2, "there is no version \(quoted(text))",
+                fix: "known: \(known.joined(separator: ", "))")
+        case .unknownProjection(let name, let known):
+            .init(
+                "unknownProjection", 2, "there is no projection \(quoted(name))",
+                fix: known.isEmpty
+                    ? "none is registered: evstore replay --schemas DIR --to vN"
+                    : "known: \(known.joined(separator: ", "))")
+        case .corruptBlock(let position, let reason):
+            .init(
+                "corruptBlock", 7, "the log is damaged at position \(position): \(reason)",
+                fix: "restore a backup; leave the files as they are until then", place: .init(position: position))
+        case .schemaInvalid(let findings):
+            .init(
+                "schemaInvalid", 3, findings.map(\.line1).joined(separator: "\n"), fix: findings.first?.fix,
+                place: .init(file: findings.first?.file, line: findings.first?.line, column: findings.first?.column))
+        case .schemaNewer(let version, let reason):
+            .init(
+                "schemaNewer", 6, "version \(version) was registered by a newer evstore: \(reason)",
+                fix: "use that evstore")
+        case .versionDiffers(let version, let file, let stored):
+            .init(
+                "versionDiffers", 3, "the file of \(version) has digest \(file) and the store holds \(stored)",
+                fix: "undo the edit, or make it a new version")
+        case .programNeeded(let what):
+            .init(
+                "programNeeded", 6, "\(what) is written in Swift and this program does not have it",
+                fix: "run the application's own command line")
+        default: nil
+        }
+    }
+
+    private var migrating: ErrorDetails? {
+        switch self {
+        case .policyRefused(let program, let live, let command):
+            .init("policyRefused", 3, "the program works at \(program) and the store is live at \(live)", fix: command)
+        case .migrationInProgress(let holder):
+            .init("migrationInProgress", 5, "a migration is in progress: \(holder)", fix: "wait for it to finish")
+        case .buildStopped(let projection, let position, let reason):
+            .init(
+                "buildStopped", 3,
+                "building \(projection) stopped at position \(position): \(reason); nothing was changed",
+                fix: "mend the event's step in a new version file, or accept such events: --on-error quarantine",
+                place: .init(position: position))
+        case .nothingToRollBackTo(let live):
+            .init(
+                "nothingToRollBackTo", 3, "there is no version below \(live) to go back to", fix: "see: evstore status")
+        case .belowFloor(let version, let floor):
+            .init(
+                "belowFloor", 3, "\(version) is below the floor \(floor), which a finalize moved",
+                fix: "restore a backup from before the finalize")
+        case .notLive(let version, let live):
+            .init("notLive", 3, "\(version) is not the live version, \(live) is", fix: "evstore finalize \(live)")
+        case .consentNeeded(let what, let how):
+            .init("consentNeeded", 10, what, fix: how)
+        case .unknownSnapshot(let name, let known):
+            .init(
+                "unknownSnapshot", 2, "there is no snapshot \(quoted(name))",
+                fix: known.isEmpty ? "take one: evstore snapshot take NAME" : "known: \(known.joined(separator: ", "))")
+        case .snapshotExists(let name):
+            .init("snapshotExists", 3, "there is already a snapshot \(quoted(name))", fix: "choose another name")
+        case .verificationFailed(let reason):
+            .init("verificationFailed", 7, reason, fix: "evstore verify --deep")
+        case .interrupted(let again):
+            .init("interrupted", 9, "interrupted; the store is as it was before or after a whole step", fix: again)
+        case .usage(let what):
+            .init("usage", 2, what)
+        default: nil
+        }
+    }
+}
+
+extension ErrorDetails {
+    package init(_ code: String, _ exit: Int32, _ message: String, fix: String? = nil, place: ErrorPlace = .init()) {
+        (self.code, self.exit, self.message, self.fix, self.place) = (code, exit, message, fix, place)
+    }
+
+    /// The same, said of a line of an input.
+    func on(line: UInt64, of file: String?) -> ErrorDetails {
+        var copy = self
+        copy.message = "\(file.map { $0 + ":" } ?? "line ")\(line): \(message)"
+        copy.place.line = Int(clamping: line)
+        copy.place.file = file
+        return copy
+    }
+}
+
+extension EvstoreError: CustomStringConvertible {
+    public var description: String { message }
+}
+
+extension Finding {
+    /// `file:line:column: severity id: message`, which editors jump to.
+    public var line1: String {
+        let place = [file, line.map(String.init), column.map(String.init)].compactMap(\.self).joined(separator: ":")
+        return (place.isEmpty ? "" : place + ": ") + "\(severity.rawValue) \(id): \(message)"
+    }
+}
+
+extension Expectation {
+    var words: String {
+        switch self {
+        case .any: "in any state"
+        case .noStream: "to have no events"
+        case .exists: "to exist"
+        case .revision(let revision): "at revision \(revision)"
+        }
+    }
+}
+
+/// A text in quotes for a message, shortened, with control characters spelled out.
+public func quoted(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars.prefix(80) {
+        if scalar.value < 0x20 || (0x7f ... 0x9f).contains(scalar.value) || scalar.properties.isBidiControl {
+            result += "\\u{\(String(scalar.value, radix: 16))}"
+        } else {
+            result.unicodeScalars.append(scalar)
+        }
+    }
+    return result + (text.unicodeScalars.count > 80 ? "…\"" : "\"")
+}

@@ -1,0 +1,114 @@
+/// Everything that can go wrong, grouped by the moment. A case carries what the caller needs to act;
+/// `code`, `exit`, `message`, `place` and `fix` say it to a person or a script.
+@nonexhaustive
+public enum EvstoreError: Error, Hashable, Sendable {
+    // Opening.
+    case storeNotFound(path: String)
+    case storeExists(path: String)
+    case notAStore(path: String, reason: String)
+    case storeNewer(path: String, format: Int, known: Int)
+    case storeDamaged(path: String, reason: String)
+    case unsafePermissions(path: String, reason: String)
+    case readOnly(path: String)
+    case locked(path: String, holder: String)
+    case diskFull(path: String, freeBytes: UInt64)
+    case ioFailure(doing: String, reason: String)
+    case misuse(String)
+
+    // Appending.
+    case invalidStreamName(String)
+    case invalidEventID(String)
+    case invalidJSON(reason: String, offset: Int)
+    case invalidEvent(type: String, version: SchemaVersion, pointer: String, reason: String)
+    case unknownType(String, version: SchemaVersion, known: [String])
+    case streamMismatch(given: String, expected: String, type: String, version: SchemaVersion)
+    case expectationFailed(stream: StreamName, expected: Expectation, actual: Revision?)
+    case idReused(id: EventID, position: Position)
+    case eventTooLarge(bytes: Int, limit: Int)
+    case appendTooLarge(reason: String)
+    case versionNotAllowed(SchemaVersion, floor: SchemaVersion, top: SchemaVersion)
+    case noImage(ImageFailure)
+    case deadlinePassed(seconds: Double, holder: String)
+    case commitOutcomeUnknown(after: Position)
+    /// Valid JSON, but not a line that says what event to append.
+    case invalidLine(reason: String, pointer: String)
+    /// A line of an input, counted from 1, that was refused.
+    indirect case refusedLine(UInt64, file: String?, EvstoreError)
+
+    // Reading.
+    case epochChanged(seen: Checkpoint, cut: Checkpoint)
+    case unknownVersion(String, known: [String])
+    case unknownProjection(String, known: [String])
+    case corruptBlock(position: Position, reason: String)
+
+    // Evolving.
+    case schemaInvalid([Finding])
+    case schemaNewer(version: SchemaVersion, reason: String)
+    case versionDiffers(SchemaVersion, file: String, stored: String)
+    case programNeeded(what: String)
+
+    // Migrating.
+    case policyRefused(program: SchemaVersion, live: SchemaVersion, command: String)
+    case migrationInProgress(holder: String)
+    case buildStopped(projection: String, position: Position, reason: String)
+    case nothingToRollBackTo(live: SchemaVersion)
+    case belowFloor(SchemaVersion, floor: SchemaVersion)
+    case notLive(SchemaVersion, live: SchemaVersion)
+    case consentNeeded(what: String, how: String)
+    case unknownSnapshot(String, known: [String])
+    case snapshotExists(String)
+    case verificationFailed(reason: String)
+    case interrupted(again: String)
+
+    // Asking.
+    case usage(String)
+}
+
+/// Why an event has no image at a version.
+public struct ImageFailure: Hashable, Sendable {
+    /// Unset while the event is not in the log yet.
+    public var position: Position?
+    public var type: String
+    public var born: SchemaVersion
+    public var target: SchemaVersion
+    /// The version whose step failed.
+    public var step: SchemaVersion
+    /// The op's name, with its place in the step, such as `convert (op 2)`; `shape` where the result did
+    /// not fit the shape.
+    public var op: String
+    public var pointer: String
+    public var expected: String
+    public var found: String
+
+    public init(
+        position: Position? = nil, type: String, born: SchemaVersion, target: SchemaVersion, step: SchemaVersion,
+        op: String, pointer: String, expected: String, found: String
+    ) {
+        (self.position, self.type, self.born, self.target) = (position, type, born, target)
+        (self.step, self.op, self.pointer) = (step, op, pointer)
+        (self.expected, self.found) = (expected, found)
+    }
+}
+
+/// One thing that a check found, with where it stands and how to mend it.
+public struct Finding: Hashable, Sendable {
+    public enum Severity: String, Hashable, Sendable { case error, warning, note }
+
+    /// A rule's id, such as `COMPAT101`.
+    public var id: String
+    public var severity: Severity
+    public var file: String?
+    public var line: Int?
+    public var column: Int?
+    public var position: Position?
+    public var message: String
+    public var fix: String?
+
+    public init(
+        id: String, severity: Severity = .error, file: String? = nil, line: Int? = nil, column: Int? = nil,
+        position: Position? = nil, message: String, fix: String? = nil
+    ) {
+        (self.id, self.severity, self.file, self.line) = (id, severity, file, line)
+        (self.column, self.position, self.message, self.fix) = (column, position, message, fix)
+    }
+}

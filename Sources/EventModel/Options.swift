@@ -1,0 +1,56 @@
+/// Every limit and default number of a store, each with its unit. Reaching a limit is a named error.
+public struct Options: Sendable {
+    // What an event may be.
+    public var eventBytesMax = 1 << 20
+    public var jsonDepthMax = 64
+    public var jsonMembersMax = 10_000
+    public var typeNameBytesMax = 200
+
+    // What an append and a commit may be.
+    public var appendEventsMax = 10_000
+    public var appendBytesMax = 64 << 20
+    public var commitEventsMax = 65_536
+    public var commitBytesMax = 64 << 20
+    /// Appends that may wait for the writing thread; one more waits for room within its deadline.
+    public var queueRequestsMax = 4_096
+    /// How long an append may wait for its turn before it fails and names who holds the store.
+    public var appendDeadlineSeconds = 30.0
+
+    // The log's indexes (storage.md).
+    /// Events after `indexed` at which a sweep is due.
+    public var sweepDueEvents = 65_536
+    /// Events after `indexed` at which a sweep is made whatever the commit's size.
+    public var sweepForcedEvents = 262_144
+    public var sweepSliceEntries = 512
+
+    // LMDB.
+    public var mapBytes = 1 << 36
+    public var readersMax = 512
+    /// Appends are refused when fewer bytes than this are free on the disk.
+    public var freeDiskFloorBytes = 16 << 20
+    /// Room kept in a file of its own for the recovery commands on a full disk.
+    public var ballastBytes = 8 << 20
+
+    // Reading.
+    /// How long one read transaction may last before long work takes another.
+    public var readSliceMilliseconds = 250
+    public var readSliceBytes = 64 << 20
+    public var pageEventsMax = 1_024
+    /// The slow poll behind the wake-ups of a subscription.
+    public var pollMilliseconds = 500
+
+    // Projections and replay.
+    public var projectionKeyBytesMax = 500
+    /// How far a generation may lag behind the log at the flip; following does the rest.
+    public var flipLagEventsMax = 1_000
+    /// Rows of a read model up to which a rollback recomputes its digest; larger ones are not read through, so that
+    /// going back costs the tail alone.
+    public var rollbackVerifyRowsMax: UInt64 = 20_000
+    public var followBatchEvents = 4_096
+    /// Rows that a bulk build keeps in memory before it spills a sorted run.
+    public var buildMemoryBytes = 256 << 20
+    /// Worker threads of a replay; as many as there are processors where nil.
+    public var replayJobs: Int?
+
+    public init() {}
+}

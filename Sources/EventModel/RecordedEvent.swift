@@ -1,0 +1,30 @@
+/// An event as it is seen at one version: an owned copy, made once per page that a reader is given.
+public struct RecordedEvent: Hashable, Sendable {
+    public var epoch: Epoch
+    public var position: Position
+    public var stream: StreamName
+    public var revision: Revision
+    /// The type's name at `version`.
+    public var type: String
+    /// JSON text in UTF-8, as seen at `version`; the stored bytes themselves where that is `born`.
+    public var payload: [UInt8]
+    /// JSON text in UTF-8; empty where the event has none.
+    public var metadata: [UInt8]
+    public var id: EventID
+    public var time: Timestamp
+    /// The birth version, which never changes.
+    public var born: SchemaVersion
+    /// The version at which the event is shown.
+    public var version: SchemaVersion
+    /// Which part of a split event this is; 0 where the event is whole.
+    public var part: Int
+
+    public init(
+        epoch: Epoch, position: Position, stream: StreamName, revision: Revision, type: String, payload: [UInt8],
+        metadata: [UInt8], id: EventID, time: Timestamp, born: SchemaVersion, version: SchemaVersion, part: Int
+    ) {
+        (self.epoch, self.position, self.stream, self.revision) = (epoch, position, stream, revision)
+        (self.type, self.payload, self.metadata, self.id) = (type, payload, metadata, id)
+        (self.time, self.born, self.version, self.part) = (time, born, version, part)
+    }
+}
