@@ -1,0 +1,156 @@
+internal import Bytes
+
+/// Strict reading of text that nobody has vouched for.
+package enum JSONScanner {
+    /// Checks that a text is one JSON value as RFC 8259 has it, in valid UTF-8 without a byte order mark, with no
+    /// member twice in one object and no half of a surrogate pair, within the limits; says what its root is.
+    ///
+    /// Names are compared unescaped. One pass; a number's exponent has at most `JSONLimits.exponentDigits` digits.
+    package static func validate(_ text: RawSpan, limits: JSONLimits = JSONLimits()) throws(JSONError) -> JSONKind {
+        guard text.byteCount <= min(limits.bytes, Int(Int32.max)) else {
+            throw JSONError("a text of at most \(limits.bytes) bytes was expected", at: limits.bytes)
+        }
+        var validator = Validator(text, limits)
+        return try validator.validate()
+    }
+}
+
+/// One pass over one text.
+struct Validator: ~Copyable, ~Escapable {
+    let text: RawSpan
+    let depthMax: Int
+    let membersMax: Int
+    var offset = 0
+    var members = 0
+    /// The names of the objects that are open, outermost first.
+    var names = NameStack()
+
+    @_lifetime(copy text)
+    init(_ text: RawSpan, _ limits: JSONLimits) {
+        self.text = text
+        depthMax = min(limits.depth, JSONLimits.deepest)
+        membersMax = limits.members
+    }
+
+    mutating func validate() throws(JSONError) -> JSONKind {
+        skipSpaces()
+        if current == 0xEF, offset == 0 { throw JSONError("a text without a byte order mark was expected", at: 0) }
+        let kind = try value(depth: 0)
+        skipSpaces()
+        guard offset == text.byteCount else { throw expected("the end of the text") }
+        return kind
+    }
+
+    /// The byte to read next; 0, which is no part of any token, at the end.
+    @inline(__always)
+    var current: UInt8 { byte(at: offset) }
+
+    @inline(__always)
+    func byte(at offset: Int) -> UInt8 {
+        UInt(bitPattern: offset) < UInt(bitPattern: text.byteCount) ? text.byte(at: offset) : 0
+    }
+
+    @inline(__always)
+    mutating func skipSpaces() {
+        if current <= 0x20 { skipSomeSpaces() }
+    }
+
+    @inline(never)
+    private mutating func skipSomeSpaces() {
+        while isSpace(current) { offset &+= 1 }
+    }
+
+    @inline(never)
+    func expected(_ what: String) -> JSONError { JSONError("\(what) was expected", at: offset) }
+
+    @inline(__always)
+    mutating func value(depth: Int) throws(JSONError) -> JSONKind {
+        guard let kind = JSONKind(firstByte: current) else { throw expected("a value") }
+        switch kind {
+        case .string: try string()
+        case .number: try number()
+        case .object: try object(depth: depth + 1)
+        case .array: try array(depth: depth + 1)
+        case .true: try literal(Literal.true, last: nil)
+        case .false: try literal(Literal.fals, last: UInt8(ascii: "e"))
+        case .null: try literal(Literal.null, last: nil)
+        }
+        return kind
+    }
+
+    mutating func object(depth: Int) throws(JSONError) {
+        guard depth <= depthMax else { throw expected("a text of at most \(depthMax) open containers") }
+        offset &+= 1
+        skipSpaces()
+        if current == UInt8(ascii: "}") {
+            offset &+= 1
+            return
+        }
+        let outer = names.count
+        var seen: UInt64 = 0
+        while true {
+            guard current == UInt8(ascii: "\"") else { throw expected("a member's name") }
+            try name(outer: outer, seen: &seen)
+            skipSpaces()
+            guard current == UInt8(ascii: ":") else { throw expected("a colon") }
+            offset &+= 1
+            skipSpaces()
+            _ = try value(depth: depth)
+            skipSpaces()
+            switch current {
+            case UInt8(ascii: ","):
+                offset &+= 1
+                skipSpaces()
+            case UInt8(ascii: "}"):
+                if names.count - outer > NameStack.fewNames, let twice = names.duplicate(after: outer, in: text) {
+                    throw JSONError("a name that its object does not have yet was expected", at: twice)
+                }
+                names.removeLast(names.count - outer)
+                offset &+= 1
+                return
+            default:
+                throw expected("a comma or the end of the object")
+            }
+        }
+    }
+
+    mutating func array(depth: Int) throws(JSONError) {
+        guard depth <= depthMax else { throw expected("a text of at most \(depthMax) open containers") }
+        offset &+= 1
+        skipSpaces()
+        if current == UInt8(ascii: "]") {
+            offset &+= 1
+            return
+        }
+        while true {
+            _ = try value(depth: depth)
+            skipSpaces()
+            switch current {
+            case UInt8(ascii: ","):
+                offset &+= 1
+                skipSpaces()
+            case UInt8(ascii: "]"):
+                offset &+= 1
+                return
+            default:
+                throw expected("a comma or the end of the array")
+            }
+        }
+    }
+
+    /// A member's name, which its object must not have yet. `seen` has a bit for each name so far: where the bit of a
+    /// new name is not set, none of them is the same. Objects of many members are looked at when they end.
+    @inline(__always)
+    mutating func name(outer: Int, seen: inout UInt64) throws(JSONError) {
+        members += 1
+        guard members <= membersMax else { throw expected("a text of at most \(membersMax) members") }
+        let start = offset
+        let hasEscapes = try string()
+        let name = names.append(text, start + 1, offset - start - 2, hasEscapes: hasEscapes)
+        let bit: UInt64 = 1 << UInt64(name.hash & 63)
+        if seen & bit != 0, names.count - outer <= NameStack.fewNames, names.hasTwice(name, after: outer, in: text) {
+            throw JSONError("a name that its object does not have yet was expected", at: start)
+        }
+        seen |= bit
+    }
+}

@@ -1,0 +1,103 @@
+internal import Bytes
+
+/// The members' names of the objects that are open while a text is read, to find one that is there twice.
+struct NameStack: ~Copyable {
+    /// A name's bytes: in the text, or among the unescaped ones.
+    struct Name: BitwiseCopyable {
+        var start: Int32
+        var count: Int32
+        var hash: UInt32
+        /// Where the text spells it; an error's offset.
+        var quote: Int32
+        var isUnescaped: Bool
+    }
+
+    /// In objects of more members names are sorted once, in others each is compared with those before it.
+    static let fewNames = 16
+
+    private var names = Slots<Name>(capacity: 32)
+    private var unescaped: [UInt8] = []
+
+    var count: Int { names.count }
+
+    @inline(__always)
+    mutating func removeLast(_ count: Int) { names.removeLast(count) }
+
+    /// Adds the name whose literal's inside is given.
+    @inline(__always)
+    mutating func append(_ text: RawSpan, _ start: Int, _ count: Int, hasEscapes: Bool) -> Name {
+        let name: Name
+        if hasEscapes {
+            name = unescape(text, start, count)
+        } else {
+            name = Name(
+                start: Int32(truncatingIfNeeded: start), count: Int32(truncatingIfNeeded: count),
+                hash: NameStack.hash(text, start, count), quote: Int32(truncatingIfNeeded: start - 1), isUnescaped: false)
+        }
+        names.append(name)
+        return name
+    }
+
+    /// Whether the name added last was there before, in the object whose names follow the first `outer`.
+    func hasTwice(_ name: Name, after outer: Int, in text: RawSpan) -> Bool {
+        for index in outer ..< names.count - 1 where names[index].hash == name.hash {
+            if compare(names[index], name, text) == 0 { return true }
+        }
+        return false
+    }
+
+    /// The first repeated name's offset, in an object of any size. Sorting by hash and then by bytes keeps the cost low
+    /// even for names that were chosen to have one hash.
+    mutating func duplicate(after outer: Int, in text: RawSpan) -> Int? {
+        var own = (outer ..< names.count).map { names[$0] }
+        own.sort { left, right in
+            if left.hash != right.hash { return left.hash < right.hash }
+            let order = compare(left, right, text)
+            return order == 0 ? left.quote < right.quote : order < 0
+        }
+        var first: Int?
+        for index in 1 ..< max(own.count, 1) where own[index].hash == own[index - 1].hash {
+            if compare(own[index], own[index - 1], text) == 0 { first = min(first ?? .max, Int(own[index].quote)) }
+        }
+        return first
+    }
+
+    @inline(never)
+    private mutating func unescape(_ text: RawSpan, _ start: Int, _ count: Int) -> Name {
+        var plain = ByteBuffer(capacity: count)
+        appendUnescaped(text.slice(start, count), into: &plain)
+        let first = unescaped.count
+        unescaped.append(copying: plain.bytes)
+        return Name(
+            start: Int32(first), count: Int32(plain.count), hash: NameStack.hash(plain.bytes, 0, plain.count),
+            quote: Int32(truncatingIfNeeded: start - 1), isUnescaped: true)
+    }
+
+    private func compare(_ left: Name, _ right: Name, _ text: RawSpan) -> Int {
+        let a = (left.isUnescaped ? unescaped.lent : text).slice(Int(left.start), Int(left.count))
+        let b = (right.isUnescaped ? unescaped.lent : text).slice(Int(right.start), Int(right.count))
+        return a.compare(b)
+    }
+
+    @inline(__always)
+    private static func hash(_ text: RawSpan, _ start: Int, _ count: Int) -> UInt32 {
+        var hash = UInt64(truncatingIfNeeded: count)
+        var offset = start
+        let end = start &+ count
+        while offset < end {
+            let own = min(end &- offset, 8)
+            let word = offset &+ 8 <= text.byteCount ? text.load(UInt64.self, at: offset) : lastWord(text, offset)
+            // Bytes beyond the name are shifted out: one name has one hash wherever it stands.
+            hash = (hash ^ word &<< UInt64(truncatingIfNeeded: 64 &- 8 &* own)) &* 0x9E37_79B9_7F4A_7C15
+            hash ^= hash &>> 32
+            offset &+= 8
+        }
+        return UInt32(truncatingIfNeeded: hash)
+    }
+
+    /// The fewer than eight bytes at the end of a text.
+    @inline(never)
+    private static func lastWord(_ text: RawSpan, _ start: Int) -> UInt64 {
+        (start ..< text.byteCount).reversed().reduce(0) { $0 << 8 | UInt64(text.byte(at: $1)) }
+    }
+}

@@ -1,0 +1,163 @@
+internal import Bytes
+
+// Finding where values end in text that was validated before. Grammar is checked as far as finding the end needs it:
+// structure, the ends of strings, the letters of literals; not the inside of numbers, escapes or UTF-8. The text is
+// followed by eight zero bytes, which end every scan: offsets stay far below what `&+` could overflow.
+
+@inline(__always)
+func isSpace(_ byte: UInt8) -> Bool {
+    byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
+}
+
+@inline(__always)
+func skipSpaces(_ text: RawSpan, at start: Int) -> Int {
+    text.byte(at: start) > 0x20 ? start : skipSomeSpaces(text, at: start)
+}
+
+/// The first byte that is no space, to which the offset is moved.
+@inline(__always)
+func skipSpaces(_ text: RawSpan, _ offset: inout Int) -> UInt8 {
+    let byte = text.byte(at: offset)
+    if byte > 0x20 { return byte }
+    offset = skipSomeSpaces(text, at: offset)
+    return text.byte(at: offset)
+}
+
+@inline(never)
+private func skipSomeSpaces(_ text: RawSpan, at start: Int) -> Int {
+    var offset = start
+    while isSpace(text.byte(at: offset)) { offset &+= 1 }
+    return offset
+}
+
+/// The kind of the value that begins at `start` with `byte`, and the offset behind it.
+@inline(__always)
+func skipValue(_ text: RawSpan, _ byte: UInt8, at start: Int, depth: Int = 0) throws(JSONError) -> (end: Int, kind: JSONKind) {
+    if byte == UInt8(ascii: "\"") { return (try skipString(text, at: start).end, .string) }
+    if isDigit(byte) || byte == UInt8(ascii: "-") { return (skipNumber(text, at: start), .number) }
+    return try skipOther(text, at: start, depth: depth)
+}
+
+/// Moves the offset from a member's name to the value behind its colon; the value's first byte.
+@inline(__always)
+func skipColon(_ text: RawSpan, _ offset: inout Int) throws(JSONError) -> UInt8 {
+    guard skipSpaces(text, &offset) == UInt8(ascii: ":") else { throw JSONError("a colon was expected", at: offset) }
+    offset &+= 1
+    return skipSpaces(text, &offset)
+}
+
+/// A member's name as it is found: where it ends, its key if it has no escapes.
+@inline(__always)
+func skipName(_ text: RawSpan, at start: Int) throws(JSONError) -> (end: Int, key: UInt32, hasEscapes: Bool) {
+    let word = text.load(UInt64.self, at: start &+ 1)
+    let special = specialBytes(word)
+    // The common name ends within the word, and so does its key: at its quote.
+    if special != 0 {
+        let end = start &+ 1 &+ special.trailingZeroBitCount >> 3
+        if text.byte(at: end) == UInt8(ascii: "\"") { return (end &+ 1, nameKey(word & (special ^ (special &- 1)) >> 1), false) }
+    }
+    let found = try skipString(text, at: start)
+    return (found.end, nameKey(word), found.hasEscapes)
+}
+
+/// A number that names of other bytes seldom share, of their first word: of a name of less than eight bytes with its
+/// quote, of another the first eight bytes.
+@inline(__always)
+func nameKey(_ word: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: word &* 0x9E37_79B9_7F4A_7C15 &>> 32) }
+
+@inline(__always)
+func skipString(_ text: RawSpan, at start: Int) throws(JSONError) -> (end: Int, hasEscapes: Bool) {
+    var offset = start &+ 1
+    var hasEscapes = false
+    while true {
+        let special = specialBytes(text.load(UInt64.self, at: offset))
+        if special == 0 {
+            offset &+= 8
+            continue
+        }
+        offset &+= special.trailingZeroBitCount >> 3
+        let byte = text.byte(at: offset)
+        if byte == UInt8(ascii: "\"") { return (offset &+ 1, hasEscapes) }
+        guard byte == UInt8(ascii: "\\") else { throw JSONError("the end of a string was expected", at: offset) }
+        hasEscapes = true
+        // A zero behind the backslash is the end of the text.
+        offset &+= text.byte(at: offset &+ 1) == 0 ? 1 : 2
+    }
+}
+
+@inline(__always)
+private func skipNumber(_ text: RawSpan, at start: Int) -> Int {
+    var offset = start &+ 1
+    while true {
+        let other = otherThanDigits(text.load(UInt64.self, at: offset))
+        if other == 0 {
+            offset &+= 8
+            continue
+        }
+        offset &+= other.trailingZeroBitCount >> 3
+        guard isInNumber(text.byte(at: offset)) else { return offset }
+        offset &+= 1
+    }
+}
+
+@inline(__always)
+private func isInNumber(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: ".") || byte | 0x20 == UInt8(ascii: "e") || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-")
+}
+
+/// A container or literal.
+@inline(never)
+private func skipOther(_ text: RawSpan, at start: Int, depth: Int) throws(JSONError) -> (end: Int, kind: JSONKind) {
+    let word = text.load(UInt32.self, at: start)
+    switch UInt8(truncatingIfNeeded: word) {
+    case UInt8(ascii: "{"):
+        return (try skipObject(text, at: start, depth: depth + 1), .object)
+    case UInt8(ascii: "["):
+        return (try skipArray(text, at: start, depth: depth + 1), .array)
+    default:
+        if word == Literal.true { return (start &+ 4, .true) }
+        if word == Literal.null { return (start &+ 4, .null) }
+        if word == Literal.fals, text.byte(at: start &+ 4) == UInt8(ascii: "e") { return (start &+ 5, .false) }
+        throw JSONError("a value was expected", at: start)
+    }
+}
+
+private func skipObject(_ text: RawSpan, at start: Int, depth: Int) throws(JSONError) -> Int {
+    guard depth <= JSONLimits.deepest else { throw JSONError("a text of less depth was expected", at: start) }
+    var offset = start &+ 1
+    var byte = skipSpaces(text, &offset)
+    if byte == UInt8(ascii: "}") { return offset &+ 1 }
+    while true {
+        guard byte == UInt8(ascii: "\"") else { throw JSONError("a member's name was expected", at: offset) }
+        offset = try skipString(text, at: offset).end
+        byte = try skipColon(text, &offset)
+        offset = try skipValue(text, byte, at: offset, depth: depth).end
+        byte = skipSpaces(text, &offset)
+        if byte == UInt8(ascii: "}") { return offset &+ 1 }
+        guard byte == UInt8(ascii: ",") else { throw JSONError("a comma or the end of the object was expected", at: offset) }
+        offset &+= 1
+        byte = skipSpaces(text, &offset)
+    }
+}
+
+private func skipArray(_ text: RawSpan, at start: Int, depth: Int) throws(JSONError) -> Int {
+    guard depth <= JSONLimits.deepest else { throw JSONError("a text of less depth was expected", at: start) }
+    var offset = start &+ 1
+    var byte = skipSpaces(text, &offset)
+    if byte == UInt8(ascii: "]") { return offset &+ 1 }
+    while true {
+        offset = try skipValue(text, byte, at: offset, depth: depth).end
+        byte = skipSpaces(text, &offset)
+        if byte == UInt8(ascii: "]") { return offset &+ 1 }
+        guard byte == UInt8(ascii: ",") else { throw JSONError("a comma or the end of the array was expected", at: offset) }
+        offset &+= 1
+        byte = skipSpaces(text, &offset)
+    }
+}
+
+/// The letters of the literals as little-endian words.
+enum Literal {
+    static var `true`: UInt32 { 0x6575_7274 }
+    static var null: UInt32 { 0x6C6C_756E }
+    static var fals: UInt32 { 0x736C_6166 }
+}
