@@ -1,0 +1,43 @@
+internal import CLMDB
+internal import Glibc
+
+extension Environment {
+    /// Doubles the map, with no transaction of this process open.
+    func grow() throws(LMDBError) {
+        try gate.exclusively { () throws(LMDBError) in
+            _ = try reapReaders()
+            var info = unsafe MDB_envinfo()
+            try check(unsafe mdb_env_info(handle, &info), "asking \(directory) for its map")
+            let current = unsafe Int(info.me_mapsize)
+            // A small address space (RLIMIT_AS) may have room for a smaller step.
+            var step = current
+            while true {
+                let code = unsafe mdb_env_set_mapsize(handle, current + step)
+                if code == 0 { return }
+                step = step / 4 / 65_536 * 65_536
+                if code != ENOMEM || step == 0 { throw LMDBError(code, "growing the map of \(directory)") }
+            }
+        }
+    }
+
+    /// Takes over the larger map that another process has made.
+    func adoptMap() throws(LMDBError) {
+        try gate.exclusively { () throws(LMDBError) in
+            try check(unsafe mdb_env_set_mapsize(handle, 0), "following the grown map of \(directory)")
+        }
+    }
+
+    /// Keeps the file as long as the pages it counts: a commit that ends with pages it has freed
+    /// again does not write them, and the check at open could not tell that from a lost end.
+    func keepLastPageInFile() {
+        var info = unsafe MDB_envinfo()
+        var descriptor: Int32 = -1
+        var status = stat()
+        guard unsafe mdb_env_info(handle, &info) == 0, unsafe mdb_env_get_fd(handle, &descriptor) == 0,
+            unsafe fstat(descriptor, &status) == 0
+        else { return }
+        let needed = unsafe (Int(info.me_last_pgno) + 1) * pageBytes
+        // The commit is durable whether this succeeds or not; the next one tries again.
+        if status.st_size < needed { _ = posix_fallocate(descriptor, 0, off_t(needed)) }
+    }
+}

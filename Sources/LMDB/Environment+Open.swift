@@ -1,0 +1,111 @@
+internal import CLMDB
+internal import Glibc
+internal import Synchronization
+
+extension Environment {
+    /// Opens the files; the registry has made sure that nothing in this process has them open.
+    static func openNew(_ directory: String, _ configuration: Configuration) throws(LMDBError) -> Environment {
+        let data = directory + "/data.mdb"
+        if try Directory.status(data) != nil {
+            try MetaCheck.check(File(data, .read))
+        } else if !configuration.creating {
+            throw LMDBError(ENOENT, "opening \(data)")
+        }
+        try makeLockFile(directory, readersMax: configuration.readersMax)
+        let environment = try mapped(directory, configuration)
+        do {
+            try environment.closeOnExec()
+            _ = try environment.reapReaders()
+            try environment.openTables(configuration)
+            return environment
+        } catch {
+            environment.closeFiles()
+            throw error
+        }
+    }
+
+    /// Opens with the map that was asked for, or the largest that the address space allows.
+    private static func mapped(_ directory: String, _ configuration: Configuration) throws(LMDBError) -> Environment {
+        let used = try Directory.status(directory + "/data.mdb")?.bytes ?? 0
+        var flags = UInt32(MDB_NOTLS)
+        if configuration.readOnly { flags |= UInt32(MDB_RDONLY) }
+        if !configuration.syncing { flags |= UInt32(MDB_NOSYNC) }
+        var map = max(configuration.mapBytes, used + 1 << 16) / 65_536 * 65_536
+        while true {
+            var handle: OpaquePointer?
+            try check(unsafe mdb_env_create(&handle), "opening \(directory)")
+            guard let handle = unsafe handle else { throw LMDBError(ENOMEM, "opening \(directory)") }
+            var code = unsafe mdb_env_set_mapsize(handle, map)
+            if code == 0 { code = unsafe mdb_env_set_maxdbs(handle, 64) }
+            if code == 0 { code = unsafe mdb_env_set_maxreaders(handle, UInt32(configuration.readersMax)) }
+            if code == 0 { code = unsafe mdb_env_open(handle, directory, flags, 0o600) }
+            var stat = MDB_stat()
+            if code == 0 { code = unsafe mdb_env_stat(handle, &stat) }
+            if code == 0 { return unsafe Environment(directory, configuration, handle, pageBytes: Int(stat.ms_psize)) }
+            // A handle that failed to open must still be closed.
+            unsafe mdb_env_close(handle)
+            let smaller = max(map / 2, used + used / 4 + 1 << 20) / 65_536 * 65_536
+            if code != ENOMEM || smaller >= map { throw LMDBError(code, "opening \(directory)") }
+            map = smaller
+        }
+    }
+
+    /// Opens the tables that are not open yet, making those that the file does not have.
+    func openTables(_ configuration: Configuration) throws(LMDBError) {
+        let missing = configuration.tables.filter { name in tables.withLock { $0[name] == nil } }
+        if missing.isEmpty { return }
+        if try openTables(missing, configuration, making: false) { return }
+        if isReadOnly { throw LMDBError(MDB_NOTFOUND, "opening the tables of \(directory)") }
+        _ = try openTables(missing, configuration, making: true)
+    }
+
+    private func openTables(_ names: [String], _ configuration: Configuration, making: Bool) throws(LMDBError) -> Bool {
+        try gate.enter()
+        defer { gate.leave() }
+        var transaction: OpaquePointer?
+        try check(unsafe mdb_txn_begin(handle, nil, making ? 0 : UInt32(MDB_RDONLY), &transaction), "opening the tables of \(directory)")
+        var opened: [String: Table] = [:]
+        for name in names {
+            var table: UInt32 = 0
+            let flags = (configuration.integerKeyTables.contains(name) ? MDB_INTEGERKEY : 0) | (making ? MDB_CREATE : 0)
+            let code = unsafe mdb_dbi_open(transaction, name, UInt32(flags), &table)
+            if code != 0 {
+                unsafe mdb_txn_abort(transaction)
+                if code == MDB_NOTFOUND && !making { return false }
+                throw LMDBError(code, "opening the table \(name) of \(directory)")
+            }
+            opened[name] = Table(name: name, handle: table)
+        }
+        try check(unsafe mdb_txn_commit(transaction), "opening the tables of \(directory)")
+        tables.withLock { $0.merge(opened) { $1 } }
+        return true
+    }
+
+    /// LMDB writes its lock file through a map: on a full disk that would be a signal, so the file
+    /// gets its blocks first. It appears whole or not at all.
+    private static func makeLockFile(_ directory: String, readersMax: Int) throws(LMDBError) {
+        let path = directory + "/lock.mdb"
+        if try Directory.status(path) != nil { return }
+        let made = path + ".\(ProcessIdentity.id)"
+        do throws(LMDBError) {
+            try Directory.remove(made)
+            try File(made, .createNew).reserve((readersMax + 64) * 64)
+            if unsafe link(made, path) != 0 && errno != EEXIST { throw .system("making \(path)") }
+            try Directory.remove(made)
+        } catch  where error.isReadOnly {
+            // A read-only file system: LMDB reads without a lock file there.
+        }
+    }
+
+    /// LMDB opens the data file without it.
+    private func closeOnExec() throws(LMDBError) {
+        var descriptor: Int32 = -1
+        try check(unsafe mdb_env_get_fd(handle, &descriptor), "opening \(directory)")
+        if fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0 { throw .system("opening \(directory)") }
+    }
+
+    func closeFiles() {
+        gate.close()
+        if process == ProcessIdentity.id { unsafe mdb_env_close(handle) }
+    }
+}

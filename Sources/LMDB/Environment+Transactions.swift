@@ -1,0 +1,75 @@
+internal import CLMDB
+internal import Glibc
+
+extension Environment {
+    /// Runs `body` on a consistent picture of the environment, which nothing blocks or changes.
+    package func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
+        let transaction = try beginRead()
+        return try body(transaction)
+    }
+
+    /// A read transaction of the calling thread; it ends when it goes.
+    package func beginRead() throws(LMDBError) -> ReadTransaction {
+        while true {
+            try enter()
+            var pointer: OpaquePointer?
+            let code = unsafe mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &pointer)
+            if code == 0, let pointer = unsafe pointer { return unsafe ReadTransaction(self, pointer, isOwner: true) }
+            gate.leave()
+            if code == MDB_READERS_FULL, try clearStaleReaders() > 0 { continue }
+            guard code == MDB_MAP_RESIZED else { throw LMDBError(code, "reading \(directory)") }
+            try adoptMap()
+        }
+    }
+
+    /// Runs `body` in one transaction on the calling thread and makes it durable; what `body` throws
+    /// undoes everything. A full map grows and `body` runs again, from the start.
+    package func write<R>(_ body: (inout WriteTransaction) throws -> R) throws -> R {
+        try writeOwned { transaction in
+            var transaction = transaction
+            return try body(&transaction)
+        }
+    }
+
+    /// As `write`, for a body that keeps the transaction in a value of its own while it runs.
+    package func writeOwned<R>(_ body: (consuming WriteTransaction) throws -> R) throws -> R {
+        if isReadOnly { throw LMDBError(EROFS, "writing \(directory), which was opened for reading") }
+        while true {
+            do {
+                return try attempt(body)
+            } catch let error as LMDBError where error.isMapFull {
+                try grow()
+            } catch let error as LMDBError where error.code == MDB_MAP_RESIZED {
+                try adoptMap()
+            }
+        }
+    }
+
+    private func attempt<R>(_ body: (consuming WriteTransaction) throws -> R) throws -> R {
+        try enter()
+        defer { gate.leave() }
+        try gate.startWriting()
+        defer { gate.stopWriting() }
+        var pointer: OpaquePointer?
+        try check(unsafe mdb_txn_begin(handle, nil, 0, &pointer), "starting to write \(directory)")
+        guard let pointer = unsafe pointer else { throw LMDBError(MDB_BAD_TXN, "starting to write \(directory)") }
+        let state = WriteState()
+        do {
+            let result = try body(unsafe WriteTransaction(state, ReadTransaction(self, pointer, isOwner: false)))
+            state.isFinished = true
+            if let error = state.failure { throw error }
+            try check(unsafe mdb_txn_commit(pointer), "committing to \(directory)")
+            keepLastPageInFile()
+            return result
+        } catch {
+            if !state.isFinished || state.failure != nil { unsafe mdb_txn_abort(pointer) }
+            state.isFinished = true
+            throw state.failure ?? error
+        }
+    }
+
+    private func enter() throws(LMDBError) {
+        if process != ProcessIdentity.id { throw LMDBError(misuse: "\(directory) was opened before a fork; open it again in the child") }
+        try gate.enter()
+    }
+}

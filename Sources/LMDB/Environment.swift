@@ -1,0 +1,120 @@
+internal import CLMDB
+internal import Glibc
+internal import Synchronization
+
+/// One LMDB environment: a directory with `data.mdb` and `lock.mdb`, open once in this process.
+@safe
+package final class Environment: @unchecked Sendable {
+    // Sound to share: LMDB's environment handle may be used from any thread, and `gate` keeps
+    // transactions away from what must be done without any.
+    package struct Configuration: Sendable {
+        package var tables: [String]
+        /// Tables whose keys are native unsigned 64-bit integers.
+        package var integerKeyTables: Set<String>
+        /// Address space to reserve; it grows by itself when it is full.
+        package var mapBytes: Int
+        package var readersMax: Int
+        package var readOnly: Bool
+        /// False leaves durability to `sync()`: only for what can be built again.
+        package var syncing: Bool
+        /// Makes `data.mdb` where there is none; otherwise its absence is an error.
+        package var creating: Bool
+
+        package init(
+            tables: [String], integerKeyTables: Set<String> = [], mapBytes: Int, readersMax: Int = 512,
+            readOnly: Bool = false, syncing: Bool = true, creating: Bool = false
+        ) {
+            (self.tables, self.integerKeyTables, self.mapBytes) = (tables, integerKeyTables, mapBytes)
+            (self.readersMax, self.readOnly, self.syncing, self.creating) = (readersMax, readOnly, syncing, creating)
+        }
+    }
+
+    package let directory: String
+    package let isReadOnly: Bool
+    let pageBytes: Int
+    let handle: OpaquePointer
+    let process = ProcessIdentity.id
+    let gate = Gate()
+    let tables = Mutex<[String: Table]>([:])
+
+    init(_ directory: String, _ configuration: Configuration, _ handle: OpaquePointer, pageBytes: Int) {
+        self.directory = directory
+        isReadOnly = configuration.readOnly
+        self.pageBytes = pageBytes
+        unsafe self.handle = unsafe handle
+    }
+
+    /// Opens the environment, or gives the one that this process has open already.
+    package static func open(directory: String, _ configuration: Configuration) throws(LMDBError) -> Environment {
+        try Registry.shared.open(directory, configuration)
+    }
+
+    /// Gives up one `open`; the last one waits for running transactions and closes the files.
+    package func close() { Registry.shared.close(self) }
+
+    /// A table that was named at `open`.
+    package func table(_ name: String) throws(LMDBError) -> Table {
+        guard let table = tables.withLock({ $0[name] }) else {
+            throw LMDBError(misuse: "\(directory) was opened without the table \(name)")
+        }
+        return table
+    }
+
+    /// Makes every commit durable, or leaves that to `sync()`; for who alone writes the environment.
+    package func setSyncing(_ isSyncing: Bool) throws(LMDBError) {
+        try gate.enter()
+        defer { gate.leave() }
+        try check(unsafe mdb_env_set_flags(handle, UInt32(MDB_NOSYNC), isSyncing ? 0 : 1), "setting the syncing of \(directory)")
+    }
+
+    /// Makes everything committed durable, for an environment that does not sync by itself.
+    package func sync() throws(LMDBError) {
+        try gate.enter()
+        defer { gate.leave() }
+        try check(unsafe mdb_env_sync(handle, 1), "syncing \(directory)")
+    }
+
+    /// Frees the slots of readers whose process has ended; returns how many there were.
+    @discardableResult
+    package func clearStaleReaders() throws(LMDBError) -> Int {
+        try gate.enter()
+        defer { gate.leave() }
+        return try reapReaders()
+    }
+
+    func reapReaders() throws(LMDBError) -> Int {
+        var dead: Int32 = 0
+        try check(unsafe mdb_reader_check(handle, &dead), "looking for dead readers of \(directory)")
+        return Int(dead)
+    }
+
+    /// What the environment takes and holds.
+    package struct Usage: Hashable, Sendable {
+        package var pageBytes: Int
+        /// Pages ever used; the file's size in pages.
+        package var pages: Int
+        package var mapBytes: Int
+        package var readers: Int
+        package var readersMax: Int
+        /// The newest committed transaction.
+        package var transaction: UInt
+    }
+
+    package var usage: Usage {
+        get throws(LMDBError) {
+            try gate.enter()
+            defer { gate.leave() }
+            var info = unsafe MDB_envinfo()
+            try check(unsafe mdb_env_info(handle, &info), "asking \(directory) for its size")
+            return unsafe Usage(
+                pageBytes: pageBytes, pages: Int(info.me_last_pgno) + 1, mapBytes: Int(info.me_mapsize),
+                readers: Int(info.me_numreaders), readersMax: Int(info.me_maxreaders), transaction: UInt(info.me_last_txnid))
+        }
+    }
+}
+
+/// Turns LMDB's return code into an error unless it is success.
+@inline(__always)
+func check(_ code: Int32, _ doing: @autoclosure () -> String) throws(LMDBError) {
+    if code != MDB_SUCCESS { throw LMDBError(code, doing()) }
+}

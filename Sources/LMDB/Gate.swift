@@ -1,0 +1,62 @@
+/// Counts the transactions of this process, so that what LMDB only allows without any (moving the
+/// map, closing) waits for its moment.
+///
+/// A thread that is inside may enter again even while someone waits for exclusiveness: otherwise
+/// the two would wait for each other.
+final class Gate: Sendable {
+    private struct State {
+        var inside: [UInt: Int] = [:]
+        var excluding = false
+        var writers: Set<UInt> = []
+        var isClosed = false
+    }
+
+    private let state = Monitor(State())
+
+    func enter() throws(LMDBError) {
+        let thread = WorkerThread.currentID
+        try state.wait(until: { !$0.excluding || $0.inside[thread] != nil }) { (state) throws(LMDBError) in
+            if state.isClosed { throw LMDBError(misuse: "the environment has been closed") }
+            state.inside[thread, default: 0] += 1
+        }
+    }
+
+    func leave() {
+        let thread = WorkerThread.currentID
+        state.change { state in
+            let count = state.inside[thread, default: 1] - 1
+            state.inside[thread] = count == 0 ? nil : count
+        }
+    }
+
+    /// Runs `body` while no transaction of this process is open, its own thread's included.
+    func exclusively(_ body: () throws(LMDBError) -> Void) throws(LMDBError) {
+        let thread = WorkerThread.currentID
+        let isAllowed = state.wait(until: { !$0.excluding || $0.inside[thread] != nil }) { state in
+            if state.inside[thread] != nil { return false }
+            state.excluding = true
+            return true
+        }
+        guard isAllowed else { throw LMDBError(misuse: "the map can't move while this thread holds another transaction on it") }
+        state.wait(until: { $0.inside.isEmpty }, { _ in })
+        defer { state.change { $0.excluding = false } }
+        try body()
+    }
+
+    /// One write transaction for one thread: a second one on it would wait for itself.
+    func startWriting() throws(LMDBError) {
+        let thread = WorkerThread.currentID
+        let isNew = state.withLock { $0.writers.insert(thread).inserted }
+        if !isNew { throw LMDBError(misuse: "a write transaction was started inside another one") }
+    }
+
+    func stopWriting() {
+        let thread = WorkerThread.currentID
+        state.withLock { _ = $0.writers.remove(thread) }
+    }
+
+    /// Waits until everyone is out and lets nobody in again.
+    func close() {
+        state.wait(until: { !$0.excluding && $0.inside.isEmpty }) { $0.isClosed = true }
+    }
+}

@@ -1,0 +1,72 @@
+internal import Bytes
+internal import CLMDB
+
+/// A consistent picture of an environment. Everything it lends lies in the map itself and is gone
+/// with the transaction, which the compiler checks.
+@safe
+package struct ReadTransaction: ~Copyable {
+    let environment: Environment
+    let pointer: OpaquePointer
+    /// False for the reading side of a write transaction, which others end.
+    private let isOwner: Bool
+
+    init(_ environment: Environment, _ pointer: OpaquePointer, isOwner: Bool) {
+        self.environment = environment
+        unsafe self.pointer = unsafe pointer
+        self.isOwner = isOwner
+    }
+
+    deinit {
+        guard isOwner else { return }
+        unsafe mdb_txn_abort(pointer)
+        environment.gate.leave()
+    }
+
+    /// The number of the transaction whose result this one sees.
+    package var id: UInt { unsafe UInt(mdb_txn_id(pointer)) }
+
+    /// The value of a key, or nil.
+    @_lifetime(borrow self)
+    package func get(_ table: Table, _ key: RawSpan) throws(LMDBError) -> RawSpan? {
+        var value = unsafe MDB_val()
+        let code = unsafe key.withUnsafeBytes { bytes in
+            var key = unsafe MDB_val(bytes)
+            return unsafe mdb_get(pointer, table.handle, &key, &value)
+        }
+        if code == MDB_NOTFOUND { return nil }
+        try check(code, "reading the table \(table.name)")
+        return unsafe _overrideLifetime(value.span, borrowing: self)
+    }
+
+    /// Walks a table in the order of its keys.
+    @_lifetime(borrow self)
+    package func cursor(_ table: Table) throws(LMDBError) -> Cursor {
+        var cursor: OpaquePointer?
+        try check(unsafe mdb_cursor_open(pointer, table.handle, &cursor), "reading the table \(table.name)")
+        guard let cursor = unsafe cursor else { throw LMDBError(MDB_BAD_TXN, "reading the table \(table.name)") }
+        return unsafe _overrideLifetime(Cursor(cursor, table.name), borrowing: self)
+    }
+
+    /// How many keys a table has.
+    package func count(_ table: Table) throws(LMDBError) -> Int {
+        var stat = MDB_stat()
+        try check(unsafe mdb_stat(pointer, table.handle, &stat), "counting the table \(table.name)")
+        return Int(stat.ms_entries)
+    }
+}
+
+extension MDB_val {
+    /// Bytes that LMDB reads; it never writes through a key or a value it is given.
+    init(_ bytes: UnsafeRawBufferPointer) {
+        unsafe self.init(mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
+    }
+
+    /// What LMDB has filled in. An empty value needs no address.
+    var span: RawSpan {
+        @_lifetime(immortal)
+        get {
+            let bytes = unsafe UnsafeRawBufferPointer(start: mv_data, count: mv_data == nil ? 0 : mv_size)
+            return unsafe _overrideLifetime(bytes.bytes, copying: ())
+        }
+    }
+}

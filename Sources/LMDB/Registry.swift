@@ -1,0 +1,54 @@
+internal import CLMDB
+internal import Glibc
+
+/// The environments that this process has open, by the file's device and inode: opening one twice
+/// and closing one of the two would silently drop the other's locks.
+final class Registry: Sendable {
+    static let shared = Registry()
+
+    private struct Key: Hashable {
+        let device: UInt64
+        let inode: UInt64
+    }
+
+    private struct Entry {
+        let environment: Environment
+        var opens: Int
+    }
+
+    // The thread sanitizer sees the lock of a monitor, and not that of the standard library's mutex.
+    private let entries = Monitor<[Key: Entry]>([:])
+
+    /// Held while an environment is opened or closed, so that both are done one after the other.
+    func open(_ directory: String, _ configuration: Environment.Configuration) throws(LMDBError) -> Environment {
+        try entries.withLock { (entries) throws(LMDBError) in
+            if let status = try Directory.status(directory + "/data.mdb"),
+                let entry = entries[Key(device: status.device, inode: status.inode)],
+                entry.environment.process == ProcessIdentity.id
+            {
+                if entry.environment.isReadOnly && !configuration.readOnly {
+                    throw LMDBError(EROFS, "opening \(directory) for writing while this process has it open for reading only")
+                }
+                try entry.environment.openTables(configuration)
+                entries[Key(device: status.device, inode: status.inode)]?.opens += 1
+                return entry.environment
+            }
+            let environment = try Environment.openNew(directory, configuration)
+            guard let status = try Directory.status(directory + "/data.mdb") else { throw LMDBError(ENOENT, "opening \(directory)") }
+            entries[Key(device: status.device, inode: status.inode)] = Entry(environment: environment, opens: 1)
+            return environment
+        }
+    }
+
+    func close(_ environment: Environment) {
+        entries.withLock { entries in
+            guard let (key, entry) = entries.first(where: { $0.value.environment === environment }) else { return }
+            if entry.opens > 1 {
+                entries[key]?.opens -= 1
+                return
+            }
+            entries[key] = nil
+            environment.closeFiles()
+        }
+    }
+}

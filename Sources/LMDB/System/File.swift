@@ -1,0 +1,93 @@
+internal import Bytes
+internal import Glibc
+
+/// An open file: made 0600, closed on exec and when the last reference goes.
+package final class File: Sendable {
+    package enum Access: Sendable { case read, write, create, createNew }
+
+    package let path: String
+    let descriptor: Int32
+
+    package init(_ path: String, _ access: Access) throws(LMDBError) {
+        let flags =
+            switch access {
+            case .read: O_RDONLY
+            case .write: O_RDWR
+            case .create: O_RDWR | O_CREAT
+            case .createNew: O_RDWR | O_CREAT | O_EXCL
+            }
+        self.path = path
+        descriptor = unsafe open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        if descriptor < 0 { throw .system("opening \(path)") }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Up to `count` bytes from `offset`; fewer at the end of the file.
+    package func read(_ count: Int, at offset: Int = 0) throws(LMDBError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var filled = 0
+        while filled < count {
+            let got = unsafe bytes.withUnsafeMutableBytes { buffer in
+                let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
+                return unsafe pread(descriptor, rest.baseAddress, rest.count, off_t(offset + filled))
+            }
+            if got == 0 { break }
+            if got > 0 { filled += got } else if errno != EINTR { throw .system("reading \(path)") }
+        }
+        bytes.removeLast(count - filled)
+        return bytes
+    }
+
+    /// Writes all bytes at `offset`.
+    package func write(_ bytes: [UInt8], at offset: Int = 0) throws(LMDBError) {
+        var written = 0
+        while written < bytes.count {
+            let put = unsafe bytes.withUnsafeBytes { buffer in
+                let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[written...])
+                return unsafe pwrite(descriptor, rest.baseAddress, rest.count, off_t(offset + written))
+            }
+            if put >= 0 { written += put } else if errno != EINTR { throw .system("writing \(path)") }
+        }
+    }
+
+    /// Makes the file's bytes durable.
+    package func sync() throws(LMDBError) {
+        if fdatasync(descriptor) != 0 { throw .system("syncing \(path)") }
+    }
+
+    /// Gives the file at least `bytes` of room that is really on the disk.
+    package func reserve(_ bytes: Int) throws(LMDBError) {
+        let code = posix_fallocate(descriptor, 0, off_t(bytes))
+        if code != 0 { throw LMDBError(code, "reserving \(bytes) bytes for \(path)") }
+    }
+
+    package func status() throws(LMDBError) -> FileStatus {
+        var status = stat()
+        if unsafe fstat(descriptor, &status) != 0 { throw .system("asking for the status of \(path)") }
+        return FileStatus(status)
+    }
+}
+
+/// What the file system knows of a file.
+package struct FileStatus: Hashable, Sendable {
+    package let device: UInt64
+    package let inode: UInt64
+    package let bytes: Int
+    package let mode: UInt32
+    /// Nanoseconds since 1970 of the last change of the contents.
+    package let modified: Int64
+    package let isDirectory: Bool
+
+    init(_ status: stat) {
+        device = UInt64(status.st_dev)
+        inode = UInt64(status.st_ino)
+        bytes = Int(status.st_size)
+        mode = status.st_mode & 0o7777
+        modified = Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
+        isDirectory = status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    /// Whether users other than the owner may change it.
+    package var isWritableByOthers: Bool { mode & 0o022 != 0 }
+}

@@ -1,0 +1,67 @@
+internal import Glibc
+
+/// State under a lock that threads can wait on until it changes.
+@safe
+package final class Monitor<State>: @unchecked Sendable {
+    // Sound to share: `state` is only touched between lock and unlock.
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var state: State
+
+    package init(_ state: sending State) {
+        self.state = state
+        unsafe pthread_mutex_init(mutex, nil)
+        var attributes = pthread_condattr_t()
+        unsafe pthread_condattr_init(&attributes)
+        unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        unsafe pthread_cond_init(condition, &attributes)
+        unsafe pthread_condattr_destroy(&attributes)
+    }
+
+    deinit {
+        unsafe pthread_cond_destroy(condition)
+        unsafe pthread_mutex_destroy(mutex)
+        unsafe condition.deallocate()
+        unsafe mutex.deallocate()
+    }
+
+    /// Runs `body` on the state; nobody else sees it meanwhile.
+    package func withLock<R, E: Error>(_ body: (inout State) throws(E) -> R) throws(E) -> R {
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        return try body(&state)
+    }
+
+    /// Runs `body` on the state and wakes everyone who waits.
+    package func change<R, E: Error>(_ body: (inout State) throws(E) -> R) throws(E) -> R {
+        unsafe pthread_mutex_lock(mutex)
+        defer {
+            unsafe pthread_cond_broadcast(condition)
+            unsafe pthread_mutex_unlock(mutex)
+        }
+        return try body(&state)
+    }
+
+    /// Waits until `ready` says so, then runs `body` in the same hold of the lock.
+    package func wait<R, E: Error>(until ready: (inout State) -> Bool, _ body: (inout State) throws(E) -> R) throws(E) -> R {
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        while !ready(&state) { unsafe pthread_cond_wait(condition, mutex) }
+        return try body(&state)
+    }
+
+    /// Waits until `ready` says so or the time has passed; says whether it was ready.
+    package func wait(milliseconds: Int, until ready: (inout State) -> Bool) -> Bool {
+        var end = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &end)
+        let nanoseconds = end.tv_nsec + (milliseconds % 1_000) * 1_000_000
+        end.tv_sec += milliseconds / 1_000 + nanoseconds / 1_000_000_000
+        end.tv_nsec = nanoseconds % 1_000_000_000
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        while !ready(&state) {
+            if unsafe pthread_cond_timedwait(condition, mutex, &end) == ETIMEDOUT { return ready(&state) }
+        }
+        return true
+    }
+}

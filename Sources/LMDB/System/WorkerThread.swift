@@ -1,0 +1,36 @@
+internal import Glibc
+
+/// An operating system thread that runs one closure to its end.
+package final class WorkerThread: Sendable {
+    private let done = Monitor(false)
+    private let body: @Sendable () -> Void
+
+    private init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+    /// - Parameter name: names the thread where it can't be started.
+    package static func start(_ name: String, _ body: @escaping @Sendable () -> Void) throws(LMDBError) -> WorkerThread {
+        let thread = WorkerThread(body)
+        var handle = pthread_t()
+        let code = unsafe pthread_create(
+            &handle, nil,
+            { argument in
+                guard let argument = unsafe argument else { return nil }
+                let thread = unsafe Unmanaged<WorkerThread>.fromOpaque(argument).takeRetainedValue()
+                thread.body()
+                thread.done.change { $0 = true }
+                return nil
+            }, Unmanaged.passRetained(thread).toOpaque())
+        guard code == 0 else {
+            unsafe Unmanaged.passUnretained(thread).release()
+            throw LMDBError(code, "starting the thread \(name)")
+        }
+        pthread_detach(handle)
+        return thread
+    }
+
+    /// Waits until the closure has ended.
+    package func join() { done.wait(until: { $0 }, { _ in }) }
+
+    /// What tells the calling thread from the others of this process.
+    package static var currentID: UInt { UInt(pthread_self()) }
+}

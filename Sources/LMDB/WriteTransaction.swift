@@ -1,0 +1,93 @@
+internal import Bytes
+internal import CLMDB
+
+/// The one transaction that changes an environment. It is committed or undone by the call that lent
+/// it, and is useless afterwards and on any other thread.
+package struct WriteTransaction: ~Copyable {
+    let state: WriteState
+    /// The transaction as a reader, with its own changes in sight.
+    package let reads: ReadTransaction
+
+    init(_ state: WriteState, _ reads: consuming ReadTransaction) {
+        self.state = state
+        self.reads = reads
+    }
+
+    package var id: UInt { reads.id }
+
+    @_lifetime(borrow self)
+    package func get(_ table: Table, _ key: RawSpan) throws(LMDBError) -> RawSpan? { try reads.get(table, key) }
+
+    @_lifetime(borrow self)
+    package func cursor(_ table: Table) throws(LMDBError) -> Cursor { try reads.cursor(table) }
+
+    package func count(_ table: Table) throws(LMDBError) -> Int { try reads.count(table) }
+
+    /// Puts a value in place of what the key had.
+    package mutating func put(_ table: Table, _ key: RawSpan, _ value: RawSpan) throws(LMDBError) {
+        try require(put(table, key, value, 0), table)
+    }
+
+    /// Puts a key that sorts after all others of the table; any other is an error.
+    package mutating func append(_ table: Table, _ key: RawSpan, _ value: RawSpan) throws(LMDBError) {
+        try require(put(table, key, value, MDB_APPEND), table)
+    }
+
+    /// Puts a new key; false, and nothing changed, where the table has it.
+    package mutating func insert(_ table: Table, _ key: RawSpan, _ value: RawSpan) throws(LMDBError) -> Bool {
+        let code = try put(table, key, value, MDB_NOOVERWRITE)
+        if code == MDB_KEYEXIST { return false }
+        try require(code, table)
+        return true
+    }
+
+    /// Removes a key; false where the table does not have it.
+    @discardableResult
+    package mutating func delete(_ table: Table, _ key: RawSpan) throws(LMDBError) -> Bool {
+        try state.checkUse()
+        let code = unsafe key.withUnsafeBytes { bytes in
+            var key = unsafe MDB_val(bytes)
+            return unsafe mdb_del(reads.pointer, table.handle, &key, nil)
+        }
+        if code == MDB_NOTFOUND { return false }
+        try require(code, table)
+        return true
+    }
+
+    /// Empties a table.
+    package mutating func removeAll(_ table: Table) throws(LMDBError) {
+        try state.checkUse()
+        try require(unsafe mdb_drop(reads.pointer, table.handle, 0), table)
+    }
+
+    private func put(_ table: Table, _ key: RawSpan, _ value: RawSpan, _ flags: Int32) throws(LMDBError) -> Int32 {
+        try state.checkUse()
+        return unsafe key.withUnsafeBytes { keyBytes in
+            unsafe value.withUnsafeBytes { valueBytes in
+                var key = unsafe MDB_val(keyBytes)
+                var value = unsafe MDB_val(valueBytes)
+                return unsafe mdb_put(reads.pointer, table.handle, &key, &value, UInt32(flags))
+            }
+        }
+    }
+
+    /// A failed change leaves the transaction unfit to commit, whatever its body makes of the error.
+    private func require(_ code: Int32, _ table: Table) throws(LMDBError) {
+        guard code != MDB_SUCCESS else { return }
+        let error = LMDBError(code, "writing the table \(table.name)")
+        state.failure = error
+        throw error
+    }
+}
+
+/// What a write transaction and the call that lent it both know.
+final class WriteState {
+    let thread = WorkerThread.currentID
+    var isFinished = false
+    var failure: LMDBError?
+
+    func checkUse() throws(LMDBError) {
+        if isFinished { throw LMDBError(misuse: "a write transaction was used after its end") }
+        if thread != WorkerThread.currentID { throw LMDBError(misuse: "a write transaction was used on another thread than its own") }
+    }
+}
