@@ -1,0 +1,108 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+internal import LMDB
+
+/// `anchor`: the log's end as it was after a commit, kept beside the log. It finds a log that has
+/// lost its last commits to a damaged meta page.
+///
+///     0   u32  "eva" and the format, 1
+///     4   u32  epoch
+///     8   16   store id
+///     24  u64  last position
+///     32  32   link of the last block
+///     64  u64  inode of data.mdb, 72 u64 its bytes, 80 i64 its time of change: at close, else 0
+///     88  36   the machine's boot id
+///     124 u32  zero
+///     128 u64  XXH3-64 of the bytes before
+struct Anchor: Hashable {
+    var epoch: Epoch
+    var storeID: StoreID
+    var last: Position
+    var link: Digest
+    /// What `data.mdb` was when the store was closed.
+    var closed: FileStatus?
+
+    static let fileName = "/anchor"
+    private static let magic: UInt32 = 0x01_61_76_65
+    private static let size = 136
+
+    var bytes: [UInt8] {
+        var row = ByteBuffer(capacity: Self.size)
+        row.append(littleEndian: Self.magic)
+        row.append(littleEndian: epoch.rawValue)
+        row.append(storeID.bytes)
+        row.append(littleEndian: last.rawValue)
+        row.append(link.bytes)
+        row.append(littleEndian: closed?.inode ?? 0)
+        row.append(littleEndian: UInt64(closed?.bytes ?? 0))
+        row.append(littleEndian: closed?.modified ?? 0)
+        let boot = Array(ProcessIdentity.boot.utf8.prefix(36))
+        row.append(boot + [UInt8](repeating: 0, count: 40 - boot.count))
+        let sum = checksum(row.bytes)
+        row.append(littleEndian: sum)
+        return row.array()
+    }
+
+    /// Nil where there is none, or only a torn one: it says nothing then.
+    static func read(at store: String) throws -> Anchor? {
+        guard try Directory.status(store + fileName) != nil else { return nil }
+        let bytes = try File(store + fileName, .read).read(size)
+        let row = bytes.lent
+        guard bytes.count == size, row.load(UInt32.self, at: 0) == magic,
+            checksum(row.slice(0, size - 8)) == row.load(UInt64.self, at: size - 8),
+            let storeID = StoreID(Array(bytes[8 ..< 24])), let link = Digest(Array(bytes[32 ..< 64]))
+        else { return nil }
+        return Anchor(
+            epoch: Epoch(row.load(UInt32.self, at: 4)), storeID: storeID, last: Position(row.load(UInt64.self, at: 24)), link: link)
+    }
+
+    /// Compares with a log that was read later, and so may only have more.
+    /// - Throws: `EvstoreError.storeDamaged` where the log has less than it had, or something else.
+    func check(
+        _ end: Checkpoint, _ transaction: borrowing ReadTransaction, _ access: LogAccess, _ store: String
+    ) throws {
+        func damaged(_ reason: String) -> EvstoreError { .storeDamaged(path: store, reason: reason) }
+        guard storeID == access.storeID else { throw damaged("its anchor belongs to another store") }
+        guard epoch <= end.epoch else {
+            throw damaged("the log is at epoch \(end.epoch) and its anchor at \(epoch)")
+        }
+        // A cut has been made since: the anchor is old, not wrong.
+        if epoch < end.epoch { return }
+        guard last <= end.position else {
+            throw damaged("the log ends at position \(end.position) and has held \(last): its last commits are lost")
+        }
+        guard try last == .start || Blocks.holding(last, transaction, access)?.link == link else {
+            throw damaged("the block at position \(last) is not the one that was committed")
+        }
+    }
+}
+
+/// Writes the anchor after each commit; syncs it about once a second and at the end.
+final class AnchorFile: Sendable {
+    private struct State {
+        var isDirty = false
+        var synced = ContinuousClock.now
+    }
+
+    private let file: File
+    private let state = Monitor(State())
+
+    init(at store: String) throws { file = try File(store + Anchor.fileName, .create) }
+
+    func write(_ anchor: Anchor) throws {
+        try file.write(anchor.bytes)
+        state.withLock { $0.isDirty = true }
+    }
+
+    var isDirty: Bool { state.withLock { $0.isDirty } }
+
+    func sync(ifOlderThan age: Duration = .zero) throws {
+        let isDue = state.withLock { state in
+            guard state.isDirty, state.synced.duration(to: .now) >= age else { return false }
+            (state.isDirty, state.synced) = (false, .now)
+            return true
+        }
+        if isDue { try file.sync() }
+    }
+}

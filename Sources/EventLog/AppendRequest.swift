@@ -1,0 +1,60 @@
+package import EventModel
+
+/// An event as it is stored: checked by the room above, complete but for its place.
+package struct StoredEvent: Hashable, Sendable {
+    package var stream: StreamName
+    package var type: String
+    package var born: SchemaVersion
+    package var payload: [UInt8]
+    /// Empty where the event has none.
+    package var metadata: [UInt8]
+    /// Unique in the store where given; a UUIDv7 is made where nil.
+    package var id: EventID?
+    package var time: Timestamp
+
+    package init(
+        stream: StreamName, type: String, born: SchemaVersion, payload: [UInt8], metadata: [UInt8] = [], id: EventID? = nil,
+        time: Timestamp
+    ) {
+        (self.stream, self.type, self.born, self.payload) = (stream, type, born, payload)
+        (self.metadata, self.id, self.time) = (metadata, id, time)
+    }
+}
+
+/// A row that is put in the transaction of an append.
+package struct SideRow: Hashable, Sendable {
+    package var catalogue: Catalogue
+    package var key: [UInt8]
+    package var value: [UInt8]
+
+    package init(_ catalogue: Catalogue, key: [UInt8], value: [UInt8]) {
+        (self.catalogue, self.key, self.value) = (catalogue, key, value)
+    }
+}
+
+/// Events that are appended together, all of them or none, and what must hold for it.
+package struct AppendRequest: Sendable {
+    package var events: [StoredEvent]
+    package var conditions: [StreamCondition]
+    /// What the events were checked against; nil where that does not matter.
+    package var validated: StateStamp?
+    package var rows: [SideRow]
+    package var deadline: ContinuousClock.Instant
+
+    package init(
+        events: [StoredEvent], conditions: [StreamCondition] = [], validated: StateStamp? = nil, rows: [SideRow] = [],
+        deadline: ContinuousClock.Instant = .now + .seconds(30)
+    ) {
+        (self.events, self.conditions, self.validated) = (events, conditions, validated)
+        (self.rows, self.deadline) = (rows, deadline)
+    }
+}
+
+/// What became of an append that failed in nothing.
+package enum AppendOutcome: Hashable, Sendable {
+    case appended(AppendReceipt)
+    /// The first event's given id is in the store at this position: nothing was appended.
+    case known(Position)
+    /// The store's numbers or history are not those the events were checked against: nothing was appended.
+    case revalidate
+}

@@ -1,0 +1,59 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+
+extension BlockLayout {
+    /// Checks rules 1 to 5; returns where the table of offsets begins and how many events there are.
+    static func check(_ bytes: RawSpan, at position: Position, storeTag: UInt64) throws(EvstoreError) -> (offsets: Int, count: Int) {
+        func damaged(_ reason: String) -> EvstoreError { .corruptBlock(position: position, reason: reason) }
+        let size = bytes.byteCount
+        guard size >= headerBytes + checksumBytes else { throw damaged("the block has \(size) bytes, less than its header") }
+        guard bytes.load(UInt32.self, at: 0) == magic else { throw damaged("these bytes are not a block of format 1") }
+        guard bytes.load(UInt32.self, at: Header.bytes) == UInt32(truncatingIfNeeded: size) else {
+            throw damaged("the block's length is wrong")
+        }
+        let end = size - checksumBytes
+        guard checksum(bytes.slice(0, end)) == bytes.load(UInt64.self, at: end) else { throw damaged("the checksum does not fit") }
+        guard bytes.load(UInt32.self, at: Header.flags) == 0 else { throw damaged("a flag is set that this program does not know") }
+        guard bytes.load(UInt64.self, at: Header.storeTag) == storeTag else { throw damaged("the block belongs to another store") }
+        guard bytes.load(UInt64.self, at: Header.first) == position.rawValue else { throw damaged("the block belongs at another position") }
+        let offsets = Int(bytes.load(UInt32.self, at: Header.offsets))
+        let count = Int(bytes.load(UInt32.self, at: Header.count))
+        guard count > 0, offsets >= headerBytes, offsets <= end, count <= (end - offsets) / 4 else {
+            throw damaged("the table of offsets lies outside the block")
+        }
+        guard namesEnd(bytes, before: offsets) == offsets else { throw damaged("the names of types do not end where the offsets begin") }
+        var next = offsets + count * 4
+        for index in 0 ..< count {
+            guard Int(bytes.load(UInt32.self, at: offsets + index * 4)) == next, let length = recordLength(bytes, at: next, end) else {
+                throw damaged("record \(index) lies outside its place")
+            }
+            next += length
+        }
+        guard next == end else { throw damaged("bytes follow the last record") }
+        return (offsets, count)
+    }
+
+    private static func namesEnd(_ bytes: RawSpan, before limit: Int) -> Int {
+        var offset = headerBytes
+        while offset + 5 <= limit { offset += 5 + Int(bytes.byte(at: offset + 4)) }
+        return offset
+    }
+
+    /// The bytes of the record at `start`, or nil where it breaks rule 5.
+    @inline(__always)
+    private static func recordLength(_ bytes: RawSpan, at start: Int, _ end: Int) -> Int? {
+        guard start + recordBytes <= end else { return nil }
+        let flags = bytes.load(UInt16.self, at: start + Record.flags)
+        let idBytes = Int(bytes.byte(at: start + Record.idBytes))
+        let nameBytes = Int(bytes.byte(at: start + Record.nameBytes))
+        let length =
+            recordBytes + idBytes + nameBytes + Int(bytes.load(UInt32.self, at: start + Record.payloadBytes))
+            + Int(bytes.load(UInt32.self, at: start + Record.metadataBytes))
+        guard start + length <= end, flags & ~Flag.known == 0 else { return nil }
+        guard flags & Flag.idText == 0 ? idBytes == 16 : (1 ... 64).contains(idBytes) else { return nil }
+        let isFirst = bytes.load(UInt64.self, at: start + Record.revision) == 0
+        guard isFirst == (flags & Flag.named != 0), isFirst == (nameBytes > 0) else { return nil }
+        return length
+    }
+}

@@ -1,0 +1,94 @@
+internal import Bytes
+
+/// The block: the unit of the log on disk. Integers are little-endian; offsets count from the
+/// block's first byte.
+///
+///     0   u32  magic: "evb" and the format, 1
+///     4   u32  epoch
+///     8   u64  store tag: the first 8 bytes of the store id
+///     16  u64  first position
+///     24  i64  time of the commit, microseconds since 1970
+///     32  u64  mask of types: bit (type id mod 64) is set for each type inside
+///     40  u32  events
+///     44  u32  bytes of the whole block
+///     48  32   link: SHA-256(previous link || block without its checksum, with 32 zero bytes here)
+///     80  u32  flags: none is known yet (cipher and compression will be)
+///     84  u32  where the table of offsets begins
+///     88       names of the types inside, by rising id: u32 id, u8 length, UTF-8
+///              table of offsets: u32 for each event, where its record begins
+///              records, one after the other
+///     end-8    u64  checksum: XXH3-64 of all bytes before
+///
+/// A record:
+///
+///     0   u64  stream id: the position of the stream's first event
+///     8   u64  revision
+///     16  u64  position of the stream's previous event; 0 for the first
+///     24  u64  jump position (`JumpList`); 0 for the first
+///     32  i64  time, microseconds since 1970
+///     40  u32  type id
+///     44  u32  birth version
+///     48  u32  payload bytes
+///     52  u32  metadata bytes
+///     56  u16  flags: 1 stream name present · 2 same append as the record before · 4 id given by
+///              the caller · 8 the id is text (else a UUID's 16 bytes)
+///     58  u8   id bytes
+///     59  u8   stream name bytes
+///     60       id, stream name, payload, metadata
+///
+/// Valid is a block that keeps all of these:
+/// 1. It has at least 96 bytes, and byte 44 holds exactly how many.
+/// 2. Magic and format are as above, the checksum holds, no flag is set that is not listed.
+/// 3. The store tag is the store's; the first position is its key in the table `blocks`.
+/// 4. There is at least one event; names, offsets and records follow each other without a gap and
+///    end where the checksum begins.
+/// 5. Every record's lengths add up to its place; an id has 1 to 64 bytes, and 16 where it is a UUID;
+///    the stream name is there exactly for revision 0.
+/// 6. Within an epoch, first position = the previous block's first position + its events, and the
+///    link is as above; the first block of an epoch links to `Epochs.link`. (`verify` checks this.)
+package enum BlockLayout {
+    static let magic: UInt32 = 0x01_62_76_65
+    static let headerBytes = 88
+    static let checksumBytes = 8
+    static let recordBytes = 60
+
+    /// Eight pages of 4 KiB less LMDB's header of an overflow run; one byte more costs a page.
+    package static let bytesMax = 32_752
+
+    enum Header {
+        static let epoch = 4
+        static let storeTag = 8
+        static let first = 16
+        static let time = 24
+        static let mask = 32
+        static let count = 40
+        static let bytes = 44
+        static let link = 48
+        static let linkBytes = 32
+        static let flags = 80
+        static let offsets = 84
+    }
+
+    enum Record {
+        static let stream = 0
+        static let revision = 8
+        static let previous = 16
+        static let jump = 24
+        static let time = 32
+        static let type = 40
+        static let born = 44
+        static let payloadBytes = 48
+        static let metadataBytes = 52
+        static let flags = 56
+        static let idBytes = 58
+        static let nameBytes = 59
+    }
+
+    enum Flag {
+        static let named: UInt16 = 1
+        static let sameAppend: UInt16 = 2
+        static let idGiven: UInt16 = 4
+        static let idText: UInt16 = 8
+        static let known: UInt16 = 15
+    }
+}

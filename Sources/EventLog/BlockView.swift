@@ -1,0 +1,80 @@
+internal import Bytes
+package import EventModel
+package import Hashing
+
+/// A block of the log, lent and checked: its records can be read without further checks.
+package struct BlockView: ~Escapable {
+    let bytes: RawSpan
+    private let names: TypeNames
+    private let offsets: Int
+    package let first: Position
+    package let count: Int
+    /// Which of the records were asked for: a block may begin before and end after what a scan wants.
+    package internal(set) var indices: Range<Int>
+
+    /// Checks rules 1 to 5 of `BlockLayout`.
+    /// - Throws: `EvstoreError.corruptBlock`.
+    @_lifetime(copy bytes)
+    init(checking bytes: RawSpan, at position: Position, storeTag: UInt64, _ names: TypeNames) throws(EvstoreError) {
+        (self.bytes, self.names, first) = (bytes, names, position)
+        (offsets, count) = try BlockLayout.check(bytes, at: position, storeTag: storeTag)
+        indices = 0 ..< count
+        learnNames()
+    }
+
+    /// A block that was checked before in the same transaction.
+    @_lifetime(copy bytes)
+    init(trusting bytes: RawSpan, at position: Position, _ names: TypeNames) {
+        (self.bytes, self.names, first) = (bytes, names, position)
+        offsets = Int(bytes.load(UInt32.self, at: BlockLayout.Header.offsets))
+        count = Int(bytes.load(UInt32.self, at: BlockLayout.Header.count))
+        indices = 0 ..< count
+    }
+
+    package var epoch: Epoch { Epoch(bytes.load(UInt32.self, at: BlockLayout.Header.epoch)) }
+    /// The position of the last record.
+    package var last: Position { Position(first.rawValue + UInt64(count) - 1) }
+    /// When the block was committed.
+    package var time: Timestamp { Timestamp(microseconds: bytes.load(Int64.self, at: BlockLayout.Header.time)) }
+    /// Bit (type id mod 64) for each type inside: a hint, never a proof.
+    package var mask: UInt64 { bytes.load(UInt64.self, at: BlockLayout.Header.mask) }
+    /// The hash chain over the log's bytes up to and with this block.
+    package var link: Digest { Digest([UInt8](copying: linkBytes)) ?? .zero }
+
+    var linkBytes: RawSpan {
+        @_lifetime(copy self)
+        get { bytes.slice(BlockLayout.Header.link, BlockLayout.Header.linkBytes) }
+    }
+
+    /// The record at `index`, from 0 to below `count`.
+    @_lifetime(copy self)
+    package func record(_ index: Int) -> RecordView {
+        precondition(index >= 0 && index < count, "a record of the block")
+        let start = Int(bytes.load(UInt32.self, at: offsets + index * 4))
+        return RecordView(bytes, at: start, Position(first.rawValue + UInt64(index)), names)
+    }
+
+    /// The ids and names of the types inside.
+    package var types: [(id: TypeID, name: String)] {
+        var types: [(id: TypeID, name: String)] = []
+        var offset = BlockLayout.headerBytes
+        while offset < offsets {
+            let count = Int(bytes.byte(at: offset + 4))
+            types.append((bytes.load(TypeID.self, at: offset), String(utf8: bytes.slice(offset + 5, count)) ?? ""))
+            offset += 5 + count
+        }
+        return types
+    }
+
+    package var typeNames: [String] { types.map(\.name) }
+
+    private func learnNames() {
+        var offset = BlockLayout.headerBytes
+        while offset < offsets {
+            let id = bytes.load(TypeID.self, at: offset)
+            let count = Int(bytes.byte(at: offset + 4))
+            if names[id] == nil { names.learn(id, String(utf8: bytes.slice(offset + 5, count)) ?? "") }
+            offset += 5 + count
+        }
+    }
+}

@@ -1,0 +1,156 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+
+/// Puts records together into blocks that are ready to be stored. Its buffers are kept between commits.
+struct BlockWriter: ~Copyable {
+    /// What a record says about its place, beside the event itself.
+    struct Place {
+        var stream: UInt64
+        var revision: UInt64
+        var previous: UInt64
+        var jump: UInt64
+        var type: TypeID
+        var isSameAppend: Bool
+        /// Nil where the caller gave an id.
+        var madeID: (UInt64, UInt64)?
+    }
+
+    private let storeTag: UInt64
+    private var epoch = Epoch.first
+    private var first = Position.start
+    private var link = Digest.zero
+    private var time: Int64 = 0
+    private var types: [(id: TypeID, name: String)] = []
+    private var typesBytes = 0
+    private var offsets: [Int] = []
+    private var records = ByteBuffer(capacity: BlockLayout.bytesMax)
+    private var block = ByteBuffer(capacity: BlockLayout.bytesMax)
+
+    init(_ storeID: StoreID) { storeTag = storeID.tag }
+
+    /// The link of the last finished block.
+    var lastLink: Digest { link }
+
+    /// Begins a commit: `first` is the next position, `link` what its first block links to.
+    mutating func begin(_ epoch: Epoch, first: Position, link: Digest, time: Timestamp) {
+        (self.epoch, self.first, self.link, self.time) = (epoch, first, link, time.microseconds)
+        clear()
+    }
+
+    private mutating func clear() {
+        types.removeAll(keepingCapacity: true)
+        typesBytes = 0
+        offsets.removeAll(keepingCapacity: true)
+        records.removeAll()
+    }
+
+    /// Adds an event at the next position; a block that is full goes to `store` first.
+    mutating func add(_ event: StoredEvent, _ place: Place, _ store: (Position, RawSpan) throws -> Void) throws {
+        let givenUUID = event.id?.uuid
+        let isText = event.id != nil && givenUUID == nil
+        let idBytes = isText ? event.id.map { $0.text.utf8.count } ?? 0 : 16
+        let nameBytes = place.revision == 0 ? event.stream.text.utf8.count : 0
+        let size = BlockLayout.recordBytes + idBytes + nameBytes + event.payload.count + event.metadata.count
+        let isNewType = !types.contains { $0.id == place.type }
+        let nameCost = isNewType ? 5 + event.type.utf8.count : 0
+        if !offsets.isEmpty && bytes + 4 + size + nameCost > BlockLayout.bytesMax { try finish(store) }
+        if !types.contains(where: { $0.id == place.type }) {
+            types.append((place.type, event.type))
+            typesBytes += 5 + event.type.utf8.count
+        }
+        var flags: UInt16 = 0
+        if place.revision == 0 { flags |= BlockLayout.Flag.named }
+        if place.isSameAppend { flags |= BlockLayout.Flag.sameAppend }
+        if event.id != nil { flags |= BlockLayout.Flag.idGiven }
+        if isText { flags |= BlockLayout.Flag.idText }
+        offsets.append(records.count)
+        records.append(littleEndian: place.stream)
+        records.append(littleEndian: place.revision)
+        records.append(littleEndian: place.previous)
+        records.append(littleEndian: place.jump)
+        records.append(littleEndian: event.time.microseconds)
+        records.append(littleEndian: place.type)
+        records.append(littleEndian: event.born.rawValue)
+        records.append(littleEndian: UInt32(event.payload.count))
+        records.append(littleEndian: UInt32(event.metadata.count))
+        records.append(littleEndian: flags)
+        records.append(UInt8(idBytes))
+        records.append(UInt8(nameBytes))
+        if isText, let id = event.id {
+            records.append(id.text)
+        } else {
+            let uuid = givenUUID ?? place.madeID ?? (0, 0)
+            records.append(littleEndian: uuid.0.byteSwapped)
+            records.append(littleEndian: uuid.1.byteSwapped)
+        }
+        if nameBytes > 0 { records.append(event.stream.text) }
+        records.append(event.payload)
+        records.append(event.metadata)
+    }
+
+    /// Adds a record as it lies in another block: for a block that is made again up to a cut.
+    mutating func add(copyOf record: borrowing RecordView) {
+        if !types.contains(where: { $0.id == record.type }) {
+            types.append((record.type, record.typeName))
+            typesBytes += 5 + record.typeName.utf8.count
+        }
+        offsets.append(records.count)
+        records.append(record.bytes)
+    }
+
+    private var bytes: Int {
+        BlockLayout.headerBytes + typesBytes + 4 * offsets.count + records.count + BlockLayout.checksumBytes
+    }
+
+    /// Completes the block that is under way and hands it over; nothing where it has no record.
+    mutating func finish(_ store: (Position, RawSpan) throws -> Void) throws {
+        if offsets.isEmpty { return }
+        types.sort { $0.id < $1.id }
+        block.removeAll()
+        block.append(littleEndian: BlockLayout.magic)
+        block.append(littleEndian: epoch.rawValue)
+        block.append(littleEndian: storeTag)
+        block.append(littleEndian: first.rawValue)
+        block.append(littleEndian: time)
+        block.append(littleEndian: types.reduce(0 as UInt64) { $0 | 1 << UInt64($1.id % 64) })
+        block.append(littleEndian: UInt32(offsets.count))
+        block.append(littleEndian: UInt32(bytes))
+        for _ in 0 ..< 4 { block.append(littleEndian: 0 as UInt64) }
+        block.append(littleEndian: 0 as UInt32)
+        block.append(littleEndian: UInt32(BlockLayout.headerBytes + typesBytes))
+        for (id, name) in types {
+            block.append(littleEndian: id)
+            block.append(UInt8(name.utf8.count))
+            block.append(name)
+        }
+        let start = block.count + 4 * offsets.count
+        for offset in offsets { block.append(littleEndian: UInt32(start + offset)) }
+        Self.append(records, to: &block)
+        link = Self.link(after: link, block.bytes)
+        let linkBytes = link.bytes
+        for word in 0 ..< 4 {
+            let part = linkBytes.lent.load(UInt64.self, at: word * 8)
+            block.store(littleEndian: part, at: BlockLayout.Header.link + word * 8)
+        }
+        let sum = checksum(block.bytes)
+        block.append(littleEndian: sum)
+        try store(first, block.bytes)
+        first = Position(first.rawValue + UInt64(offsets.count))
+        clear()
+    }
+
+    private static func append(_ records: borrowing ByteBuffer, to block: inout ByteBuffer) { block.append(records.bytes) }
+
+    /// SHA-256(previous link || block without its checksum, with zeros in the link's place).
+    static func link(after previous: Digest, _ block: RawSpan) -> Digest {
+        let zeros = [UInt8](repeating: 0, count: BlockLayout.Header.linkBytes)
+        let afterLink = BlockLayout.Header.link + BlockLayout.Header.linkBytes
+        var hasher = SHA256Hasher()
+        hasher.update(previous.bytes)
+        hasher.update(block.slice(0, BlockLayout.Header.link))
+        hasher.update(zeros)
+        hasher.update(block.slice(afterLink, block.byteCount - afterLink))
+        return hasher.finalize()
+    }
+}

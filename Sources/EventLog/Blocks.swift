@@ -1,0 +1,90 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+internal import LMDB
+
+/// What reading the log takes; the same for every thread.
+struct LogAccess: Sendable {
+    let environment: Environment
+    let tables: Tables
+    let names: TypeNames
+    let storeID: StoreID
+}
+
+/// Blocks found in the table `blocks`, checked before anything of them is believed.
+enum Blocks {
+    /// The last event's place and its block's link, without looking at the block's records.
+    static func last(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Position {
+        var cursor = try transaction.cursor(access.tables.blocks)
+        guard try cursor.last() else { return .start }
+        let first = try position(cursor.key)
+        guard cursor.value.byteCount >= BlockLayout.headerBytes else {
+            throw EvstoreError.corruptBlock(position: first, reason: "the block is shorter than its header")
+        }
+        return Position(first.rawValue + UInt64(cursor.value.load(UInt32.self, at: BlockLayout.Header.count)) - 1)
+    }
+
+    /// The block that holds a position, or nil where the log does not reach it.
+    @_lifetime(borrow transaction)
+    static func holding(
+        _ position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess
+    ) throws -> BlockView? {
+        var cursor = try transaction.cursor(access.tables.blocks)
+        guard try seek(&cursor, holding: position) else { return nil }
+        let block = try view(cursor, access)
+        return position <= block.last ? block : nil
+    }
+
+    /// Goes to the last block that begins at or below a position; false where none does.
+    @_lifetime(cursor: copy cursor)
+    static func seek(_ cursor: inout Cursor, holding position: Position) throws -> Bool {
+        if try !cursor.seek(bytes(position.rawValue).lent) { return try cursor.last() }
+        if try self.position(cursor.key) == position { return true }
+        return try cursor.previous()
+    }
+
+    /// The checked block that a cursor stands at.
+    @_lifetime(copy cursor)
+    static func view(_ cursor: borrowing Cursor, _ access: LogAccess) throws -> BlockView {
+        try BlockView(checking: cursor.value, at: position(cursor.key), storeTag: access.storeID.tag, access.names)
+    }
+
+    static func position(_ key: RawSpan) throws -> Position {
+        guard key.byteCount == 8 else {
+            throw EvstoreError.corruptBlock(position: .start, reason: "a key of the table blocks has the wrong length")
+        }
+        return Position(key.load(UInt64.self, at: 0))
+    }
+
+    /// What the next block links to: the last block's link, or what its epoch began with.
+    static func lastLink(_ transaction: borrowing ReadTransaction, _ access: LogAccess, _ epoch: Epoch) throws -> Digest {
+        var cursor = try transaction.cursor(access.tables.blocks)
+        if try cursor.last() {
+            let block = try view(cursor, access)
+            if block.epoch == epoch { return block.link }
+        }
+        return try start(of: epoch, transaction, access)
+    }
+
+    /// The link of the last block, whatever its epoch.
+    static func endLink(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Digest {
+        var cursor = try transaction.cursor(access.tables.blocks)
+        return try cursor.last() ? view(cursor, access).link : Epochs.genesis(access.storeID)
+    }
+
+    /// What a block links to: the link of the one before it, or what its epoch began with.
+    static func link(before block: BlockView, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Digest {
+        if block.first > Position(1), let previous = try holding(Position(block.first.rawValue - 1), transaction, access),
+            previous.epoch == block.epoch
+        {
+            return previous.link
+        }
+        return try start(of: block.epoch, transaction, access)
+    }
+
+    /// What the first block of an epoch links to.
+    static func start(of epoch: Epoch, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Digest {
+        guard let cut = try Epochs.cut(epoch, transaction, access.tables) else { return Epochs.genesis(access.storeID) }
+        return Epochs.link(epoch, cut: cut.at, link: cut.link)
+    }
+}

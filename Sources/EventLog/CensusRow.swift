@@ -1,0 +1,31 @@
+package import EventModel
+
+/// How many events there are of a type, by its name at birth, and a birth version.
+package struct CensusRow: Hashable, Sendable {
+    package var type: String
+    package var born: SchemaVersion
+    package var count: UInt64
+
+    package init(type: String, born: SchemaVersion, count: UInt64) {
+        (self.type, self.born, self.count) = (type, born, count)
+    }
+}
+
+/// The last event of a stream.
+package struct StreamHead: Hashable, Sendable {
+    package var revision: Revision
+    package var position: Position
+    /// Where the last event's jump pointer leads; 0 for a stream's first event.
+    var jump: Position
+}
+
+extension CensusRow {
+    static func rows(_ census: [IndexEntries.Kind: UInt64], names: [TypeID: String]) throws -> [CensusRow] {
+        try census.map { kind, count in
+            guard let name = names[kind.type] else {
+                throw EvstoreError.corruptBlock(position: .start, reason: "the census counts the type \(kind.type), which has no name")
+            }
+            return CensusRow(type: name, born: SchemaVersion(rawValue: kind.born), count: count)
+        }.sorted { ($0.type, $0.born) < ($1.type, $1.born) }
+    }
+}

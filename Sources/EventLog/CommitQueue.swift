@@ -1,0 +1,141 @@
+internal import EventModel
+internal import LMDB
+
+/// What waits for the writing thread, first come, first served. Everything in it has a deadline.
+final class CommitQueue: Sendable {
+    struct Append: Sendable {
+        let request: AppendRequest
+        let since = ContinuousClock.now
+        let continuation: CheckedContinuation<AppendOutcome, any Error>
+    }
+
+    struct Update: Sendable {
+        let since = ContinuousClock.now
+        let deadline: ContinuousClock.Instant
+        let body: @Sendable (inout LogUpdate) throws -> Void
+        let finish: @Sendable (Result<Void, any Error>) -> Void
+    }
+
+    enum Work: Sendable {
+        case append(Append)
+        case update(Update)
+
+        var deadline: ContinuousClock.Instant {
+            switch self {
+            case .append(let append): append.request.deadline
+            case .update(let update): update.deadline
+            }
+        }
+
+        /// Seconds since it came.
+        var waited: Double {
+            let since =
+                switch self {
+                case .append(let append): append.since
+                case .update(let update): update.since
+                }
+            return since.duration(to: .now) / .seconds(1)
+        }
+
+        func fail(_ error: any Error) {
+            switch self {
+            case .append(let append): append.continuation.resume(throwing: error)
+            case .update(let update): update.finish(.failure(error))
+            }
+        }
+    }
+
+    /// What one transaction takes on.
+    enum Batch: Sendable {
+        case appends([Append])
+        case update(Update)
+
+        func fail(_ error: any Error) {
+            switch self {
+            case .appends(let appends): for append in appends { append.continuation.resume(throwing: error) }
+            case .update(let update): update.finish(.failure(error))
+            }
+        }
+    }
+
+    fileprivate struct State {
+        var waiting: [Work] = []
+        /// How many at the front are taken already.
+        var taken = 0
+        var isClosed = false
+
+        var count: Int { waiting.count - taken }
+    }
+
+    private let state = Monitor(State())
+
+    /// False where the queue takes nothing any more.
+    func add(_ work: Work) -> Bool {
+        state.change { state in
+            if state.isClosed { return false }
+            state.waiting.append(work)
+            return true
+        }
+    }
+
+    var isEmpty: Bool { state.withLock { $0.count == 0 } }
+
+    /// Takes nothing any more; what waits is still done.
+    func close() { state.change { $0.isClosed = true } }
+
+    /// Waits for something to do; false when the queue is closed and empty.
+    func waitForWork() -> Bool {
+        state.wait(until: { $0.count > 0 || $0.isClosed }, { $0.count > 0 })
+    }
+
+    /// Takes as many appends as one commit may hold, at least one, or one update; nil where nothing waits.
+    func take(_ options: Options) -> Batch? {
+        state.withLock { state in
+            var appends: [Append] = []
+            var (events, bytes) = (0, 0)
+            while state.taken < state.waiting.count {
+                guard case .append(let append) = state.waiting[state.taken] else { break }
+                events += append.request.events.count
+                bytes += append.request.payloadBytes
+                let isFull = events > options.commitEventsMax || bytes > options.commitBytesMax
+                if !appends.isEmpty && (isFull || appends.count == options.queueRequestsMax) { break }
+                appends.append(append)
+                state.taken += 1
+            }
+            defer { state.forgetTaken() }
+            if !appends.isEmpty { return .appends(appends) }
+            guard state.taken < state.waiting.count, case .update(let update) = state.waiting[state.taken] else { return nil }
+            state.taken += 1
+            return .update(update)
+        }
+    }
+
+    /// Takes out what has waited beyond its deadline.
+    func takeOverdue() -> [Work] {
+        let now = ContinuousClock.now
+        return state.withLock { state in
+            guard state.waiting[state.taken...].contains(where: { $0.deadline <= now }) else { return [] }
+            let overdue = state.waiting[state.taken...].filter { $0.deadline <= now }
+            state.waiting = state.waiting[state.taken...].filter { $0.deadline > now }
+            state.taken = 0
+            return overdue
+        }
+    }
+}
+
+extension CommitQueue.State {
+    fileprivate mutating func forgetTaken() {
+        if taken == waiting.count {
+            waiting.removeAll(keepingCapacity: waiting.count <= 4_096)
+            taken = 0
+        } else if taken > 4_096 {
+            waiting.removeFirst(taken)
+            taken = 0
+        }
+    }
+}
+
+extension AppendRequest {
+    /// What the request's events hold, without what the log adds to them.
+    var payloadBytes: Int { events.reduce(0) { $0 + $1.payload.count + $1.metadata.count } }
+}

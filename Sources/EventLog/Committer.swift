@@ -1,0 +1,108 @@
+internal import EventModel
+internal import LMDB
+internal import Logging
+internal import Synchronization
+
+/// The one thread of this process that writes to the log, and a second one that keeps its deadlines.
+final class Committer: Sendable {
+    private let path: String
+    private let access: LogAccess
+    private let overlays: Overlays
+    private let options: Options
+    private let logger: Logger
+    private let signal: CommitSignal
+    private let anchor: AnchorFile
+    private let lockFile: File
+    private let queue = CommitQueue()
+    private let keeper: Keeper
+    /// Set when the disk has failed during a commit: nothing is written any more.
+    private let poison = Mutex<EvstoreError?>(nil)
+    private let ended = Monitor(false)
+
+    init(
+        path: String, _ access: LogAccess, _ overlays: Overlays, _ options: Options, _ signal: CommitSignal, _ logger: Logger
+    ) throws {
+        (self.path, self.access, self.overlays, self.options) = (path, access, overlays, options)
+        (self.signal, self.logger) = (signal, logger)
+        anchor = try AnchorFile(at: path)
+        lockFile = try File(path + StoreLock.fileName, .write)
+        keeper = Keeper(queue, anchor, lockFile, access.environment, logger)
+    }
+
+    func start() throws {
+        _ = try WorkerThread.start("evstore-commit") { self.run() }
+        try keeper.start()
+    }
+
+    func append(_ request: AppendRequest) async throws -> AppendOutcome {
+        try await withCheckedThrowingContinuation { submit(.append(.init(request: request, continuation: $0))) }
+    }
+
+    func update(_ body: @escaping @Sendable (inout LogUpdate) throws -> Void) async throws {
+        let deadline = ContinuousClock.now + .seconds(options.appendDeadlineSeconds)
+        try await withCheckedThrowingContinuation { continuation in
+            submit(.update(.init(deadline: deadline, body: body, finish: { continuation.resume(with: $0) })))
+        }
+    }
+
+    private func submit(_ work: CommitQueue.Work) {
+        if let error = poison.withLock({ $0 }) { return work.fail(error) }
+        if !queue.add(work) { return work.fail(EvstoreError.misuse("the store has been closed")) }
+        keeper.wake()
+    }
+
+    /// Does what waits and takes nothing more; `body` runs when both threads have ended.
+    func close(_ body: @escaping @Sendable () -> Void) {
+        queue.close()
+        keeper.atEnd(body)
+    }
+
+    private func run() {
+        var session = CommitSession(access, overlays, options, path: path, lockFile: lockFile)
+        while queue.waitForWork() { turn(&session) }
+        do {
+            try session.finishSweep()
+            try anchor.sync()
+        } catch { logger.warning("closing \(path): \(error)") }
+        keeper.end()
+    }
+
+    private func turn(_ session: inout CommitSession) {
+        var batch: CommitQueue.Batch?
+        do {
+            if let error = poison.withLock({ $0 }) { throw error }
+            guard let done = try session.run(queue, &batch) else { return }
+            // Order: durable, then the anchor, then the callers, then everyone who waits for events.
+            try anchor.write(Anchor(epoch: done.last.epoch, storeID: access.storeID, last: done.last.position, link: done.link))
+            deliver(done, batch)
+            signal.announce(done.last)
+        } catch {
+            let failure = failure(error)
+            if batch == nil { batch = queue.take(options) }
+            batch?.fail(failure)
+        }
+    }
+
+    private func deliver(_ done: CommitSession.Done, _ batch: CommitQueue.Batch?) {
+        switch batch {
+        case .appends(let appends):
+            for (append, outcome) in zip(appends, done.outcomes) { append.continuation.resume(with: outcome) }
+        case .update(let update): update.finish(.success(()))
+        case nil: break
+        }
+    }
+
+    /// A disk that fails during a commit leaves it open whether it was made: the handle writes no more.
+    /// A short write is reported as the same failure; a full disk tells the two apart.
+    private func failure(_ error: any Error) -> any Error {
+        guard let system = error as? LMDBError else { return error }
+        guard system.isFailedDisk else { return storeError(system, path, doing: "appending") }
+        let free = freeBytes(path)
+        if system.name == "EIO" && free < UInt64(options.freeDiskFloorBytes) { return EvstoreError.diskFull(path: path, freeBytes: free) }
+        let last = signal.last
+        logger.error("the disk failed during a commit after position \(last): \(system)")
+        let failure = EvstoreError.commitOutcomeUnknown(after: last)
+        poison.withLock { $0 = $0 ?? failure }
+        return failure
+    }
+}

@@ -1,0 +1,45 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+internal import LMDB
+
+/// Takes the log's end off, within the transaction of an update.
+enum Cut {
+    /// Returns the link at the cut: that of the last block which is left.
+    static func run(to position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess) throws -> Digest {
+        let tables = access.tables
+        while let first = try lastFirst(transaction.reads, access), first > position {
+            try transaction.delete(tables.blocks, bytes(first.rawValue).lent)
+        }
+        try shortenLast(to: position, &transaction, access)
+        for table in [tables.streams, tables.heads, tables.ids, tables.census] { try transaction.removeAll(table) }
+        for row in try Rows.all([], transaction.reads, tables[.imports]) {
+            guard row.value.count >= 8 else { throw Indexes.damaged("imports") }
+            if row.value.lent.load(UInt64.self, at: 0) > position.rawValue { try transaction.delete(tables[.imports], row.key.lent) }
+        }
+        return try Blocks.endLink(transaction.reads, access)
+    }
+
+    private static func lastFirst(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Position? {
+        var cursor = try transaction.cursor(access.tables.blocks)
+        return try cursor.last() ? Blocks.position(cursor.key) : nil
+    }
+
+    /// Makes the last block again where it reaches beyond the cut.
+    private static func shortenLast(to position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess) throws {
+        var writer = BlockWriter(access.storeID)
+        guard let first = try copyStraddling(position, into: &writer, transaction.reads, access) else { return }
+        try transaction.delete(access.tables.blocks, bytes(first.rawValue).lent)
+        try writer.finish { try transaction.append(access.tables.blocks, bytes($0.rawValue).lent, $1) }
+    }
+
+    private static func copyStraddling(
+        _ position: Position, into writer: inout BlockWriter, _ transaction: borrowing ReadTransaction, _ access: LogAccess
+    ) throws -> Position? {
+        guard position > .start, let block = try Blocks.holding(position, transaction, access), block.last > position else { return nil }
+        let link = try Blocks.link(before: block, transaction, access)
+        writer.begin(block.epoch, first: block.first, link: link, time: block.time)
+        for index in 0 ... Int(position.rawValue - block.first.rawValue) { writer.add(copyOf: block.record(index)) }
+        return block.first
+    }
+}

@@ -1,0 +1,55 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+internal import LMDB
+
+/// The lives of the log. Each epoch after the first has a row that says where the log was cut when it began.
+enum Epochs {
+    /// What the first block of the first epoch links to.
+    static func genesis(_ storeID: StoreID) -> Digest { SHA256Hasher.hash(storeID.bytes) }
+
+    /// What the first block after a cut links to: the hash of the link at the cut and the epoch's row.
+    static func link(_ epoch: Epoch, cut: Position, link: Digest) -> Digest {
+        var hasher = SHA256Hasher()
+        hasher.update(link.bytes)
+        hasher.update(sortable(epoch.rawValue))
+        hasher.update(row(cut, link))
+        return hasher.finalize()
+    }
+
+    static func put(_ epoch: Epoch, cut: Position, link: Digest, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
+        try transaction.put(tables.epochs, sortable(epoch.rawValue).lent, row(cut, link).lent)
+    }
+
+    /// Where the log was cut when `epoch` began, and the link there; nil for the first epoch.
+    static func cut(_ epoch: Epoch, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> (at: Position, link: Digest)? {
+        guard let row = try transaction.get(tables.epochs, sortable(epoch.rawValue).lent) else { return nil }
+        guard row.byteCount == 40, let link = Digest([UInt8](copying: row.slice(8, 32))) else { throw damaged(epoch) }
+        return (Position(row.load(UInt64.self, at: 0)), link)
+    }
+
+    /// For each epoch after the first, that epoch and the position of the cut it began with, by rising epoch.
+    static func all(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [Checkpoint] {
+        var cuts: [Checkpoint] = []
+        var cursor = try transaction.cursor(tables.epochs)
+        var isThere = try cursor.first()
+        while isThere {
+            let epoch = Epoch(cursor.key.byteCount == 4 ? cursor.key.load(UInt32.self, at: 0).byteSwapped : 0)
+            guard epoch > .first, cursor.value.byteCount == 40 else { throw damaged(epoch) }
+            cuts.append(Checkpoint(epoch: epoch, position: Position(cursor.value.load(UInt64.self, at: 0))))
+            isThere = try cursor.next()
+        }
+        return cuts
+    }
+
+    /// The lowest cut that a reader of `epoch` has not seen, or nil where there is none.
+    static func lowestCut(after epoch: Epoch, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Checkpoint? {
+        try all(transaction, tables).filter { $0.epoch > epoch }.min { $0.position < $1.position }
+    }
+
+    private static func row(_ cut: Position, _ link: Digest) -> [UInt8] { bytes(cut.rawValue) + link.bytes }
+
+    private static func damaged(_ epoch: Epoch) -> EvstoreError {
+        .corruptBlock(position: .start, reason: "the row of epoch \(epoch) in the table epochs has the wrong length")
+    }
+}

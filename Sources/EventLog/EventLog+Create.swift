@@ -1,0 +1,75 @@
+package import EventModel
+internal import Hashing
+internal import LMDB
+package import Logging
+
+extension EventLog {
+    /// Makes a store: whole at its path, or not at all. `first` sets its numbers in its first transaction.
+    /// - Throws: `EvstoreError.storeExists` where there is anything but an empty directory.
+    package static func create(
+        at store: String, options: Options, logger: Logger? = nil, _ first: (inout LogUpdate) throws -> Void
+    ) throws -> EventLog {
+        do {
+            if try Directory.status(store) != nil, try !Directory.isEmpty(store) { throw EvstoreError.storeExists(path: store) }
+            try removeLeftovers(of: store)
+            let made = "\(store)\(suffix)\(ProcessIdentity.id)"
+            do {
+                try Directory.create(made)
+                try fill(made, options, first)
+                try moveIntoPlace(made, store)
+            } catch {
+                try Directory.remove(made)
+                throw error
+            }
+        } catch { throw storeError(error, store, doing: "making \(store)") }
+        return try open(at: store, options: options, logger: logger)
+    }
+
+    private static let suffix = ".new-"
+
+    private static func fill(_ store: String, _ options: Options, _ first: (inout LogUpdate) throws -> Void) throws {
+        let storeID = StoreID.make()
+        try Manifest.write(storeID, at: store)
+        try File(store + StoreLock.fileName, .createNew).reserve(4_096)
+        if options.ballastBytes > 0 { try File(store + "/ballast", .createNew).reserve(options.ballastBytes) }
+        try Directory.create(store + "/log")
+        let environment = try Environment.open(
+            directory: store + "/log", Tables.configuration(options, readOnly: false, creating: true))
+        defer { environment.close() }
+        let access = LogAccess(environment: environment, tables: try Tables(environment), names: TypeNames(), storeID: storeID)
+        try environment.writeOwned { transaction in
+            var transaction = transaction
+            let zero = SchemaVersion(0)
+            let state = StoreState(
+                storeID: storeID, format: StateRows.format, epoch: .first, floor: zero, live: zero, top: zero, head: zero,
+                history: .zero, generations: [:], indexed: .start)
+            try StateRows.put(state, &transaction, access.tables)
+            guard let moment = try Moment(transaction.reads, access, Overlays()) else { return }
+            var update = try LogUpdate.begin(transaction, access, moment)
+            try first(&update)
+            try update.finish()
+        }
+        try Directory.sync(store + "/log")
+        try Directory.sync(store)
+    }
+
+    /// The name appears when everything below it is durable.
+    private static func moveIntoPlace(_ made: String, _ store: String) throws {
+        do throws(LMDBError) {
+            try Directory.rename(made, to: store)
+        } catch {
+            throw error.name == "ENOTEMPTY" || error.name == "EEXIST" ? EvstoreError.storeExists(path: store) : error
+        }
+        try Directory.sync(Directory.parent(of: store))
+    }
+
+    /// What processes have left that ended while they made this store.
+    private static func removeLeftovers(of store: String) throws {
+        let parent = Directory.parent(of: store)
+        let prefix = Directory.name(of: store) + suffix
+        for name in try Directory.names(parent) where name.hasPrefix(prefix) {
+            guard let process = Int32(name.dropFirst(prefix.count)), !ProcessIdentity.isRunning(process) else { continue }
+            try Directory.remove(parent + "/" + name)
+        }
+    }
+}

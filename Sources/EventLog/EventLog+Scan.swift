@@ -1,0 +1,98 @@
+internal import Bytes
+package import EventModel
+internal import LMDB
+
+extension EventLog {
+    /// Long work: lends the blocks that hold events in (after, through] and may hold one of `types`, in
+    /// chunks of short read transactions, until `body` returns false or the log's end. Only
+    /// `block.indices` were asked for; a block may hold other types too.
+    /// - Throws: `EvstoreError.epochChanged` where a cut has taken off what was lent.
+    package func scan(
+        after: Position, through: Position? = nil, types: Set<String>? = nil, _ body: (borrowing BlockView) throws -> Bool
+    ) throws {
+        var scan = LogScan(access, options, after: after, through: through, types: types)
+        do {
+            while try access.environment.read({ try scan.runChunk($0, body) }) {}
+        } catch let error as LMDBError { throw storeError(error, path, doing: "reading the store") }
+    }
+}
+
+/// A scan's place between its chunks.
+struct LogScan {
+    private let access: LogAccess
+    private let options: Options
+    private let through: Position
+    private let types: Set<String>?
+    private var done: Position
+    private var epoch: Epoch?
+
+    init(_ access: LogAccess, _ options: Options, after: Position, through: Position?, types: Set<String>?) {
+        (self.access, self.options, done, self.types) = (access, options, after, types)
+        self.through = through ?? Position(.max)
+    }
+
+    /// Lends blocks for as long as one read transaction may last; false where nothing is left to do.
+    mutating func runChunk(_ transaction: borrowing ReadTransaction, _ body: (borrowing BlockView) throws -> Bool) throws -> Bool {
+        try checkEpoch(transaction)
+        let wanted = try wantedTypes(transaction)
+        if let wanted, wanted.isEmpty { return false }
+        let end = ContinuousClock.now + .milliseconds(options.readSliceMilliseconds)
+        var bytes = 0
+        var cursor = try transaction.cursor(access.tables.blocks)
+        var isThere = try Blocks.seek(&cursor, holding: Position(done.rawValue + 1)) || cursor.first()
+        while isThere {
+            if try Blocks.position(cursor.key) > through { return false }
+            var block = try Blocks.view(cursor, access)
+            if block.last > done {
+                let from = done < block.first ? 0 : Int(done.rawValue - block.first.rawValue) + 1
+                let to = block.last <= through ? block.count : Int(through.rawValue - block.first.rawValue) + 1
+                block.indices = from ..< max(from, to)
+                done = min(block.last, through)
+                if !block.indices.isEmpty, wanted.map({ block.holds(anyOf: $0) }) ?? true, try !body(block) { return false }
+                bytes += block.bytes.byteCount
+            }
+            if done >= through { return false }
+            isThere = try cursor.next()
+            if bytes >= options.readSliceBytes || ContinuousClock.now >= end { return isThere }
+        }
+        return false
+    }
+
+    private mutating func checkEpoch(_ transaction: borrowing ReadTransaction) throws {
+        let now = try StateRows.numbers(transaction, access.tables).epoch
+        if let epoch, now > epoch, let cut = try Epochs.lowestCut(after: epoch, transaction, access.tables), cut.position < done {
+            throw EvstoreError.epochChanged(seen: Checkpoint(epoch: epoch, position: done), cut: cut)
+        }
+        epoch = now
+    }
+
+    /// The ids of the wanted types, where the store has met them; a type it has not met has no events.
+    private func wantedTypes(_ transaction: borrowing ReadTransaction) throws -> WantedTypes? {
+        guard let types else { return nil }
+        var wanted = WantedTypes()
+        for type in types { if let id = try Indexes.type(type, transaction, access.tables) { wanted.insert(id) } }
+        return wanted
+    }
+}
+
+/// Type ids, with the mask that blocks carry for them.
+struct WantedTypes {
+    private var ids: Set<TypeID> = []
+    private(set) var mask: UInt64 = 0
+
+    var isEmpty: Bool { ids.isEmpty }
+
+    mutating func insert(_ id: TypeID) {
+        ids.insert(id)
+        mask |= 1 << UInt64(id % 64)
+    }
+
+    func contains(_ id: TypeID) -> Bool { ids.contains(id) }
+}
+
+extension BlockView {
+    /// Whether one of the types is inside: the mask first, then the names of the types.
+    func holds(anyOf wanted: WantedTypes) -> Bool {
+        mask & wanted.mask != 0 && types.contains { wanted.contains($0.id) }
+    }
+}

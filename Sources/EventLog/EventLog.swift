@@ -1,0 +1,163 @@
+package import EventModel
+internal import LMDB
+internal import Logging
+internal import Synchronization
+
+/// The append-only truth of a store: events as bytes, in order, durable when an append has returned.
+package final class EventLog: Sendable {
+    package let path: String
+    package let options: Options
+    package let isReadOnly: Bool
+    let access: LogAccess
+    let overlays = Overlays()
+    let logger: Logger
+    private let signal: CommitSignal
+    /// Nil where the log was opened for reading only.
+    private let committer: Committer?
+    private let presence: HeldLock
+    private let isClosed = Mutex(false)
+
+    package var storeID: StoreID { access.storeID }
+
+    /// Takes over the open environment and the lock.
+    init(path: String, _ access: LogAccess, _ options: Options, readOnly: Bool, _ presence: HeldLock, _ logger: Logger) throws {
+        (self.path, self.access, self.options, isReadOnly) = (path, access, options, readOnly)
+        (self.presence, self.logger) = (presence, logger)
+        let signal = try CommitSignal(watching: access.environment.directory + "/data.mdb", options) {
+            try access.environment.read { transaction in
+                Checkpoint(epoch: try StateRows.numbers(transaction, access.tables).epoch, position: try Blocks.last(transaction, access))
+            }
+        }
+        self.signal = signal
+        committer = readOnly ? nil : try Committer(path: path, access, overlays, options, signal, logger)
+        try committer?.start()
+    }
+
+    deinit {
+        if isClosed.withLock({ $0 }) { return }
+        // Nobody waits here: the writing thread ends by itself, and then the files go.
+        let environment = access.environment
+        signal.close()
+        if let committer { committer.close { environment.close() } } else { environment.close() }
+    }
+
+    /// Appends and returns when it is durable.
+    /// - Throws: `EvstoreError`: expectationFailed, idReused, deadlinePassed, diskFull, commitOutcomeUnknown,
+    ///   appendTooLarge, eventTooLarge, readOnly.
+    package func append(_ request: AppendRequest) async throws -> AppendOutcome {
+        guard let committer else { throw EvstoreError.readOnly(path: path) }
+        try request.checkLimits(options)
+        do { return try await committer.append(request) } catch { throw storeError(error, path, doing: "appending") }
+    }
+
+    /// Runs `body` in one durable transaction on the writing thread; what it throws undoes everything.
+    /// It may run twice, from the start, where the map has to grow.
+    package func update<R: Sendable>(_ body: @escaping @Sendable (inout LogUpdate) throws -> R) async throws -> R {
+        guard let committer else { throw EvstoreError.readOnly(path: path) }
+        let box = ResultBox<R>()
+        do {
+            try await committer.update { changes in box.put(try body(&changes)) }
+        } catch { throw storeError(error, path, doing: "writing to the store") }
+        return try box.take()
+    }
+
+    /// Reads on the caller's thread. Keep it short: what is read stays on the disk until it ends.
+    package func read<R>(_ body: (borrowing LogReader) throws -> R) throws -> R {
+        do {
+            return try body(try reader())
+        } catch let error as LMDBError { throw storeError(error, path, doing: "reading the store") }
+    }
+
+    private func reader() throws -> LogReader {
+        while true {
+            let transaction = try access.environment.beginRead()
+            // Older than what another thread has seen meanwhile: a new transaction is not.
+            guard let moment = try Moment(transaction, access, overlays) else { continue }
+            return LogReader(transaction: transaction, access: access, moment: moment)
+        }
+    }
+
+    /// Waits until there is an event after `position`, or a cut is made; returns the last position,
+    /// which is not after it where the deadline passed or a cut came first.
+    package func wait(after position: Position, deadline: ContinuousClock.Instant?) async throws -> Position {
+        do {
+            let last = try read { $0.last.position }
+            return last > position ? last : try await signal.wait(after: position, deadline: deadline)
+        } catch let error as LMDBError { throw storeError(error, path, doing: "waiting for events") }
+    }
+
+    /// Makes this process the only one that has the store open, or fails at once.
+    /// - Throws: `EvstoreError.locked`, naming a holder.
+    package func takeAlone(what: String) throws {
+        do { try presence.take(shared: false, what: what) } catch { throw storeError(error, path, doing: "locking the store") }
+    }
+
+    /// Lets others in again.
+    package func shareAgain() throws {
+        do { try presence.take(shared: true, what: "") } catch { throw storeError(error, path, doing: "unlocking the store") }
+    }
+
+    /// How much room the log takes, and who reads it.
+    package var usage: LogUsage {
+        get throws {
+            do {
+                let usage = try access.environment.usage
+                return LogUsage(
+                    bytes: UInt64(usage.pages * usage.pageBytes), readers: usage.readers, readersMax: usage.readersMax,
+                    transaction: UInt64(usage.transaction), overlayEvents: try read { $0.moment.overlay.events })
+            } catch { throw storeError(error, path, doing: "asking the store for its size") }
+        }
+    }
+
+    /// Finishes what is under way, writes the anchor and gives up the files; a second time does nothing.
+    package func close() async throws {
+        let isFirst = isClosed.withLock { isClosed in
+            defer { isClosed = true }
+            return !isClosed
+        }
+        guard isFirst else { return }
+        signal.close()
+        await withCheckedContinuation { continuation in
+            if let committer { committer.close { continuation.resume() } } else { continuation.resume() }
+        }
+        defer { access.environment.close() }
+        do {
+            if !isReadOnly { try writeClosingAnchor() }
+            try presence.release()
+        } catch { throw storeError(error, path, doing: "closing the store") }
+    }
+
+    private func writeClosingAnchor() throws {
+        let reader = try reader()
+        let data = try Directory.status(access.environment.directory + "/data.mdb")
+        let anchor = Anchor(
+            epoch: reader.last.epoch, storeID: storeID, last: reader.last.position,
+            link: try Blocks.endLink(reader.transaction, access), closed: data)
+        let file = try AnchorFile(at: path)
+        try file.write(anchor)
+        try file.sync()
+    }
+}
+
+/// How much room a log takes, and who reads it.
+package struct LogUsage: Hashable, Sendable {
+    package var bytes: UInt64
+    package var readers: Int
+    package var readersMax: Int
+    /// The number of the newest commit.
+    package var transaction: UInt64
+    /// Events whose index entries are only in memory.
+    package var overlayEvents: UInt64
+}
+
+/// Where the writing thread leaves what an update has returned.
+private final class ResultBox<R: Sendable>: Sendable {
+    private let value = Mutex<R?>(nil)
+
+    func put(_ result: R) { value.withLock { $0 = result } }
+
+    func take() throws -> R {
+        guard let result = value.withLock({ $0 }) else { throw EvstoreError.misuse("an update ended without its result") }
+        return result
+    }
+}

@@ -1,0 +1,120 @@
+internal import Bytes
+internal import EventModel
+internal import LMDB
+
+/// What the indexes have to say about a run of consecutive events.
+struct IndexEntries: Sendable {
+    /// A kind of event: what the census counts.
+    struct Kind: Hashable, Comparable, Sendable {
+        let type: TypeID
+        let born: UInt32
+
+        var key: [UInt8] { sortable(type) + sortable(born) }
+
+        static func < (a: Kind, b: Kind) -> Bool { (a.type, a.born) < (b.type, b.born) }
+    }
+
+    /// Stream id to the stream's last event.
+    var heads: [UInt64: StreamHead] = [:]
+    /// Names of the streams that began in the run, with the position of their first event.
+    var streams: [String: UInt64] = [:]
+    var ids: [IDKey: UInt64] = [:]
+    var census: [Kind: UInt64] = [:]
+    var events: UInt64 = 0
+
+    /// Takes in the events of a block after a position.
+    mutating func add(_ block: BlockView, after position: Position) {
+        let start = position < block.first ? 0 : Int(position.rawValue - block.first.rawValue) + 1
+        for index in start ..< max(start, block.count) {
+            let record = block.record(index)
+            heads[record.streamID] = StreamHead(revision: record.revision, position: record.position, jump: record.jump)
+            if let name = record.streamName { streams[name.text] = record.position.rawValue }
+            if record.idGiven { ids[IDKey(record)] = record.position.rawValue }
+            census[Kind(type: record.type, born: record.born.rawValue), default: 0] += 1
+            events += 1
+        }
+    }
+
+    /// Takes in the entries of the events that follow.
+    mutating func merge(_ later: IndexEntries) {
+        heads.merge(later.heads) { $1 }
+        streams.merge(later.streams) { $1 }
+        ids.merge(later.ids) { $1 }
+        census.merge(later.census) { $0 + $1 }
+        events += later.events
+    }
+
+    mutating func removeAll() {
+        heads.removeAll(keepingCapacity: true)
+        streams.removeAll(keepingCapacity: true)
+        ids.removeAll(keepingCapacity: true)
+        census.removeAll(keepingCapacity: true)
+        events = 0
+    }
+}
+
+/// The index tables, as far as they are written.
+enum Indexes {
+    static func head(_ stream: UInt64, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> StreamHead? {
+        guard let row = try transaction.get(tables.heads, bytes(stream).lent) else { return nil }
+        guard row.byteCount == 24 else { throw damaged("heads") }
+        return StreamHead(
+            revision: Revision(row.load(UInt64.self, at: 0)), position: Position(row.load(UInt64.self, at: 8)),
+            jump: Position(row.load(UInt64.self, at: 16)))
+    }
+
+    static func row(_ head: StreamHead) -> [UInt8] {
+        bytes(head.revision.rawValue) + bytes(head.position.rawValue) + bytes(head.jump.rawValue)
+    }
+
+    static func stream(_ name: String, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> UInt64? {
+        try integer(transaction.get(tables.streams, Array(name.utf8).lent), "streams")
+    }
+
+    static func position(_ id: IDKey, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> UInt64? {
+        try integer(transaction.get(tables.ids, id.bytes.lent), "ids")
+    }
+
+    static func type(_ name: String, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> TypeID? {
+        guard let row = try transaction.get(tables.types, Array(name.utf8).lent) else { return nil }
+        guard row.byteCount == 4 else { throw damaged("types") }
+        return row.load(TypeID.self, at: 0)
+    }
+
+    /// Every type that the store has met, by id.
+    static func types(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [TypeID: String] {
+        var types: [TypeID: String] = [:]
+        var cursor = try transaction.cursor(tables.types)
+        var isThere = try cursor.first()
+        while isThere {
+            guard cursor.value.byteCount == 4, let name = String(utf8: cursor.key) else { throw damaged("types") }
+            types[cursor.value.load(TypeID.self, at: 0)] = name
+            isThere = try cursor.next()
+        }
+        return types
+    }
+
+    static func census(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [IndexEntries.Kind: UInt64] {
+        var census: [IndexEntries.Kind: UInt64] = [:]
+        var cursor = try transaction.cursor(tables.census)
+        var isThere = try cursor.first()
+        while isThere {
+            guard cursor.key.byteCount == 8, cursor.value.byteCount == 8 else { throw damaged("census") }
+            let type = cursor.key.load(TypeID.self, at: 0).byteSwapped
+            let born = cursor.key.load(UInt32.self, at: 4).byteSwapped
+            census[IndexEntries.Kind(type: type, born: born)] = cursor.value.load(UInt64.self, at: 0)
+            isThere = try cursor.next()
+        }
+        return census
+    }
+
+    private static func integer(_ row: RawSpan?, _ table: String) throws -> UInt64? {
+        guard let row else { return nil }
+        guard row.byteCount == 8 else { throw damaged(table) }
+        return row.load(UInt64.self, at: 0)
+    }
+
+    static func damaged(_ table: String) -> EvstoreError {
+        .corruptBlock(position: .start, reason: "a row of the index \(table) has the wrong length")
+    }
+}

@@ -1,0 +1,72 @@
+internal import EventModel
+internal import LMDB
+internal import Logging
+
+/// Ends what has waited too long, syncs the anchor and frees dead readers' slots, as long as there
+/// is something to do.
+final class Keeper: Sendable {
+    private struct State {
+        var isActive = false
+        var isEnding = false
+        var hasEnded = false
+        var atEnd: [@Sendable () -> Void] = []
+    }
+
+    private static let tickMilliseconds = 50
+    private static let readerCheckSeconds = 10
+    private let queue: CommitQueue
+    private let anchor: AnchorFile
+    private let lockFile: File
+    private let environment: Environment
+    private let logger: Logger
+    private let state = Monitor(State())
+
+    init(_ queue: CommitQueue, _ anchor: AnchorFile, _ lockFile: File, _ environment: Environment, _ logger: Logger) {
+        (self.queue, self.anchor, self.lockFile) = (queue, anchor, lockFile)
+        (self.environment, self.logger) = (environment, logger)
+    }
+
+    func start() throws { _ = try WorkerThread.start("evstore-keeper") { self.run() } }
+
+    func wake() {
+        if state.withLock({ $0.isActive }) { return }
+        state.change { $0.isActive = true }
+    }
+
+    func end() { state.change { $0.isEnding = true } }
+
+    /// Runs `body` when both threads have ended, at once if they have.
+    func atEnd(_ body: @escaping @Sendable () -> Void) {
+        let hasEnded = state.withLock { state in
+            if !state.hasEnded { state.atEnd.append(body) }
+            return state.hasEnded
+        }
+        if hasEnded { body() }
+    }
+
+    private func run() {
+        var checked = ContinuousClock.now
+        while state.wait(until: { $0.isActive || $0.isEnding }, { !$0.isEnding }) {
+            if state.wait(milliseconds: Self.tickMilliseconds, until: { $0.isEnding }) { break }
+            do {
+                for work in queue.takeOverdue() { work.fail(try overdue(work)) }
+                try anchor.sync(ifOlderThan: .seconds(1))
+                if checked.duration(to: .now) > .seconds(Self.readerCheckSeconds) {
+                    checked = .now
+                    try environment.clearStaleReaders()
+                }
+            } catch { logger.warning("keeping \(environment.directory): \(error)") }
+            state.withLock { $0.isActive = $0.isActive && !(queue.isEmpty && !anchor.isDirty) }
+        }
+        let bodies = state.withLock { state in
+            state.hasEnded = true
+            return state.atEnd
+        }
+        for body in bodies { body() }
+    }
+
+    private func overdue(_ work: CommitQueue.Work) throws -> EvstoreError {
+        let holder = try HolderHint(lockFile, slot: HolderHint.writer).read()
+        return .deadlinePassed(seconds: work.waited, holder: holder)
+    }
+}

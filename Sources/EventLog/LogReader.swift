@@ -1,0 +1,101 @@
+package import EventModel
+package import Hashing
+internal import LMDB
+
+/// The log as of one moment: everything it answers is as of `last`.
+package struct LogReader: ~Copyable {
+    let transaction: ReadTransaction
+    let access: LogAccess
+    let moment: Moment
+
+    /// The last event, or the position before the first.
+    package var last: Checkpoint { Checkpoint(epoch: moment.epoch, position: moment.last) }
+
+    package var state: StoreState { get throws { try StateRows.state(transaction, access.tables) } }
+
+    /// The store's numbers and history, without the rest of `state`.
+    package var stamp: StateStamp { moment.numbers.stamp }
+
+    /// What the next block links to: the last block's link, or what the epoch began with.
+    package var lastLink: Digest { get throws { try Blocks.lastLink(transaction, access, moment.epoch) } }
+
+    package func get(_ catalogue: Catalogue, _ key: [UInt8]) throws -> [UInt8]? {
+        try Rows.get(key, transaction, access.tables[catalogue])
+    }
+
+    /// The rows whose key begins with `prefix`, in the order of their keys.
+    package func rows(_ catalogue: Catalogue, prefix: [UInt8] = []) throws -> [(key: [UInt8], value: [UInt8])] {
+        try Rows.all(prefix, transaction, access.tables[catalogue])
+    }
+
+    /// Lends the event at a position; nil where there is none.
+    package func record<R>(at position: Position, _ body: (borrowing RecordView) throws -> R) throws -> R? {
+        guard position > .start, let block = try Blocks.holding(position, transaction, access) else { return nil }
+        return try body(block.record(Int(position.rawValue - block.first.rawValue)))
+    }
+
+    /// The last event of a stream; nil where it has none.
+    package func head(of stream: StreamName) throws -> StreamHead? {
+        guard let id = try moment.streamID(stream.text, transaction, access) else { return nil }
+        return try moment.head(id, transaction, access)
+    }
+
+    /// Lends up to `limit` events of a stream, from revision `from` on upwards or downwards, until
+    /// `body` returns false. Downwards, a `from` beyond the last event begins with the last event.
+    package func stream(
+        _ name: StreamName, from: Revision, limit: Int, backwards: Bool = false, _ body: (borrowing RecordView) throws -> Bool
+    ) throws {
+        guard limit > 0, let id = try moment.streamID(name.text, transaction, access),
+            let head = try moment.head(id, transaction, access)
+        else { return }
+        var walk = StreamWalk(id, head, access)
+        if backwards {
+            try walk.backwards(from: min(from, head.revision), limit: limit, transaction, body)
+        } else if from <= head.revision {
+            try walk.forwards(from: from, limit: limit, transaction, body)
+        }
+    }
+
+    /// Lends the blocks from the one that holds `from` on, until `body` returns false; `indices` of
+    /// the first begin at `from`.
+    package func blocks(from: Position, _ body: (borrowing BlockView) throws -> Bool) throws {
+        var cursor = try transaction.cursor(access.tables.blocks)
+        var isThere = try Blocks.seek(&cursor, holding: max(from, Position(1))) || cursor.first()
+        while isThere {
+            var block = try Blocks.view(cursor, access)
+            if block.last >= from {
+                if from > block.first { block.indices = Int(from.rawValue - block.first.rawValue) ..< block.count }
+                if try !body(block) { return }
+            }
+            isThere = try cursor.next()
+        }
+    }
+
+    /// Where the event with an id that a caller gave lies.
+    package func position(of id: EventID) throws -> Position? {
+        guard let position = try moment.position(IDKey(id), transaction, access) else { return nil }
+        return try record(at: position) { $0.id == id } == true ? position : nil
+    }
+
+    /// Exact as of `last`; sorted by type and birth version.
+    package func census() throws -> [CensusRow] {
+        try CensusRow.rows(moment.census(transaction, access), names: Indexes.types(transaction, access.tables))
+    }
+
+    /// The link of the block that holds a position.
+    package func link(at position: Position) throws -> Digest? {
+        guard position > .start else { return nil }
+        return try Blocks.holding(position, transaction, access)?.link
+    }
+
+    /// For each epoch after the first, that epoch and the position at which it cut off the one before.
+    package func cuts() throws -> [Checkpoint] { try Epochs.all(transaction, access.tables) }
+
+    /// The name of the stream whose first event lies at `id`.
+    package func name(ofStream id: UInt64) throws -> StreamName {
+        guard let name = try record(at: Position(id), { $0.streamName }) ?? nil else {
+            throw EvstoreError.corruptBlock(position: Position(id), reason: "no stream begins here")
+        }
+        return name
+    }
+}

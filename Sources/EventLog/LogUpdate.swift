@@ -1,0 +1,93 @@
+internal import Bytes
+package import EventModel
+package import Hashing
+internal import LMDB
+
+/// What changes in one durable transaction beside appends; all of it or nothing.
+package struct LogUpdate: ~Copyable {
+    var transaction: WriteTransaction
+    let access: LogAccess
+    private let moment: Moment
+    private let before: StoreState
+    private var hasCut = false
+
+    /// Written at the end if it was changed.
+    package var state: StoreState
+    package private(set) var last: Checkpoint
+    /// What the next block links to.
+    package private(set) var lastLink: Digest
+
+    static func begin(_ transaction: consuming WriteTransaction, _ access: LogAccess, _ moment: Moment) throws -> LogUpdate {
+        let state = try StateRows.state(transaction.reads, access.tables)
+        let link = try Blocks.lastLink(transaction.reads, access, moment.epoch)
+        return LogUpdate(transaction, access, moment, state, link)
+    }
+
+    private init(
+        _ transaction: consuming WriteTransaction, _ access: LogAccess, _ moment: Moment, _ state: StoreState, _ link: Digest
+    ) {
+        self.transaction = transaction
+        (self.access, self.moment, self.state, before) = (access, moment, state, state)
+        last = Checkpoint(epoch: moment.epoch, position: moment.last)
+        lastLink = link
+    }
+
+    package func get(_ catalogue: Catalogue, _ key: [UInt8]) throws -> [UInt8]? {
+        try Rows.get(key, transaction.reads, access.tables[catalogue])
+    }
+
+    package mutating func put(_ catalogue: Catalogue, _ key: [UInt8], _ value: [UInt8]) throws {
+        try Rows.check(key, catalogue)
+        try transaction.put(access.tables[catalogue], key.lent, value.lent)
+    }
+
+    package mutating func delete(_ catalogue: Catalogue, _ key: [UInt8]) throws {
+        try transaction.delete(access.tables[catalogue], key.lent)
+    }
+
+    /// The rows whose key begins with `prefix`, in the order of their keys.
+    package func rows(_ catalogue: Catalogue, prefix: [UInt8] = []) throws -> [(key: [UInt8], value: [UInt8])] {
+        try Rows.all(prefix, transaction.reads, access.tables[catalogue])
+    }
+
+    /// Adds a row to the journal under the next free number.
+    package mutating func appendJournal(_ json: [UInt8]) throws {
+        let number = try lastJournalNumber() + 1
+        try transaction.put(access.tables[.journal], sortable(number).lent, json.lent)
+    }
+
+    private func lastJournalNumber() throws -> UInt64 {
+        var cursor = try transaction.cursor(access.tables[.journal])
+        guard try cursor.last(), cursor.key.byteCount == 8 else { return 0 }
+        return cursor.key.load(UInt64.self, at: 0).byteSwapped
+    }
+
+    /// Exact as of `last`.
+    /// - Throws: `EvstoreError.misuse` after a cut in the same update, which leaves the indexes to be built again.
+    package func census() throws -> [CensusRow] {
+        if hasCut { throw EvstoreError.misuse("the census is counted anew after a cut; ask for it after the update") }
+        return try CensusRow.rows(
+            moment.census(transaction.reads, access), names: Indexes.types(transaction.reads, access.tables))
+    }
+
+    /// Takes every event beyond `position` off the log and begins the next epoch. The indexes are
+    /// emptied and come back from the log; import marks beyond go.
+    package mutating func cut(to position: Position) throws {
+        guard position <= last.position else {
+            throw EvstoreError.misuse("a cut at \(position) lies beyond the last event, \(last.position)")
+        }
+        let epoch = state.epoch.next
+        let link = try Cut.run(to: position, &transaction, access)
+        try Epochs.put(epoch, cut: position, link: link, &transaction, access.tables)
+        state.epoch = epoch
+        state.indexed = .start
+        last = Checkpoint(epoch: epoch, position: position)
+        lastLink = Epochs.link(epoch, cut: position, link: link)
+        hasCut = true
+    }
+
+    /// Writes what was changed of `state`.
+    mutating func finish() throws {
+        if state != before { try StateRows.put(state, &transaction, access.tables) }
+    }
+}

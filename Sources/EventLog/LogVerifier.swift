@@ -1,0 +1,173 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+internal import LMDB
+
+/// Walks the log in chunks and compares what it finds with what must be there (`BlockLayout`, rules
+/// 1 to 6; `JumpList`; `Tables`).
+struct LogVerifier {
+    /// A stream as the walk has seen it: the positions on its head's jump chain, the head's last.
+    private struct Stream {
+        var revision: UInt64 = 0
+        var chain: [Position]
+    }
+
+    private static let findingsMax = 100
+    private let access: LogAccess
+    private let overlays: Overlays
+    private let options: Options
+    private let isDeep: Bool
+    private(set) var findings: [Finding] = []
+    private var last = Position.start
+    private var epoch: Epoch?
+    /// Nil after a damaged block, whose link is not known.
+    private var link: BlockLink?
+    private var streams: [UInt64: Stream] = [:]
+    /// Known after the first look at them.
+    private var hasIndexes: Bool?
+    private var census: [IndexEntries.Kind: UInt64] = [:]
+
+    init(_ access: LogAccess, _ overlays: Overlays, _ options: Options, deep: Bool) {
+        (self.access, self.overlays, self.options, isDeep) = (access, overlays, options, deep)
+    }
+
+    mutating func note(_ id: String, at position: Position?, _ message: String) {
+        if findings.count < Self.findingsMax { findings.append(Finding(id: id, position: position, message: message)) }
+    }
+
+    /// Goes on for as long as one read transaction may last; false where the end was reached and compared.
+    mutating func runChunk(_ transaction: borrowing ReadTransaction, _ progress: (UInt64, UInt64) -> Void) throws -> Bool {
+        guard let moment = try Moment(transaction, access, overlays) else { return true }
+        if let epoch, epoch != moment.epoch {
+            // A cut has come between two chunks: what was walked may be gone.
+            self = LogVerifier(access, overlays, options, deep: isDeep)
+        }
+        epoch = moment.epoch
+        let end = ContinuousClock.now + .milliseconds(options.readSliceMilliseconds)
+        var cursor = try transaction.cursor(access.tables.blocks)
+        var isThere = try Blocks.seek(&cursor, holding: last.next) || cursor.first()
+        while isThere {
+            if try Blocks.position(cursor.key) > last { try take(cursor, moment, transaction) }
+            isThere = try cursor.next()
+            if isThere && ContinuousClock.now >= end {
+                progress(last.rawValue, moment.last.rawValue)
+                return true
+            }
+        }
+        progress(moment.last.rawValue, moment.last.rawValue)
+        if isDeep { try compareIndexes(moment, transaction) }
+        return false
+    }
+
+    private mutating func take(_ cursor: borrowing Cursor, _ moment: Moment, _ transaction: borrowing ReadTransaction) throws {
+        let first = try Blocks.position(cursor.key)
+        let block: BlockView
+        do throws(EvstoreError) {
+            block = try BlockView(checking: cursor.value, at: first, storeTag: access.storeID.tag, access.names)
+        } catch {
+            note("STORE001", at: first, error.message)
+            // What a damaged header says of its length is not believed: the next block tells where it ended.
+            (last, link) = (first, nil)
+            streams.removeAll()
+            return
+        }
+        if first != last.next && link != nil || last == .start && first != Position(1) {
+            note("STORE002", at: first, "the block begins at \(first), and the one before ended at \(last)")
+        }
+        try checkLink(block, transaction)
+        last = block.last
+        for index in 0 ..< block.count where isDeep { try take(block.record(index), moment, transaction) }
+    }
+
+    private mutating func checkLink(_ block: BlockView, _ transaction: borrowing ReadTransaction) throws {
+        defer { link = BlockLink(epoch: block.epoch, link: block.link) }
+        let isFirst = block.first == Position(1)
+        guard isFirst || link != nil else { return }
+        if let epoch, block.epoch > epoch || block.epoch < link?.epoch ?? .first {
+            note("STORE003", at: block.first, "the block's epoch \(block.epoch) does not fit where it stands")
+            return
+        }
+        var previous = link?.link ?? Epochs.genesis(access.storeID)
+        if block.epoch != link?.epoch ?? .first {
+            if let cut = try Epochs.cut(block.epoch, transaction, access.tables), cut.at == last, cut.link != previous {
+                note("STORE003", at: block.first, "epoch \(block.epoch) began on another link than the log has at \(cut.at)")
+            }
+            previous = try Blocks.start(of: block.epoch, transaction, access)
+        }
+        let body = block.bytes.slice(0, block.bytes.byteCount - BlockLayout.checksumBytes)
+        if BlockWriter.link(after: previous, body) != block.link {
+            note("STORE003", at: block.first, "the hash chain is broken: the block does not link to the one before it")
+        }
+    }
+
+    private mutating func take(_ record: RecordView, _ moment: Moment, _ transaction: borrowing ReadTransaction) throws {
+        census[IndexEntries.Kind(type: record.type, born: record.born.rawValue), default: 0] += 1
+        checkPointers(record)
+        if try indexesAreReadable(moment, transaction) { try checkIndexes(record, moment, transaction) }
+    }
+
+    /// The indexes are completed from the log's end: where that is damaged, they have no answer.
+    private mutating func indexesAreReadable(_ moment: Moment, _ transaction: borrowing ReadTransaction) throws -> Bool {
+        if let hasIndexes { return hasIndexes }
+        var isReadable = true
+        do { _ = try moment.head(0, transaction, access) } catch EvstoreError.corruptBlock { isReadable = false }
+        hasIndexes = isReadable
+        return isReadable
+    }
+
+    private mutating func checkIndexes(_ record: RecordView, _ moment: Moment, _ transaction: borrowing ReadTransaction) throws {
+        if let name = record.streamName, try moment.streamID(name.text, transaction, access) != record.streamID {
+            note("STORE005", at: record.position, "the stream \(name) is not found where it begins")
+        }
+        if record.idGiven, try moment.position(IDKey(record), transaction, access) != record.position {
+            note("STORE005", at: record.position, "the id \(record.id) does not lead to its event")
+        }
+    }
+
+    private mutating func checkPointers(_ record: RecordView) {
+        let revision = record.revision.rawValue
+        guard revision > 0 else {
+            if record.streamID != record.position.rawValue { note("STORE004", at: record.position, "a stream's first event is not its id") }
+            streams[record.streamID] = Stream(chain: [record.position])
+            return
+        }
+        // Unknown only after a damaged block.
+        guard var stream = streams[record.streamID], let before = stream.chain.last else {
+            if link != nil && findings.isEmpty { note("STORE004", at: record.position, "the stream's earlier events are missing") }
+            return
+        }
+        var jump = before
+        if JumpList.isMerging(revision), stream.chain.count >= 3 {
+            jump = stream.chain[stream.chain.count - 3]
+            stream.chain.removeLast(2)
+        }
+        if revision != stream.revision + 1 || record.previous != before || record.jump != jump {
+            note("STORE004", at: record.position, "revision \(revision) does not point to its stream's events")
+        }
+        stream.revision = revision
+        stream.chain.append(record.position)
+        streams[record.streamID] = stream
+    }
+
+    private mutating func compareIndexes(_ moment: Moment, _ transaction: borrowing ReadTransaction) throws {
+        // After a damaged block the walk does not know every stream.
+        guard findings.isEmpty else { return }
+        if try moment.census(transaction, access) != census { note("STORE006", at: nil, "the census differs from the log") }
+        for (id, stream) in streams {
+            let head = try moment.head(id, transaction, access)
+            if head?.revision.rawValue != stream.revision || head?.position != stream.chain.last {
+                note("STORE005", at: Position(id), "the head of the stream that begins here is not its last event")
+            }
+        }
+        let tables = access.tables
+        for (table, count) in [(tables.heads, streams.count), (tables.streams, streams.count)] where try transaction.count(table) > count {
+            note("STORE005", at: nil, "the index \(table.name) has rows for streams that are not in the log")
+        }
+    }
+}
+
+/// A block's link and the epoch it was made in.
+private struct BlockLink {
+    var epoch: Epoch
+    var link: Digest
+}

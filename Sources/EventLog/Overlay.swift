@@ -1,0 +1,78 @@
+internal import EventModel
+internal import LMDB
+internal import Synchronization
+
+/// What the index tables do not say yet: the entries of the blocks after `base`, kept in memory and
+/// extended as the log grows. One epoch and one base each; a sweep or a cut brings a new overlay.
+final class Overlay: Sendable {
+    private struct State {
+        var through: Position
+        var entries = IndexEntries()
+    }
+
+    let epoch: Epoch
+    /// The events up to here are in the tables.
+    let base: Position
+    private let state: Mutex<State>
+
+    init(epoch: Epoch, base: Position) {
+        (self.epoch, self.base) = (epoch, base)
+        state = Mutex(State(through: base))
+    }
+
+    /// The last event whose entries are here.
+    var through: Position { state.withLock { $0.through } }
+    var events: UInt64 { state.withLock { $0.entries.events } }
+
+    /// Takes in the blocks that a transaction sees and the overlay does not, then looks something up;
+    /// also says up to where the answer is true, which may be beyond what the transaction sees.
+    func look<R>(
+        asOf last: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess, _ body: (IndexEntries) -> R
+    ) throws -> (answer: R, through: Position) {
+        try state.withLock { state in
+            if state.through >= last { return (body(state.entries), state.through) }
+            var cursor = try transaction.cursor(access.tables.blocks)
+            var isThere = try Blocks.seek(&cursor, holding: state.through.next)
+            while isThere {
+                let block = try Blocks.view(cursor, access)
+                if block.last > state.through {
+                    state.entries.add(block, after: state.through)
+                    state.through = block.last
+                }
+                isThere = try cursor.next()
+            }
+            return (body(state.entries), state.through)
+        }
+    }
+
+    /// Takes in what this process has just committed, without reading it again.
+    func merge(_ entries: IndexEntries, first: Position, through: Position) {
+        state.withLock { state in
+            // Another thread may have read the new blocks already.
+            guard state.through.next == first else { return }
+            state.entries.merge(entries)
+            state.through = through
+        }
+    }
+}
+
+/// The overlay that is current in this process.
+final class Overlays: Sendable {
+    private let current = Mutex<Overlay?>(nil)
+
+    /// The overlay for a transaction; nil where the transaction is older than what this process has
+    /// seen already and must be begun again.
+    func overlay(_ numbers: StateRows.Numbers) -> Overlay? {
+        current.withLock { current in
+            if let overlay = current {
+                let (seen, base) = (overlay.epoch, overlay.base)
+                if (seen, base) == (numbers.epoch, numbers.indexed) { return overlay }
+                // Within an epoch the indexes only move on, except that a cut, which begins the next, resets them.
+                if seen > numbers.epoch || seen == numbers.epoch && base > numbers.indexed { return nil }
+            }
+            let new = Overlay(epoch: numbers.epoch, base: numbers.indexed)
+            current = new
+            return new
+        }
+    }
+}

@@ -1,0 +1,82 @@
+internal import Bytes
+package import EventModel
+
+/// One event as it lies in its block: lent, nothing copied.
+package struct RecordView: ~Escapable {
+    private let block: RawSpan
+    private let start: Int
+    private let names: TypeNames
+    package let position: Position
+
+    @_lifetime(copy block)
+    init(_ block: RawSpan, at start: Int, _ position: Position, _ names: TypeNames) {
+        (self.block, self.start, self.names, self.position) = (block, start, names, position)
+    }
+
+    private func load<T: FixedWidthInteger & BitwiseCopyable>(_ type: T.Type, _ offset: Int) -> T {
+        block.load(type, at: start + offset)
+    }
+
+    package var epoch: Epoch { Epoch(block.load(UInt32.self, at: BlockLayout.Header.epoch)) }
+    /// The position of the stream's first event.
+    package var streamID: UInt64 { load(UInt64.self, BlockLayout.Record.stream) }
+    package var revision: Revision { Revision(load(UInt64.self, BlockLayout.Record.revision)) }
+    /// The stream's previous event; 0 for its first.
+    package var previous: Position { Position(load(UInt64.self, BlockLayout.Record.previous)) }
+    var jump: Position { Position(load(UInt64.self, BlockLayout.Record.jump)) }
+    package var time: Timestamp { Timestamp(microseconds: load(Int64.self, BlockLayout.Record.time)) }
+    package var type: TypeID { load(TypeID.self, BlockLayout.Record.type) }
+    /// The type's name at birth; kept for each id, so that asking again makes nothing.
+    package var typeName: String { names[type] ?? "" }
+    package var born: SchemaVersion { SchemaVersion(rawValue: load(UInt32.self, BlockLayout.Record.born)) }
+    /// Whether the caller gave the id, which makes it unique in the store.
+    package var idGiven: Bool { flags & BlockLayout.Flag.idGiven != 0 }
+    /// Whether the event was appended together with the one before it.
+    package var continuesAppend: Bool { flags & BlockLayout.Flag.sameAppend != 0 }
+
+    var flags: UInt16 { load(UInt16.self, BlockLayout.Record.flags) }
+    private var idCount: Int { Int(load(UInt8.self, BlockLayout.Record.idBytes)) }
+    private var nameCount: Int { Int(load(UInt8.self, BlockLayout.Record.nameBytes)) }
+    private var payloadCount: Int { Int(load(UInt32.self, BlockLayout.Record.payloadBytes)) }
+    private var metadataCount: Int { Int(load(UInt32.self, BlockLayout.Record.metadataBytes)) }
+    private var afterID: Int { start + BlockLayout.recordBytes + idCount }
+
+    /// All of the record, as it lies in its block.
+    var bytes: RawSpan {
+        @_lifetime(copy self)
+        get { block.slice(start, afterID - start + nameCount + payloadCount + metadataCount) }
+    }
+
+    /// The id's bytes in the log: 16 of a UUID, most significant first, or its text.
+    var idBytes: RawSpan {
+        @_lifetime(copy self)
+        get { block.slice(start + BlockLayout.recordBytes, idCount) }
+    }
+
+    package var id: EventID {
+        if flags & BlockLayout.Flag.idText != 0 { return EventID(unchecked: String(utf8: idBytes) ?? "") }
+        return EventID(uuid: (idBytes.load(UInt64.self, at: 0).byteSwapped, idBytes.load(UInt64.self, at: 8).byteSwapped))
+    }
+
+    /// The stream's name, which only its first event carries.
+    package var streamName: StreamName? {
+        nameCount == 0 ? nil : StreamName(unchecked: String(utf8: block.slice(afterID, nameCount)) ?? "")
+    }
+
+    var streamNameBytes: RawSpan {
+        @_lifetime(copy self)
+        get { block.slice(afterID, nameCount) }
+    }
+
+    /// The payload's bytes, as they were appended.
+    package var payload: RawSpan {
+        @_lifetime(copy self)
+        get { block.slice(afterID + nameCount, payloadCount) }
+    }
+
+    /// The metadata's bytes; empty where the event has none.
+    package var metadata: RawSpan {
+        @_lifetime(copy self)
+        get { block.slice(afterID + nameCount + payloadCount, metadataCount) }
+    }
+}

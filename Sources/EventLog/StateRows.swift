@@ -1,0 +1,105 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+internal import LMDB
+
+/// The rows of the table `state`.
+///
+///     numbers      0 u32 format · 4 store id, 16 bytes · 20 u32 epoch · 24 u32 floor · 28 u32 live ·
+///                  32 u32 top · 36 u32 head · 40 history digest, 32 bytes
+///     indexed      u64 position up to which the indexes are written
+///     generations  for each, by rising fingerprint: u8 length, fingerprint in hex, u8 length, directory
+enum StateRows {
+    /// The newest format this program reads and the one it writes.
+    static let format = 1
+    private static let numbersBytes = 72
+    private static let numbers = Array("numbers".utf8)
+    private static let indexed = Array("indexed".utf8)
+    private static let generations = Array("generations".utf8)
+
+    /// What every transaction needs to know; the rest of `StoreState` costs a little more.
+    struct Numbers: Hashable {
+        var format: Int
+        var epoch: Epoch
+        var indexed: Position
+        var stamp: StateStamp
+    }
+
+    static func numbers(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Numbers {
+        let row = try numbersRow(transaction, tables)
+        func version(_ offset: Int) -> SchemaVersion { SchemaVersion(row.load(UInt32.self, at: offset)) }
+        let stamp = StateStamp(
+            floor: version(24), live: version(28), top: version(32), head: version(36),
+            history: Digest([UInt8](copying: row.slice(40, 32))) ?? .zero)
+        return Numbers(
+            format: Int(row.load(UInt32.self, at: 0)), epoch: Epoch(row.load(UInt32.self, at: 20)),
+            indexed: try indexed(transaction, tables), stamp: stamp)
+    }
+
+    static func state(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> StoreState {
+        let numbers = try numbers(transaction, tables)
+        let row = try numbersRow(transaction, tables)
+        guard let storeID = StoreID([UInt8](copying: row.slice(4, 16))) else { throw damaged("the store id") }
+        return StoreState(
+            storeID: storeID, format: numbers.format, epoch: numbers.epoch, floor: numbers.stamp.floor, live: numbers.stamp.live,
+            top: numbers.stamp.top, head: numbers.stamp.head, history: numbers.stamp.history,
+            generations: try generations(transaction, tables), indexed: numbers.indexed)
+    }
+
+    static func put(_ state: StoreState, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
+        var row = ByteBuffer(capacity: numbersBytes)
+        row.append(littleEndian: UInt32(state.format))
+        row.append(state.storeID.bytes)
+        row.append(littleEndian: state.epoch.rawValue)
+        for version in [state.floor, state.live, state.top, state.head] { row.append(littleEndian: version.rawValue) }
+        row.append(state.history.bytes)
+        try transaction.put(tables.state, numbers.lent, row.bytes)
+        row.removeAll()
+        for (fingerprint, directory) in state.generations.sorted(by: { $0.key < $1.key }) {
+            for text in [fingerprint, directory] {
+                guard text.utf8.count < 256 else { throw EvstoreError.misuse("a generation's name is too long: \(text)") }
+                row.append(UInt8(text.utf8.count))
+                row.append(text)
+            }
+        }
+        try transaction.put(tables.state, generations.lent, row.bytes)
+        try put(indexed: state.indexed, &transaction, tables)
+    }
+
+    static func put(indexed position: Position, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
+        try transaction.put(tables.state, indexed.lent, bytes(position.rawValue).lent)
+    }
+
+    @_lifetime(borrow transaction)
+    private static func numbersRow(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> RawSpan {
+        guard let row = try transaction.get(tables.state, numbers.lent), row.byteCount == numbersBytes else { throw damaged("numbers") }
+        return row
+    }
+
+    private static func indexed(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Position {
+        guard let row = try transaction.get(tables.state, indexed.lent), row.byteCount == 8 else { throw damaged("indexed") }
+        return Position(row.load(UInt64.self, at: 0))
+    }
+
+    private static func generations(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [String: String] {
+        guard let row = try transaction.get(tables.state, generations.lent) else { throw damaged("generations") }
+        var texts: [String] = []
+        var offset = 0
+        while offset < row.byteCount {
+            let count = Int(row.byte(at: offset))
+            guard offset + 1 + count <= row.byteCount, let text = String(utf8: row.slice(offset + 1, count)) else {
+                throw damaged("generations")
+            }
+            texts.append(text)
+            offset += 1 + count
+        }
+        guard texts.count % 2 == 0 else { throw damaged("generations") }
+        var result: [String: String] = [:]
+        for index in stride(from: 0, to: texts.count, by: 2) { result[texts[index]] = texts[index + 1] }
+        return result
+    }
+
+    private static func damaged(_ row: String) -> EvstoreError {
+        .corruptBlock(position: .start, reason: "the row \"\(row)\" of the table state is missing or has the wrong length")
+    }
+}

@@ -1,0 +1,21 @@
+internal import EventModel
+internal import LMDB
+
+/// What a failure of the rooms below means for a store.
+func storeError(_ error: any Error, _ path: String, doing: String) -> EvstoreError {
+    switch error {
+    case let error as EvstoreError: return error
+    case let error as LMDBError:
+        if error.isMisuse { return .misuse(error.message) }
+        if error.isDiskFull { return .diskFull(path: path, freeBytes: freeBytes(path)) }
+        if error.isReadOnly { return .readOnly(path: path) }
+        if error.isDamage { return .storeDamaged(path: path, reason: error.message) }
+        return .ioFailure(doing: doing, reason: error.description)
+    default: return .ioFailure(doing: doing, reason: String(describing: error))
+    }
+}
+
+/// 0 where the file system does not tell, which is only used in messages and for refusing.
+func freeBytes(_ path: String) -> UInt64 {
+    do throws(LMDBError) { return try Directory.freeBytes(path) } catch { return 0 }
+}

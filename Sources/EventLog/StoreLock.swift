@@ -1,0 +1,81 @@
+internal import EventModel
+internal import LMDB
+
+/// The store's own locks, on bytes of `evstore.lock` (open-file-description locks: they go with the
+/// process that holds them, however it ends).
+package enum StoreLock: Int, Sendable {
+    /// One migration at a time.
+    case migration = 1
+    /// Held, shared, by everyone who has the store open; alone by whoever needs it alone.
+    case presence = 2
+
+    static let fileName = "/evstore.lock"
+
+    /// Takes the lock or fails at once.
+    /// - Parameter what: what the holder is doing, for those who find it held.
+    /// - Throws: `EvstoreError.locked`, naming the holder.
+    package func acquire(at store: String, shared: Bool = false, what: String) throws -> HeldLock {
+        do {
+            let file = try Self.open(store, shared: shared)
+            let held = HeldLock(self, file, store)
+            try held.take(shared: shared, what: what)
+            return held
+        } catch { throw storeError(error, store, doing: "locking \(store)") }
+    }
+
+    /// A shared lock needs no more than a file that can be read.
+    private static func open(_ store: String, shared: Bool) throws -> File {
+        do throws(LMDBError) {
+            return try File(store + fileName, .write)
+        } catch {
+            if !shared || !error.isReadOnly { throw error }
+            return try File(store + fileName, .read)
+        }
+    }
+
+    // The locked bytes lie beyond the file's end, where nothing is ever written.
+    var byte: Int { 1 << 32 + rawValue }
+}
+
+/// A lock of the store until `release()` or until it goes.
+package final class HeldLock: Sendable {
+    private let lock: StoreLock
+    private let file: File
+    private let store: String
+
+    init(_ lock: StoreLock, _ file: File, _ store: String) { (self.lock, self.file, self.store) = (lock, file, store) }
+
+    /// Takes the lock, or changes a shared one into one held alone, or back.
+    func take(shared: Bool, what: String) throws {
+        let hint = HolderHint(file, slot: lock.rawValue)
+        guard try file.lock(byte: lock.byte, shared: shared) else {
+            throw EvstoreError.locked(path: store, holder: try hint.read())
+        }
+        if !shared { try hint.write(what) }
+    }
+
+    package func release() throws { try file.unlock(byte: lock.byte) }
+}
+
+/// A line in `evstore.lock` that says who holds something: never proof, only for messages.
+struct HolderHint: Sendable {
+    /// The slot of whoever writes to the log.
+    static let writer = 0
+    private static let bytes = 128
+    private let file: File
+    private let offset: Int
+
+    init(_ file: File, slot: Int) { (self.file, offset) = (file, slot * Self.bytes) }
+
+    func write(_ what: String) throws {
+        let line = Array("\(ProcessIdentity.id) \(what)".utf8.prefix(Self.bytes - 1))
+        try file.write(line + [UInt8](repeating: 0, count: Self.bytes - line.count), at: offset)
+    }
+
+    func read() throws -> String {
+        let line = String(decoding: try file.read(Self.bytes, at: offset).prefix { $0 != 0 }, as: UTF8.self)
+        guard let space = line.firstIndex(of: " "), let process = Int32(line[..<space]) else { return "another process" }
+        let end = ProcessIdentity.isRunning(process) ? "" : ", which has ended"
+        return "process \(process)\(end) (\(line[line.index(after: space)...]))"
+    }
+}

@@ -1,0 +1,62 @@
+internal import Bytes
+internal import EventModel
+internal import LMDB
+
+/// Writes what the overlay holds to the index tables: in slices, in the order of keys, along with
+/// commits that are big enough to carry them. `indexed` moves at its end, with the census.
+struct Sweep {
+    /// Where `indexed` stands while the sweep runs; another value means another process has swept.
+    let from: Position
+    let epoch: Epoch
+    /// Where `indexed` will stand.
+    let target: Position
+    private let streams: [(name: String, id: UInt64)]
+    private let ids: [(key: IDKey, position: UInt64)]
+    private let heads: [UInt64]
+    private let census: [IndexEntries.Kind: UInt64]
+    private var done = 0
+
+    /// Takes everything after `indexed`, as of a transaction that holds the lock.
+    init(_ moment: Moment, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws {
+        let (entries, through) = try moment.overlay.look(asOf: moment.last, transaction, access) { $0 }
+        (from, epoch, target) = (moment.numbers.indexed, moment.epoch, through)
+        streams = entries.streams.map { ($0.key, $0.value) }.sorted { $0.name < $1.name }
+        ids = entries.ids.map { ($0.key, $0.value) }.sorted { $0.key < $1.key }
+        heads = entries.heads.keys.sorted()
+        census = entries.census
+    }
+
+    var isFinished: Bool { done == streams.count + ids.count + heads.count }
+
+    /// Whether the indexes still stand where the sweep began.
+    func fits(_ numbers: StateRows.Numbers) -> Bool { numbers.epoch == epoch && numbers.indexed == from }
+
+    /// Writes the next entries. `head` gives a stream's head as it is under the lock, which may be
+    /// beyond the target.
+    /// - Returns: whether this was the last slice, so that `indexed` has moved.
+    mutating func write(
+        _ count: Int, _ transaction: inout WriteTransaction, _ tables: Tables,
+        head: (UInt64, borrowing ReadTransaction) throws -> StreamHead?
+    ) throws -> Bool {
+        let end = min(done + count, streams.count + ids.count + heads.count)
+        while done < end {
+            if done < streams.count {
+                let (name, id) = streams[done]
+                try transaction.put(tables.streams, Array(name.utf8).lent, bytes(id).lent)
+            } else if done < streams.count + ids.count {
+                let (key, position) = ids[done - streams.count]
+                try transaction.put(tables.ids, key.bytes.lent, bytes(position).lent)
+            } else {
+                let stream = heads[done - streams.count - ids.count]
+                guard let head = try head(stream, transaction.reads) else { throw Indexes.damaged("heads") }
+                try transaction.put(tables.heads, bytes(stream).lent, Indexes.row(head).lent)
+            }
+            done += 1
+        }
+        guard isFinished else { return false }
+        let counts = try Indexes.census(transaction.reads, tables).merging(census) { $0 + $1 }
+        for (kind, count) in counts { try transaction.put(tables.census, kind.key.lent, bytes(count).lent) }
+        try StateRows.put(indexed: target, &transaction, tables)
+        return true
+    }
+}

@@ -1,0 +1,75 @@
+internal import Bytes
+internal import EventModel
+internal import LMDB
+
+/// Every table of the log environment.
+///
+///     table        key                               value
+///     blocks       u64 first position (integer key)  block (BlockLayout)
+///     types        type name                         u32 id: 1, 2, 3 …
+///     streams      stream name                       u64 position of its first event: its id
+///     heads        u64 stream id (integer key)       u64 revision, u64 position, u64 jump position
+///     ids          IDKey, 17 bytes                   u64 position
+///     census       u32 BE type, u32 BE birth         u64 count
+///     state        "numbers", "indexed",             see StateRows
+///                  "generations"
+///     epochs       u32 BE epoch                      u64 position of the cut, 32 bytes link at the cut
+///     imports      the room above's                  u64 position of the batch's last event, then the room above's
+///     journal      u64 BE number: 1, 2, 3 …          the room above's
+///     schemas, definitions, snapshots, notes         the room above's
+///
+/// Integers are little-endian unless they are keys that sort (BE). `streams`, `heads`, `ids` and
+/// `census` say what is true up to `indexed`, or later where a sweep is under way.
+struct Tables: Sendable {
+    let blocks, types, streams, heads, ids, census, state, epochs: Table
+    private let catalogues: [Catalogue: Table]
+
+    init(_ environment: Environment) throws(LMDBError) {
+        blocks = try environment.table("blocks")
+        types = try environment.table("types")
+        streams = try environment.table("streams")
+        heads = try environment.table("heads")
+        ids = try environment.table("ids")
+        census = try environment.table("census")
+        state = try environment.table("state")
+        epochs = try environment.table("epochs")
+        var catalogues: [Catalogue: Table] = [:]
+        for catalogue in Catalogue.allCases { catalogues[catalogue] = try environment.table(catalogue.rawValue) }
+        self.catalogues = catalogues
+    }
+
+    subscript(catalogue: Catalogue) -> Table {
+        guard let table = catalogues[catalogue] else { preconditionFailure("every catalogue has its table") }
+        return table
+    }
+
+    static func configuration(_ options: Options, readOnly: Bool, creating: Bool = false) -> Environment.Configuration {
+        Environment.Configuration(
+            tables: ["blocks", "types", "streams", "heads", "ids", "census", "state", "epochs"] + Catalogue.allCases.map(\.rawValue),
+            integerKeyTables: ["blocks", "heads"], mapBytes: options.mapBytes, readersMax: options.readersMax, readOnly: readOnly,
+            creating: creating)
+    }
+}
+
+/// The bytes of an integer as a key or value.
+func bytes<T: FixedWidthInteger>(_ value: T) -> [UInt8] {
+    (0 ..< T.bitWidth / 8).map { UInt8(truncatingIfNeeded: value >> T(8 * $0)) }
+}
+
+/// The bytes of an integer as a key that sorts by its value.
+func sortable<T: FixedWidthInteger>(_ value: T) -> [UInt8] { bytes(value.byteSwapped) }
+
+/// Where a caller's id is looked up: a UUID itself, or a hash of any other text, which is compared
+/// with the record's own id before it is believed.
+struct IDKey: Hashable, Comparable, Sendable {
+    let kind: UInt8
+    let high: UInt64
+    let low: UInt64
+
+    static let uuid: UInt8 = 1
+    static let text: UInt8 = 2
+
+    var bytes: [UInt8] { [kind] + sortable(high) + sortable(low) }
+
+    static func < (a: IDKey, b: IDKey) -> Bool { (a.kind, a.high, a.low) < (b.kind, b.high, b.low) }
+}

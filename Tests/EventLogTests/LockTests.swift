@@ -1,0 +1,42 @@
+import EventLog
+import EventModel
+import Testing
+
+@Suite("Locks of the store")
+struct LockTests {
+    let directory: TemporaryDirectory
+    let log: EventLog
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        log = try makeLog(directory)
+    }
+
+    @Test("one migration at a time; the second learns who and what")
+    func migration() async throws {
+        let held = try StoreLock.migration.acquire(at: directory.store, what: "replay to v5")
+        #expect {
+            try StoreLock.migration.acquire(at: directory.store, what: "another")
+        } throws: { error in
+            guard case EvstoreError.locked(_, let holder) = error else { return false }
+            return holder.contains("replay to v5") && holder.contains("process")
+        }
+        try held.release()
+        try StoreLock.migration.acquire(at: directory.store, what: "another").release()
+        try await log.close()
+    }
+
+    @Test("a store can be taken alone only while nobody else has it open")
+    func alone() async throws {
+        let second = try EventLog.open(at: directory.store, options: .small())
+        #expect(throws: EvstoreError.self) { try log.takeAlone(what: "cut") }
+        try await second.close()
+        try log.takeAlone(what: "cut")
+        #expect {
+            try EventLog.open(at: directory.store, options: .small())
+        } throws: { if case EvstoreError.locked(_, let holder) = $0 { holder.contains("cut") } else { false } }
+        try log.shareAgain()
+        try await EventLog.open(at: directory.store, options: .small()).close()
+        try await log.close()
+    }
+}

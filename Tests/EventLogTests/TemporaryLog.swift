@@ -1,0 +1,99 @@
+import Bytes
+import EventLog
+import EventModel
+import Foundation
+import Hashing
+
+/// A directory of one test, gone when the test is.
+final class TemporaryDirectory: Sendable {
+    let path: String
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.appendingPathComponent("eventlog-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    var store: String { path + "/store" }
+
+    deinit {
+        do { try FileManager.default.removeItem(atPath: path) } catch { print("left behind: \(path): \(error)") }
+    }
+}
+
+extension Options {
+    /// Small numbers, so that tests stay quick and reach the limits.
+    static func small(_ change: (inout Options) -> Void = { _ in }) -> Options {
+        var options = Options()
+        options.mapBytes = 1 << 28
+        options.ballastBytes = 0
+        change(&options)
+        return options
+    }
+}
+
+/// A generator that a seed reproduces (SplitMix64, Steele and others).
+struct Seeded: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ mixed >> 31
+    }
+}
+
+func makeLog(_ directory: TemporaryDirectory, _ options: Options = .small()) throws -> EventLog {
+    try EventLog.create(at: directory.store, options: options) { update in
+        update.state.live = SchemaVersion(1)
+        update.state.floor = SchemaVersion(1)
+        update.state.top = SchemaVersion(1)
+        update.state.head = SchemaVersion(1)
+    }
+}
+
+func event(
+    _ stream: String, _ payload: String = "{}", type: String = "noted", born: UInt32 = 1, id: String? = nil, metadata: String = ""
+) throws -> StoredEvent {
+    StoredEvent(
+        stream: try StreamName(stream), type: type, born: SchemaVersion(born), payload: Array(payload.utf8),
+        metadata: Array(metadata.utf8), id: try id.map { try EventID($0) }, time: Timestamp(microseconds: 1_700_000_000_000_000))
+}
+
+extension EventLog {
+    @discardableResult
+    func add(_ events: StoredEvent..., conditions: [StreamCondition] = []) async throws -> AppendOutcome {
+        try await append(AppendRequest(events: events, conditions: conditions))
+    }
+
+    /// The payloads of a stream as text.
+    func payloads(_ stream: String, from: UInt64 = 0, limit: Int = 1_000, backwards: Bool = false) throws -> [String] {
+        let name = try StreamName(stream)
+        return try read { reader in
+            var texts: [String] = []
+            try reader.stream(name, from: Revision(from), limit: limit, backwards: backwards) {
+                texts.append(text($0.payload))
+                return true
+            }
+            return texts
+        }
+    }
+
+    /// Every event as text, by position.
+    func everything(after: Position = .start) throws -> [String] {
+        var texts: [String] = []
+        try scan(after: after) { block in
+            for index in block.indices {
+                let record = block.record(index)
+                texts.append("\(record.position) \(record.streamID) \(record.revision) \(record.typeName) \(text(record.payload))")
+            }
+            return true
+        }
+        return texts
+    }
+}
+
+func text(_ bytes: RawSpan) -> String { String(decoding: (0 ..< bytes.byteCount).map { bytes.byte(at: $0) }, as: UTF8.self) }
