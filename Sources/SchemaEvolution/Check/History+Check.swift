@@ -1,0 +1,94 @@
+package import EventModel
+internal import JSONText
+
+extension History {
+    /// Everything that can be said about the versions and their steps before anything runs: errors,
+    /// which nothing is registered with; warnings; and notes, which the data must prove.
+    package func check() -> [Finding] {
+        var findings: [Finding] = []
+        if let first = versions.first, let upcast = first.upcast {
+            let mark = upcast.mark
+            findings.append(
+                Finding(
+                    id: Rule.opArgument, file: mark.file, line: mark.line, column: mark.column,
+                    message: "version 1 has no version before to take a step from", fix: "take upcast: out"))
+        }
+        var names = ReservedNames()
+        for step in chain.steps {
+            guard let file = self[step.version] else { continue }
+            findings += step.findings
+            names.cross(step)
+            findings += names.reused(in: file)
+            // Paths across a step that is wrong itself would only repeat what is wrong with it.
+            if !findings.contains(where: { $0.severity == .error }) { findings += checkForward(file) }
+        }
+        return findings
+    }
+
+    /// FORWARD: every event of a version has an image down to the version that its file names, or is hidden by declaration.
+    private func checkForward(_ file: VersionFile) -> [Finding] {
+        var findings: [Finding] = []
+        let lowest = max(file.forward ?? file.number.previous, SchemaVersion(1))
+        guard lowest < file.number else { return [] }
+        for type in file.types {
+            for number in (lowest.number ..< file.number.number).reversed() {
+                let target = SchemaVersion(number)
+                do {
+                    guard let block = try path(type: type, born: file.number, to: target).blocks.first else { continue }
+                    let mark = block.mark ?? file.events[type]?.mark ?? file.mark
+                    findings.append(
+                        Finding(
+                            id: Rule.downNotTotal, severity: file.forward == nil ? .warning : .error, file: mark.file, line: mark.line,
+                            column: mark.column, message: "\(type) of \(file.number) may have no image at \(target): \(block.why)",
+                            fix: "hide it instead: down: {hide: \"…\"}\(file.forward == nil ? "" : ", or leave forward: out")"))
+                } catch {
+                    findings.append(Finding(id: Rule.downNotTotal, file: file.file, message: error.message, fix: error.fix))
+                }
+                break
+            }
+        }
+        return findings
+    }
+}
+
+/// Names that were removed or reserved, followed through the renaming of their types.
+private struct ReservedNames {
+    private var members: [String: Set<JSONPointer>] = [:]
+    private var types: Set<String> = []
+
+    mutating func cross(_ step: CompiledStep) {
+        for case .event(let event, _, _) in step.stages {
+            for (from, turn) in event.up {
+                guard let gone = members.removeValue(forKey: from) else { continue }
+                switch turn {
+                case .becomes(let type, _): members[type, default: []].formUnion(gone)
+                case .dispatch(_, let cases): for one in cases { members[one.type, default: []].formUnion(gone) }
+                case .parts, .hidden, .dropped, .blocked: break
+                }
+            }
+        }
+        for (type, gone) in step.reserved { members[type, default: []].formUnion(gone) }
+        types.formUnion(step.retiredTypes)
+    }
+
+    func reused(in file: VersionFile) -> [Finding] {
+        var findings: [Finding] = []
+        for type in file.types {
+            guard let shape = file.events[type] else { continue }
+            if types.contains(type) {
+                findings.append(finding(shape.mark, "the type name \(type) was given up in this version or before it"))
+            }
+            for pointer in (members[type] ?? []).sorted(by: { $0.description < $1.description }) where shape.shape.shape(at: pointer) != nil
+            {
+                findings.append(finding(shape.mark, "\(type): \(pointer) was removed or reserved in this version or before it"))
+            }
+        }
+        return findings
+    }
+
+    private func finding(_ mark: Mark, _ message: String) -> Finding {
+        Finding(
+            id: Rule.reused, file: mark.file, line: mark.line, column: mark.column, message: "\(message); a name is never used again",
+            fix: "choose another name: old events still hold the old meaning")
+    }
+}

@@ -1,0 +1,35 @@
+/// The ids of what can be wrong with steps, by category. FILE… ids are about files as such.
+enum Rule {
+    /// A name that was removed or reserved is used again.
+    static let reused = "LOG004"
+    /// The ops do not make of version n-1 what version n declares.
+    static let unexplained = "COMPAT101"
+    /// There are events of version n-1 that the step can't take up.
+    static let upNotTotal = "COMPAT102"
+    /// There are events of version n that the step can't take down.
+    static let downNotTotal = "COMPAT103"
+    /// A constraint is tighter: a note, proved on the data.
+    static let tightened = "COMPAT104"
+    /// A version that changes nothing.
+    static let changesNothing = "COMPAT106"
+    /// Something is lost and nobody says why.
+    static let unexplainedLoss = "LOSS201"
+    /// An op names a member that is not there at its place in the list.
+    static let noMember = "OPS301"
+    /// An op writes where there is something.
+    static let occupied = "OPS302"
+    /// A `remove` and an `add` of one type.
+    static let didYouMeanMove = "OPS303"
+    /// An op that this program does not know.
+    static let unknownOp = "OPS306"
+    /// An op's argument is missing or wrong.
+    static let opArgument = "OPS307"
+    /// An item names a type that is not there at its place in the list.
+    static let noType = "OPS308"
+    /// An op on a value of a kind that it does not work on.
+    static let wrongKind = "OPS309"
+    /// An op that does nothing.
+    static let idle = "OPS310"
+    /// What the shapes can't decide: a note, proved on the data.
+    static let undecided = "COMPAT107"
+}

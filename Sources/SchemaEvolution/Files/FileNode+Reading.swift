@@ -1,0 +1,121 @@
+internal import EventModel
+package import JSONText
+
+/// Typed access that says what was expected, what is there, and where.
+extension FileNode {
+    /// A problem with this very value.
+    package func problem(_ message: String, rule: String = FileRule.value, fix: String? = nil) -> FileProblem {
+        FileProblem(rule, message, at: mark, fix: fix)
+    }
+
+    private func mismatch(_ what: String, _ expected: String, fix: String? = nil) -> FileProblem {
+        problem("\(what) must be \(expected), not \(words)", fix: fix)
+    }
+
+    package func text(_ what: String) throws(FileProblem) -> String {
+        if case .string(let text) = kind { return text }
+        if case .number(let text) = kind { throw mismatch(what, "a text", fix: "put it in quotes: \"\(text)\"") }
+        if case .bool(let value) = kind { throw mismatch(what, "a text", fix: "put it in quotes: \"\(value)\"") }
+        throw mismatch(what, "a text")
+    }
+
+    package func integer(_ what: String, from least: Int = .min, through most: Int = .max) throws(FileProblem) -> Int {
+        guard case .number(let text) = kind, let value = Int(text), text != "-0" else { throw mismatch(what, "a whole number") }
+        guard value >= least else { throw problem("\(what) must be at least \(least), not \(value)") }
+        guard value <= most else { throw problem("\(what) must be at most \(most), not \(value)") }
+        return value
+    }
+
+    package func flag(_ what: String) throws(FileProblem) -> Bool {
+        guard case .bool(let value) = kind else {
+            throw mismatch(what, "true or false", fix: "only true and false are flags; yes, no, on and off are texts")
+        }
+        return value
+    }
+
+    package func list(_ what: String) throws(FileProblem) -> [FileNode] {
+        guard case .list(let nodes) = kind else { throw mismatch(what, "a list") }
+        return nodes
+    }
+
+    @discardableResult
+    package func map(_ what: String) throws(FileProblem) -> [Member] {
+        guard case .map(let members) = kind else { throw mismatch(what, "a map") }
+        return members
+    }
+
+    /// A map that has no other members than these.
+    @discardableResult
+    package func map(_ what: String, allowing names: [String]) throws(FileProblem) -> [Member] {
+        let members = try map(what)
+        for member in members where !names.contains(member.name) { throw member.unknown(in: what, known: names) }
+        return members
+    }
+
+    /// A list of texts, or one text on its own.
+    package func texts(_ what: String) throws(FileProblem) -> [String] {
+        if case .string(let text) = kind { return [text] }
+        var result: [String] = []
+        for node in try list(what) { result.append(try node.text("each of \(what)")) }
+        return result
+    }
+
+    /// An RFC 6901 pointer.
+    package func pointer(_ what: String) throws(FileProblem) -> JSONPointer {
+        let text = try text(what)
+        do { return try JSONPointer(text) } catch {
+            throw problem(
+                "\(what) must be a pointer, not \(quoted(text)): \(error.reason)",
+                fix: text.hasPrefix("/") ? "~ is written ~0 and / within a name ~1" : "begin it with a slash: /\(text)")
+        }
+    }
+
+    /// The value of a member that has to be there.
+    package func required(_ name: String, of what: String) throws(FileProblem) -> FileNode {
+        guard let value = member(name) else {
+            _ = try map(what)
+            throw problem("\(what) has no \(quoted(name))", rule: FileRule.member, fix: "add \(name):")
+        }
+        return value
+    }
+}
+
+extension FileNode.Member {
+    package func problem(_ message: String, rule: String = FileRule.member, fix: String? = nil) -> FileProblem {
+        FileProblem(rule, message, at: place, fix: fix)
+    }
+
+    /// That `what` has no such member, with the nearest name that it does have.
+    package func unknown(in what: String, known: [String], rule: String = FileRule.member) -> FileProblem {
+        let known = known.filter { !$0.isEmpty }
+        let fix =
+            nearest(to: name, among: known).map { "did you mean \($0)?" }
+            ?? "\(what) may have: \(known.joined(separator: ", "))"
+        return problem("\(what) has no member \(quoted(name))", rule: rule, fix: fix)
+    }
+}
+
+/// The one of the names that differs least from a name, if it differs little.
+package func nearest(to name: String, among names: [String]) -> String? {
+    let limit = max(1, name.count / 3)
+    let ranked = names.map { (distance: editDistance(name.lowercased(), $0.lowercased()), name: $0) }
+    guard let best = ranked.min(by: { $0.distance < $1.distance }), best.distance <= limit else { return nil }
+    return best.name
+}
+
+/// How many insertions, removals, replacements and swaps of neighbours turn one text into the other.
+private func editDistance(_ a: String, _ b: String) -> Int {
+    let (a, b) = (Array(a.utf8.prefix(64)), Array(b.utf8.prefix(64)))
+    var before: [Int] = []
+    var previous = Array(0 ... b.count)
+    for row in a.indices {
+        var current = [row + 1]
+        for column in b.indices {
+            var least = min(previous[column] + (a[row] == b[column] ? 0 : 1), previous[column + 1] + 1, current[column] + 1)
+            if row > 0, column > 0, a[row] == b[column - 1], a[row - 1] == b[column] { least = min(least, before[column - 1] + 1) }
+            current.append(least)
+        }
+        (before, previous) = (previous, current)
+    }
+    return previous[b.count]
+}

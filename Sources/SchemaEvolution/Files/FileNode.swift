@@ -1,0 +1,72 @@
+internal import EventModel
+package import JSONText
+
+/// Where something stands in a file: line and column from 1, the column in Unicode scalars.
+package struct Mark: Hashable, Sendable {
+    package var file: String
+    package var line: Int
+    package var column: Int
+
+    package init(file: String, line: Int, column: Int) {
+        (self.file, self.line, self.column) = (file, line, column)
+    }
+}
+
+/// A node of a version or projection file, with where it stands. The order of members is kept.
+package struct FileNode: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case null
+        case bool(Bool)
+        /// The digits as written, a valid JSON number.
+        case number(String)
+        case string(String)
+        case list([FileNode])
+        case map([Member])
+    }
+
+    package struct Member: Hashable, Sendable {
+        package let name: String
+        /// Where the name stands; the value's own mark says where the value does.
+        package let place: Mark
+        package let value: FileNode
+
+        package init(name: String, place: Mark, value: FileNode) {
+            (self.name, self.place, self.value) = (name, place, value)
+        }
+    }
+
+    package let kind: Kind
+    package let mark: Mark
+
+    package init(_ kind: Kind, at mark: Mark) { (self.kind, self.mark) = (kind, mark) }
+
+    /// The value of a map's member; nil where there is none, or this is no map.
+    package func member(_ name: String) -> FileNode? {
+        guard case .map(let members) = kind else { return nil }
+        return members.first { $0.name == name }?.value
+    }
+
+    /// The same without places.
+    package var json: JSONValue {
+        switch kind {
+        case .null: .null
+        case .bool(let value): .bool(value)
+        case .number(let text): .number(text)
+        case .string(let text): .string(text)
+        case .list(let nodes): .array(nodes.map(\.json))
+        case .map(let members): .object(members.map { .init(name: $0.name, value: $0.value.json) })
+        }
+    }
+
+    /// What a message calls this node: its kind, and its value where that is short.
+    package var words: String {
+        switch kind {
+        case .null: "null"
+        case .bool(let value): String(value)
+        case .number(let text): "the number \(text.prefix(40))"
+        case .string(let text): "the text \(quoted(text))"
+        case .list: "a list"
+        case .map: "a map"
+        }
+    }
+}

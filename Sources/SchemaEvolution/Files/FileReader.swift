@@ -1,0 +1,39 @@
+internal import Bytes
+package import EventModel
+internal import FoundationEssentials
+
+/// Reads version and projection files: strict YAML, or JSON.
+///
+/// Only `true`, `false`, `null` and JSON numbers are not texts. Anchors, aliases, tags, merge keys,
+/// duplicate members, tabs, members without a value and several documents are refused where they stand.
+package enum FileReader {
+    /// A file larger than this is not a schema.
+    package static let bytesMax = 4 << 20
+
+    /// Nested deeper than this is not a schema either.
+    package static let depthMax = 64
+
+    /// Reads YAML, or JSON where the name ends in `.json`.
+    package static func read(text: [UInt8], file: String) throws(EvstoreError) -> FileNode {
+        do throws(FileProblem) {
+            let start = Mark(file: file, line: 1, column: 1)
+            guard text.count <= bytesMax else {
+                throw FileProblem(
+                    FileRule.syntax, "the file has \(text.count) bytes, more than the \(bytesMax) a schema may have", at: start)
+            }
+            if file.hasSuffix(".json") { return try JSONFileReader.read(text, file: file) }
+            return try YAMLFileReader.read(text, file: file)
+        } catch { throw .schemaInvalid([error.finding]) }
+    }
+
+    /// Reads the file at a path; a file that can't be opened is a finding too.
+    package static func read(path: String) throws(EvstoreError) -> FileNode { try read(text: bytes(path: path), file: path) }
+
+    static func bytes(path: String) throws(EvstoreError) -> [UInt8] {
+        do { return [UInt8](try Data(contentsOf: URL(filePath: path))) } catch {
+            throw .schemaInvalid([
+                Finding(id: FileRule.syntax, file: path, message: "the file can't be read", fix: "check that it exists and may be read")
+            ])
+        }
+    }
+}

@@ -1,0 +1,165 @@
+internal import Bytes
+internal import EventModel
+internal import Yams
+
+/// A strict subset of YAML 1.1 as nodes with places.
+struct YAMLFileReader {
+    private let file: String
+    private let lines: [[Unicode.Scalar]]
+
+    static func read(_ text: [UInt8], file: String) throws(FileProblem) -> FileNode {
+        let start = Mark(file: file, line: 1, column: 1)
+        guard let string = String(utf8: text.lent) else { throw FileProblem(FileRule.syntax, "the file is not text in UTF-8", at: start) }
+        let reader = YAMLFileReader(string, file: file)
+        try reader.refuseTabs()
+        return try reader.read(string)
+    }
+
+    private init(_ text: String, file: String) {
+        self.file = file
+        var lines: [[Unicode.Scalar]] = [[]]
+        var previous: Unicode.Scalar = " "
+        for scalar in text.unicodeScalars {
+            // The line breaks of YAML 1.1; a carriage return and a line feed are one.
+            switch scalar {
+            case "\n" where previous == "\r": break
+            case "\n", "\r", "\u{85}", "\u{2028}", "\u{2029}": lines.append([])
+            default: lines[lines.count - 1].append(scalar)
+            }
+            previous = scalar
+        }
+        self.lines = lines
+    }
+
+    private func mark(_ line: Int, _ column: Int) -> Mark { Mark(file: file, line: line, column: column) }
+
+    private func refuseTabs() throws(FileProblem) {
+        for (index, line) in lines.enumerated() {
+            if let column = line.firstIndex(where: { $0 == "\t" }) {
+                throw FileProblem(
+                    FileRule.syntax, "there is a tab", at: mark(index + 1, column + 1), fix: "indent with spaces; in a text write \"\\t\"")
+            }
+            if let column = line.firstIndex(of: "\u{feff}") {
+                throw FileProblem(
+                    FileRule.syntax, "there is a byte order mark", at: mark(index + 1, column + 1),
+                    fix: "save the file as UTF-8 without one")
+            }
+        }
+    }
+
+    private func read(_ text: String) throws(FileProblem) -> FileNode {
+        let root: Node?
+        do {
+            root = try Parser(yaml: text, encoding: .utf8).singleRoot()
+        } catch let error as YamlError {
+            throw problem(error)
+        } catch {
+            throw FileProblem(FileRule.syntax, "not valid YAML: \(error)", at: mark(1, 1))
+        }
+        guard let root else { throw FileProblem(FileRule.syntax, "the file is empty", at: mark(1, 1)) }
+        return try node(root, depth: 0, parent: mark(1, 1))
+    }
+
+    private func node(_ node: Node, depth: Int, parent: Mark) throws(FileProblem) -> FileNode {
+        let place = node.mark.map { mark($0.line, $0.column) } ?? parent
+        try refuseProperties(at: place)
+        guard depth < FileReader.depthMax else {
+            throw FileProblem(FileRule.syntax, "nested more than \(FileReader.depthMax) deep", at: place)
+        }
+        switch node {
+        case .scalar(let scalar): return FileNode(try kind(of: scalar, at: place), at: place)
+        case .sequence(let sequence):
+            var nodes: [FileNode] = []
+            for element in sequence { nodes.append(try self.node(element, depth: depth + 1, parent: place)) }
+            return FileNode(.list(nodes), at: place)
+        case .mapping(let mapping):
+            var members: [FileNode.Member] = []
+            var seen: Set<String> = []
+            for (key, value) in mapping {
+                let keyPlace = key.mark.map { mark($0.line, $0.column) } ?? place
+                try refuseProperties(at: keyPlace)
+                guard case .scalar(let scalar) = key else {
+                    throw FileProblem(FileRule.syntax, "the name of a member must be a text", at: keyPlace)
+                }
+                if scalar.string == "<<", scalar.style == .plain {
+                    throw FileProblem(FileRule.syntax, "merge keys are refused", at: keyPlace, fix: "write the members out, or use $ref")
+                }
+                guard seen.insert(scalar.string).inserted else { throw duplicate(scalar.string, at: keyPlace) }
+                let child = try self.node(value, depth: depth + 1, parent: keyPlace)
+                members.append(.init(name: scalar.string, place: keyPlace, value: child))
+            }
+            return FileNode(.map(members), at: place)
+        case .alias: throw FileProblem(FileRule.syntax, "aliases are refused", at: place, fix: "write it out, or use $ref")
+        }
+    }
+
+    private func kind(of scalar: Node.Scalar, at place: Mark) throws(FileProblem) -> FileNode.Kind {
+        guard scalar.style == .plain else { return .string(scalar.string) }
+        switch scalar.string {
+        case "":
+            throw FileProblem(FileRule.syntax, "there is no value", at: place, fix: "write null, \"\", [] or {}, or take the member out")
+        case "true": return .bool(true)
+        case "false": return .bool(false)
+        case "null": return .null
+        default: return scalar.string.isJSONNumber ? .number(scalar.string) : .string(scalar.string)
+        }
+    }
+
+    /// Refuses an anchor, an alias or a tag. What the parser resolves away still stands in the text.
+    private func refuseProperties(at place: Mark) throws(FileProblem) {
+        guard lines.indices.contains(place.line - 1), lines[place.line - 1].indices.contains(place.column - 1) else { return }
+        let fix = "write it out, or use $ref"
+        switch lines[place.line - 1][place.column - 1] {
+        case "&": throw FileProblem(FileRule.syntax, "anchors are refused", at: place, fix: fix)
+        case "*": throw FileProblem(FileRule.syntax, "aliases are refused", at: place, fix: fix)
+        case "!": throw FileProblem(FileRule.syntax, "tags are refused", at: place, fix: "put a text in quotes; write other values plainly")
+        default: break
+        }
+    }
+
+    private func duplicate(_ name: String, at place: Mark) -> FileProblem {
+        FileProblem(FileRule.syntax, "the member \(quoted(name)) is there twice", at: place, fix: "keep one of the two")
+    }
+
+    private func problem(_ error: YamlError) -> FileProblem {
+        switch error {
+        case .scanner(_, let problem, let place, _), .parser(_, let problem, let place, _):
+            return FileProblem(FileRule.syntax, "not valid YAML: \(problem)", at: mark(place.line, place.column))
+        case .composer(_, let problem, let place, _):
+            let place = mark(place.line, place.column)
+            if problem.contains("alias") {
+                return FileProblem(FileRule.syntax, "aliases are refused", at: place, fix: "write it out, or use $ref")
+            }
+            return FileProblem(FileRule.syntax, "a second document begins here", at: place, fix: "a file holds one document")
+        case .duplicatedKeysInMapping(let names, let context):
+            let name = names.first ?? ""
+            return duplicate(name, at: second(name, after: mark(context.mark.line, context.mark.column)))
+        case .reader(let problem, _, _, _):
+            return FileProblem(FileRule.syntax, "not valid YAML: \(problem)", at: control)
+        default:
+            return FileProblem(FileRule.syntax, "not valid YAML: \(error)", at: mark(1, 1))
+        }
+    }
+
+    /// Where a member is repeated, given where it stands first; the first place where that can't be told.
+    private func second(_ name: String, after first: Mark) -> Mark {
+        for index in lines.indices.dropFirst(first.line) {
+            let indent = lines[index].prefix { $0 == " " }.count
+            if indent == lines[index].count { continue }
+            if indent < first.column - 1 { break }
+            let rest = String(String.UnicodeScalarView(lines[index][indent...]))
+            if indent == first.column - 1, rest.hasPrefix(name) || rest.dropFirst().hasPrefix(name) { return mark(index + 1, indent + 1) }
+        }
+        return first
+    }
+
+    /// The first character that no YAML text may hold.
+    private var control: Mark {
+        for (index, line) in lines.enumerated() {
+            if let column = line.firstIndex(where: { $0.value < 0x20 || (0x7f ... 0x9f).contains($0.value) }) {
+                return mark(index + 1, column + 1)
+            }
+        }
+        return mark(1, 1)
+    }
+}

@@ -1,0 +1,148 @@
+internal import Bytes
+package import EventModel
+internal import FoundationEssentials
+
+extension History {
+    /// Reads every `vN.yaml` or `vN.json` of a directory, and its `schemas.lock`. Throws `schemaInvalid`
+    /// with all that is wrong, each with its place and its fix.
+    package static func load(directory: String) throws(EvstoreError) -> History {
+        let names: [String]
+        do { names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted() } catch {
+            throw .schemaInvalid([
+                Finding(
+                    id: "LOG001", file: directory, message: "the directory can't be read",
+                    fix: "check --schemas: it names the directory that holds v1.yaml")
+            ])
+        }
+        let prefix = directory.hasSuffix("/") ? directory : directory + "/"
+        var findings = FindingList()
+        var found: [Int: VersionFile?] = [:]
+        for name in names {
+            guard let number = number(inName: name, path: prefix + name, &findings) else { continue }
+            if found.keys.contains(number) {
+                findings.add(
+                    Finding(
+                        id: "LOG001", file: prefix + name, line: 1, column: 1, message: "version \(number) has two files",
+                        fix: "keep v\(number).yaml or v\(number).json"))
+                continue
+            }
+            // A file that can't be read still stands for its number: there is no gap beside it.
+            found[number] = .some(nil)
+            do throws(EvstoreError) {
+                let file = try VersionFile(FileReader.read(path: prefix + name))
+                if file.number.number != number { findings.add(misnamed(file, number)) } else { found[number] = file }
+            } catch {
+                guard case .schemaInvalid(let problems) = error else { throw error }
+                findings.add(problems)
+            }
+        }
+        findings.add(gaps(found.keys.sorted(), in: directory))
+        let files = found.sorted { $0.key < $1.key }.compactMap(\.value)
+        findings.add(labelProblems(files))
+        let lock = prefix + SchemaLock.fileName
+        if names.contains(SchemaLock.fileName) {
+            do throws(EvstoreError) {
+                // Only what was read can be compared; what was not read is reported already.
+                let locked = try SchemaLock(text: FileReader.bytes(path: lock), file: lock)
+                if files.count == found.count { findings.add(locked.check(files, file: lock)) }
+            } catch {
+                guard case .schemaInvalid(let problems) = error else { throw error }
+                findings.add(problems)
+            }
+        } else {
+            findings.add(
+                Finding(
+                    id: "LOG002", severity: .warning, file: lock,
+                    message: "there is no \(SchemaLock.fileName): released versions may change unnoticed",
+                    fix: "keep the folder under version control; a store holds the digests of what it has registered and refuses others"))
+        }
+        if findings.hasErrors { throw .schemaInvalid(findings.findings) }
+        return History(versions: files, warnings: findings.findings)
+    }
+
+    /// A history of files that were read already, in any order.
+    package init(files: [VersionFile]) throws(EvstoreError) {
+        let files = files.sorted { $0.number < $1.number }
+        var findings = FindingList()
+        for (file, next) in zip(files, files.dropFirst()) where file.number == next.number {
+            findings.add(
+                Finding(id: "LOG001", file: next.file, message: "version \(file.number.number) has two files", fix: "keep one of them"))
+        }
+        findings.add(Self.gaps(files.map(\.number.number), in: files.first?.file ?? "the versions"))
+        findings.add(Self.labelProblems(files))
+        if findings.hasErrors { throw .schemaInvalid(findings.findings) }
+        self.init(versions: files, warnings: findings.findings)
+    }
+
+    /// The history that a store holds. A version that this program can't read was registered by a newer one.
+    package init(stored: [StoredVersion]) throws(EvstoreError) {
+        var files: [VersionFile] = []
+        for version in stored {
+            do throws(EvstoreError) {
+                files.append(try VersionFile(FileReader.read(text: version.canonical, file: "\(version.number).json")))
+            } catch {
+                guard case .schemaInvalid(let problems) = error else { throw error }
+                throw .schemaNewer(version: version.number, reason: problems.first?.message ?? "it can't be read")
+            }
+        }
+        if files.isEmpty { self = .empty } else { try self.init(files: files) }
+    }
+
+    /// The number in `v3.yaml` or `v3.json`; nil for other files. A name that is nearly one is noted.
+    private static func number(inName name: String, path: String, _ findings: inout FindingList) -> Int? {
+        guard let dot = name.lastIndex(of: "."), name.hasPrefix("v") else { return nil }
+        let digits = name[name.index(after: name.startIndex) ..< dot]
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ (48 ... 57).contains($0) }) else { return nil }
+        let ending = name[dot...]
+        guard [".yaml", ".yml", ".json"].contains(ending) else { return nil }
+        guard let number = Int(digits), number > 0, String(number) == digits, ending != ".yml" else {
+            findings.add(
+                Finding(
+                    id: "LOG001", file: path, line: 1, column: 1, message: "\(name) is not a name of a version file",
+                    fix: "rename it to v\(Int(digits).map { max($0, 1) } ?? 1).\(ending == ".json" ? "json" : "yaml")"))
+            return nil
+        }
+        return number
+    }
+
+    private static func misnamed(_ file: VersionFile, _ number: Int) -> Finding {
+        let place = file.numberMark
+        return Finding(
+            id: "LOG001", file: file.file, line: place.line, column: place.column,
+            message: "the file says version \(file.number.number) and its name says \(number)",
+            fix: "write version: \(number), or rename the file")
+    }
+
+    private static func gaps(_ numbers: [Int], in directory: String) -> [Finding] {
+        guard let newest = numbers.last else {
+            return [Finding(id: "LOG001", file: directory, message: "there are no version files", fix: "write v1.yaml: evstore schema new")]
+        }
+        let there = Set(numbers)
+        guard there.count < newest else { return [] }
+        let names = there.sorted().map { "v\($0)" }.joined(separator: ", ")
+        return (1 ... newest).lazy.filter { !there.contains($0) }.prefix(5).map { missing in
+            Finding(
+                id: "LOG001", file: directory, message: "version \(missing) is missing: there are \(names)",
+                fix: "add v\(missing).yaml, or number the later ones anew if they were never released")
+        }
+    }
+
+    /// Labels that two versions share, or that fall as the versions grow.
+    private static func labelProblems(_ files: [VersionFile]) -> [Finding] {
+        var findings: [Finding] = []
+        var newest: (label: Label, version: SchemaVersion)?
+        for file in files {
+            let labels = file.labels.compactMap(Label.init).sorted()
+            if let newest, let lowest = labels.first, lowest <= newest.label {
+                let place = file.labelsMark
+                findings.append(
+                    Finding(
+                        id: "LOG001", file: file.file, line: place.line, column: place.column,
+                        message: "the label \(lowest) of \(file.number) is not above \(newest.label), which is \(newest.version)",
+                        fix: "a later version has later labels"))
+            }
+            if let last = labels.last, newest.map({ $0.label < last }) ?? true { newest = (last, file.number) }
+        }
+        return findings
+    }
+}

@@ -1,0 +1,63 @@
+package import EventModel
+package import Hashing
+
+/// All schema versions, 1 … head without a gap; immutable and cheap to copy.
+package struct History: Sendable {
+    /// Version n is at index n - 1.
+    package let versions: [VersionFile]
+    /// What is odd without being wrong, such as a missing lock.
+    package let warnings: [Finding]
+    /// SHA-256 over the number and digest of every version.
+    package let digest: Digest
+    /// The steps, compiled when they are first asked for.
+    let chain: Chain
+
+    package static let empty = History(versions: [], warnings: [])
+
+    /// The versions must have been checked to be 1 … n.
+    init(versions: [VersionFile], warnings: [Finding]) {
+        (self.versions, self.warnings) = (versions, warnings)
+        chain = Chain(versions)
+        var hasher = SHA256Hasher()
+        for version in versions {
+            hasher.update(UInt64(version.number.rawValue))
+            hasher.update(version.digest.bytes)
+        }
+        digest = hasher.finalize()
+    }
+
+    /// The newest version; 0 where there is none.
+    package var head: SchemaVersion { SchemaVersion(versions.count) }
+
+    package var isEmpty: Bool { versions.isEmpty }
+
+    /// The version file of a number; nil for 0 and above the head.
+    package subscript(_ version: SchemaVersion) -> VersionFile? {
+        version.number >= 1 && version <= head ? versions[version.number - 1] : nil
+    }
+
+    /// The names of the types at a version, in the order of its file; none at 0 and above the head.
+    package func types(at version: SchemaVersion) -> [String] { self[version]?.types ?? [] }
+
+    package func shape(of type: String, at version: SchemaVersion) -> EventShape? { self[version]?.events[type] }
+
+    /// The shape, or an error that names the types there are.
+    package func requireShape(of type: String, at version: SchemaVersion) throws(EvstoreError) -> EventShape {
+        guard let file = self[version] else { throw unknown(version.description) }
+        guard let shape = file.events[type] else { throw .unknownType(type, version: version, known: file.types) }
+        return shape
+    }
+
+    /// The history as it was when `version` was the newest.
+    package func through(_ version: SchemaVersion) -> History {
+        History(versions: Array(versions.prefix(version.number)), warnings: warnings)
+    }
+}
+
+/// A version as a store keeps it.
+package struct StoredVersion: Hashable, Sendable {
+    package let number: SchemaVersion
+    package let canonical: [UInt8]
+
+    package init(number: SchemaVersion, canonical: [UInt8]) { (self.number, self.canonical) = (number, canonical) }
+}

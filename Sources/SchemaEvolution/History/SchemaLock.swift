@@ -1,0 +1,82 @@
+internal import Bytes
+package import EventModel
+package import Hashing
+internal import JSONText
+
+/// `schemas.lock`: the digests of the released versions, so that none changes unnoticed.
+package struct SchemaLock: Hashable, Sendable {
+    package static let fileName = "schemas.lock"
+    package static let algorithm = "sha256-rfc8785"
+
+    package var digests: [SchemaVersion: Digest]
+
+    /// What `evstore schema lock` writes for these versions: the released ones.
+    package init(locking history: History) {
+        digests = [:]
+        for file in history.versions where file.isReleased { digests[file.number] = file.digest }
+    }
+
+    package init(text: [UInt8], file: String) throws(EvstoreError) {
+        var problems = FindingList()
+        // The lock is JSON whatever it is called.
+        let root: FileNode
+        do throws(FileProblem) { root = try JSONFileReader.read(text, file: file) } catch { throw .schemaInvalid([error.finding]) }
+        digests = [:]
+        do throws(FileProblem) {
+            try root.map("the lock", allowing: ["algorithm", "versions"])
+            let algorithm = try root.required("algorithm", of: "the lock")
+            let name = try algorithm.text("algorithm")
+            guard name == Self.algorithm else {
+                throw algorithm.problem(
+                    "the digests are by \(quoted(name)) and this program knows \(Self.algorithm)", rule: "LOG003",
+                    fix: "use a newer evstore")
+            }
+            for member in try root.required("versions", of: "the lock").map("versions") {
+                guard let number = Int(member.name), (1 ... 1_000_000).contains(number), String(number) == member.name else {
+                    throw member.problem("\(quoted(member.name)) is not the number of a version", rule: FileRule.value)
+                }
+                guard let digest = Digest(hex: try member.value.text("a digest")) else {
+                    throw member.value.problem("a digest has 64 hexadecimal digits", rule: FileRule.value)
+                }
+                digests[SchemaVersion(number)] = digest
+            }
+        } catch { problems.add(error) }
+        if problems.hasErrors { throw .schemaInvalid(problems.findings) }
+    }
+
+    /// The lock as a file.
+    package var text: String {
+        let lines = digests.sorted { $0.key < $1.key }.map { "    \"\($0.key.number)\": \"\($0.value.hex)\"" }
+        let versions = lines.isEmpty ? "{}" : "{\n\(lines.joined(separator: ",\n"))\n  }"
+        return "{\n  \"algorithm\": \"\(Self.algorithm)\",\n  \"versions\": \(versions)\n}\n"
+    }
+
+    /// Released versions that are not what the lock says they were, and those it does not say anything of.
+    package func check(_ versions: [VersionFile], file: String) -> [Finding] {
+        var findings: [Finding] = []
+        for version in versions {
+            switch digests[version.number] {
+            case let locked? where locked != version.digest:
+                findings.append(
+                    Finding(
+                        id: "LOG002", file: version.file, line: 1, column: 1,
+                        message:
+                            "\(version.number) was released and has been changed: its digest is \(version.digest.hex.prefix(16))… and \(file) says \(locked.hex.prefix(16))…",
+                        fix: "undo the change (git restore \(version.file)) and make it in a new version, v\(versions.count + 1)"))
+            case nil where version.isReleased:
+                findings.append(
+                    Finding(
+                        id: "LOG002", severity: .warning, file: version.file, line: 1, column: 1,
+                        message: "\(version.number) is released and \(file) does not hold its digest", fix: "add its digest to \(file)"))
+            default: break
+            }
+        }
+        for number in digests.keys.sorted() where !versions.contains(where: { $0.number == number }) {
+            findings.append(
+                Finding(
+                    id: "LOG002", file: file, message: "\(number) is in the lock and its file is gone",
+                    fix: "bring \(number).yaml back: events born at \(number) need it"))
+        }
+        return findings
+    }
+}

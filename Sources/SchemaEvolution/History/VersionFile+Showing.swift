@@ -1,0 +1,27 @@
+internal import Bytes
+package import EventModel
+package import JSONText
+
+extension VersionFile {
+    /// A type's stream and shape, with every reference resolved; nil where there is no such type.
+    package func shapeJSON(of type: String) -> JSONValue? {
+        guard let event = events[type], case .object(var members) = event.shape.canonical else { return nil }
+        members.removeAll { $0.name == "type" }
+        if let stream = event.stream { members.insert(.init(name: "stream", value: .string(stream.description)), at: 0) }
+        return .object([.init(name: type, value: .object(members))])
+    }
+
+    /// The same as it would stand in a version file.
+    package func shapeText(of type: String) -> String? { shapeJSON(of: type).map(\.yaml) }
+
+    /// Checks the text of a payload as an append does: JSON, one object, fitting the type's shape.
+    package func validate(_ payload: [UInt8], as type: String, limits: JSONLimits = JSONLimits()) throws(EvstoreError) {
+        guard let event = events[type] else { throw .unknownType(type, version: number, known: types) }
+        do throws(JSONError) { _ = try JSONScanner.validate(payload.lent, limits: limits) } catch {
+            throw .invalidJSON(reason: error.reason, offset: error.offset)
+        }
+        do throws(ShapeError) { try event.validate(payload.lent) } catch {
+            throw .invalidEvent(type: type, version: number, pointer: error.pointer, reason: error.reason)
+        }
+    }
+}

@@ -1,0 +1,162 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// `add {path, value}` or `add {path, from}`: a member that the version before does not have.
+struct Add: Op {
+    static let name = "add"
+
+    let path: JSONPointer
+    let source: Source
+
+    /// Where the value of an added member comes from.
+    enum Source: Sendable {
+        case constant(JSONValue)
+        case time
+        case stream
+        case metadata(JSONPointer)
+    }
+
+    init(_ arguments: FileNode) throws(FileProblem) {
+        try arguments.map("add", allowing: ["path", "value", "from"])
+        path = try arguments.required("path", of: "add").pointer("path")
+        switch (arguments.member("value"), arguments.member("from")) {
+        case (let value?, nil): source = .constant(value.json)
+        case (nil, let from?): source = try Add.source(from)
+        default:
+            throw arguments.problem(
+                "add takes a value or a from, and only one of them", rule: Rule.opArgument,
+                fix: "add: {path: \(path), value: …}")
+        }
+    }
+
+    private static func source(_ node: FileNode) throws(FileProblem) -> Source {
+        let text = try node.text("from")
+        switch text {
+        case "$time": return .time
+        case "$stream": return .stream
+        case _ where text.hasPrefix("$metadata/"):
+            do { return .metadata(try JSONPointer(String(text.dropFirst(9)))) } catch {
+                throw node.problem("\(text) holds no pointer: \(error.reason)", rule: Rule.opArgument)
+            }
+        default:
+            throw node.problem(
+                "from must be $time, $stream or $metadata/x, not \(quoted(text))", rule: Rule.opArgument,
+                fix: text.hasPrefix("/") ? "copy: {from: \(text), path: …}" : nil)
+        }
+    }
+
+    var writes: [JSONPointer] { [path] }
+
+    var summary: OpSummary { OpSummary(verb: "add", object: path.description) }
+
+    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+        let before = site.shape
+        let declared = site.declared(at: path)
+        let member: Shape
+        switch source {
+        case .constant(let value):
+            if let declared, let why = declared.accepts(value) {
+                site.note(
+                    Rule.upNotTotal, "the value \(value.text) does not fit the declared shape: \(why.pointer) \(why.reason)",
+                    fix: "give a value that is \(why.expected)")
+            }
+            member = declared ?? Shape(natural: value)
+        case .time: member = declared.flatMap { $0.kind == .string ? $0 : nil } ?? .dateTime
+        case .stream:
+            site.readsStream = true
+            member = declared.flatMap { $0.kind == .string ? $0 : nil } ?? Shape(.string)
+        case .metadata:
+            member = declared ?? .any
+            site.opClass.insert(.partial)
+            site.isUnproved = true
+        }
+        site.opClass.insert(.widen)
+        guard site.put(member, at: path, .added), let place = Place(path, here: site.shape, there: before, isConstant: true) else {
+            return nil
+        }
+        return BoundAdd(place: place, source: source, isRequired: site.shape.isRequired(at: path))
+    }
+}
+
+private final class BoundAdd: BoundOp {
+    let place: Place
+    let text: [UInt8]
+    let canonical: [UInt8]
+    let source: Add.Source
+    let isRequired: Bool
+
+    init(place: Place, source: Add.Source, isRequired: Bool) {
+        (self.place, self.source, self.isRequired) = (place, source, isRequired)
+        if case .constant(let value) = source {
+            (text, canonical) = (Array(value.text.utf8), value.canonical())
+        } else {
+            (text, canonical) = ([], [])
+        }
+    }
+
+    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+        guard let holder = place.holder(in: &doc, at: object, forValue: false) else { return }
+        switch source {
+        case .constant: doc.set(place.name, of: holder, to: text)
+        case .time, .stream, .metadata:
+            guard write(&run, context) else {
+                guard isRequired else { return }
+                throw .failed(pointer: place.pointer.description, expected: "in the event's metadata", found: "nothing")
+            }
+            doc.set(place.name, of: holder, to: run.output.bytes)
+        }
+    }
+
+    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
+        if let node = place.find(in: &doc, at: object) {
+            switch source {
+            case .constant: if !doc.equals(node, canonical) { run.counts.lost += 1 }
+            case .time, .stream, .metadata:
+                if !write(&run, context) || !doc.means(node, run.output.bytes) { run.counts.lost += 1 }
+            }
+        }
+        _ = place.take(from: &doc, at: object)
+    }
+
+    /// Puts the value's JSON text into `output`; false where the event has none.
+    private func write(_ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
+        switch source {
+        case .constant: return false
+        case .metadata(let pointer): return run.writeMetadata(pointer, context)
+        case .time:
+            run.output.removeAll()
+            appendQuoted(Array(context.time.description.utf8).lent, into: &run.output)
+            return true
+        case .stream:
+            run.output.removeAll()
+            guard let stream = context.stream else { return false }
+            appendQuoted(Array(stream.utf8).lent, into: &run.output)
+            return true
+        }
+    }
+}
+
+extension Shape {
+    /// What a constant is, where nothing says it nearer.
+    init(natural value: JSONValue) {
+        switch value {
+        case .null:
+            self.init(.null)
+        case .bool: self.init(.boolean)
+        case .number(let text): self.init(DecimalNumber(json: Array(text.utf8).lent)?.isInteger == true ? .integer : .number)
+        case .string: self.init(.string)
+        case .array(let values):
+            self.init(.array)
+            items = values.first.map(Shape.init(natural:))
+        case .object(let members):
+            self = .object(members.map { .init($0.name, Shape(natural: $0.value)) })
+        }
+    }
+
+    static var dateTime: Shape {
+        var shape = Shape(.string)
+        shape.format = .dateTime
+        return shape
+    }
+}

@@ -1,0 +1,78 @@
+internal import JSONText
+
+/// `down:` of an `allow`: what the older version sees of what it does not know.
+struct AllowedDown: Sendable {
+    /// What becomes of a value that does not fit.
+    enum Misfit: Sendable {
+        case absent
+        case value([UInt8])
+        case block
+        case hide(String)
+
+        var isValue: Bool {
+            if case .value = self { true } else { false }
+        }
+    }
+
+    let misfit: Misfit?
+    /// New values, in canonical form, and what stands for them.
+    let table: [(new: [UInt8], old: [UInt8])]
+    /// What stands for a member that is absent.
+    let absent: [UInt8]?
+    /// All values that the older version may see.
+    let values: [JSONValue]
+
+    init(_ node: FileNode) throws(FileProblem) {
+        if case .string(let word) = node.kind {
+            switch word {
+            case "absent": misfit = .absent
+            case "block": misfit = .block
+            default:
+                throw node.problem(
+                    "down is absent, block, {value: x}, {table: {new: old}}, {absent-as: x} or {hide: why}", rule: Rule.opArgument)
+            }
+            (table, absent, values) = ([], nil, [])
+            return
+        }
+        let members = try node.map("down", allowing: ["value", "table", "absent-as", "hide", "because"])
+        var values: [JSONValue] = []
+        var misfit: Misfit?
+        if let value = node.member("value") {
+            misfit = .value(Array(value.json.text.utf8))
+            values.append(value.json)
+        }
+        if let why = node.member("hide") {
+            guard misfit == nil else { throw node.problem("down has a value or hides the event, not both", rule: Rule.opArgument) }
+            misfit = .hide(try why.text("hide"))
+        }
+        var table: [(new: [UInt8], old: [UInt8])] = []
+        if let rows = node.member("table") {
+            for row in try Table.rows(rows, "table") {
+                for new in Self.spellings(row.key) { table.append((new, Array(row.value.text.utf8))) }
+                values.append(row.value)
+            }
+        }
+        absent = node.member("absent-as").map { Array($0.json.text.utf8) } ?? node.member("value").map { Array($0.json.text.utf8) }
+        if let value = node.member("absent-as") { values.append(value.json) }
+        guard members.contains(where: { $0.name != "because" }) else {
+            throw node.problem("down says nothing", rule: Rule.opArgument, fix: "down: absent")
+        }
+        (self.misfit, self.table, self.values) = (misfit, table, values)
+    }
+
+    /// Whether an event that does not fit goes no further.
+    var stops: Bool {
+        switch misfit {
+        case .block?, .hide?: true
+        case .absent?, .value?, nil: false
+        }
+    }
+
+    /// What a key of a table may stand for: the text, and the number or word of JSON that it spells.
+    private static func spellings(_ key: String) -> [[UInt8]] {
+        let text = JSONValue.string(key).canonical()
+        let scalar = Shape.value(key, .any)
+        if case .string = scalar { return [text] }
+        return [text, scalar.canonical()]
+    }
+}

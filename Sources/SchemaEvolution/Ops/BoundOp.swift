@@ -1,0 +1,66 @@
+package import EventModel
+internal import JSONText
+
+/// An op bound to the shapes on both of its sides: a change to a document, and the change back.
+//
+// An object, so that running one for an event copies a reference and nothing else.
+protocol BoundOp: AnyObject, Sendable {
+    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop)
+
+    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop)
+}
+
+/// Why an op goes no further with an event.
+enum OpStop: Error {
+    /// The value at a pointer is not what the op takes.
+    case failed(pointer: String, expected: String, found: String)
+    /// The event is hidden from the older version, by declaration.
+    case hidden
+}
+
+/// What images have cost so far.
+package struct PathCounts: Hashable, Sendable {
+    /// Values that the image does not have and that no op can give back.
+    package var lost = 0
+    /// Inputs that were parseable and not in their codec's own form.
+    package var nonCanonical = 0
+    /// Events that a step hides from an older version.
+    package var hidden = 0
+    /// Events whose type a step drops.
+    package var dropped = 0
+
+    package init() {}
+
+    package static func + (a: PathCounts, b: PathCounts) -> PathCounts {
+        var sum = a
+        sum.lost += b.lost
+        sum.nonCanonical += b.nonCanonical
+        sum.hidden += b.hidden
+        sum.dropped += b.dropped
+        return sum
+    }
+
+    /// What was counted since an earlier moment.
+    package static func - (a: PathCounts, b: PathCounts) -> PathCounts {
+        var rest = a
+        rest.lost -= b.lost
+        rest.nonCanonical -= b.nonCanonical
+        rest.hidden -= b.hidden
+        rest.dropped -= b.dropped
+        return rest
+    }
+}
+
+/// What `$time`, `$stream` and `$metadata/x` read.
+package struct EventContext: ~Escapable {
+    package let time: Timestamp
+    /// Set where the path reads it.
+    package let stream: String?
+    /// Empty where the event has none.
+    package let metadata: RawSpan
+
+    @_lifetime(copy metadata)
+    package init(time: Timestamp, stream: String?, metadata: RawSpan) {
+        (self.time, self.stream, self.metadata) = (time, stream, metadata)
+    }
+}

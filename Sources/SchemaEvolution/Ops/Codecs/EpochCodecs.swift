@@ -1,0 +1,147 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// Moments as numbers since an origin, and as RFC 3339 in UTC.
+struct EpochForm: Sendable {
+    /// Of 1970-01-01T00:00:00Z in seconds.
+    var origin: Int64 = 0
+    /// The power of ten that a unit of the number is of a second: 0 or 3.
+    var unit: Int
+    /// Digits of fraction that the text has.
+    var digits: Int
+
+    /// The first and the last second that RFC 3339 can write.
+    private static let seconds: ClosedRange<Int64> = -62_167_219_200 ... 253_402_300_799
+
+    private static let powers: [Int64] = (0 ... 9).map { power in (0 ..< power).reduce(1) { value, _ in value * 10 } }
+
+    var numberKind: Shape.Kind { digits == unit ? .integer : .number }
+
+    func appendText(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
+        guard case .number = kind else { throw refusal }
+        let ticks: Int64
+        var isCanonical = true
+        if let plain = content.plainInteger, plain.magnitude < 1_000_000_000_000_000_000 / UInt64(Self.powers[digits - unit]) {
+            ticks = plain * Self.powers[digits - unit]
+        } else {
+            guard let exact = DecimalNumber(json: content)?.scaled(byPowerOfTen: digits - unit) else { throw refusal }
+            let whole = exact.rounded(toFractionDigits: 0, .down)
+            guard let integer = whole.integer, integer.magnitude < 1_000_000_000_000_000_000 else { throw refusal }
+            (ticks, isCanonical) = (Int64(integer), whole == exact)
+        }
+        let (whole, fraction) = ticks.floored(by: Self.powers[digits])
+        let seconds = whole + origin
+        guard Self.seconds.contains(seconds) else { throw refusal }
+        output.append(UInt8(ascii: "\""))
+        output.append(CivilTime(secondsSince1970: seconds))
+        if digits > 0 {
+            output.append(UInt8(ascii: "."))
+            output.append(digits: fraction, width: digits)
+        }
+        output.append(UInt8(ascii: "Z"))
+        output.append(UInt8(ascii: "\""))
+        return isCanonical
+    }
+
+    private var refusal: CodecRefusal {
+        CodecRefusal(expected: "a number of \(unit == 0 ? "seconds" : "milliseconds") within the years 0 to 9999")
+    }
+
+    func appendNumber(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
+        guard kind == .string, let time = DateTime(content) else { throw CodecRefusal(expected: "a date-time of RFC 3339") }
+        let seconds = time.civil.secondsSince1970 - Int64(time.offsetMinutes) * 60 - origin
+        var fraction: Int64 = 0
+        for index in 0 ..< digits { fraction = fraction * 10 + (index < time.fraction.count ? Int64(time.fraction[index] - 48) : 0) }
+        let ticks = seconds * Self.powers[digits] + fraction
+        let (whole, rest) = ticks.magnitude.quotientAndRemainder(dividingBy: UInt64(Self.powers[digits - unit]))
+        if ticks < 0 { output.append(UInt8(ascii: "-")) }
+        output.append(digits: Int64(whole))
+        if rest > 0 {
+            // A fraction in the number ends in a digit other than 0.
+            var (rest, width) = (Int64(rest), digits - unit)
+            while rest % 10 == 0 { (rest, width) = (rest / 10, width - 1) }
+            output.append(UInt8(ascii: "."))
+            output.append(digits: rest, width: width)
+        }
+        return time.isUTC && time.fraction.count == digits
+    }
+}
+
+extension ByteBuffer {
+    /// Appends `2026-01-01T00:00:00`, with another separator where one is given.
+    mutating func append(_ time: CivilTime, separator: UInt8 = UInt8(ascii: "T")) {
+        append(pair: time.year / 100)
+        append(pair: time.year % 100)
+        append(UInt8(ascii: "-"))
+        append(pair: time.month)
+        append(UInt8(ascii: "-"))
+        append(pair: time.day)
+        append(separator)
+        append(pair: time.hour)
+        append(UInt8(ascii: ":"))
+        append(pair: time.minute)
+        append(UInt8(ascii: ":"))
+        append(pair: time.second)
+    }
+
+    /// Appends the two digits of a number below 100.
+    private mutating func append(pair number: Int) {
+        let (tens, ones) = UInt8(truncatingIfNeeded: number).quotientAndRemainder(dividingBy: 10)
+        append(littleEndian: 0x3030 | UInt16(tens) | UInt16(ones) << 8)
+    }
+}
+
+/// `epoch-seconds{origin, digits}`: `1767225600` and `"2026-01-01T00:00:00Z"`.
+struct EpochSeconds: PairCodec {
+    static let name = "epoch-seconds"
+
+    let form: EpochForm
+
+    init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) {
+        var form = EpochForm(unit: 0, digits: 0)
+        if let arguments {
+            try arguments.map("epoch-seconds", allowing: ["origin", "digits"])
+            form.digits = try arguments.member("digits")?.integer("digits", from: 0, through: 9) ?? 0
+            if let origin = arguments.member("origin") {
+                guard let time = Timestamp(try origin.text("origin")), time.microseconds % 1_000_000 == 0 else {
+                    throw origin.problem(
+                        "origin must be a whole second in RFC 3339", rule: Rule.opArgument, fix: "origin: \"2001-01-01T00:00:00Z\"")
+                }
+                form.origin = time.microseconds / 1_000_000
+            }
+        }
+        self.form = form
+    }
+
+    var left: CodecSide { CodecSide(Shape(form.numberKind), also: [.integer, .number]) }
+    var right: CodecSide { CodecSide(.dateTime) }
+
+    func rightward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
+        try form.appendText(content, kind, into: &output)
+    }
+
+    func leftward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
+        try form.appendNumber(content, kind, into: &output)
+    }
+}
+
+/// `epoch-millis`: `1767225600123` and `"2026-01-01T00:00:00.123Z"`.
+struct EpochMillis: PairCodec {
+    static let name = "epoch-millis"
+
+    let form = EpochForm(unit: 3, digits: 3)
+
+    init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
+
+    var left: CodecSide { CodecSide(Shape(.integer), also: [.number]) }
+    var right: CodecSide { CodecSide(.dateTime) }
+
+    func rightward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
+        try form.appendText(content, kind, into: &output)
+    }
+
+    func leftward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
+        try form.appendNumber(content, kind, into: &output)
+    }
+}

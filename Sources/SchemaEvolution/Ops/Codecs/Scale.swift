@@ -1,0 +1,92 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// `scale{num, den, round}`: a number times num / den.
+struct Scale: Codec {
+    static let name = "scale"
+
+    let num, den: Int
+    let rounding: DecimalNumber.Rounding?
+
+    init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) {
+        guard let arguments else {
+            throw using.problem("scale needs a factor", rule: Rule.opArgument, fix: "using: {scale: {num: 100, den: 1}}")
+        }
+        try arguments.map("scale", allowing: ["num", "den", "round"])
+        num = try arguments.member("num")?.integer("num", from: 1) ?? 1
+        den = try arguments.member("den")?.integer("den", from: 1) ?? 1
+        guard num != den else { throw arguments.problem("a scale of \(num) / \(den) does nothing", rule: Rule.idle) }
+        switch try arguments.member("round")?.text("round") {
+        case nil: rounding = nil
+        case "down"?: rounding = .down
+        case "half-up"?: rounding = .halfUp
+        case "half-even"?: rounding = .halfEven
+        case let other?:
+            throw arguments.problem(
+                "round must be down, half-up or half-even, not \(quoted(other))", rule: Rule.opArgument,
+                fix: "leave it out to refuse what is not exact")
+        }
+    }
+
+    func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout OpSite) -> CodecBinding? {
+        let made = kind ?? declared?.kind ?? source.kind
+        guard [.integer, .number].contains(source.kind), [.integer, .number].contains(made) else {
+            site.note(Rule.wrongKind, "scale makes a number of a number, and here is \(source.noun)", fix: "choose another codec")
+            return nil
+        }
+        let (lossyUp, lossyDown) = (made == .integer && den > 1, source.kind == .integer && num > 1)
+        if rounding == nil {
+            if lossyUp || lossyDown || source.kind != made { site.opClass.insert(.partial) }
+        } else {
+            if lossyUp { site.opClass.insert(.narrow) }
+            if lossyDown { site.opClass.insert(.widen) }
+        }
+        return CodecBinding(
+            result: Shape(made),
+            codec: BoundScale(
+                up: Factor(num: num, den: den, isInteger: made == .integer, rounding: rounding),
+                down: Factor(num: den, den: num, isInteger: source.kind == .integer, rounding: rounding)))
+    }
+}
+
+private struct BoundScale: BoundCodec {
+    let up, down: Factor
+
+    func up(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
+        try up.apply(content, kind, into: &output)
+    }
+
+    func down(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
+        try down.apply(content, kind, into: &output)
+    }
+}
+
+/// One direction of a scale.
+private struct Factor: Sendable {
+    /// Digits after the point that a quotient which is no integer may need.
+    private static let fractionDigits = 20
+
+    let num, den: Int
+    let isInteger: Bool
+    let rounding: DecimalNumber.Rounding?
+
+    func apply(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
+        if let plain = content.plainInteger {
+            let (product, isTooLarge) = plain.multipliedReportingOverflow(by: Int64(num))
+            if !isTooLarge, product % Int64(den) == 0, product != .min {
+                output.append(integer: product / Int64(den))
+                return true
+            }
+        }
+        guard kind == .number, let number = DecimalNumber(json: content) else { throw CodecRefusal(expected: "a number") }
+        let product = number * DecimalNumber(num)
+        let digits = isInteger ? 0 : Self.fractionDigits
+        let quotient = product.divided(by: den, fractionDigits: digits, rounding ?? .down)
+        if rounding == nil, quotient * DecimalNumber(den) != product {
+            throw CodecRefusal(expected: "a number that times \(num) / \(den) is \(isInteger ? "an integer" : "a finite decimal")")
+        }
+        quotient.append(to: &output)
+        return true
+    }
+}

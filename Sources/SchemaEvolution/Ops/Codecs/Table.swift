@@ -1,0 +1,240 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// `table{map, otherwise, down}`: words for words.
+struct Table: Codec {
+    static let name = "table"
+
+    /// What becomes of a value that the map does not have, on the way up.
+    enum Otherwise: Sendable {
+        case refuse
+        case keep
+        case value(JSONValue)
+    }
+
+    struct Row: Sendable {
+        let key: String
+        let value: JSONValue
+    }
+
+    let rows: [Row]
+    let otherwise: Otherwise
+    /// What an older version sees of newer values.
+    let down: [Row]
+    let because: String?
+
+    init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) {
+        guard let arguments else {
+            throw using.problem("table needs a map", rule: Rule.opArgument, fix: "using: {table: {map: {old: new}}}")
+        }
+        try arguments.map("table", allowing: ["map", "otherwise", "down", "because"])
+        rows = try Self.rows(try arguments.required("map", of: "table"), "map")
+        down = try arguments.member("down").map { node throws(FileProblem) in try Self.rows(node, "down") } ?? []
+        because = try arguments.member("because")?.text("because")
+        switch arguments.member("otherwise")?.kind {
+        case nil, .string("error")?: otherwise = .refuse
+        case .string("keep")?: otherwise = .keep
+        case .map(let members)? where members.count == 1 && members[0].name == "value": otherwise = .value(members[0].value.json)
+        default:
+            throw arguments.problem(
+                "otherwise is error, keep or {value: x}", rule: Rule.opArgument, fix: "leave it out to refuse other values")
+        }
+    }
+
+    static func rows(_ node: FileNode, _ what: String) throws(FileProblem) -> [Row] {
+        var rows: [Row] = []
+        for member in try node.map(what) {
+            switch member.value.kind {
+            case .list, .map: throw member.value.problem("\(what) has a scalar for each word", rule: Rule.opArgument)
+            default: rows.append(Row(key: member.name, value: member.value.json))
+            }
+        }
+        return rows
+    }
+
+    func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout OpSite) -> CodecBinding? {
+        guard source.isScalar else {
+            site.note(Rule.wrongKind, "a table is over scalars, and here is \(source.noun)")
+            return nil
+        }
+        guard let kind = kind ?? declared?.kind else {
+            site.note(Rule.opArgument, "what the table makes is not said", fix: "to: string")
+            return nil
+        }
+        let binding = TableBinding(self, source: source, kind: kind, &site)
+        return CodecBinding(result: binding.result, codec: binding.codec, keepsBounds: true)
+    }
+}
+
+/// A table between the values that a source can have and those that it makes.
+private struct TableBinding {
+    var result: Shape
+    var codec: BoundTable
+
+    init(_ table: Table, source: Shape, kind: Shape.Kind, _ site: inout OpSite) {
+        let old = { (key: String) in Shape.value(key, source.kind) }
+        for value in table.rows.map(\.value) + table.down.map({ Shape.value($0.key, kind) }) {
+            if let why = Shape(kind).accepts(value) {
+                site.note(Rule.opArgument, "the table makes \(value.text), which \(why.reason)")
+            }
+        }
+        let domain = source.enumeration ?? source.constant.map { [$0] } ?? (source.kind == .boolean ? [.bool(true), .bool(false)] : nil)
+        let keys = Set(table.rows.map(\.key))
+        let others = domain?.filter { !keys.contains($0.word) && $0 != .null }
+        Self.checkCoverage(table, keys: keys, domain: domain, others: others, &site)
+
+        // The values that it makes, and the way back of each.
+        var made = table.rows.map(\.value)
+        var back: [(new: JSONValue, old: JSONValue)] = table.down.map { (Shape.value($0.key, kind), $0.value) }
+        var loses = false
+        for row in table.rows {
+            if let first = back.firstIndex(where: { $0.new.word == row.value.word }) {
+                loses = loses || first >= table.down.count || table.rows.filter { $0.value.word == row.value.word }.count > 1
+            } else {
+                back.append((row.value, old(row.key)))
+            }
+        }
+        switch table.otherwise {
+        case .refuse: break
+        case .keep:
+            made += others ?? []
+            if let others {
+                loses = loses || others.contains { other in table.rows.contains { $0.value.word == other.word } }
+            } else {
+                site.opClass.insert(.partial)
+            }
+        case .value(let value):
+            made.append(value)
+            loses = true
+            if !back.contains(where: { $0.new.word == value.word }) {
+                site.note(
+                    Rule.downNotTotal, "otherwise makes \(value.text), and nothing says what the version before sees of it",
+                    fix: "down: {\(value.word): …}")
+            }
+        }
+        if loses {
+            site.opClass.insert(.narrow)
+            if table.because?.isEmpty ?? true {
+                site.note(Rule.unexplainedLoss, "several values become one and nothing says why", fix: "add because: \"…\" to the table")
+            }
+        }
+        for row in table.down {
+            if let why = source.accepts(row.value) {
+                site.note(Rule.downNotTotal, "down gives \(row.value.text), which the version before refuses: \(why.reason)")
+            }
+        }
+        result = Shape(kind)
+        var isKeeping = false
+        if case .keep = table.otherwise { isKeeping = true }
+        if domain != nil || !isKeeping {
+            var values: [JSONValue] = []
+            for value in made + back.map(\.new) where !values.contains(where: { $0.word == value.word }) { values.append(value) }
+            if source.isNullable { values.append(.null) }
+            result.enumeration = values
+        }
+        codec = BoundTable(
+            up: table.rows.map { BoundTable.Entry(old($0.key), $0.value) },
+            down: back.map { BoundTable.Entry($0.new, $0.old) },
+            otherwise: table.otherwise)
+    }
+
+    private static func checkCoverage(
+        _ table: Table, keys: Set<String>, domain: [JSONValue]?, others: [JSONValue]?, _ site: inout OpSite
+    ) {
+        guard let domain, let others else {
+            site.opClass.insert(.partial)
+            site.note(Rule.undecided, .note, "the source has no enum: whether the table has all of its values is known from the data alone")
+            return
+        }
+        if case .refuse = table.otherwise, !others.isEmpty {
+            site.note(
+                Rule.upNotTotal, "the table has nothing for \(others.map(\.text).joined(separator: ", "))",
+                fix: "add \(others.map { "\($0.word): …" }.joined(separator: ", ")), or otherwise: keep")
+        }
+        let words = Set(domain.map(\.word))
+        for key in keys.sorted() where !words.contains(key) {
+            site.note(Rule.idle, .warning, "the version before never has \(quoted(key))", fix: "take \(key) out of the map")
+        }
+    }
+}
+
+/// Looks a value up by its content; tables are short, so the rows are gone through.
+private struct BoundTable: BoundCodec {
+    struct Entry: Sendable {
+        let content: [UInt8]
+        let isString: Bool
+        let json: [UInt8]
+
+        init(_ from: JSONValue, _ to: JSONValue) {
+            if case .string(let text) = from {
+                (content, isString) = (Array(text.utf8), true)
+            } else {
+                (content, isString) = (Array(from.text.utf8), false)
+            }
+            json = Array(to.text.utf8)
+        }
+    }
+
+    let up, down: [Entry]
+    let keeps: Bool
+    let fallback: [UInt8]?
+
+    init(up: [Entry], down: [Entry], otherwise: Table.Otherwise) {
+        (self.up, self.down) = (up, down)
+        switch otherwise {
+        case .refuse: (keeps, fallback) = (false, nil)
+        case .keep: (keeps, fallback) = (true, nil)
+        case .value(let value): (keeps, fallback) = (false, Array(value.text.utf8))
+        }
+    }
+
+    func up(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
+        if find(content, kind, in: up, into: &output) { return true }
+        if let fallback {
+            output.append(fallback)
+            return true
+        }
+        return try keep(content, kind, up, into: &output)
+    }
+
+    func down(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
+        if find(content, kind, in: down, into: &output) { return true }
+        return try keep(content, kind, down, into: &output)
+    }
+
+    private func find(_ content: RawSpan, _ kind: JSONKind, in entries: [Entry], into output: inout ByteBuffer) -> Bool {
+        for index in entries.indices where entries[index].isString == (kind == .string) {
+            let entry = entries[index]
+            guard entry.content.lent.equals(content) else { continue }
+            output.append(entry.json)
+            return true
+        }
+        return false
+    }
+
+    private func keep(_ content: RawSpan, _ kind: JSONKind, _ entries: [Entry], into output: inout ByteBuffer) throws(CodecRefusal) -> Bool
+    {
+        guard keeps else {
+            let words = entries.map { String(utf8: $0.content.lent) ?? "" }.joined(separator: ", ")
+            throw CodecRefusal(expected: "one of \(words)")
+        }
+        if kind == .string { appendQuoted(content, into: &output) } else { output.append(content) }
+        return true
+    }
+}
+
+extension JSONValue {
+    /// How a table's key writes a scalar.
+    var word: String {
+        if case .string(let text) = self { text } else { text }
+    }
+}
+
+extension Shape {
+    /// The scalar of a kind that a table's key writes.
+    static func value(_ word: String, _ kind: Kind) -> JSONValue {
+        guard kind != .string else { return .string(word) }
+        do { return try JSONValue(parsing: Array(word.utf8).lent) } catch { return .string(word) }
+    }
+}

@@ -1,0 +1,72 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// `compute {path, template}`: a text made of other members; absent in, absent out.
+struct Compute: Op {
+    static let name = "compute"
+
+    let path: JSONPointer
+    let template: TextTemplate
+
+    init(_ arguments: FileNode) throws(FileProblem) {
+        try arguments.map("compute", allowing: ["path", "template"])
+        path = try arguments.required("path", of: "compute").pointer("path")
+        template = try TextTemplate(try arguments.required("template", of: "compute"))
+    }
+
+    var writes: [JSONPointer] { [path] }
+
+    var summary: OpSummary { OpSummary(verb: "compute", object: path.description) }
+
+    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+        let before = site.shape
+        var always = true
+        for member in template.members {
+            guard let shape = site.require(member) else { return nil }
+            guard shape.isScalar else {
+                site.note(Rule.wrongKind, "\(member) is \(shape.noun), and a template is made of scalars")
+                return nil
+            }
+            always = always && !shape.isNullable && site.shape.isAlwaysPresent(at: member)
+        }
+        var made = Shape(.string)
+        if let declared = site.declared(at: path), declared.kind == .string {
+            made = declared
+            if declared.hasBounds || declared.format != nil {
+                site.opClass.insert(.partial)
+                site.isUnproved = true
+            }
+        }
+        site.opClass.insert(.widen)
+        guard site.put(made, at: path, .derived(always: always)), let place = Place(path, here: site.shape, there: before) else {
+            return nil
+        }
+        return BoundCompute(place: place, template: template)
+    }
+}
+
+private final class BoundCompute: BoundOp {
+    let place: Place
+    let template: TextTemplate
+
+    init(place: Place, template: TextTemplate) { (self.place, self.template) = (place, template) }
+
+    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
+        run.content.removeAll()
+        let isThere = template.write(&doc, at: object, into: &run.content)
+        guard let holder = place.holder(in: &doc, at: object, forValue: isThere), isThere else { return }
+        doc.setString(place.name, of: holder, to: run.content.bytes)
+    }
+
+    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
+        if let node = place.find(in: &doc, at: object) {
+            run.content.removeAll()
+            run.output.removeAll()
+            let isThere = template.write(&doc, at: object, into: &run.content)
+            doc.content(of: node, into: &run.output)
+            if !isThere || !run.output.bytes.equals(run.content.bytes) { run.counts.lost += 1 }
+        }
+        _ = place.take(from: &doc, at: object)
+    }
+}

@@ -1,0 +1,82 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// `convert {path, to, using}`: another form of the same value.
+struct Convert: Op {
+    static let name = "convert"
+
+    let path: JSONPointer
+    let kind: Shape.Kind
+    let codec: any Codec
+    let codecName: String
+    /// Whether parseable input that is not in the codec's own form is refused.
+    let isStrict: Bool
+
+    init(_ arguments: FileNode) throws(FileProblem) {
+        try arguments.map("convert", allowing: ["path", "to", "using", "canonical"])
+        path = try arguments.required("path", of: "convert").pointer("path")
+        let to = try arguments.required("to", of: "convert")
+        guard let kind = Shape.Kind(rawValue: try to.text("to")), [.string, .integer, .number, .boolean].contains(kind) else {
+            throw to.problem("to must be string, integer, number or boolean", rule: Rule.opArgument)
+        }
+        self.kind = kind
+        codec = try CodecRegistry.codec(try arguments.required("using", of: "convert"))
+        codecName = type(of: codec).name
+        switch try arguments.member("canonical")?.text("canonical") {
+        case nil: isStrict = false
+        case "require"?: isStrict = true
+        default: throw arguments.problem("canonical is require, or left out", rule: Rule.opArgument)
+        }
+    }
+
+    var writes: [JSONPointer] { [path] }
+
+    var loss: String? { (codec as? Table)?.because }
+
+    var summary: OpSummary { OpSummary(verb: "convert", object: path.description) }
+
+    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+        guard let old = site.require(path), !site.namesStream(path) else { return nil }
+        guard let binding = codec.bind(old, to: kind, declared: site.declared(at: path), &site) else { return nil }
+        if !binding.keepsBounds, old.hasBounds {
+            // The way back may give what the older version's bounds refuse.
+            site.opClass.insert(.partial)
+            site.isUnproved = true
+        }
+        var made = binding.result
+        made.isNullable = old.isNullable
+        _ = site.shape.replace(at: path, with: made)
+        return BoundConvert(path: path, codec: binding.codec, isStrict: isStrict)
+    }
+}
+
+private final class BoundConvert: BoundOp {
+    let path: JSONPointer
+    let codec: any BoundCodec
+    let isStrict: Bool
+
+    init(path: JSONPointer, codec: any BoundCodec, isStrict: Bool) { (self.path, self.codec, self.isStrict) = (path, codec, isStrict) }
+
+    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+        guard let node = doc.find(path, from: object),
+            try doc.convert(node, &run, codec, .up, counts: true, isStrict: isStrict, path)
+        else { return }
+        doc.replace(node, with: run.output.bytes)
+    }
+
+    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+        guard let node = doc.find(path, from: object),
+            try doc.convert(node, &run, codec, .down, counts: true, isStrict: isStrict, path)
+        else { return }
+        doc.replace(node, with: run.output.bytes)
+    }
+}
+
+extension Shape {
+    /// Whether a value of the right kind may yet be refused.
+    var hasBounds: Bool {
+        minimum != nil || maximum != nil || minLength != nil || maxLength != nil || enumeration != nil || constant != nil
+            || minItems != nil || maxItems != nil
+    }
+}

@@ -1,0 +1,93 @@
+internal import EventModel
+internal import JSONText
+
+/// `each {path, do}`: ops on every element of a list, or every value of a map.
+struct Each: Op {
+    static let name = "each"
+
+    let path: JSONPointer
+    let entries: [OpEntry]
+
+    init(_ arguments: FileNode) throws(FileProblem) {
+        try arguments.map("each", allowing: ["path", "do"])
+        path = try arguments.required("path", of: "each").pointer("path")
+        entries = try OpRegistry.nested(try arguments.required("do", of: "each"))
+    }
+
+    var writes: [JSONPointer] { [path] }
+
+    var loss: String? { entries.compactMap(\.op.loss).first }
+
+    var blocks: Bool { entries.contains { $0.op.blocks } }
+
+    var summary: OpSummary { OpSummary(verb: "each", object: path.description) }
+
+    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+        guard var holder = site.require(path) else { return nil }
+        guard let element = holder.items ?? holder.additional else {
+            site.note(Rule.wrongKind, "each is for a list or a map, and \(path) is \(holder.noun)")
+            return nil
+        }
+        let label = site.label
+        let declared = site.declared(at: path).flatMap { $0.items ?? $0.additional }
+        var inner = site.nested(element, destinies: [])
+        var bound: [any BoundOp] = []
+        for (index, entry) in entries.enumerated() {
+            (inner.mark, inner.label) = (entry.mark, "\(label), \(entry.label)")
+            let later = entries[(index + 1)...].map(\.op)
+            let here = inner.nested(inner.shape, destinies: declared.map { [Destiny(declared: $0, ops: later)] } ?? [])
+            var at = here
+            if let op = entry.op.bind(&at) { bound.append(op) }
+            inner.shape = at.shape
+            inner.absorb(at)
+        }
+        site.absorb(inner)
+        if holder.kind == .array { holder.items = inner.shape } else { holder.additional = inner.shape }
+        _ = site.shape.replace(at: path, with: holder)
+        return BoundEach(path: path, ops: bound)
+    }
+}
+
+private final class BoundEach: BoundOp {
+    let path: JSONPointer
+    let ops: [any BoundOp]
+
+    init(path: JSONPointer, ops: [any BoundOp]) { (self.path, self.ops) = (path, ops) }
+
+    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+        guard let holder = doc.find(path, from: object) else { return }
+        var index = 0
+        var child = doc.firstChild(of: holder)
+        while let node = child {
+            child = doc.next(after: node)
+            if doc.kind(node) != .null {
+                do { for op in ops { try op.up(&doc, at: node, &run, context) } } catch { throw located(error, node, index, &doc, holder) }
+            }
+            index += 1
+        }
+    }
+
+    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+        guard let holder = doc.find(path, from: object) else { return }
+        var index = 0
+        var child = doc.firstChild(of: holder)
+        while let node = child {
+            child = doc.next(after: node)
+            if doc.kind(node) != .null {
+                do { for op in ops.reversed() { try op.down(&doc, at: node, &run, context) } } catch {
+                    throw located(error, node, index, &doc, holder)
+                }
+            }
+            index += 1
+        }
+    }
+
+    /// The failure with its pointer from the payload's root, instead of from the element.
+    private func located(
+        _ stop: OpStop, _ node: Splice.Node, _ index: Int, _ doc: inout Splice, _ holder: Splice.Node
+    ) -> OpStop {
+        guard case .failed(let pointer, let expected, let found) = stop else { return stop }
+        let name = doc.kind(holder) == .array ? String(index) : doc.name(of: node)
+        return .failed(pointer: path.appending(name).description + pointer, expected: expected, found: found)
+    }
+}

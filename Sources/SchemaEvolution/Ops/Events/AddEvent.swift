@@ -1,0 +1,154 @@
+internal import EventModel
+internal import JSONText
+
+/// `add-event {type, down}`: a type that exists from version n on.
+struct AddEvent: EventOp {
+    static let name = "add-event"
+
+    enum Down: Sendable {
+        case hide(why: String)
+        case block
+        case parts([PartRule])
+    }
+
+    /// One of the events that the version before sees instead.
+    struct PartRule: Sendable {
+        let type: String
+        let pick: [JSONPointer]
+        let moves: [(from: JSONPointer, path: JSONPointer)]
+        let mark: Mark
+    }
+
+    let type: String
+    let down: Down
+
+    init(_ arguments: FileNode) throws(FileProblem) {
+        try arguments.map("add-event", allowing: ["type", "down"])
+        type = try arguments.required("type", of: "add-event").text("type")
+        let down = try arguments.required("down", of: "add-event")
+        if case .string("block") = down.kind {
+            self.down = .block
+            return
+        }
+        let member = try OpRegistry.single(down, "down")
+        switch member.name {
+        case "hide": self.down = .hide(why: try member.value.text("hide"))
+        case "as":
+            var parts: [PartRule] = []
+            for node in try member.value.list("as") { parts.append(try PartRule(node)) }
+            guard !parts.isEmpty else { throw member.problem("as is empty", rule: Rule.opArgument, fix: "down: {hide: why}") }
+            self.down = .parts(parts)
+        default:
+            throw member.problem(
+                "down is {hide: why}, block, or {as: [{type, pick, move}, …]}, not \(quoted(member.name))", rule: Rule.opArgument)
+        }
+    }
+
+    func successors(of type: String) -> [String]? { nil }
+
+    func predecessors(of type: String) -> [String]? { type == self.type ? [] : nil }
+
+    var retired: [String] { [] }
+
+    var loss: (type: String, why: String)? {
+        if case .hide(let why) = down { (type, why) } else { nil }
+    }
+
+    func bind(_ site: inout StepSite) -> BoundEventOp? {
+        guard site.isFree(type) else { return nil }
+        guard let declared = site.declared(type) else {
+            site.note(Rule.noType, "the version does not declare \(type)", fix: "declare it under events:, or take the add-event out")
+            return nil
+        }
+        site.opClass.insert(.widen)
+        var bound = BoundEventOp()
+        switch down {
+        case .hide(let why):
+            if why.isEmpty { site.note(Rule.unexplainedLoss, "\(type) is hidden and nothing says why", fix: "down: {hide: \"…\"}") }
+            bound.down[type] = .hidden(why: why)
+        case .block: bound.down[type] = .blocked(why: "\(type) is blocked below this version")
+        case .parts(let rules):
+            var parts: [EventPart] = []
+            for rule in rules {
+                if let part = rule.bind(declared.shape, of: type, &site) { parts.append(part) }
+            }
+            guard parts.count == rules.count else { return nil }
+            bound.down[type] = .parts(parts)
+        }
+        site.types[type] = StepSite.TypeState(shape: declared.shape, stream: declared.stream)
+        return bound
+    }
+}
+
+extension AddEvent.PartRule {
+    init(_ node: FileNode) throws(FileProblem) {
+        try node.map("a part", allowing: ["type", "pick", "move"])
+        type = try node.required("type", of: "a part").text("type")
+        var pick: [JSONPointer] = []
+        for pointer in try node.member("pick")?.list("pick") ?? [] { pick.append(try pointer.pointer("pick")) }
+        var moves: [(from: JSONPointer, path: JSONPointer)] = []
+        for member in try node.member("move")?.map("move") ?? [] {
+            do { moves.append((try JSONPointer(member.name), try member.value.pointer("move"))) } catch let error as FileProblem {
+                throw error
+            } catch {
+                throw member.problem("\(member.name) is no pointer", rule: Rule.opArgument, fix: "begin it with a slash")
+            }
+        }
+        // What is moved is picked as well.
+        for move in moves where !pick.contains(where: { move.from.hasPrefix($0) }) { pick.append(move.from) }
+        (self.pick, self.moves, mark) = (pick, moves, node.mark)
+    }
+
+    /// Fits the part between the shape of the new type and that of an old one.
+    func bind(_ whole: Shape, of owner: String, _ site: inout StepSite) -> EventPart? {
+        site.mark = mark
+        guard let state = site.require(type) else { return nil }
+        var picked = Shape.object([])
+        for pointer in pick {
+            guard Self.pick(pointer.tokens[...], of: whole, into: &picked) else {
+                site.note(Rule.noMember, "\(owner) has no \(pointer)")
+                return nil
+            }
+        }
+        var inner = OpSite(
+            shape: picked, stream: nil, destinies: [Destiny(declared: state.shape, ops: [])], type: owner, mark: mark, label: site.label)
+        var bound: [any BoundOp] = []
+        for move in moves {
+            if let op = Move(from: move.from, path: move.path).bind(&inner) { bound.append(op) }
+        }
+        for difference in ShapeDifference.compare(inner.shape, state.shape) {
+            switch difference.kind {
+            case .wider, .stream, .missing(required: false): break
+            case .narrower:
+                inner.isUnproved = true
+                inner.opClass.insert(.partial)
+            case .missing(required: true), .extra, .type, .format:
+                inner.note(
+                    Rule.downNotTotal, "as \(type): \(difference.pointer): \(difference.words)",
+                    fix: "pick and move what \(type) needs, and nothing else")
+            }
+        }
+        site.findings += inner.findings
+        site.opClass.formUnion(inner.opClass)
+        guard !inner.findings.contains(where: { $0.severity == .error }) else { return nil }
+        return EventPart(
+            type: type, pick: pick.compactMap { Place($0, here: picked, there: .object([])) }, moves: bound, isUnproved: inner.isUnproved)
+    }
+
+    /// Copies a member with the objects around it; false where there is none.
+    private static func pick(_ tokens: ArraySlice<MemberName>, of whole: Shape, into picked: inout Shape) -> Bool {
+        guard let name = tokens.first?.text, let member = whole.property(name) else { return false }
+        let isRequired = whole.required.contains(name)
+        if tokens.count == 1 {
+            picked.properties.removeAll { $0.name == name }
+            picked.properties.append(.init(name, member))
+        } else {
+            var object = picked.property(name) ?? .object([])
+            guard member.kind == .object, pick(tokens.dropFirst(), of: member, into: &object) else { return false }
+            picked.properties.removeAll { $0.name == name }
+            picked.properties.append(.init(name, object))
+        }
+        if isRequired { picked.required.insert(name) }
+        return true
+    }
+}

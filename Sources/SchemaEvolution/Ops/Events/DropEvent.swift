@@ -1,0 +1,33 @@
+internal import EventModel
+
+/// `drop-event {type, because}`: a type that the view has no longer; its events stay in the log.
+struct DropEvent: EventOp {
+    static let name = "drop-event"
+
+    let type: String
+    let because: String
+
+    init(_ arguments: FileNode) throws(FileProblem) {
+        try arguments.map("drop-event", allowing: ["type", "because"])
+        type = try arguments.required("type", of: "drop-event").text("type")
+        because = try arguments.member("because")?.text("because") ?? ""
+    }
+
+    func successors(of type: String) -> [String]? { type == self.type ? [] : nil }
+
+    func predecessors(of type: String) -> [String]? { nil }
+
+    var retired: [String] { [type] }
+
+    var loss: (type: String, why: String)? { (type, because) }
+
+    func bind(_ site: inout StepSite) -> BoundEventOp? {
+        guard site.require(type) != nil else { return nil }
+        if because.isEmpty {
+            site.note(Rule.unexplainedLoss, "\(type) is dropped and nothing says why", fix: "add because: \"…\"")
+        }
+        site.opClass.insert(.narrow)
+        site.types[type] = nil
+        return BoundEventOp(up: [type: .dropped(because: because)])
+    }
+}

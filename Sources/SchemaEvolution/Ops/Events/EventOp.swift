@@ -1,0 +1,109 @@
+internal import EventModel
+internal import JSONText
+
+/// One change to whole events, as a version file says it beside the changes to payloads.
+protocol EventOp: Sendable {
+    static var name: String { get }
+
+    init(_ arguments: FileNode) throws(FileProblem)
+
+    /// Changes the types of the site and returns what becomes of events in both directions.
+    func bind(_ site: inout StepSite) -> BoundEventOp?
+
+    /// The names that a type has after the op; nil where the op is not about it.
+    func successors(of type: String) -> [String]?
+
+    /// The names that a type had before the op; nil where the op is not about it.
+    func predecessors(of type: String) -> [String]?
+
+    /// Types whose names are never used again.
+    var retired: [String] { get }
+
+    /// What the op loses by intent: the type and why.
+    var loss: (type: String, why: String)? { get }
+}
+
+/// What becomes of events of a type that cross an op.
+struct BoundEventOp: Sendable {
+    var up: [String: Turn] = [:]
+    var down: [String: Turn] = [:]
+}
+
+/// Where an event goes on.
+enum Turn: Sendable {
+    /// As another type, after a change to the payload where there is one.
+    case becomes(String, change: (any BoundOp)?)
+    /// As the type that a member's value names; the change takes the member out.
+    case dispatch(by: JSONPointer, cases: [DispatchCase])
+    /// As several events.
+    case parts([EventPart])
+    /// Not at all, by declaration.
+    case hidden(why: String)
+    case dropped(because: String)
+    /// It has no image.
+    case blocked(why: String)
+}
+
+struct DispatchCase: Sendable {
+    /// The member's value, unescaped.
+    let value: [UInt8]
+    let type: String
+    let change: any BoundOp
+}
+
+/// One of the events that an event is shown as.
+struct EventPart: Sendable {
+    let type: String
+    /// What it takes of the payload, and where that stands in it.
+    let pick: [Place]
+    /// Applied upwards, after the picking.
+    let moves: [any BoundOp]
+    let isUnproved: Bool
+}
+
+/// The types at one place of a step's list, and where findings go.
+struct StepSite {
+    struct TypeState: Sendable {
+        var shape: Shape
+        var stream: StreamTemplate?
+        /// Whether version n may leave out members that may be absent, because the type was dispatched here.
+        var mayNarrow = false
+    }
+
+    var types: [String: TypeState]
+    /// What version n declares, by the names that types have here.
+    let destinies: (String) -> [Destiny]
+    let declared: (String) -> EventShape?
+    var mark: Mark
+    var label: String
+    var opClass: OpClass = .iso
+    var findings: [Finding] = []
+
+    mutating func note(_ rule: String, _ message: String, fix: String? = nil) { note(rule, .error, message, fix: fix) }
+
+    mutating func note(_ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil) {
+        findings.append(
+            Finding(
+                id: rule, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: "\(label): \(message)",
+                fix: fix))
+    }
+
+    /// The state of a type, or a finding that there is none.
+    mutating func require(_ type: String) -> TypeState? {
+        if let state = types[type] { return state }
+        note(
+            Rule.noType, "there is no type \(type) at this point of the list",
+            fix: nearest(to: type, among: Array(types.keys)).map { "did you mean \($0)?" }
+                ?? "there are: \(types.keys.sorted().joined(separator: ", "))")
+        return nil
+    }
+
+    /// Whether a name is free; a finding where it is not.
+    mutating func isFree(_ type: String) -> Bool {
+        if types[type] == nil { return true }
+        note(
+            Rule.occupied, "there is a type \(type) already at this point of the list", fix: "choose another name, or drop that type before"
+        )
+        return false
+    }
+}

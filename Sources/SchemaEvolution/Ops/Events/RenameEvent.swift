@@ -1,0 +1,126 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// `rename-event {from, to}`, or by a member's value: `{from, by, to: {value: Type}}`, which drops the member.
+struct RenameEvent: EventOp {
+    static let name = "rename-event"
+
+    enum Target: Sendable {
+        case one(String)
+        case dispatch(by: JSONPointer, cases: [(value: String, type: String)])
+    }
+
+    let from: String
+    let target: Target
+
+    init(_ arguments: FileNode) throws(FileProblem) {
+        try arguments.map("rename-event", allowing: ["from", "to", "by"])
+        from = try arguments.required("from", of: "rename-event").text("from")
+        let to = try arguments.required("to", of: "rename-event")
+        guard let by = arguments.member("by") else {
+            target = .one(try to.text("to"))
+            return
+        }
+        var cases: [(value: String, type: String)] = []
+        for member in try to.map("to") {
+            let type = try member.value.text("the type of \(member.name)")
+            if cases.contains(where: { $0.type == type }) {
+                throw member.value.problem(
+                    "two values become \(type): the way back could not tell", rule: Rule.opArgument,
+                    fix: "give each value a type of its own")
+            }
+            cases.append((member.name, type))
+        }
+        target = .dispatch(by: try by.pointer("by"), cases: cases)
+    }
+
+    private var targets: [String] {
+        switch target {
+        case .one(let type): [type]
+        case .dispatch(_, let cases): cases.map(\.type)
+        }
+    }
+
+    func successors(of type: String) -> [String]? { type == from ? targets : nil }
+
+    func predecessors(of type: String) -> [String]? { targets.contains(type) ? [from] : nil }
+
+    var retired: [String] { targets.contains(from) ? [] : [from] }
+
+    var loss: (type: String, why: String)? { nil }
+
+    func bind(_ site: inout StepSite) -> BoundEventOp? {
+        guard let state = site.require(from) else { return nil }
+        site.types[from] = nil
+        for type in targets where !site.isFree(type) {
+            site.types[from] = state
+            return nil
+        }
+        switch target {
+        case .one(let type):
+            site.types[type] = state
+            return BoundEventOp(up: [from: .becomes(type, change: nil)], down: [type: .becomes(from, change: nil)])
+        case .dispatch(let by, let cases):
+            return dispatch(state, by: by, cases, &site)
+        }
+    }
+
+    private func dispatch(
+        _ state: StepSite.TypeState, by: JSONPointer, _ cases: [(value: String, type: String)], _ site: inout StepSite
+    ) -> BoundEventOp? {
+        guard let member = state.shape.shape(at: by) else {
+            site.note(Rule.noMember, "\(from) has no \(by)")
+            return nil
+        }
+        guard member.kind == .string, let values = member.enumeration, state.shape.isAlwaysPresent(at: by), !member.isNullable else {
+            site.note(
+                Rule.wrongKind, "\(by) must be a required string with an enum, so that every event has a type",
+                fix: "keep \(from) as one type, or give \(by) an enum in the version before")
+            return nil
+        }
+        let words = values.map(\.word)
+        let missing = words.filter { word in !cases.contains { $0.value == word } }
+        if !missing.isEmpty {
+            site.note(
+                Rule.upNotTotal, "nothing says what events with \(by) = \(missing.joined(separator: ", ")) become",
+                fix: "to: {\(missing.map { "\($0): …" }.joined(separator: ", "))}")
+        }
+        for (value, type) in cases where !words.contains(value) {
+            site.note(Rule.idle, "\(by) is never \(quoted(value)), so there is no \(type)", fix: "take \(value) out of to")
+        }
+        var bound = BoundEventOp()
+        var branches: [DispatchCase] = []
+        for (value, type) in cases {
+            var place = OpSite(
+                shape: state.shape, stream: state.stream, destinies: site.destinies(type), type: type, mark: site.mark, label: site.label)
+            if place.namesStream(by) || place.take(by) == nil {
+                site.findings += place.findings
+                return nil
+            }
+            site.types[type] = StepSite.TypeState(shape: place.shape, stream: state.stream, mayNarrow: true)
+            guard let stand = Place(by, here: state.shape, there: place.shape) else { continue }
+            let change = Discriminator(place: stand, value: JSONValue.string(value).canonical())
+            branches.append(DispatchCase(value: Array(value.utf8), type: type, change: change))
+            bound.down[type] = .becomes(from, change: change)
+        }
+        bound.up[from] = .dispatch(by: by, cases: branches)
+        return bound
+    }
+}
+
+/// The member that told types apart: gone upwards, written back downwards.
+private final class Discriminator: BoundOp {
+    let place: Place
+    let value: [UInt8]
+
+    init(place: Place, value: [UInt8]) { (self.place, self.value) = (place, value) }
+
+    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
+        _ = place.take(from: &doc, at: object)
+    }
+
+    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
+        if let holder = place.holder(in: &doc, at: object, forValue: true) { doc.set(place.name, of: holder, to: value) }
+    }
+}

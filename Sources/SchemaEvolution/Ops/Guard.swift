@@ -1,0 +1,133 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// `{path, equals / in / exists / below}`: a test of a payload pointer, `$metadata/x` or `$time`. What is absent fails it.
+struct Guard: Sendable {
+    enum Subject: Sendable {
+        case payload(JSONPointer)
+        case metadata(JSONPointer)
+        case time
+    }
+
+    enum Test: Sendable {
+        /// Any of these, in canonical form.
+        case oneOf([[UInt8]])
+        case exists(Bool)
+        /// Before this in the order of dotted numbers.
+        case below(DottedNumber)
+        /// Before this moment.
+        case before(Timestamp)
+    }
+
+    static let members = ["path", "equals", "in", "exists", "below"]
+
+    let subject: Subject
+    let test: Test
+
+    init(_ node: FileNode) throws(FileProblem) {
+        let path = try node.required("path", of: "the guard")
+        let text = try path.text("path")
+        if text == "$time" {
+            subject = .time
+        } else if text.hasPrefix("$metadata/") {
+            do { subject = .metadata(try JSONPointer(String(text.dropFirst(9)))) } catch {
+                throw path.problem("\(text) holds no pointer: \(error.reason)", rule: Rule.opArgument)
+            }
+        } else {
+            subject = .payload(try path.pointer("path"))
+        }
+        let tests = try node.map("the guard").filter { Self.members.dropFirst().contains($0.name) }
+        guard tests.count == 1, let member = tests.first else {
+            throw node.problem("a guard has one of equals, in, exists and below, not \(tests.count)", rule: Rule.opArgument)
+        }
+        test = try Self.test(member, isTime: text == "$time")
+    }
+
+    private static func test(_ member: FileNode.Member, isTime: Bool) throws(FileProblem) -> Test {
+        switch member.name {
+        case "equals": return .oneOf([member.value.json.canonical()])
+        case "in": return .oneOf(try member.value.list("in").map { $0.json.canonical() })
+        case "exists": return .exists(try member.value.flag("exists"))
+        default:
+            let text = try member.value.text("below")
+            if isTime {
+                guard let time = Timestamp(text) else {
+                    throw member.value.problem("below must be a date-time for $time, not \(quoted(text))", rule: Rule.opArgument)
+                }
+                return .before(time)
+            }
+            guard let number = DottedNumber(Array(text.utf8).lent) else {
+                throw member.value.problem(
+                    "below must be a dotted number such as 1.10.2, not \(quoted(text))", rule: Rule.opArgument)
+            }
+            return .below(number)
+        }
+    }
+
+    func holds(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
+        switch subject {
+        case .payload(let pointer):
+            let node = doc.find(pointer, from: object)
+            if case .exists(let wanted) = test { return (node != nil) == wanted }
+            guard let node else { return false }
+            switch test {
+            case .oneOf(let values):
+                for value in values where doc.equals(node, value.lent) { return true }
+                return false
+            case .below(let limit):
+                run.content.removeAll()
+                doc.content(of: node, into: &run.content)
+                return DottedNumber(run.content.bytes).map { $0 < limit } ?? false
+            case .exists, .before: return false
+            }
+        case .metadata(let pointer):
+            return holds(onText: run.writeMetadata(pointer, context), run.output.bytes)
+        case .time:
+            if case .before(let limit) = test { return context.time < limit }
+            run.output.removeAll()
+            appendQuoted(Array(context.time.description.utf8).lent, into: &run.output)
+            return holds(onText: true, run.output.bytes)
+        }
+    }
+
+    private func holds(onText isPresent: Bool, _ text: RawSpan) -> Bool {
+        if case .exists(let wanted) = test { return isPresent == wanted }
+        guard isPresent else { return false }
+        do {
+            let canonical = try Canonical.bytes(of: text)
+            switch test {
+            case .oneOf(let values): return values.contains(canonical)
+            case .below(let limit):
+                let content = text.byte(at: 0) == UInt8(ascii: "\"") ? text.slice(1, text.byteCount - 2) : text
+                return DottedNumber(content).map { $0 < limit } ?? false
+            case .exists, .before: return false
+            }
+        } catch { return false }
+    }
+}
+
+/// `1.10.2`, ordered number by number; what is shorter comes first.
+struct DottedNumber: Comparable, Sendable {
+    let numbers: [UInt64]
+
+    init?(_ text: RawSpan) {
+        var numbers: [UInt64] = []
+        var current: UInt64?
+        for offset in 0 ..< text.byteCount {
+            let byte = text.byte(at: offset)
+            if isDigit(byte), current ?? 0 < 1 << 59 {
+                current = (current ?? 0) * 10 + UInt64(byte - UInt8(ascii: "0"))
+            } else if byte == UInt8(ascii: "."), let number = current {
+                numbers.append(number)
+                current = nil
+            } else {
+                return nil
+            }
+        }
+        guard let current else { return nil }
+        self.numbers = numbers + [current]
+    }
+
+    static func < (a: DottedNumber, b: DottedNumber) -> Bool { a.numbers.lexicographicallyPrecedes(b.numbers) }
+}

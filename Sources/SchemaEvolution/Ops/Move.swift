@@ -1,0 +1,79 @@
+internal import EventModel
+internal import JSONText
+
+/// `move {from, path}`: rename, nest and hoist in one.
+struct Move: Op {
+    static let name = "move"
+
+    let from, path: JSONPointer
+
+    init(_ arguments: FileNode) throws(FileProblem) {
+        try arguments.map("move", allowing: ["from", "path"])
+        from = try arguments.required("from", of: "move").pointer("from")
+        path = try arguments.required("path", of: "move").pointer("path")
+        guard from != path else { throw arguments.problem("move from \(from) to \(path) does nothing", rule: Rule.idle) }
+    }
+
+    init(from: JSONPointer, path: JSONPointer) { (self.from, self.path) = (from, path) }
+
+    func destination(of pointer: JSONPointer) -> JSONPointer {
+        pointer.hasPrefix(from) ? JSONPointer(tokens: path.tokens + pointer.tokens.dropFirst(from.tokens.count)) : pointer
+    }
+
+    var writes: [JSONPointer] { [from, path] }
+
+    var summary: OpSummary { OpSummary(verb: "move") }
+
+    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+        let before = site.shape
+        let common = from.commonParents(with: path)
+        guard let (member, always) = site.take(from, common: common, makingRoomFor: path),
+            site.put(member, at: path, .moved(always: always), common: common)
+        else { return nil }
+        site.stream = site.stream?.mapMembers(destination(of:))
+        if from.parent == path.parent, let parent = from.parent, let old = from.last, let new = path.last {
+            return BoundRename(parent: parent, old: old, new: new)
+        }
+        guard let old = Place(from, here: before, there: site.shape), let new = Place(path, here: site.shape, there: before) else {
+            return nil
+        }
+        return BoundMove(old: old, new: new)
+    }
+}
+
+private final class BoundMove: BoundOp {
+    let old, new: Place
+
+    init(old: Place, new: Place) { (self.old, self.new) = (old, new) }
+
+    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
+        let node = old.take(from: &doc, at: object)
+        new.put(node, into: &doc, at: object)
+    }
+
+    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
+        let node = new.take(from: &doc, at: object)
+        old.put(node, into: &doc, at: object)
+    }
+}
+
+/// A move within one object: the member keeps its place in the text.
+private final class BoundRename: BoundOp {
+    let parent: JSONPointer
+    let old, new: MemberName
+
+    init(parent: JSONPointer, old: MemberName, new: MemberName) { (self.parent, self.old, self.new) = (parent, old, new) }
+
+    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
+        rename(old, to: new, &doc, at: object)
+    }
+
+    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
+        rename(new, to: old, &doc, at: object)
+    }
+
+    private func rename(_ old: MemberName, to new: MemberName, _ doc: inout Splice, at object: Splice.Node) {
+        guard let holder = parent.isRoot ? object : doc.find(parent, from: object), let node = doc.member(old, of: holder) else { return }
+        doc.rename(node, to: new)
+    }
+}

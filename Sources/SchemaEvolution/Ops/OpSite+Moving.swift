@@ -1,0 +1,127 @@
+internal import JSONText
+
+/// Taking members out of a shape and putting them in, with the objects around them.
+extension OpSite {
+    /// How a member comes to stand where it is put.
+    enum Arrival {
+        /// It stood elsewhere before; `always` where it is there whenever what holds both places is.
+        case moved(always: Bool)
+        /// A constant.
+        case added
+        /// Made from other members.
+        case derived(always: Bool)
+
+        /// Whether the objects around it are made for its sake.
+        var bringsObjects: Bool {
+            if case .added = self { false } else { true }
+        }
+    }
+
+    /// Takes a member out, with the objects around it that version n does not have.
+    ///
+    /// - Parameter common: how many objects on the way to it are not to be looked at, because they are around its new place as well.
+    mutating func take(
+        _ pointer: JSONPointer, common: Int = 0, makingRoomFor target: JSONPointer? = nil
+    ) -> (
+        shape: Shape, always: Bool
+    )? {
+        guard passesObjects(pointer), require(pointer) != nil else { return nil }
+        let always = isAlwaysPresent(pointer, beyond: common)
+        let partly = shape.isRequired(at: pointer) && !always
+        guard let taken = shape.remove(at: pointer) else { return nil }
+        var parent = pointer.parent
+        while let place = parent, !place.isRoot, let object = shape.shape(at: place) {
+            guard object.properties.isEmpty, place == target || declared(at: place) == nil else { break }
+            shape.remove(at: place)
+            parent = place.parent
+        }
+        if partly, let place = parent, place.tokens.count + 1 == pointer.tokens.count {
+            // An older version requires it wherever its object is, and the newer one does not know that any more.
+            opClass.insert(.partial)
+            isUnproved = true
+        }
+        return (taken.shape, always)
+    }
+
+    /// Puts a member in, with the objects around it that it needs.
+    mutating func put(_ member: Shape, at pointer: JSONPointer, _ arrival: Arrival, common: Int = 0) -> Bool {
+        guard passesObjects(pointer) else { return false }
+        guard shape.shape(at: pointer) == nil else {
+            note(Rule.occupied, "there is a \(pointer) already at this point of the list", fix: "remove it before, or choose another path")
+            return false
+        }
+        var isNew = false
+        for depth in 1 ..< max(pointer.tokens.count, 1) {
+            let place = JSONPointer(tokens: Array(pointer.tokens.prefix(depth)))
+            let wanted = declaredRequires(place)
+            if let parent = shape.shape(at: place) {
+                isNew = false
+                guard depth > common, !shape.isRequired(at: place) else { continue }
+                let isMade =
+                    switch arrival {
+                    case .moved(let always): always
+                    case .derived(let always): always && wanted != false
+                    case .added: wanted == true
+                    }
+                if isMade { _ = shape.replace(at: place, with: parent, required: true) }
+                // An empty object and none become one on the way back.
+                if parent.required.isEmpty, isMade || arrival.bringsObjects { opClass.insert(.partial) }
+            } else {
+                isNew = true
+                let isRequired =
+                    switch arrival {
+                    case .moved(let always): always || wanted == true
+                    case .derived(let always): wanted ?? always
+                    case .added: wanted ?? true
+                    }
+                _ = shape.insert(.object([]), at: place, required: isRequired)
+            }
+        }
+        let wanted = declaredRequires(pointer)
+        let isConditional = isNew && pointer.parent.map { !shape.isRequired(at: $0) } == true
+        let isRequired =
+            switch arrival {
+            case .moved(let always): always || isConditional && wanted != false
+            case .derived(let always): always || isConditional ? wanted ?? true : false
+            case .added: wanted ?? true
+            }
+        return shape.insert(member, at: pointer, required: isRequired)
+    }
+
+    /// Whether a member is there whenever its `common` outermost objects are.
+    func isAlwaysPresent(_ pointer: JSONPointer, beyond common: Int = 0) -> Bool {
+        for depth in common ..< pointer.tokens.count {
+            let place = JSONPointer(tokens: Array(pointer.tokens.prefix(depth + 1)))
+            guard shape.isRequired(at: place) else { return false }
+        }
+        return true
+    }
+
+    /// Checks that the way to a pointer leads through objects that are not null and not maps.
+    private mutating func passesObjects(_ pointer: JSONPointer) -> Bool {
+        guard !pointer.isRoot else {
+            note(Rule.opArgument, "the empty pointer names the whole payload, not a member")
+            return false
+        }
+        for depth in 0 ..< pointer.tokens.count {
+            let place = JSONPointer(tokens: Array(pointer.tokens.prefix(depth)))
+            guard let object = shape.shape(at: place) else { return true }
+            guard object.kind == .object, !object.isMap, !object.isNullable else {
+                let what = place.isRoot ? "what is here" : place.description
+                note(
+                    Rule.wrongKind,
+                    "\(pointer) leads through \(what), which is \(object.noun)\(object.isNullable ? " that may be null" : "")",
+                    fix: object.kind == .array || object.isMap ? "each: {path: \(place), do: […]}" : nil)
+                return false
+            }
+        }
+        return true
+    }
+}
+
+extension JSONPointer {
+    /// How many outermost objects two members have in common around them.
+    func commonParents(with other: JSONPointer) -> Int {
+        zip(tokens.dropLast(), other.tokens.dropLast()).prefix { $0 == $1 }.count
+    }
+}

@@ -1,0 +1,100 @@
+internal import EventModel
+internal import JSONText
+
+/// What an event's type will be at version n: the declared shape, and the ops on the way there.
+struct Destiny: Sendable {
+    var declared: Shape
+    var ops: [any Op]
+
+    /// Where a member will stand in the declared shape.
+    func place(of pointer: JSONPointer) -> JSONPointer {
+        ops.reduce(pointer) { place, op in op.destination(of: place) }
+    }
+}
+
+/// Where an op is bound: a shape that it changes, the shape that version n declares, and what it reports.
+struct OpSite {
+    /// What a type's payload is at this place in the list.
+    var shape: Shape
+    var stream: StreamTemplate?
+    /// Several where a later item dispatches the type.
+    let destinies: [Destiny]
+    /// The type, as messages name it.
+    let type: String
+    var mark: Mark
+    var label: String
+
+    var opClass: OpClass = .iso
+    /// Whether the result must be checked against its shape, because the shapes alone do not prove it.
+    var isUnproved = false
+    var readsStream = false
+    var findings: [Finding] = []
+
+    mutating func note(_ rule: String, _ message: String, fix: String? = nil) { note(rule, .error, message, fix: fix) }
+
+    mutating func note(_ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil) {
+        findings.append(
+            Finding(
+                id: rule, severity: severity, file: mark.file, line: mark.line, column: mark.column,
+                message: "\(type): \(label): \(message)", fix: fix))
+    }
+
+    /// The shape that version n declares for what stands at a pointer now.
+    func declared(at pointer: JSONPointer) -> Shape? {
+        for destiny in destinies {
+            if let shape = destiny.declared.shape(at: destiny.place(of: pointer)) { return shape }
+        }
+        return nil
+    }
+
+    /// Whether version n declares a member and requires it; nil where it does not declare it.
+    func declaredRequires(_ pointer: JSONPointer) -> Bool? {
+        for destiny in destinies {
+            let place = destiny.place(of: pointer)
+            if destiny.declared.shape(at: place) != nil { return destiny.declared.isRequired(at: place) }
+        }
+        return nil
+    }
+
+    /// The shape at a pointer, or a finding that there is none.
+    mutating func require(_ pointer: JSONPointer) -> Shape? {
+        if let found = shape.shape(at: pointer) { return found }
+        let known = shape.pointers { _ in true }.map(\.description)
+        note(
+            Rule.noMember, "there is no \(pointer) at this point of the list",
+            fix: nearest(to: pointer.description, among: known).map { "did you mean \($0)?" }
+                ?? "there are: \(known.joined(separator: " "))")
+        return nil
+    }
+
+    /// Notes that an op can't touch a member that names the stream; true where it is one.
+    mutating func namesStream(_ pointer: JSONPointer) -> Bool {
+        guard let stream, stream.members.contains(where: { $0.hasPrefix(pointer) || pointer.hasPrefix($0) }) else { return false }
+        note(
+            Rule.wrongKind, "\(pointer) is part of the stream template \(quoted(stream.description)), which this op would change",
+            fix: "leave \(pointer) as it is and make a copy of it: copy: {from: \(pointer), path: …}")
+        return true
+    }
+
+    /// A site for the elements or values of an array or map, or for the ops of a guard.
+    func nested(_ shape: Shape, destinies: [Destiny]) -> OpSite {
+        OpSite(shape: shape, stream: nil, destinies: destinies, type: type, mark: mark, label: label)
+    }
+
+    /// Takes over what a nested site reported.
+    mutating func absorb(_ site: OpSite) {
+        opClass.formUnion(site.opClass)
+        isUnproved = isUnproved || site.isUnproved
+        readsStream = readsStream || site.readsStream
+        findings += site.findings
+    }
+
+    /// Binds the ops of a list, in order.
+    mutating func bind(_ entries: [OpEntry]) -> [any BoundOp] {
+        var bound: [any BoundOp] = []
+        for entry in entries {
+            if let op = entry.op.bind(&self) { bound.append(op) }
+        }
+        return bound
+    }
+}

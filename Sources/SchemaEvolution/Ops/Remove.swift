@@ -1,0 +1,78 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// `remove {path, restore, because}`: a member that the view has no longer; its bytes stay in the log.
+struct Remove: Op {
+    static let name = "remove"
+
+    let path: JSONPointer
+    /// What an older version sees; nil: nothing.
+    let restore: JSONValue?
+    let because: String?
+
+    init(_ arguments: FileNode) throws(FileProblem) {
+        try arguments.map("remove", allowing: ["path", "restore", "because"])
+        path = try arguments.required("path", of: "remove").pointer("path")
+        guard let restore = arguments.member("restore") else {
+            throw arguments.problem(
+                "remove does not say what an older version sees", rule: Rule.opArgument,
+                fix: "add restore: a value, or restore: absent where version n-1 does not require the member")
+        }
+        if case .string("absent") = restore.kind { self.restore = nil } else { self.restore = restore.json }
+        because = try arguments.member("because")?.text("because")
+    }
+
+    var writes: [JSONPointer] { [path] }
+
+    var loss: String? { because ?? "" }
+
+    var summary: OpSummary { OpSummary(verb: "remove", object: path.description) }
+
+    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+        guard let old = site.require(path), !site.namesStream(path) else { return nil }
+        site.opClass.insert(.narrow)
+        if because?.isEmpty ?? true {
+            site.note(Rule.unexplainedLoss, "\(path) is lost and nothing says why", fix: "add because: \"…\"")
+        }
+        if let restore {
+            if let why = old.accepts(restore) {
+                site.note(
+                    Rule.downNotTotal, "restore: \(restore.text) does not fit the older shape: \(why.pointer) \(why.reason)",
+                    fix: "give a value that is \(why.expected)")
+            }
+        } else if site.shape.isRequired(at: path) {
+            site.note(
+                Rule.downNotTotal, "restore: absent, and the version before requires \(path)",
+                fix: "give a value that version n-1 can live with: restore: …")
+        }
+        guard let parent = path.parent, let name = path.last else { return nil }
+        site.shape.remove(at: path)
+        return BoundRemove(path: path, parent: parent, name: name, restore: restore)
+    }
+}
+
+private final class BoundRemove: BoundOp {
+    let path: JSONPointer
+    let parent: JSONPointer
+    let name: MemberName
+    let text: [UInt8]?
+    let canonical: [UInt8]
+
+    init(path: JSONPointer, parent: JSONPointer, name: MemberName, restore: JSONValue?) {
+        (self.path, self.parent, self.name) = (path, parent, name)
+        text = restore.map { Array($0.text.utf8) }
+        canonical = restore?.canonical() ?? []
+    }
+
+    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
+        guard let node = doc.find(path, from: object) else { return }
+        if text == nil || !doc.equals(node, canonical) { run.counts.lost += 1 }
+        doc.detach(node)
+    }
+
+    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
+        guard let text, let holder = doc.find(parent, from: object), doc.kind(holder) == .object else { return }
+        doc.set(name, of: holder, to: text)
+    }
+}

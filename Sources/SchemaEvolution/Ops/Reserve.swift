@@ -1,0 +1,26 @@
+internal import JSONText
+
+/// `reserve [names]`: names that are never used again.
+struct Reserve: Op {
+    static let name = "reserve"
+
+    /// As pointers: a bare name is a member of the payload.
+    let members: [JSONPointer]
+
+    init(_ arguments: FileNode) throws(FileProblem) {
+        var members: [JSONPointer] = []
+        for name in try arguments.texts("reserve") {
+            do { members.append(try JSONPointer(name.hasPrefix("/") ? name : "/" + name)) } catch {
+                throw arguments.problem("\(name) is no member: \(error.reason)", rule: Rule.opArgument)
+            }
+        }
+        guard !members.isEmpty else { throw arguments.problem("reserve names nothing", rule: Rule.opArgument) }
+        self.members = members
+    }
+
+    var writes: [JSONPointer] { [] }
+
+    var summary: OpSummary { OpSummary(verb: "reserve") }
+
+    func bind(_ site: inout OpSite) -> (any BoundOp)? { nil }
+}

@@ -1,0 +1,91 @@
+internal import EventModel
+internal import JSONText
+
+/// How one text and several are the same: what `split` and `join` have in common.
+struct SeparatorRule: Sendable {
+    /// The members that hold the parts, first to last; the first is always there.
+    let parts: [JSONPointer]
+    let separator: String
+    /// Whether the separators counted are the last ones of the text.
+    let isAtLast: Bool
+    /// Whether a text with too few separators is refused.
+    let refusesMissing: Bool
+
+    init(_ arguments: FileNode, parts name: String, of op: String) throws(FileProblem) {
+        var parts: [JSONPointer] = []
+        let list = try arguments.required(name, of: op)
+        for node in try list.list(name) { parts.append(try node.pointer(name)) }
+        guard parts.count >= 2, Set(parts).count == parts.count else {
+            throw list.problem("\(name) must be at least two members, each once", rule: Rule.opArgument)
+        }
+        self.parts = parts
+        separator = try arguments.required("separator", of: op).text("separator")
+        guard !separator.isEmpty else { throw arguments.problem("the separator is empty", rule: Rule.opArgument) }
+        switch try arguments.required("at", of: op).text("at") {
+        case "first": isAtLast = false
+        case "last": isAtLast = true
+        case let other:
+            throw arguments.problem(
+                "at must be first or last, not \(quoted(other))", rule: Rule.opArgument,
+                fix: "at says which separator counts where the text has several")
+        }
+        switch try arguments.required("missing", of: op).text("missing") {
+        case "absent": refusesMissing = false
+        case "error": refusesMissing = true
+        case let other:
+            throw arguments.problem(
+                "missing must be absent or error, not \(quoted(other))", rule: Rule.opArgument,
+                fix: "missing says what a text without separator is")
+        }
+    }
+
+    /// Whether a member is a text; a finding where it is not.
+    func checkText(_ shape: Shape, _ pointer: JSONPointer, _ site: inout OpSite) -> Bool {
+        if shape.kind == .string { return true }
+        site.note(Rule.wrongKind, "\(pointer) is \(shape.noun), not a string", fix: "convert it to a string before")
+        return false
+    }
+
+    /// The template with the parts in place of the whole.
+    func split(_ template: StreamTemplate, _ whole: JSONPointer) -> StreamTemplate {
+        StreamTemplate(
+            parts: template.parts.flatMap { part in
+                guard case .member(whole) = part else { return [part] }
+                return Array(parts.map { [StreamTemplate.Part.member($0)] }.joined(separator: [.literal(separator)]))
+            }
+        ).merged
+    }
+
+    /// The template with the whole in place of the parts; nil where they do not stand so.
+    func join(_ template: StreamTemplate, _ whole: JSONPointer) -> StreamTemplate? {
+        guard template.members.contains(where: parts.contains) else { return template }
+        let run = split(StreamTemplate(parts: [.member(whole)]), whole).parts
+        var (result, rest) = ([StreamTemplate.Part](), template.parts[...])
+        while let first = rest.first {
+            if rest.starts(with: run) {
+                result.append(.member(whole))
+                rest = rest.dropFirst(run.count)
+            } else {
+                if case .member(let pointer) = first, parts.contains(pointer) { return nil }
+                result.append(first)
+                rest = rest.dropFirst()
+            }
+        }
+        return StreamTemplate(parts: result)
+    }
+}
+
+extension StreamTemplate {
+    /// The same with neighbouring literals as one.
+    var merged: StreamTemplate {
+        var result: [Part] = []
+        for part in parts {
+            if case .literal(let more) = part, case .literal(let text)? = result.last {
+                result[result.count - 1] = .literal(text + more)
+            } else {
+                result.append(part)
+            }
+        }
+        return StreamTemplate(parts: result)
+    }
+}

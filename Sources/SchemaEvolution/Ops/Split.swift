@@ -1,0 +1,126 @@
+internal import EventModel
+internal import JSONText
+
+/// `split {path, into, separator, at, missing}`: one text to several.
+struct Split: Op {
+    static let name = "split"
+
+    let path: JSONPointer
+    let rule: SeparatorRule
+
+    init(_ arguments: FileNode) throws(FileProblem) {
+        try arguments.map("split", allowing: ["path", "into", "separator", "at", "missing"])
+        path = try arguments.required("path", of: "split").pointer("path")
+        rule = try SeparatorRule(arguments, parts: "into", of: "split")
+    }
+
+    /// What names the whole names its first part.
+    func destination(of pointer: JSONPointer) -> JSONPointer { pointer == path ? rule.parts[0] : pointer }
+
+    var writes: [JSONPointer] { [path] + rule.parts }
+
+    var summary: OpSummary { OpSummary(verb: "split", object: path.description) }
+
+    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+        let before = site.shape
+        guard let old = site.require(path), rule.checkText(old, path, &site) else { return nil }
+        let common = rule.parts.map { path.commonParents(with: $0) }.min() ?? 0
+        guard let (_, always) = site.take(path, common: common, makingRoomFor: path) else { return nil }
+        for (index, part) in rule.parts.enumerated() {
+            var text = Shape(.string)
+            text.isNullable = index == 0 && old.isNullable
+            guard site.put(text, at: part, .moved(always: always && (index == 0 || rule.refusesMissing)), common: common) else {
+                return nil
+            }
+        }
+        site.opClass.insert(.partial)
+        if old.hasBounds || old.format != nil || rule.refusesMissing { site.isUnproved = true }
+        site.stream = site.stream.map { rule.split($0, path) }
+        guard let whole = Place(path, here: before, there: site.shape) else { return nil }
+        let parts = rule.parts.compactMap { Place($0, here: site.shape, there: before) }
+        return BoundSplit(text: SeparatedText(whole: whole, parts: parts, rule: rule))
+    }
+}
+
+/// `join {paths, path, separator, at, missing}`: several texts to one.
+struct Join: Op {
+    static let name = "join"
+
+    let path: JSONPointer
+    let rule: SeparatorRule
+
+    init(_ arguments: FileNode) throws(FileProblem) {
+        try arguments.map("join", allowing: ["paths", "path", "separator", "at", "missing"])
+        path = try arguments.required("path", of: "join").pointer("path")
+        rule = try SeparatorRule(arguments, parts: "paths", of: "join")
+    }
+
+    func destination(of pointer: JSONPointer) -> JSONPointer { pointer == rule.parts[0] ? path : pointer }
+
+    var writes: [JSONPointer] { [path] + rule.parts }
+
+    var summary: OpSummary { OpSummary(verb: "join", object: rule.parts.map(\.description).joined(separator: " ")) }
+
+    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+        let before = site.shape
+        let common = rule.parts.map { path.commonParents(with: $0) }.min() ?? 0
+        var isAlways = true
+        var isNullable = false
+        for (index, part) in rule.parts.enumerated() {
+            guard let old = site.require(part), rule.checkText(old, part, &site) else { return nil }
+            if old.isNullable, index > 0 {
+                site.note(Rule.wrongKind, "\(part) may be null, and only the first part may", fix: "unset: {path: \(part), equals: null}")
+                return nil
+            }
+            if old.hasBounds || old.format != nil { site.isUnproved = true }
+            guard let (_, always) = site.take(part, common: common, makingRoomFor: path) else { return nil }
+            if index == 0 { (isAlways, isNullable) = (always, old.isNullable) }
+            if index > 0, always { site.isUnproved = true }
+        }
+        var text = Shape(.string)
+        text.isNullable = isNullable
+        guard site.put(text, at: path, .moved(always: isAlways), common: common) else { return nil }
+        site.opClass.insert(.partial)
+        if let stream = site.stream {
+            if let joined = rule.join(stream, path) {
+                site.stream = joined
+            } else {
+                site.note(
+                    Rule.wrongKind,
+                    "the stream template \(quoted(stream.description)) holds some of the parts, and not all with \(quoted(rule.separator)) between",
+                    fix: "join with the template's own separator")
+            }
+        }
+        guard let whole = Place(path, here: site.shape, there: before) else { return nil }
+        let parts = rule.parts.compactMap { Place($0, here: before, there: site.shape) }
+        return BoundJoin(text: SeparatedText(whole: whole, parts: parts, rule: rule))
+    }
+}
+
+private final class BoundSplit: BoundOp {
+    let text: SeparatedText
+
+    init(text: SeparatedText) { self.text = text }
+
+    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+        try text.split(&doc, at: object, &run)
+    }
+
+    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+        try text.join(&doc, at: object, &run)
+    }
+}
+
+private final class BoundJoin: BoundOp {
+    let text: SeparatedText
+
+    init(text: SeparatedText) { self.text = text }
+
+    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+        try text.join(&doc, at: object, &run)
+    }
+
+    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+        try text.split(&doc, at: object, &run)
+    }
+}

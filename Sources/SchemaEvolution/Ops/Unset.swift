@@ -1,0 +1,57 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// `unset {path, equals: X}`: a sentinel becomes absent.
+struct Unset: Op {
+    static let name = "unset"
+
+    let path: JSONPointer
+    let sentinel: JSONValue
+
+    init(_ arguments: FileNode) throws(FileProblem) {
+        try arguments.map("unset", allowing: ["path", "equals"])
+        path = try arguments.required("path", of: "unset").pointer("path")
+        sentinel = try arguments.required("equals", of: "unset").json
+    }
+
+    var writes: [JSONPointer] { [path] }
+
+    var summary: OpSummary { OpSummary(verb: "unset", object: path.description) }
+
+    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+        guard var member = site.require(path), !site.namesStream(path) else { return nil }
+        guard site.shape.isRequired(at: path) else {
+            site.note(
+                Rule.wrongKind, "\(path) is optional in the version before: absent and \(sentinel.text) would become one",
+                fix: "unset is for members that version n-1 requires; dispatch or convert before")
+            return nil
+        }
+        if let why = member.accepts(sentinel) {
+            site.note(Rule.wrongKind, "\(path) is never \(sentinel.text): it \(why.reason)", fix: "take the unset out")
+        }
+        let before = site.shape
+        if sentinel == .null { member.isNullable = false }
+        let canonical = sentinel.canonical()
+        member.enumeration = member.enumeration?.filter { $0.canonical() != canonical }
+        _ = site.shape.replace(at: path, with: member, required: false)
+        guard let place = Place(path, here: before, there: site.shape) else { return nil }
+        return BoundUnset(place: place, text: Array(sentinel.text.utf8), canonical: canonical)
+    }
+}
+
+private final class BoundUnset: BoundOp {
+    let place: Place
+    let text, canonical: [UInt8]
+
+    init(place: Place, text: [UInt8], canonical: [UInt8]) { (self.place, self.text, self.canonical) = (place, text, canonical) }
+
+    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
+        if let node = place.find(in: &doc, at: object), doc.equals(node, canonical) { doc.detach(node) }
+    }
+
+    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
+        guard let holder = place.holder(in: &doc, at: object, forValue: false), doc.member(place.name, of: holder) == nil else { return }
+        doc.set(place.name, of: holder, to: text)
+    }
+}

@@ -1,0 +1,181 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// `wrap {path, empty}`: a scalar becomes a list of one, and none an empty list.
+struct Wrap: Op {
+    static let name = "wrap"
+
+    let path: JSONPointer
+    /// The value that stands for none.
+    let empty: JSONValue?
+
+    init(_ arguments: FileNode) throws(FileProblem) {
+        try arguments.map("wrap", allowing: ["path", "empty"])
+        path = try arguments.required("path", of: "wrap").pointer("path")
+        empty = arguments.member("empty")?.json
+    }
+
+    var writes: [JSONPointer] { [path] }
+
+    var summary: OpSummary { OpSummary(verb: "wrap", object: path.description) }
+
+    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+        guard var element = site.require(path), !site.namesStream(path) else { return nil }
+        guard element.isScalar else {
+            site.note(Rule.wrongKind, "wrap is for a scalar, and \(path) is \(element.noun)")
+            return nil
+        }
+        let before = site.shape
+        let wasRequired = site.shape.isRequired(at: path)
+        if let empty, let why = element.accepts(empty) {
+            site.note(Rule.downNotTotal, "empty: \(empty.text) does not fit the older shape: it \(why.reason)")
+        }
+        if let empty, !wasRequired {
+            site.note(
+                Rule.wrongKind, "\(path) may be absent already: absent and \(empty.text) would become one",
+                fix: "leave empty out; convert \(empty.text) before")
+        }
+        let takesNull = empty == .null
+        var list = Shape.array(of: element)
+        list.isNullable = element.isNullable && !takesNull
+        element.isNullable = false
+        list.items = element
+        if wasRequired, empty == nil {
+            list.minItems = 1
+            if let declared = site.declared(at: path), declared.minItems ?? 0 < 1 {
+                site.note(
+                    Rule.downNotTotal, "[] would have no image at the version before, which requires \(path)",
+                    fix: "say which value is none: wrap: {path: \(path), empty: …}, or declare minItems: 1")
+                list.minItems = nil
+            }
+        }
+        site.opClass.insert(.widen)
+        let isRequired = wasRequired ? true : site.declaredRequires(path) ?? true
+        _ = site.shape.replace(at: path, with: list, required: isRequired)
+        guard let place = Place(path, here: site.shape, there: before) else { return nil }
+        return BoundWrap(place: place, empty: empty, isRequired: wasRequired, fills: true)
+    }
+}
+
+/// `head {path, empty}`: the first of a list.
+struct Head: Op {
+    static let name = "head"
+
+    let path: JSONPointer
+    let empty: JSONValue?
+
+    init(_ arguments: FileNode) throws(FileProblem) {
+        try arguments.map("head", allowing: ["path", "empty"])
+        path = try arguments.required("path", of: "head").pointer("path")
+        empty = arguments.member("empty")?.json
+    }
+
+    var writes: [JSONPointer] { [path] }
+
+    var summary: OpSummary { OpSummary(verb: "head", object: path.description) }
+
+    func bind(_ site: inout OpSite) -> (any BoundOp)? {
+        guard let list = site.require(path), !site.namesStream(path) else { return nil }
+        guard list.kind == .array, let element = list.items, element.isScalar, !element.isNullable else {
+            site.note(Rule.wrongKind, "head is for a list of scalars that are not null, and \(path) is \(list.noun)")
+            return nil
+        }
+        let before = site.shape
+        var scalar = element
+        scalar.isNullable = list.isNullable || empty == .null
+        if let empty, let why = scalar.accepts(empty) {
+            site.note(Rule.upNotTotal, "empty: \(empty.text) does not fit the newer shape: it \(why.reason)")
+        }
+        let wasRequired = site.shape.isRequired(at: path)
+        let isRequired = wasRequired && (empty != nil || list.minItems ?? 0 > 0)
+        site.opClass.insert(.narrow)
+        if list.minItems ?? 0 > 1 {
+            site.opClass.insert(.partial)
+            site.isUnproved = true
+        }
+        _ = site.shape.replace(at: path, with: scalar, required: isRequired)
+        guard let place = Place(path, here: site.shape, there: before) else { return nil }
+        return BoundHead(wrap: BoundWrap(place: place, empty: empty, isRequired: isRequired, fills: wasRequired))
+    }
+}
+
+/// Between a scalar (below) and a list of it (above).
+private final class BoundWrap: BoundOp {
+    let place: Place
+    let text: [UInt8]?
+    let canonical: [UInt8]
+    /// Whether the scalar is required, so that an empty list becomes the value for none.
+    let isRequired: Bool
+    /// Whether an absent scalar becomes an empty list.
+    let fills: Bool
+
+    private static let emptyList: [UInt8] = Array("[]".utf8)
+
+    init(place: Place, empty: JSONValue?, isRequired: Bool, fills: Bool) {
+        (self.place, self.isRequired, self.fills) = (place, isRequired, fills)
+        text = empty.map { Array($0.text.utf8) }
+        canonical = empty?.canonical() ?? []
+    }
+
+    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+        wrap(&doc, at: object)
+    }
+
+    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+        try unwrap(&doc, at: object, &run)
+    }
+
+    func wrap(_ doc: inout Splice, at object: Splice.Node) {
+        guard let node = place.find(in: &doc, at: object) else {
+            if fills, let holder = place.holder(in: &doc, at: object, forValue: false) {
+                doc.set(place.name, of: holder, to: Self.emptyList)
+            }
+            return
+        }
+        if text != nil, doc.equals(node, canonical) {
+            doc.replace(node, with: Self.emptyList)
+        } else if doc.kind(node) != .null {
+            doc.wrapInArray(node)
+        }
+    }
+
+    func unwrap(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun) throws(OpStop) {
+        guard let node = place.find(in: &doc, at: object) else {
+            guard isRequired, let text, let holder = place.holder(in: &doc, at: object, forValue: false) else { return }
+            doc.set(place.name, of: holder, to: text)
+            return
+        }
+        if doc.kind(node) == .null { return }
+        guard doc.kind(node) == .array else {
+            throw .failed(pointer: place.pointer.description, expected: "a list", found: doc.words(node))
+        }
+        guard let first = doc.firstChild(of: node) else {
+            if let text, isRequired {
+                doc.replace(node, with: text)
+            } else if isRequired {
+                throw .failed(pointer: place.pointer.description, expected: "a list with an element", found: "an empty list")
+            } else {
+                doc.detach(node)
+            }
+            return
+        }
+        run.counts.lost += doc.count(of: node) - 1
+        doc.detach(first)
+        doc.replace(node, withValueOf: first)
+    }
+}
+
+private final class BoundHead: BoundOp {
+    let wrap: BoundWrap
+
+    init(wrap: BoundWrap) { self.wrap = wrap }
+
+    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+        try wrap.unwrap(&doc, at: object, &run)
+    }
+
+    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+        wrap.wrap(&doc, at: object)
+    }
+}

@@ -1,0 +1,25 @@
+internal import EventModel
+internal import Synchronization
+
+/// The steps of a history, compiled when they are first asked for and kept with it.
+final class Chain: Sendable {
+    private let versions: [VersionFile]
+    private let compiled = Mutex<[CompiledStep]?>(nil)
+
+    init(_ versions: [VersionFile]) { self.versions = versions }
+
+    /// The step to each version from 2 on, in order.
+    var steps: [CompiledStep] {
+        compiled.withLock { steps in
+            if let steps { return steps }
+            let made = versions.indices.dropFirst().map { StepCompiler.compile(versions[$0], after: versions[$0 - 1]) }
+            steps = made
+            return made
+        }
+    }
+
+    /// The step that leads to a version from the one before.
+    func step(to version: SchemaVersion) -> CompiledStep? {
+        version.number >= 2 && version.number <= versions.count ? steps[version.number - 2] : nil
+    }
+}

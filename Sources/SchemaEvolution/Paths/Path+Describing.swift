@@ -1,0 +1,52 @@
+internal import EventModel
+
+extension Path {
+    /// What the path does to events of its type, in a few words: `move x2, split /customer`, `renamed to X`, `unchanged`.
+    package var description: String {
+        let words = root.words(startingAs: type)
+        return words.isEmpty ? "unchanged" : words.joined(separator: ", ")
+    }
+
+    /// The blocks that events may run into: none where every event has an image or is hidden by declaration.
+    var blocks: [(mark: Mark?, why: String)] {
+        var found: [(mark: Mark?, why: String)] = []
+        root.visit { segment in
+            for op in segment.ops where op.blocks && op.direction == .down { found.append((op.mark, "\(op.label) blocks some of them")) }
+            if case .blocked(let block) = segment.next { found.append((block.mark, block.why)) }
+        }
+        return found
+    }
+}
+
+extension PathSegment {
+    fileprivate func words(startingAs type: String) -> [String] {
+        var verbs: [(words: String, count: Int, isPlain: Bool)] = []
+        for summary in ops.compactMap(\.summary) where summary.verb != Allow.name {
+            let words = [summary.verb, summary.object].compactMap(\.self).joined(separator: " ")
+            if let index = verbs.firstIndex(where: { $0.words == words }) {
+                verbs[index].count += 1
+            } else {
+                verbs.append((words, 1, summary.object == nil))
+            }
+        }
+        let done = verbs.map { $0.count > 1 ? "\($0.words) x\($0.count)" : $0.words }
+        switch next {
+        case .end(let end): return end.type == type ? done : ["renamed to \(end.type)"] + done
+        case .dispatch(let dispatch):
+            let types = dispatch.branches.flatMap { $0.segment.ends }
+            return done + ["by \(dispatch.by) into \(types.joined(separator: " + "))"]
+        case .fan(let fan): return done + ["split into \(fan.parts.flatMap { $0.segment.ends }.joined(separator: " + "))"]
+        case .hidden(_, let why): return done + ["hidden (\(why))"]
+        case .dropped(_, let because): return done + ["dropped (\(because))"]
+        case .blocked(let block): return done + ["blocked (\(block.why))"]
+        }
+    }
+
+    private var ends: [String] {
+        var found: [String] = []
+        visit { segment in
+            if case .end(let end) = segment.next, !found.contains(end.type) { found.append(end.type) }
+        }
+        return found
+    }
+}

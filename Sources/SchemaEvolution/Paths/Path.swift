@@ -1,0 +1,129 @@
+package import EventModel
+internal import JSONText
+
+/// What an event of one type and birth version is at one version, compiled: a run of ops, then an end or branches.
+package final class Path: Sendable {
+    package let type: String
+    package let born, target: SchemaVersion
+    /// Whether `$stream` is read on the way, so that the caller has to find the stream's name.
+    package let readsStream: Bool
+    let root: PathSegment
+
+    init(type: String, born: SchemaVersion, target: SchemaVersion, root: PathSegment) {
+        (self.type, self.born, self.target, self.root) = (type, born, target, root)
+        readsStream = root.readsStream
+    }
+
+    /// Whether images are the stored bytes as they are, at their own version or at one whose steps leave the type alone.
+    package var isUntouched: Bool {
+        if root.ops.isEmpty, case .end(let end) = root.next { !end.isUnproved } else { false }
+    }
+
+    /// The types that images can have, in order; empty where every event is hidden, dropped or blocked.
+    package var types: [String] {
+        var found: [String] = []
+        root.visit { segment in
+            if case .end(let end) = segment.next, !found.contains(end.type) { found.append(end.type) }
+        }
+        return found
+    }
+}
+
+/// A run of ops over one document, and what follows it.
+final class PathSegment: Sendable {
+    let ops: [PathOp]
+    let next: PathNext
+
+    init(ops: [PathOp], next: PathNext) { (self.ops, self.next) = (ops, next) }
+
+    func visit(_ body: (PathSegment) -> Void) {
+        body(self)
+        switch next {
+        case .dispatch(let dispatch): for branch in dispatch.branches { branch.segment.visit(body) }
+        case .fan(let fan): for part in fan.parts { part.segment.visit(body) }
+        case .end, .hidden, .dropped, .blocked: break
+        }
+    }
+
+    var readsStream: Bool {
+        var found = false
+        visit { segment in found = found || segment.ops.contains(where: \.readsStream) }
+        return found
+    }
+}
+
+/// An op in one direction.
+struct PathOp: Sendable {
+    let op: any BoundOp
+    let direction: Direction
+    let step: SchemaVersion
+    let label: String
+    let summary: OpSummary?
+    let mark: Mark?
+    let readsStream: Bool
+    let blocks: Bool
+}
+
+enum PathNext: Sendable {
+    case end(PathEnd)
+    case dispatch(PathDispatch)
+    case fan(PathFan)
+    case hidden(step: SchemaVersion, why: String)
+    case dropped(step: SchemaVersion, because: String)
+    case blocked(PathBlock)
+}
+
+/// The image's type and shape.
+final class PathEnd: Sendable {
+    let type: String
+    let typeIndex: Int
+    let shape: EventShape
+    /// Whether a step on the way does not prove that the result fits.
+    let isUnproved: Bool
+    let step: SchemaVersion
+
+    init(type: String, typeIndex: Int, shape: EventShape, isUnproved: Bool, step: SchemaVersion) {
+        (self.type, self.typeIndex, self.shape, self.isUnproved, self.step) = (type, typeIndex, shape, isUnproved, step)
+    }
+}
+
+/// The type depends on a member's value.
+final class PathDispatch: Sendable {
+    struct Branch: Sendable {
+        let value: [UInt8]
+        let segment: PathSegment
+    }
+
+    let by: JSONPointer
+    let branches: [Branch]
+    let step: SchemaVersion
+    let label: String
+
+    init(by: JSONPointer, branches: [Branch], step: SchemaVersion, label: String) {
+        (self.by, self.branches, self.step, self.label) = (by, branches, step, label)
+    }
+}
+
+/// One event is several.
+final class PathFan: Sendable {
+    struct Part: Sendable {
+        let pick: [Place]
+        let segment: PathSegment
+    }
+
+    let parts: [Part]
+
+    init(parts: [Part]) { self.parts = parts }
+}
+
+/// There is no image.
+final class PathBlock: Sendable {
+    let step: SchemaVersion
+    let label: String
+    let why: String
+    let mark: Mark?
+
+    init(step: SchemaVersion, label: String, why: String, mark: Mark?) {
+        (self.step, self.label, self.why, self.mark) = (step, label, why, mark)
+    }
+}

@@ -1,0 +1,137 @@
+internal import EventModel
+internal import JSONText
+
+/// Runs a step's list over the shapes of version n-1 and compares what comes out with version n.
+struct StepCompiler {
+    private let file: VersionFile
+    private let step: Step
+    private var types: [String: StepSite.TypeState]
+    private var result: CompiledStep
+
+    static func compile(_ file: VersionFile, after before: VersionFile) -> CompiledStep {
+        var compiler = StepCompiler(file, before)
+        for index in compiler.step.items.indices { compiler.run(index) }
+        compiler.result.compare(compiler.types, with: file, before: before)
+        return compiler.result
+    }
+
+    private init(_ file: VersionFile, _ before: VersionFile) {
+        (self.file, step) = (file, Step(file))
+        types = before.events.mapValues { StepSite.TypeState(shape: $0.shape, stream: $0.stream) }
+        result = CompiledStep(version: file.number, step: step)
+        result.findings = step.findings
+        result.unknownOps = step.findings.filter { $0.id == Rule.unknownOp }.map(\.message)
+    }
+
+    private mutating func run(_ index: Int) {
+        let item = step.items[index]
+        switch item.action {
+        case .payload(let selection, let entries): payload(selection, entries, item, index)
+        case .event(let op, let label): event(op, label, item, index)
+        case .reserve(let names): result.retiredTypes += names
+        }
+    }
+
+    private mutating func event(_ op: any EventOp, _ label: String, _ item: Step.Item, _ index: Int) {
+        let (file, step) = (file, step)
+        var site = StepSite(
+            types: types,
+            destinies: { type in
+                step.fates(of: type, after: index + 1).compactMap { fate in
+                    file.events[fate.type].map { Destiny(declared: $0.shape, ops: fate.ops) }
+                }
+            },
+            declared: { type in step.fates(of: type, after: index + 1).lazy.compactMap { file.events[$0.type] }.first },
+            mark: item.node.mark, label: label)
+        let bound = op.bind(&site)
+        types = site.types
+        result.findings += site.findings
+        result.opClass.formUnion(site.opClass)
+        result.retiredTypes += op.retired
+        if let loss = op.loss {
+            result.losses.append(
+                LossDeclaration(version: step.version, type: loss.type, op: type(of: op).name, because: loss.why))
+        }
+        if let bound { result.stages.append(.event(bound, label: label, mark: item.node.mark)) }
+    }
+
+    private mutating func payload(_ selection: Step.Selection, _ entries: [OpEntry], _ item: Step.Item, _ index: Int) {
+        let names: [String]
+        switch selection {
+        case .all: names = types.keys.sorted()
+        case .types(let given):
+            names = given.filter { types[$0] != nil }
+            for name in given where types[name] == nil { noteMissing(name, item) }
+        }
+        var stage: [String: [BoundEntry]] = [:]
+        for name in names { stage[name] = bind(entries, to: name, index) }
+        result.stages.append(.payload(stage))
+    }
+
+    private mutating func noteMissing(_ name: String, _ item: Step.Item) {
+        let mark = item.node.member("on")?.mark ?? item.node.mark
+        result.findings.append(
+            Finding(
+                id: Rule.noType, file: mark.file, line: mark.line, column: mark.column,
+                message: "there is no type \(name) at this point of the list",
+                fix: nearest(to: name, among: Array(types.keys)).map { "did you mean \($0)?" }
+                    ?? "there are: \(types.keys.sorted().joined(separator: ", "))"))
+    }
+
+    private mutating func bind(_ entries: [OpEntry], to type: String, _ index: Int) -> [BoundEntry] {
+        guard var state = types[type] else { return [] }
+        var bound: [BoundEntry] = []
+        var removed: [(path: JSONPointer, kind: Shape.Kind)] = []
+        for (number, entry) in entries.enumerated() {
+            let later = entries[(number + 1)...].map(\.op)
+            let destinies = step.fates(of: type, after: index + 1, ops: later).compactMap { fate in
+                file.events[fate.type].map { Destiny(declared: $0.shape, ops: fate.ops) }
+            }
+            var site = OpSite(
+                shape: state.shape, stream: state.stream, destinies: destinies, type: type, mark: entry.mark, label: entry.label)
+            let op = entry.op.bind(&site)
+            guessMove(entry.op, state.shape, &site, &removed)
+            let failure = site.findings.first { $0.severity == .error }
+            if let op = op ?? failure.map({ UnboundOp(why: $0.message) }) {
+                bound.append(
+                    BoundEntry(
+                        op: op, step: step.version, label: entry.label, summary: entry.op.summary, mark: entry.mark,
+                        isUnproved: site.isUnproved, readsStream: site.readsStream, blocks: entry.op.blocks))
+            }
+            (state.shape, state.stream) = (site.shape, site.stream)
+            result.findings += site.findings
+            result.opClass.formUnion(site.opClass)
+            remember(entry, type, index)
+        }
+        types[type] = state
+        return bound
+    }
+
+    /// Losses, and names that are gone for ever.
+    private mutating func remember(_ entry: OpEntry, _ type: String, _ index: Int) {
+        if let because = entry.op.loss {
+            let op = [entry.op.summary.verb, entry.op.summary.object].compactMap(\.self).joined(separator: " ")
+            result.losses.append(LossDeclaration(version: step.version, type: type, op: op, because: because))
+        }
+        let gone: [JSONPointer] =
+            switch entry.op {
+            case let remove as Remove: [remove.path]
+            case let reserve as Reserve: reserve.members
+            default: []
+            }
+        for fate in step.fates(of: type, after: index + 1) { result.reserved[fate.type, default: []] += gone }
+    }
+
+    /// A `remove` and an `add` of one type may have been meant as a `move`.
+    private func guessMove(
+        _ op: any Op, _ before: Shape, _ site: inout OpSite, _ removed: inout [(path: JSONPointer, kind: Shape.Kind)]
+    ) {
+        if let remove = op as? Remove, let shape = before.shape(at: remove.path) { removed.append((remove.path, shape.kind)) }
+        guard let add = op as? Add, let kind = site.shape.shape(at: add.path)?.kind else { return }
+        if let gone = removed.first(where: { $0.kind == kind }) {
+            site.note(
+                Rule.didYouMeanMove, .warning, "\(gone.path) is removed and \(add.path), of the same type, is added",
+                fix: "did you mean move: {from: \(gone.path), path: \(add.path)}?")
+        }
+    }
+}

@@ -1,0 +1,73 @@
+internal import Bytes
+package import EventModel
+internal import JSONText
+
+/// An event as it is seen at one version; its payload is lent for the call that hands it over.
+package struct Image: ~Escapable {
+    package let type: String
+    /// The type's index in `history.types(at: target)`.
+    package let typeIndex: Int
+    package let payload: RawSpan
+    /// 0, 1 … where one event is seen as several.
+    package let part: Int
+
+    @_lifetime(copy payload)
+    init(type: String, typeIndex: Int, payload: RawSpan, part: Int) {
+        (self.type, self.typeIndex, self.payload, self.part) = (type, typeIndex, payload, part)
+    }
+}
+
+/// Runs compiled paths: the one function that decodes an event. One per thread, reused; once warm it
+/// allocates nothing for an event.
+package final class Viewer {
+    package let history: History
+    private var workspace = Workspace()
+    private var paths: [Key: Path] = [:]
+
+    private struct Key: Hashable {
+        let type: String
+        let born, target: SchemaVersion
+    }
+
+    package init(_ history: History) { self.history = history }
+
+    /// What images have cost since this viewer was made.
+    package var counts: PathCounts { workspace.run.counts }
+
+    /// The path of a type, compiled once.
+    package func path(type: String, born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> Path {
+        let key = Key(type: type, born: born, target: target)
+        if let path = paths[key] { return path }
+        let path = try history.path(type: type, born: born, to: target)
+        paths[key] = path
+        return path
+    }
+
+    /// Calls the body once for each image of an event at a version, in order: none where a step hides or drops it.
+    ///
+    /// - Parameters:
+    ///   - validating: whether every image is checked against its shape, also where the steps prove that it fits.
+    ///   - stream: the stream's name; asked for only where the path reads it.
+    /// - Throws: `EvstoreError.noImage`, without a position, or what the body throws.
+    package func view(
+        type: String, born: SchemaVersion, payload: RawSpan, time: Timestamp, stream: @autoclosure () throws -> String, metadata: RawSpan,
+        at target: SchemaVersion, validating: Bool = false, _ body: (borrowing Image) throws -> Void
+    ) throws {
+        let path = try path(type: type, born: born, to: target)
+        try run(path, payload: payload, time: time, stream: try stream(), metadata: metadata, validating: validating, body)
+    }
+
+    /// The same along a path that the caller keeps.
+    package func run(
+        _ path: Path, payload: RawSpan, time: Timestamp, stream: @autoclosure () throws -> String, metadata: RawSpan,
+        validating: Bool = false, _ body: (borrowing Image) throws -> Void
+    ) throws {
+        if path.root.ops.isEmpty, case .end(let end) = path.root.next {
+            if validating || end.isUnproved { try path.check(end, payload) }
+            try body(Image(type: end.type, typeIndex: end.typeIndex, payload: payload, part: 0))
+            return
+        }
+        let context = EventContext(time: time, stream: path.readsStream ? try stream() : nil, metadata: metadata)
+        try workspace.run(path, payload, context, validating: validating, body)
+    }
+}

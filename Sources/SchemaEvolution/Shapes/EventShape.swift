@@ -1,0 +1,72 @@
+internal import Bytes
+package import JSONText
+
+/// Why a payload, or a constant, does not fit a shape.
+package struct ShapeError: Error, Hashable, Sendable {
+    /// RFC 6901; empty for the whole payload.
+    package var pointer: String
+    package var expected: String
+    /// What is there, shortened.
+    package var found: String
+
+    package init(pointer: String, expected: String, found: String) {
+        (self.pointer, self.expected, self.found) = (pointer, expected, found)
+    }
+
+    /// `should be …, found …`, to be read after the pointer.
+    package var reason: String { "should be \(expected), found \(found)" }
+}
+
+/// What the events of a type are at one version: the shape of the payload, and the stream they belong in.
+package struct EventShape: Hashable, Sendable {
+    package let stream: StreamTemplate?
+    package let shape: Shape
+    /// Where the version file declares it.
+    package let mark: Mark
+    private let program: ShapeProgram
+
+    package init(shape: Shape, stream: StreamTemplate? = nil, mark: Mark = Mark(file: "", line: 1, column: 1)) {
+        (self.shape, self.stream, self.mark) = (shape, stream, mark)
+        program = ShapeProgram(shape)
+    }
+
+    /// Checks a payload that `JSONScanner.validate` accepted before.
+    package func validate(_ payload: RawSpan) throws(ShapeError) { try program.check(payload) }
+
+    /// The members that are data of a person, at any depth outside arrays and maps.
+    package var personalMembers: [JSONPointer] { shape.pointers { $0.isPersonal } }
+
+    /// The members that the application sealed itself.
+    package var sealedMembers: [JSONPointer] { shape.pointers { $0.isSealed } }
+
+    package static func == (a: EventShape, b: EventShape) -> Bool { a.stream == b.stream && a.shape == b.shape }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(stream)
+        hasher.combine(shape)
+    }
+}
+
+extension Shape {
+    /// Whether a constant is valid in this shape: nil, or why not.
+    package func accepts(_ constant: JSONValue) -> ShapeError? {
+        do {
+            try ShapeProgram(self).check(Array(constant.text.utf8).lent)
+            return nil
+        } catch { return error }
+    }
+
+    /// The members, at any depth outside arrays and maps, whose shapes are chosen.
+    package func pointers(where isChosen: (Shape) -> Bool) -> [JSONPointer] {
+        var found: [JSONPointer] = []
+        func visit(_ shape: Shape, at pointer: JSONPointer) {
+            for property in shape.properties {
+                let place = pointer.appending(MemberName(property.name))
+                if isChosen(property.shape) { found.append(place) }
+                visit(property.shape, at: place)
+            }
+        }
+        visit(self, at: JSONPointer(tokens: []))
+        return found
+    }
+}

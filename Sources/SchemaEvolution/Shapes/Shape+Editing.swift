@@ -1,0 +1,91 @@
+package import JSONText
+
+/// Looking up and changing what stands at a pointer. Pointers go through the named members of
+/// objects only, never into arrays or maps.
+extension Shape {
+    package func shape(at pointer: JSONPointer) -> Shape? { shape(at: pointer.tokens[...]) }
+
+    private func shape(at tokens: ArraySlice<MemberName>) -> Shape? {
+        guard let first = tokens.first else { return self }
+        return property(first.text)?.shape(at: tokens.dropFirst())
+    }
+
+    /// Whether the object that holds the member requires it; the root always is.
+    package func isRequired(at pointer: JSONPointer) -> Bool {
+        guard let name = pointer.last, let parent = pointer.parent else { return true }
+        return shape(at: parent)?.required.contains(name.text) ?? false
+    }
+
+    /// Whether every event has the member: it and all that hold it are required and never null.
+    package func isAlwaysPresent(at pointer: JSONPointer) -> Bool {
+        var object = self
+        for name in pointer.tokens {
+            guard !object.isNullable, object.required.contains(name.text), let next = object.property(name.text) else { return false }
+            object = next
+        }
+        return true
+    }
+
+    /// Adds a member to the end of an object that is there; false where there is no such object, or it has the member.
+    package mutating func insert(_ shape: Shape, at pointer: JSONPointer, required: Bool) -> Bool {
+        guard let name = pointer.last?.text else { return false }
+        return editParent(of: pointer) { parent in
+            guard parent.kind == .object, !parent.isMap, parent.property(name) == nil else { return false }
+            parent.properties.append(Property(name, shape))
+            if required { parent.required.insert(name) }
+            return true
+        }
+    }
+
+    /// Takes a member out and returns what it was; nil where there is none.
+    @discardableResult
+    package mutating func remove(at pointer: JSONPointer) -> (shape: Shape, required: Bool)? {
+        guard let name = pointer.last?.text else { return nil }
+        var taken: (shape: Shape, required: Bool)?
+        _ = editParent(of: pointer) { parent in
+            guard let index = parent.properties.firstIndex(where: { $0.name == name }) else { return false }
+            taken = (parent.properties.remove(at: index).shape, parent.required.remove(name) != nil)
+            return true
+        }
+        return taken
+    }
+
+    /// Puts another shape in a member's place; `required` is kept where nil. The root can be replaced too.
+    package mutating func replace(at pointer: JSONPointer, with shape: Shape, required: Bool? = nil) -> Bool {
+        guard let name = pointer.last?.text else {
+            self = shape
+            return true
+        }
+        return editParent(of: pointer) { parent in
+            guard let index = parent.properties.firstIndex(where: { $0.name == name }) else { return false }
+            parent.properties[index].shape = shape
+            switch required {
+            case true?: parent.required.insert(name)
+            case false?: parent.required.remove(name)
+            case nil: break
+            }
+            return true
+        }
+    }
+
+    /// Gives a member another name in its place; false where there is none, or the name is taken.
+    package mutating func rename(at pointer: JSONPointer, to name: String) -> Bool {
+        guard let old = pointer.last?.text else { return false }
+        return editParent(of: pointer) { parent in
+            guard let index = parent.properties.firstIndex(where: { $0.name == old }), parent.property(name) == nil else { return false }
+            parent.properties[index].name = name
+            if parent.required.remove(old) != nil { parent.required.insert(name) }
+            return true
+        }
+    }
+
+    private mutating func editParent(of pointer: JSONPointer, _ edit: (inout Shape) -> Bool) -> Bool {
+        reach(pointer.tokens.dropLast(), edit)
+    }
+
+    private mutating func reach(_ tokens: ArraySlice<MemberName>, _ edit: (inout Shape) -> Bool) -> Bool {
+        guard let first = tokens.first else { return edit(&self) }
+        guard let index = properties.firstIndex(where: { $0.name == first.text }) else { return false }
+        return properties[index].shape.reach(tokens.dropFirst(), edit)
+    }
+}

@@ -1,0 +1,90 @@
+package import JSONText
+
+/// What a value may be: a closed subset of JSON Schema 2020-12, with every reference resolved.
+package struct Shape: Hashable, Sendable {
+    package enum Kind: String, Hashable, Sendable { case object, array, string, integer, number, boolean, null, any }
+
+    package enum Format: String, Hashable, Sendable, CaseIterable {
+        case dateTime = "date-time"
+        case date
+    }
+
+    package struct Property: Hashable, Sendable {
+        package var name: String
+        package var shape: Shape
+
+        package init(_ name: String, _ shape: Shape) { (self.name, self.shape) = (name, shape) }
+    }
+
+    package var kind: Kind
+    /// Whether null may stand in its place.
+    package var isNullable = false
+    /// An object's members, in the order of the file; it has no others.
+    package var properties: [Property] = []
+    package var required: Set<String> = []
+    package var minItems, maxItems: Int?
+    /// In Unicode code points.
+    package var minLength, maxLength: Int?
+    package var minimum, maximum: DecimalNumber?
+    package var enumeration: [JSONValue]?
+    package var constant: JSONValue?
+    package var format: Format?
+    /// The application's own ciphertext.
+    package var isSealed = false
+    /// Data of a person.
+    package var isPersonal = false
+    package var defaultValue: JSONValue?
+    package var isDeprecated = false
+    package var description: String?
+
+    // One or none; an array because a struct can't hold itself.
+    private var inner: [Shape] = []
+
+    package init(_ kind: Kind) { self.kind = kind }
+
+    package static let any = Shape(.any)
+
+    package static func object(_ properties: [Property], required: Set<String>? = nil) -> Shape {
+        var shape = Shape(.object)
+        shape.properties = properties
+        shape.required = required ?? Set(properties.map(\.name))
+        return shape
+    }
+
+    package static func array(of items: Shape) -> Shape {
+        var shape = Shape(.array)
+        shape.items = items
+        return shape
+    }
+
+    package static func map(of values: Shape) -> Shape {
+        var shape = Shape(.object)
+        shape.additional = values
+        return shape
+    }
+
+    /// The shape of every value of an object without named members (a map); nil for a closed object.
+    package var additional: Shape? {
+        get { kind == .object ? inner.first : nil }
+        set { inner = newValue.map { [$0] } ?? [] }
+    }
+
+    /// The shape of every element of an array; nil where anything may stand in it.
+    package var items: Shape? {
+        get { kind == .array ? inner.first : nil }
+        set { inner = newValue.map { [$0] } ?? [] }
+    }
+
+    /// The shape of an object's member.
+    package func property(_ name: String) -> Shape? { properties.first { $0.name == name }?.shape }
+
+    package var isMap: Bool { additional != nil }
+
+    /// Whether the value is a text, a number, a flag or null.
+    package var isScalar: Bool {
+        switch kind {
+        case .string, .integer, .number, .boolean, .null: true
+        case .object, .array, .any: false
+        }
+    }
+}

@@ -1,0 +1,95 @@
+internal import Bytes
+internal import JSONText
+
+/// What does not fit, in words. Only a failed check comes here, so allocating is no matter.
+extension ShapeProgram {
+    func failure(_ node: Node, _ expected: String, _ text: RawSpan, _ start: Int) -> ShapeError {
+        ShapeError(pointer: "", expected: expected, found: found(text, start, isSecret: node.isSecret))
+    }
+
+    func missing(_ node: Node, _ text: RawSpan, _ start: Int) -> ShapeError {
+        var present: Set<String> = []
+        var offset = text.afterSpace(start + 1)
+        while text.peek(offset) == UInt8(ascii: "\"") {
+            let end = text.afterString(offset)
+            if let name = decoded(text, offset, end) { present.insert(name) }
+            offset = text.afterComma(text.afterValue(text.afterSpace(text.afterSpace(end) + 1)))
+        }
+        let absent = node.members.first { members[$0].isRequired && !present.contains(name($0)) }
+        let expected = absent.map { nodes[members[$0].node].noun } ?? "there"
+        return ShapeError(pointer: "", expected: expected, found: "nothing").inside(absent.map(name) ?? "")
+    }
+
+    func unknown(_ node: Node, _ text: RawSpan, _ start: Int, _ end: Int, value: Int) -> ShapeError {
+        let name = decoded(text, start, end) ?? ""
+        let hint = nearest(to: name, among: node.members.map(self.name)).map { " (did you mean \($0)?)" } ?? ""
+        return ShapeError(
+            pointer: "", expected: "absent: the shape has no such member\(hint)", found: found(text, value, isSecret: node.isSecret)
+        ).inside(name)
+    }
+
+    func name(_ member: Int) -> String { String(decoding: names[members[member].name], as: UTF8.self) }
+
+    func decoded(_ text: RawSpan, _ start: Int, _ end: Int) -> String? {
+        do {
+            guard case .string(let name) = try JSONValue(parsing: text.slice(start, end - start)) else { return nil }
+            return name
+        } catch { return nil }
+    }
+
+    func range(_ node: Node) -> String {
+        if node.least == node.most { return "\(node.least)" }
+        if node.most == .max { return "at least \(node.least)" }
+        return node.least == 0 ? "at most \(node.most)" : "\(node.least) to \(node.most)"
+    }
+
+    private func found(_ text: RawSpan, _ start: Int, isSecret: Bool) -> String {
+        switch text.peek(start) {
+        case UInt8(ascii: "{"): return "an object"
+        case UInt8(ascii: "["): return "an array"
+        case UInt8(ascii: "\"") where isSecret: return "a string that is not shown"
+        case _ where isSecret: return "a value that is not shown"
+        default:
+            let end = text.afterValue(start)
+            let shown = String(decoding: [UInt8](copying: text.slice(start, Swift.min(end - start, 60))), as: UTF8.self)
+            return end - start > 60 ? shown + "…" : shown
+        }
+    }
+}
+
+extension ShapeProgram.Node {
+    /// What should stand there.
+    var noun: String {
+        let noun: String =
+            switch kind {
+            case .object: inner >= 0 ? "an object (a map)" : "an object"
+            case .array: "an array"
+            case .string: format?.words ?? "a string"
+            case .integer: "an integer"
+            case .number: "a number"
+            case .boolean: "true or false"
+            case .null: "null"
+            case .any: "any value"
+            }
+        return isNullable ? noun + " or null" : noun
+    }
+}
+
+extension Shape.Format {
+    /// What a text of this format is called.
+    package var words: String {
+        switch self {
+        case .dateTime: "a date and time such as 2026-01-31T12:00:00Z"
+        case .date: "a date such as 2026-01-31"
+        }
+    }
+}
+
+extension ShapeError {
+    /// The same problem, seen from the object or array that holds the value.
+    func inside(_ name: String) -> ShapeError {
+        var outer = self
+        outer.pointer = JSONPointer(tokens: [MemberName(name)]).description + pointer
+        return outer
+    }
+}

@@ -1,0 +1,260 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// Reads shapes out of a file and notes everything that is wrong with them.
+struct ShapeReader {
+    /// What `$ref: "#/$defs/NAME"` may name.
+    let definitions: [FileNode.Member]
+    var findings = FindingList()
+
+    /// The names of the references being followed: one that comes again leads back to itself.
+    private var following: [String] = []
+    private var budget = 10_000
+
+    init(definitions: FileNode?) {
+        if case .map(let members)? = definitions?.kind { self.definitions = members } else { self.definitions = [] }
+    }
+
+    static let keywords = [
+        "type", "properties", "required", "additionalProperties", "items", "minItems", "maxItems", "enum", "const", "minimum", "maximum",
+        "minLength", "maxLength", "format", "$ref", "default", "deprecated", "description", "personal", "sealed", "any",
+    ]
+
+    /// What else a shape that refers to another may say.
+    private static let besideReference = ["$ref", "default", "deprecated", "description", "personal", "sealed"]
+
+    private static let advice = [
+        "pattern": "shapes hold no regular expressions: use enum, format, or check it in the program",
+        "oneOf": "make an event type of each alternative", "anyOf": "make an event type of each alternative",
+        "allOf": "write the members out in one shape", "not": "say what is allowed",
+        "if": "make an event type of each alternative", "patternProperties": "additionalProperties: SHAPE is a map with any names",
+        "nullable": "type: [string, \"null\"]", "optional": "leave the name out of required", "examples": "put fixtures into fixtures/vN",
+        "exclusiveMinimum": "use minimum", "exclusiveMaximum": "use maximum", "uniqueItems": "check it in the program",
+        "$id": "references are local: \"#/$defs/Name\"", "$defs": "$defs stands at the top of the file",
+    ]
+
+    /// The shape; nil where it can't be made sense of, which is noted.
+    mutating func read(_ node: FileNode) -> Shape? { read(node, allowing: [], isRoot: false) }
+
+    /// An event's shape: an object, which need not be said, with `stream` beside.
+    mutating func readEvent(_ node: FileNode) -> Shape? { read(node, allowing: ["stream"], isRoot: true) }
+
+    private mutating func read(_ node: FileNode, allowing more: [String], isRoot: Bool) -> Shape? {
+        budget -= 1
+        guard budget > 0 else {
+            note(node.problem("the shape is too large once its references are followed", rule: FileRule.reference))
+            return nil
+        }
+        guard case .map(let members) = node.kind else {
+            note(node.problem("a shape must be a map such as {type: string}, not \(node.words)", rule: FileRule.shape))
+            return nil
+        }
+        for member in members where !Self.keywords.contains(member.name) && !more.contains(member.name) {
+            if let advice = Self.advice[member.name] {
+                note(member.problem("shapes do not have \(quoted(member.name))", rule: FileRule.shape, fix: advice))
+            } else {
+                note(member.unknown(in: "a shape", known: Self.keywords + more, rule: FileRule.shape))
+            }
+        }
+        if let reference = members.first(where: { $0.name == "$ref" }) { return follow(reference, in: node, allowing: more) }
+        guard var shape = kind(of: node, isRoot: isRoot) else {
+            readInside(node)
+            return nil
+        }
+        for member in members where !more.contains(member.name) { attempt(member, &shape) }
+        readContents(of: node, into: &shape)
+        checkValues(of: node, shape)
+        return shape
+    }
+
+    private mutating func note(_ problem: FileProblem) { findings.add(problem) }
+
+    // MARK: References and types
+
+    private mutating func follow(_ reference: FileNode.Member, in node: FileNode, allowing more: [String]) -> Shape? {
+        if case .map(let members) = node.kind {
+            for member in members where !Self.besideReference.contains(member.name) && !more.contains(member.name) {
+                note(member.problem("\(member.name) can't stand beside $ref", rule: FileRule.reference, fix: "put it into the definition"))
+            }
+        }
+        guard let text = findings.attempt({ () throws(FileProblem) in try reference.value.text("$ref") }) else { return nil }
+        let prefix = "#/$defs/"
+        guard text.hasPrefix(prefix) else {
+            note(reference.value.problem("references are local, not \(quoted(text))", rule: FileRule.reference, fix: "\"#/$defs/Name\""))
+            return nil
+        }
+        let name = String(text.dropFirst(prefix.count))
+        guard !following.contains(name) else {
+            note(reference.value.problem("\(name) leads back to itself", rule: FileRule.reference, fix: "shapes can't be recursive"))
+            return nil
+        }
+        guard let target = definitions.first(where: { $0.name == name })?.value else {
+            let names = definitions.map(\.name)
+            let fix = nearest(to: name, among: names).map { "did you mean \($0)?" } ?? "known: \(names.joined(separator: ", "))"
+            note(reference.value.problem("there is no \(quoted(name)) in $defs", rule: FileRule.reference, fix: names.isEmpty ? nil : fix))
+            return nil
+        }
+        following.append(name)
+        defer { following.removeLast() }
+        guard var shape = read(target) else { return nil }
+        if case .map(let members) = node.kind {
+            for member in members where Self.besideReference.contains(member.name) { attempt(member, &shape) }
+        }
+        return shape
+    }
+
+    private mutating func kind(of node: FileNode, isRoot: Bool) -> Shape? {
+        findings.attempt { () throws(FileProblem) -> Shape in
+            let known: [Shape.Kind] = [.object, .array, .string, .integer, .number, .boolean, .null]
+            func kind(_ node: FileNode) throws(FileProblem) -> Shape.Kind {
+                if case .null = node.kind {
+                    throw node.problem("a type is a text, not null", rule: FileRule.shape, fix: "write \"null\" in quotes")
+                }
+                let name = try node.text("type")
+                guard let kind = known.first(where: { $0.rawValue == name }) else {
+                    let names = known.map(\.rawValue)
+                    throw node.problem(
+                        "there is no type \(quoted(name))", rule: FileRule.shape,
+                        fix: nearest(to: name, among: names).map { "did you mean \($0)?" }
+                            ?? "the types are: \(names.joined(separator: ", "))")
+                }
+                return kind
+            }
+            if let any = node.member("any") {
+                guard case .bool(true) = any.kind else { throw any.problem("any is true or is left out", rule: FileRule.shape) }
+                if let type = node.member("type") { throw type.problem("type can't stand beside any", rule: FileRule.shape) }
+                if isRoot { throw any.problem("an event's payload is an object", rule: FileRule.shape, fix: "declare its properties") }
+                return .any
+            }
+            guard let type = node.member("type") else {
+                if isRoot { return Shape(.object) }
+                throw node.problem("a shape has no type", rule: FileRule.shape, fix: "add type: string, or any: true")
+            }
+            guard case .list(let names) = type.kind else {
+                let kind = try kind(type)
+                if isRoot, kind != .object {
+                    throw type.problem("an event's payload is an object, not \(kind.rawValue)", rule: FileRule.shape)
+                }
+                return Shape(kind)
+            }
+            var kinds: [Shape.Kind] = []
+            for name in names { kinds.append(try kind(name)) }
+            guard kinds.count == 2, kinds.count(where: { $0 == .null }) == 1, let kind = kinds.first(where: { $0 != .null }) else {
+                throw type.problem("a list of types is one type and \"null\"", rule: FileRule.shape, fix: "type: [string, \"null\"]")
+            }
+            if isRoot { throw type.problem("an event's payload is never null", rule: FileRule.shape, fix: "type: object") }
+            var shape = Shape(kind)
+            shape.isNullable = true
+            return shape
+        }
+    }
+
+    // MARK: What a value holds
+
+    private mutating func readContents(of node: FileNode, into shape: inout Shape) {
+        if let properties = node.member("properties"), case .map(let members) = properties.kind {
+            for member in members {
+                if member.name.isEmpty {
+                    note(member.problem("a member can't have an empty name", rule: FileRule.shape))
+                } else if let inner = read(member.value) {
+                    shape.properties.append(.init(member.name, inner))
+                } else {
+                    // Order: it keeps its place, so that `required` does not report what was reported.
+                    shape.properties.append(.init(member.name, .any))
+                }
+            }
+        }
+        if let items = node.member("items") { shape.items = read(items) }
+        if let values = node.member("additionalProperties") { readMap(values, of: node, into: &shape) }
+        if let required = node.member("required") { readRequired(required, into: &shape) }
+    }
+
+    /// Reads on below a shape whose own type is wrong, for what else is wrong there.
+    private mutating func readInside(_ node: FileNode) {
+        if let properties = node.member("properties"), case .map(let members) = properties.kind {
+            for member in members { _ = read(member.value) }
+        }
+        if let items = node.member("items") { _ = read(items) }
+    }
+
+    private mutating func readMap(_ values: FileNode, of node: FileNode, into shape: inout Shape) {
+        if case .bool(let isOpen) = values.kind {
+            let fix = isOpen ? "additionalProperties: {any: true}" : "take it out: objects are closed"
+            return note(values.problem("additionalProperties is a shape, not \(isOpen)", rule: FileRule.shape, fix: fix))
+        }
+        guard node.member("properties") == nil else {
+            return note(
+                values.problem(
+                    "an object has properties or additionalProperties, not both", rule: FileRule.shape,
+                    fix: "put the map into a member of its own"))
+        }
+        if let inner = read(values) { shape.additional = inner }
+    }
+
+    private mutating func readRequired(_ required: FileNode, into shape: inout Shape) {
+        guard case .list(let names) = required.kind else {
+            return note(required.problem("required is a list of names, not \(required.words)", rule: FileRule.shape))
+        }
+        for node in names {
+            guard let name = findings.attempt({ () throws(FileProblem) in try node.text("each name in required") }) else { continue }
+            let known = shape.properties.map(\.name)
+            if !known.contains(name) {
+                let fix =
+                    nearest(to: name, among: known).map { "did you mean \($0)?" } ?? "add it to properties, or take it out of required"
+                note(node.problem("required names \(quoted(name)), which is not in properties", rule: FileRule.shape, fix: fix))
+            } else if !shape.required.insert(name).inserted {
+                note(node.problem("required names \(quoted(name)) twice", rule: FileRule.shape))
+            }
+        }
+    }
+
+    private mutating func attempt(_ member: FileNode.Member, _ shape: inout Shape) {
+        do throws(FileProblem) { try shape.read(member) } catch { note(error) }
+    }
+
+    /// That constants fit the shape they stand in, and that there is something that does.
+    private mutating func checkValues(of node: FileNode, _ shape: Shape) {
+        var free = shape
+        (free.enumeration, free.constant) = (nil, nil)
+        var seen: Set<[UInt8]> = []
+        if case .list(let values)? = node.member("enum")?.kind {
+            for value in values {
+                if let error = free.accepts(value.json) { note(value.problem("the value in enum \(error.reason)", rule: FileRule.shape)) }
+                if !seen.insert(value.json.canonical()).inserted {
+                    note(value.problem("enum has \(value.words) twice", rule: FileRule.shape))
+                }
+            }
+            if shape.isNullable, let list = node.member("enum"), !seen.contains(JSONValue.null.canonical()) {
+                note(
+                    list.problem(
+                        "null is allowed by type and not by enum", rule: FileRule.shape,
+                        fix: "add null to enum, or take \"null\" out of type"))
+            }
+        }
+        if let value = node.member("const"), let error = free.accepts(value.json) {
+            note(value.problem("const \(error.reason)", rule: FileRule.shape))
+        }
+        if let value = node.member("default"), let error = shape.accepts(value.json) {
+            note(value.problem("default \(error.pointer.isEmpty ? "" : error.pointer + " ")\(error.reason)", rule: FileRule.shape))
+        }
+        for (low, high) in [("minItems", "maxItems"), ("minLength", "maxLength"), ("minimum", "maximum")] {
+            guard let least = node.member(low), let most = node.member(high), case .number(let a) = least.kind,
+                case .number(let b) = most.kind,
+                let a = DecimalNumber(json: Array(a.utf8).lent), let b = DecimalNumber(json: Array(b.utf8).lent), a > b
+            else { continue }
+            note(least.problem("\(low) is above \(high)", rule: FileRule.shape))
+        }
+    }
+}
+
+extension Shape {
+    /// Reads a shape with the references of a file's `$defs`; throws the first problem.
+    package init(reading node: FileNode, definitions: FileNode? = nil) throws(FileProblem) {
+        var reader = ShapeReader(definitions: definitions)
+        let shape = reader.read(node)
+        if let first = reader.findings.findings.first { throw FileProblem(first) }
+        guard let shape else { throw node.problem("this is no shape", rule: FileRule.shape) }
+        self = shape
+    }
+}

@@ -1,0 +1,228 @@
+import EventModel
+import Testing
+
+@testable import SchemaEvolution
+
+/// A step that is wrong, and what has to be said about it.
+struct Broken: Sendable, CustomStringConvertible {
+    var what: String
+    var before = "required: [a], properties: {a: {type: string}}"
+    var ops: String
+    var after: String
+    var id: String
+    /// The op stands in line 6, and the declared shape in the line after the ops.
+    var line = 6
+    var message: String
+    var fix: String? = nil
+    var severity = Finding.Severity.error
+
+    var description: String { what }
+}
+
+private let text = "{type: string}"
+
+private let broken = [
+    Broken(
+        what: "a missing required member", ops: "reserve: [x]", after: "required: [a, b], properties: {a: \(text), b: {type: integer}}",
+        id: "COMPAT102", line: 7, message: "E /b: a required member, an integer, is declared", fix: "add: {path: /b, value: …}"),
+    Broken(
+        what: "a new optional member", ops: "reserve: [x]", after: "required: [a], properties: {a: \(text), b: \(text)}", id: "COMPAT101",
+        line: 7,
+        message: "E /b: an optional member", fix: "allow: {path: /b, down: absent}"),
+    Broken(
+        what: "a renamed member without move", ops: "reserve: [x]", after: "required: [b], properties: {b: \(text)}", id: "COMPAT101",
+        line: 7,
+        message: "E /b", fix: "did you mean move: {from: /a, path: /b}?"),
+    Broken(
+        what: "a member that is gone", ops: "reserve: [x]", after: "properties: {}", id: "COMPAT101", line: 7,
+        message: "E /a: it is still there",
+        fix: "remove: {path: /a"),
+    Broken(
+        what: "another type", ops: "reserve: [x]", after: "required: [a], properties: {a: {type: integer}}", id: "COMPAT102", line: 7,
+        message: "E /a: it is a string and an integer is declared", fix: "convert: {path: /a, to: integer, using: integer-text}"),
+    Broken(
+        what: "another format", ops: "reserve: [x]", after: "required: [a], properties: {a: {type: string, format: date}}", id: "COMPAT102",
+        line: 7,
+        message: "E /a: its format"),
+    Broken(
+        what: "a scalar that is a list now", ops: "reserve: [x]", after: "required: [a], properties: {a: {type: array, items: \(text)}}",
+        id: "COMPAT102", line: 7, message: "an array is declared", fix: "wrap: {path: /a}"),
+    Broken(
+        what: "required became optional", ops: "reserve: [x]", after: "properties: {a: \(text)}", id: "COMPAT101", line: 7,
+        message: "may be absent now",
+        fix: "allow: {path: /a, down: {absent-as: …}}"),
+    Broken(
+        what: "a wider enum", before: "properties: {a: {type: string, enum: [x]}}", ops: "reserve: [z]",
+        after: "properties: {a: {type: string, enum: [x, y]}}", id: "COMPAT101", line: 7, message: "\"y\" may stand there now",
+        fix: "allow: {path: /a, down: {table: {new: old}}}"),
+    Broken(
+        what: "a tighter bound", ops: "reserve: [x]", after: "required: [a], properties: {a: {type: string, maxLength: 3}}",
+        id: "COMPAT104", line: 7,
+        message: "maxLength", fix: "prove it on the data", severity: .note),
+    Broken(
+        what: "a member within a list", before: "properties: {l: {type: array, items: {type: object, properties: {}}}}",
+        ops: "reserve: [x]",
+        after: "properties: {l: {type: array, items: {type: object, properties: {b: \(text)}}}}", id: "COMPAT101", line: 7,
+        message: "E /l/*/b",
+        fix: "each: {path: /l, do: [{allow: {path: /b, down: absent}}]}"),
+    Broken(
+        what: "an op on a member that is not there", ops: "move: {from: /aa, path: /b}", after: "required: [b], properties: {b: \(text)}",
+        id: "OPS301", message: "there is no /aa at this point", fix: "did you mean /a?"),
+    Broken(
+        what: "an occupied target", before: "required: [a, b], properties: {a: \(text), b: \(text)}", ops: "move: {from: /a, path: /b}",
+        after: "required: [b], properties: {b: \(text)}", id: "OPS302", message: "there is a /b already"),
+    Broken(
+        what: "an unknown op", ops: "mov: {from: /a, path: /b}", after: "required: [b], properties: {b: \(text)}", id: "OPS306",
+        message: "there is no op \"mov\"", fix: "did you mean move? the ops are: add, remove, move"),
+    Broken(
+        what: "an op without its argument", ops: "add: {path: /b}", after: "required: [a, b], properties: {a: \(text), b: \(text)}",
+        id: "OPS307",
+        message: "add takes a value or a from"),
+    Broken(
+        what: "a constant that does not fit", ops: "add: {path: /b, value: 7}",
+        after: "required: [a, b], properties: {a: \(text), b: \(text)}",
+        id: "COMPAT102", message: "the value 7 does not fit the declared shape"),
+    Broken(
+        what: "a codec on the wrong kind", before: "properties: {a: {type: boolean}}",
+        ops: "convert: {path: /a, to: integer, using: integer-text}",
+        after: "properties: {a: {type: integer}}", id: "OPS309",
+        message: "integer-text is between a string and an integer, and here is true or false"),
+    Broken(
+        what: "a codec that makes something else", ops: "convert: {path: /a, to: number, using: boolean-text}",
+        after: "required: [a], properties: {a: {type: number}}", id: "OPS307", message: "boolean-text makes true or false",
+        fix: "to: boolean"),
+    Broken(
+        what: "a table with a hole", before: "required: [a], properties: {a: {type: string, enum: [x, y]}}",
+        ops: "convert: {path: /a, to: string, using: {table: {map: {x: z}}}}",
+        after: "required: [a], properties: {a: {type: string, enum: [z]}}",
+        id: "COMPAT102", message: "the table has nothing for \"y\"", fix: "add y: …"),
+    Broken(
+        what: "a table that makes one of two", before: "required: [a], properties: {a: {type: string, enum: [x, y]}}",
+        ops: "convert: {path: /a, to: string, using: {table: {map: {x: z, y: z}}}}",
+        after: "required: [a], properties: {a: {type: string, enum: [z]}}", id: "LOSS201", message: "several values become one"),
+    Broken(
+        what: "a loss without a reason", ops: "remove: {path: /a, restore: x}", after: "properties: {}", id: "LOSS201",
+        message: "/a is lost and nothing says why"),
+    Broken(
+        what: "a required member that is restored as absent", ops: "remove: {path: /a, restore: absent, because: x}",
+        after: "properties: {}",
+        id: "COMPAT103", message: "the version before requires /a"),
+    Broken(
+        what: "unset of an optional member", before: "properties: {a: \(text)}", ops: "unset: {path: /a, equals: none}",
+        after: "properties: {a: \(text)}", id: "OPS309", message: "absent and \"none\" would become one"),
+    Broken(
+        what: "wrap of a required scalar", ops: "wrap: {path: /a}", after: "required: [a], properties: {a: {type: array, items: \(text)}}",
+        id: "COMPAT103", message: "[] would have no image", fix: "wrap: {path: /a, empty: …}"),
+    Broken(
+        what: "an allow that allows nothing", ops: "allow: {path: /a, down: absent}", after: "required: [a], properties: {a: \(text)}",
+        id: "OPS310",
+        message: "there is nothing to allow"),
+    Broken(
+        what: "an allow with a value that the older version refuses", before: "properties: {a: {type: string, enum: [x]}}",
+        ops: "allow: {path: /a, down: {value: q}}", after: "properties: {a: {type: string, enum: [x, y]}}", id: "COMPAT103",
+        message: "\"q\" does not fit the older shape"),
+    Broken(
+        what: "a guard that the ops write",
+        ops: "when: {path: /a, equals: x, do: [{convert: {path: /a, to: string, using: {table: {map: {x: y}, otherwise: keep}}}}]}",
+        after: "required: [a], properties: {a: \(text)}", id: "OPS301", message: "the guard reads /a, and the ops write /a"),
+    Broken(
+        what: "a guarded op that changes the shape", before: "required: [a, b], properties: {a: \(text), b: \(text)}",
+        ops: "when: {path: /a, equals: x, do: [{move: {from: /b, path: /c}}]}",
+        after: "required: [a, b], properties: {a: \(text), b: \(text)}",
+        id: "OPS309", message: "ops under a guard keep the shape"),
+    Broken(
+        what: "a name that is used again", ops: "remove: {path: /a, restore: x, because: y}\n      - add: {path: /a, value: 1}",
+        after: "required: [a], properties: {a: {type: integer}}", id: "LOG004", line: 8, message: "/a was removed or reserved"),
+    Broken(
+        what: "a version that changes nothing", ops: "", after: "required: [a], properties: {a: \(text)}", id: "COMPAT106", line: 1,
+        message: "changes nothing"),
+]
+
+@Test("a step that is wrong is named, placed and mended", arguments: broken)
+func findings(_ one: Broken) throws {
+    let upcast = one.ops.isEmpty ? "" : "upcast:\n  - on: E\n    do:\n      - \(one.ops)\n"
+    let history = try history(["events: {E: {\(one.before)}}", "\(upcast)events: {E: {\(one.after)}}"])
+    let found = history.check()
+    let hit = found.first { $0.id == one.id && $0.message.contains(one.message) && $0.severity == one.severity }
+    let finding = try #require(hit, "\(found.map(\.line1))")
+    #expect(finding.file == "v2.yaml")
+    if let fix = one.fix { #expect(finding.fix?.contains(fix) == true, "\(finding.fix ?? "no fix")") }
+    #expect(finding.line == one.line && (finding.column ?? 0) >= 1)
+}
+
+@Test("types that come and go without a word are named")
+func silentTypes() throws {
+    let history = try history([
+        "events: {A: {properties: {x: \(text)}}, B: {properties: {}}}",
+        "events: {A: {properties: {x: \(text)}}, C: {properties: {}}, D: {properties: {y: \(text)}}}",
+    ])
+    let errors = history.check().filter { $0.severity == .error }
+    #expect(errors.map(\.id) == ["COMPAT101", "COMPAT101", "COMPAT101"])
+    #expect(errors[0].fix == "did you mean rename-event: {from: B, to: C}?")
+    #expect(errors[2].message == "D is new and no item says so")
+    #expect(errors[2].fix?.hasPrefix("add-event: {type: D, down: {hide:") == true)
+}
+
+@Test("an item about a type that is not there is named")
+func missingType() throws {
+    let history = try history([
+        "events: {Order: {properties: {}}}",
+        "upcast:\n  - on: Ordr\n    do: [{allow: {path: /a, down: absent}}]\n  - drop-event: {type: Nope, because: x}\nevents: {Order: {properties: {}}}",
+    ])
+    let errors = history.check().filter { $0.id == "OPS308" }
+    #expect(errors.map(\.line) == [4, 6])
+    #expect(errors.first?.fix == "did you mean Order?")
+}
+
+@Test("the stream template is part of the shape")
+func streams() throws {
+    let shape = "required: [a], properties: {a: \(text)}"
+    let moved = "required: [b], properties: {b: \(text)}"
+    func errors(_ ops: String, _ after: String, _ old: String, _ new: String) throws -> [String] {
+        try history(before: shape, ops: ops, after: after, stream: (old, new)).check().filter { $0.severity == .error }.map(\.message)
+    }
+    #expect(try errors("move: {from: /a, path: /b}", moved, "s-{/a}", "s-{/b}") == [])
+    #expect(try errors("move: {from: /a, path: /b}", moved, "s-{/a}", "t-{/b}") == ["E: the stream is s-{/b} and t-{/b} is declared"])
+    let changed = try errors(
+        "convert: {path: /a, to: integer, using: integer-text}", "required: [a], properties: {a: {type: integer}}", "s-{/a}", "s-{/a}")
+    #expect(changed.contains { $0.contains("/a is part of the stream template") })
+    let two = "required: [n, m], properties: {n: \(text), m: \(text)}"
+    let join = try history(
+        before: two, ops: "join: {paths: [/n, /m], path: /a, separator: \":\", at: first, missing: absent}", after: shape,
+        stream: ("s-{/n}:{/m}", "s-{/a}"))
+    #expect(join.check().errors == [])
+}
+
+@Test("a member that blocks is a promise that FORWARD can't keep")
+func forward() throws {
+    func history(_ forward: String) throws -> [Finding] {
+        try SchemaEvolutionTests.history([
+            "events: {A: {properties: {}}}",
+            "\(forward)upcast:\n  - add-event: {type: B, down: block}\nevents: {A: {properties: {}}, B: {properties: {}}}",
+        ]).check().filter { $0.id == "COMPAT103" }
+    }
+    #expect(try history("").map(\.severity) == [.warning])
+    #expect(try history("forward: 1\n").map(\.severity) == [.error])
+}
+
+@Test("a remove and an add of one type may have been meant as a move")
+func guesses() throws {
+    let history = try history([
+        "events: {E: {required: [a], properties: {a: \(text)}}}",
+        "upcast:\n  - on: E\n    do: [{remove: {path: /a, restore: x, because: y}}, {add: {path: /b, value: z}}]\nevents: {E: {required: [b], properties: {b: \(text)}}}",
+    ])
+    let warning = try #require(history.check().first { $0.id == "OPS303" })
+    #expect(warning.severity == .warning && warning.fix == "did you mean move: {from: /a, path: /b}?")
+}
+
+@Test("names that were given up stay given up, also under another type name")
+func reserved() throws {
+    let findings = try history([
+        "events: {A: {properties: {x: \(text)}}, Old: {properties: {}}}",
+        "upcast:\n  - on: A\n    do: [{remove: {path: /x, restore: absent, because: y}}]\n  - drop-event: {type: Old, because: z}\nevents: {A: {properties: {}}}",
+        "upcast:\n  - rename-event: {from: A, to: B}\n  - on: B\n    do: [{allow: {path: /x, down: absent}}]\n  - add-event: {type: Old, down: {hide: h}}\nevents: {B: {properties: {x: \(text)}}, Old: {properties: {}}}",
+    ]).check().filter { $0.id == "LOG004" }
+    #expect(findings.count == 2)
+    #expect(
+        findings.contains { $0.message.contains("B: /x was removed") } && findings.contains { $0.message.contains("the type name Old") })
+}
