@@ -1,0 +1,56 @@
+internal import Bytes
+internal import EventLog
+package import EventModel
+internal import Hashing
+internal import LMDB
+internal import Synchronization
+
+/// Builds generations from the log: replay's engine.
+///
+/// The log is passed once, in rounds. In a round each worker prepares one chunk of events for all definitions; then
+/// the workers share the partitions of the rows, and each partition takes its operations in the order of the chunks.
+/// A row's key decides its partition, so every row sees its operations in the order of the log, whatever the threads.
+package struct BulkBuild: Sendable {
+    /// What one generation became.
+    package struct Built: Sendable {
+        package var projection: String
+        package var header: GenerationHeader
+    }
+
+    package struct Report: Sendable {
+        package var checkpoint: Checkpoint
+        /// Events of the log that were passed, and those of them that a definition consumes.
+        package var scanned: UInt64
+        package var folded: UInt64
+        package var built: [Built]
+    }
+
+    package let evolving: EvolvingLog
+    /// The version that all definitions are of.
+    package let version: SchemaVersion
+    /// Generations that `Generation.create` made, with what they are to hold.
+    package let targets: [(definition: Definition, generation: Generation)]
+    package var onError: FailureRule = .stop
+    /// Worker threads; as many as there are processors where nil.
+    package var jobs: Int?
+    /// Consumes the log up to here; to its end as of now where nil.
+    package var through: Position?
+    /// Events of a chunk at the beginning; then as many as fill a buffer well.
+    package var chunkEvents = 8_192
+
+    package init(_ evolving: EvolvingLog, at version: SchemaVersion, _ targets: [(definition: Definition, generation: Generation)]) {
+        (self.evolving, self.version, self.targets) = (evolving, version, targets)
+        jobs = evolving.options.replayJobs
+    }
+
+    /// Passes the log once, fills the generations and marks them ready; blocks until then.
+    /// - Throws: `EvstoreError.buildStopped` at the first event that fails, where `onError` is `stop`;
+    ///   `verificationFailed` where a row does not keep its shape; `interrupted`; `programNeeded`.
+    package func run(cancellation: Cancellation? = nil, progress: Progress? = nil) throws(EvstoreError) -> Report {
+        try converting("building the read models of \(version)") {
+            let run = try BuildRun(self, cancellation, progress)
+            try run.passLog()
+            return try run.complete()
+        }
+    }
+}

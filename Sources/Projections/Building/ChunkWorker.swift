@@ -1,0 +1,49 @@
+internal import EventLog
+internal import EventModel
+
+/// Prepares one chunk of the log after another.
+final class ChunkWorker: @unchecked Sendable {
+    // Sound to share: one thread prepares a chunk, and all of them have ended before others read what it holds.
+    private let log: EventLog
+    private let preparer: EventPreparer
+    private let types: Set<String>
+    private var after = Position.start
+    private var through = Position.start
+    /// Up to where the chunk was prepared.
+    private(set) var reached = Position.start
+
+    init(_ log: EventLog, _ preparer: EventPreparer, _ census: [CensusRow]) throws {
+        (self.log, self.preparer) = (log, preparer)
+        types = Set(try census.filter { try preparer.isOfInterest($0.type, born: $0.born) }.map(\.type))
+    }
+
+    var endedEarly: Bool { reached < through }
+    var bytes: Int { preparer.bytes }
+    var folded: UInt64 { preparer.folded }
+
+    var rejections: [(target: Int, rejection: Rejection)] {
+        preparer.outputs.enumerated().flatMap { index, output in output.rejections.map { (index, $0) } }
+    }
+
+    func assign(after: Position, through: Position) { (self.after, self.through) = (after, through) }
+
+    /// - Parameter bytesMax: the chunk ends with the block in which its operations reach so many bytes.
+    func prepare(bytesMax: Int, partitions: Int) throws {
+        preparer.removeAll()
+        reached = through
+        defer { for output in preparer.outputs { output.distribute(among: partitions) } }
+        if types.isEmpty { return }
+        try log.scan(after: after, through: through, types: types) { block in
+            let epoch = block.epoch
+            for index in block.indices { try preparer.prepare(block.record(index), epoch: epoch) }
+            if preparer.bytes < bytesMax { return true }
+            reached = min(block.last, through)
+            return false
+        }
+    }
+
+    /// Lends the operations of one partition of one definition.
+    func lend(_ target: Int, _ partition: Int, _ body: (RawSpan) throws -> Void) rethrows {
+        try preparer.outputs[target].forEach(in: partition, body)
+    }
+}

@@ -1,0 +1,34 @@
+internal import EventModel
+internal import JSONText
+internal import LMDB
+internal import SchemaEvolution
+
+/// Runs `body` and says its failure as an error of the store.
+func converting<R>(_ doing: String, _ body: () throws -> R) throws(EvstoreError) -> R {
+    do { return try body() } catch { throw EvstoreError(converting: error, doing) }
+}
+
+extension EvstoreError {
+    init(converting error: any Error, _ doing: String) {
+        switch error {
+        case let error as EvstoreError: self = error
+        case let error as LMDBError where error.isDamage: self = .storeDamaged(path: doing, reason: error.message)
+        case let error as LMDBError where error.isDiskFull: self = .diskFull(path: doing, freeBytes: 0)
+        case let error as LMDBError where error.isReadOnly: self = .readOnly(path: doing)
+        case let error as LMDBError where error.isMisuse: self = .misuse(error.message)
+        case let error as LMDBError: self = .ioFailure(doing: doing, reason: error.message)
+        case let error as JSONError: self = .invalidJSON(reason: error.reason, offset: error.offset)
+        default: self = .ioFailure(doing: doing, reason: "\(error)")
+        }
+    }
+}
+
+extension EventShape {
+    /// Why a row does not keep this shape; nil where it does.
+    func violation(_ row: RawSpan) -> String? {
+        do throws(ShapeError) {
+            try validate(row)
+            return nil
+        } catch { return "\(error.pointer.isEmpty ? "the row" : error.pointer) \(error.reason)" }
+    }
+}

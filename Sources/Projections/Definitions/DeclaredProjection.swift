@@ -1,0 +1,81 @@
+internal import EventModel
+internal import JSONText
+internal import SchemaEvolution
+
+/// One definition of a projection file, from its `since` until the next: what it says, not yet checked against shapes.
+struct DeclaredProjection: Sendable {
+    var name: String
+    var since: SchemaVersion
+    var key: Source
+    var initial: [(target: Target, value: JSONValue)] = []
+    /// Event type to its folds.
+    var on: [String: [FoldRule]] = [:]
+    var row: Shape?
+    /// The definition as JSON, complete (`like` is resolved) and without `since`.
+    var json: JSONValue
+    var mark: Mark
+    var keyMark: Mark
+    var typeMarks: [String: Mark] = [:]
+    var targetMarks: [String: Mark] = [:]
+
+    var consumes: Set<String> { Set(on.keys) }
+
+    static let members = ["since", "like", "key", "initial", "on", "row"]
+
+    /// - Parameter node: complete: without `like`.
+    init(name: String, since: SchemaVersion, _ node: FileNode) throws(FileProblem) {
+        (self.name, self.since, mark) = (name, since, node.mark)
+        let members = try node.map("the definition of \(name)", allowing: Self.members)
+        json = .object(members.filter { $0.name != "since" }.map { .init(name: $0.name, value: $0.value.json) })
+        let keyNode = try node.required("key", of: "the definition of \(name)")
+        keyMark = keyNode.mark
+        key = try Source(keyNode, "key")
+        if case .row = key { throw keyNode.problem("a key can't come from the row, which it names") }
+        for member in try node.member("initial")?.map("initial") ?? [] {
+            let target = try Target(member.name, at: member.place)
+            guard target.fixed.count == target.tokens.count else { throw member.problem("a target of initial can't be a template") }
+            guard case .constant(let value) = try Source(member.value, "initial") else {
+                throw member.value.problem("what a made row holds first is a constant", fix: "write {value: x}")
+            }
+            initial.append((target, value))
+        }
+        let types = try node.required("on", of: "the definition of \(name)")
+        for member in try types.map("on") {
+            on[member.name] = try FoldRule.list(member.value, of: member.name)
+            typeMarks[member.name] = member.place
+        }
+        guard !on.isEmpty else { throw types.problem("\(name) consumes no event type") }
+        if let row = node.member("row") { self.row = try Self.rowShape(row) }
+    }
+
+    /// A row is an object, so the shape need not say so.
+    private static func rowShape(_ node: FileNode) throws(FileProblem) -> Shape {
+        let members = try node.map("row")
+        let isTyped = members.contains { $0.name == "type" }
+        let type = FileNode.Member(name: "type", place: node.mark, value: FileNode(.string("object"), at: node.mark))
+        let shape = try Shape(reading: FileNode(.map(isTyped ? members : [type] + members), at: node.mark))
+        guard shape.kind == .object, !shape.isNullable else { throw node.problem("a row is an object") }
+        return shape
+    }
+}
+
+extension FileNode {
+    /// This definition with everything that it does not say anew taken over from the previous one;
+    /// within `on`, type by type.
+    func completed(from previous: FileNode) throws(FileProblem) -> FileNode {
+        var members = try map("a definition").filter { $0.name != "like" }
+        for old in try previous.map("a definition") where old.name != "since" {
+            guard let index = members.firstIndex(where: { $0.name == old.name }) else {
+                members.append(old)
+                continue
+            }
+            if old.name == "on" {
+                let types = try members[index].value.map("on")
+                let kept = try old.value.map("on").filter { old in !types.contains { $0.name == old.name } }
+                members[index] = Member(
+                    name: "on", place: members[index].place, value: FileNode(.map(kept + types), at: members[index].value.mark))
+            }
+        }
+        return FileNode(.map(members), at: mark)
+    }
+}

@@ -1,0 +1,60 @@
+package import EventModel
+package import Hashing
+internal import JSONText
+package import SchemaEvolution
+
+/// What a projection is at one version.
+package struct Definition: Sendable {
+    package let name: String
+    /// From which version on it says what it says.
+    package let since: SchemaVersion
+    /// The version that it was looked up for; types and pointers are those of this version.
+    package let version: SchemaVersion
+    package let consumes: Set<String>
+    /// What a generation is named by: equal where the read model is the same whatever the version.
+    package let fingerprint: Digest
+    /// What every row has to be, if anything was said.
+    package let rowShape: EventShape?
+    package let isSwift: Bool
+    /// Nil where it is written in Swift and this program does not have it.
+    let fold: (any Fold)?
+
+    /// Grows with every change of what a fold does with the same definition and events.
+    static let engine: UInt64 = 1
+
+    init(_ entry: DefinitionSet.Entry, named name: String, at version: SchemaVersion, _ history: History) throws(EvstoreError) {
+        (self.name, self.version, since) = (name, version, entry.since)
+        let json: [UInt8]
+        switch entry {
+        case .declared(let projection):
+            json = projection.json.canonical()
+            consumes = projection.consumes
+            isSwift = false
+            rowShape = projection.row.map { EventShape(shape: $0) }
+            fold = try DeclarativeFold(projection, at: version, history)
+        case .swift(let declaration):
+            json = declaration.json.canonical()
+            consumes = declaration.consumes
+            isSwift = true
+            rowShape = nil
+            fold = declaration.program.map { SwiftFold($0) }
+        }
+        var hasher = SHA256Hasher()
+        hasher.update(Self.engine)
+        hasher.update(UInt64(name.utf8.count))
+        hasher.update(name)
+        hasher.update(UInt64(json.count))
+        hasher.update(json)
+        hasher.update(history.stepsDigest(for: consumes, at: version).bytes)
+        fingerprint = hasher.finalize()
+    }
+
+    /// Whether this program can follow and build it.
+    package var isAvailable: Bool { fold != nil }
+
+    /// - Throws: `EvstoreError.programNeeded`.
+    func requireFold() throws(EvstoreError) -> any Fold {
+        guard let fold else { throw .programNeeded(what: "the projection \(name)") }
+        return fold
+    }
+}

@@ -1,0 +1,225 @@
+internal import EventModel
+internal import JSONText
+internal import SchemaEvolution
+
+/// Checks one definition against the shapes of the versions that it spans.
+struct DefinitionCheck {
+    private let projection: DeclaredProjection
+    private let layout: RowLayout
+    private(set) var findings: [Finding] = []
+    private var seen: Set<Place> = []
+
+    private struct Place: Hashable {
+        var mark: Mark
+        var id: String
+        var subject: String
+    }
+
+    /// The event that sources are read from.
+    private struct Site {
+        var type: String
+        var version: SchemaVersion
+        var shape: Shape
+        var item: Shape?
+        var mark: Mark
+    }
+
+    init(_ projection: DeclaredProjection) {
+        self.projection = projection
+        var targets = projection.initial.map(\.target.fixed)
+        for rules in projection.on.values { for rule in rules { targets += rule.edits.map(\.target.fixed) } }
+        layout = RowLayout(targets: targets)
+    }
+
+    mutating func run(through end: SchemaVersion, _ history: History) {
+        guard projection.since <= history.head else {
+            note(
+                ProjectionRule.since, projection.mark,
+                "\(projection.name) begins at \(projection.since), and the newest version is \(history.head)",
+                fix: "add v\(history.head.next.number).yaml, or begin earlier")
+            return
+        }
+        checkRow()
+        for number in projection.since.number ... max(projection.since, end).number {
+            let version = SchemaVersion(number)
+            for (type, folds) in projection.on.sorted(by: { $0.key < $1.key }) {
+                let mark = projection.typeMarks[type] ?? projection.mark
+                guard let shape = history.shape(of: type, at: version)?.shape else {
+                    let types = history.types(at: version)
+                    note(
+                        ProjectionRule.type, mark, "there is no event type \(type) at \(version)", type,
+                        fix: nearest(to: type, among: types).map { "did you mean \($0)?" }
+                            ?? "the types of \(version) are: \(types.joined(separator: ", "))")
+                    continue
+                }
+                check(type, folds, Site(type: type, version: version, shape: shape, mark: mark))
+            }
+        }
+    }
+
+    private mutating func check(_ type: String, _ folds: [FoldRule], _ given: Site) {
+        var site = given
+        if let each = folds.first?.each, let mark = folds.first?.mark {
+            site.mark = mark
+            if let list = look(each, in: site.shape, site) {
+                if list.kind == .array || list.kind == .any {
+                    site.item = list.items ?? .any
+                } else {
+                    wrongKind("each goes through \(each), which", list, "a list", site)
+                    site.item = .any
+                }
+            } else {
+                site.item = .any
+            }
+        }
+        site.mark = projection.keyMark
+        if let shape = self.shape(of: projection.key, site) { checkText("the key", shape, site) }
+        if case .pointer(let pointer) = projection.key, site.shape.at(pointer) != nil, !site.shape.isAlwaysPresent(at: pointer),
+            folds.contains(where: { $0.guardTest == nil })
+        {
+            note(
+                ProjectionRule.key, projection.keyMark,
+                "\(type) at \(given.version) may lack \(pointer): such an event has no row and fails", type,
+                severity: .note)
+        }
+        for fold in folds {
+            if let test = fold.guardTest { check(test, site) }
+            for edit in fold.edits { check(edit, site) }
+        }
+    }
+
+    private mutating func check(_ test: Guard, _ given: Site) {
+        var site = given
+        site.mark = test.mark
+        guard let shape = shape(of: test.source, site) else { return }
+        let constants: [JSONValue] =
+            switch test.test {
+            case .equals(let value): [value]
+            case .isOneOf(let values): values
+            case .exists, .below: []
+            }
+        for constant in constants {
+            guard let reason = shape.accepts(constant)?.reason else { continue }
+            note(
+                ProjectionRule.guarded, test.mark, "the guard never holds for \(constant.text): the value \(reason) at \(site.version)",
+                site.type,
+                severity: .warning)
+        }
+    }
+
+    private mutating func check(_ edit: Edit, _ given: Site) {
+        var site = given
+        site.mark = edit.mark
+        for token in edit.target.tokens {
+            guard case .template(let pieces) = token else { continue }
+            _ = shape(of: .template(pieces), site)
+        }
+        if edit.kind == .unset { return }
+        guard let shape = shape(of: edit.source, site), shape.kind != .any else { return }
+        switch edit.kind {
+        case .add:
+            if shape.kind != .integer, shape.kind != .number { wrongKind("the source of add", shape, "a number", site) }
+        case .max, .min:
+            if ![.integer, .number, .string].contains(shape.kind) {
+                wrongKind("the source of \(edit.kind.rawValue)", shape, "a number or a text", site)
+            }
+        case .include, .exclude:
+            if !shape.isScalar || shape.kind == .null {
+                wrongKind("the source of \(edit.kind.rawValue)", shape, "a text, a number or a flag", site)
+            }
+        default: break
+        }
+    }
+
+    /// What stands at a source; nil where that was noted or can't be known.
+    private mutating func shape(of source: Source, _ site: Site) -> Shape? {
+        switch source {
+        case .pointer(let pointer): return look(pointer, in: site.shape, site)
+        case .item(let pointer):
+            guard let item = site.item else {
+                note(
+                    ProjectionRule.item, site.mark, "$item needs each: there is no element here", site.type,
+                    fix: "add each: /list to the fold")
+                return nil
+            }
+            return look(pointer, in: item, site)
+        case .row(let pointer):
+            let isKnown = layout.slot(of: pointer.tokens.map(\.text)) != nil || !layout.slots(within: pointer).isEmpty
+            if !isKnown {
+                note(
+                    ProjectionRule.row, site.mark, "the row has no \(pointer): no fold makes it", pointer.description,
+                    fix: "its members are: \(layout.slots.map(\.description).joined(separator: ", "))")
+            }
+            return nil
+        case .day(let inner), .month(let inner):
+            if let shape = shape(of: inner, site), shape.kind != .string, shape.kind != .any {
+                wrongKind("a day or month", shape, "a date or a date-time", site)
+            }
+            return Shape(.string)
+        case .template(let pieces):
+            for piece in pieces {
+                guard case .source(let inner) = piece else { continue }
+                if let shape = shape(of: inner, site) { checkText("a template's member", shape, site) }
+            }
+            return Shape(.string)
+        case .constant(let value):
+            switch value {
+            case .number: return Shape(.number)
+            case .string: return Shape(.string)
+            case .bool: return Shape(.boolean)
+            case .array: return Shape(.array)
+            case .object: return Shape(.object)
+            case .null: return Shape(.null)
+            }
+        case .payload: return site.shape
+        case .stream, .type, .time: return Shape(.string)
+        case .position: return Shape(.integer)
+        case .metadata: return nil
+        }
+    }
+
+    private mutating func look(_ pointer: JSONPointer, in shape: Shape, _ site: Site) -> Shape? {
+        if let found = shape.at(pointer) { return found }
+        let names = (pointer.parent.flatMap { shape.at($0) } ?? shape).properties.map(\.name)
+        let near = pointer.last.flatMap { nearest(to: $0.text, among: names) }
+        note(
+            ProjectionRule.pointer, site.mark, "\(site.type) at \(site.version) has no \(pointer)", "\(site.type) \(pointer)",
+            fix: near.map { "did you mean \(pointer.parent ?? JSONPointer())/\($0)?" }
+                ?? "its members are: \(names.joined(separator: ", "))")
+        return nil
+    }
+
+    private mutating func checkText(_ what: String, _ shape: Shape, _ site: Site) {
+        if !shape.isScalar && shape.kind != .any { wrongKind(what, shape, "a text, a number or a flag", site) }
+    }
+
+    private mutating func wrongKind(_ what: String, _ shape: Shape, _ expected: String, _ site: Site) {
+        note(
+            ProjectionRule.kind, site.mark, "\(what) is \(shape.kind.rawValue) at \(site.version), and should be \(expected)",
+            "\(site.type) \(what)")
+    }
+
+    /// A row's shape is closed, so it has to name what the folds make.
+    private mutating func checkRow() {
+        guard let row = projection.row, row.kind != .any else { return }
+        for rules in projection.on.values.sorted(by: { $0[0].mark.line < $1[0].mark.line }) {
+            for rule in rules {
+                for edit in rule.edits
+                where edit.kind != .unset && row.at(JSONPointer(tokens: edit.target.fixed.map(MemberName.init))) == nil {
+                    note(ProjectionRule.row, edit.mark, "the row's shape has no \(edit.target.text)", edit.target.text)
+                }
+            }
+        }
+        for name in row.required.sorted() where !layout.slots.contains(where: { $0.tokens.first?.text == name }) {
+            note(ProjectionRule.row, projection.mark, "the row requires \(quoted(name)), which no fold makes", name)
+        }
+    }
+
+    private mutating func note(
+        _ id: String, _ mark: Mark, _ message: String, _ subject: String = "", severity: Finding.Severity = .error, fix: String? = nil
+    ) {
+        guard seen.insert(Place(mark: mark, id: id, subject: subject)).inserted else { return }
+        findings.append(
+            Finding(id: id, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, fix: fix))
+    }
+}

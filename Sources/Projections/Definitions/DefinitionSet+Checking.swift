@@ -1,0 +1,59 @@
+package import EventModel
+internal import JSONText
+package import SchemaEvolution
+
+/// The ids of what can be wrong with a projection.
+enum ProjectionRule {
+    /// It begins at a version that does not exist.
+    static let since = "PROJ101"
+    static let type = "PROJ102"
+    static let pointer = "PROJ103"
+    /// A value of a kind that the fold can't take.
+    static let kind = "PROJ104"
+    /// `$item` without `each`, or the other way round.
+    static let item = "PROJ105"
+    static let row = "PROJ106"
+    /// A guard that can't hold.
+    static let guarded = "PROJ107"
+    /// A key that an event may lack.
+    static let key = "PROJ108"
+}
+
+extension DefinitionSet {
+    /// Checks every definition against the shapes of each version from its `since` until the next one's: errors,
+    /// and warnings and notes about what may be meant otherwise. One finding for each place, at the first version it shows.
+    package func check(against history: History) -> [Finding] {
+        var findings: [Finding] = []
+        for name in names {
+            let list = entries[name, default: []]
+            for (index, entry) in list.enumerated() {
+                let end = index + 1 < list.count ? list[index + 1].since.previous : history.head
+                switch entry {
+                case .declared(let projection):
+                    var check = DefinitionCheck(projection)
+                    check.run(through: end, history)
+                    findings += check.findings
+                case .swift(let declaration):
+                    findings += declaration.check(through: end, history)
+                }
+            }
+        }
+        return findings
+    }
+}
+
+extension SwiftDeclaration {
+    fileprivate func check(through end: SchemaVersion, _ history: History) -> [Finding] {
+        var findings: [Finding] = []
+        for type in consumes.sorted() {
+            let missing = (since.number ... max(since, end).number).first { history.shape(of: type, at: SchemaVersion($0)) == nil }
+            guard let missing else { continue }
+            findings.append(
+                Finding(
+                    id: ProjectionRule.type,
+                    message: "the projection \(name) consumes \(type), which does not exist at \(SchemaVersion(missing))",
+                    fix: "give the projection another definition since \(SchemaVersion(missing))"))
+        }
+        return findings
+    }
+}

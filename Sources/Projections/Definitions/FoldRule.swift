@@ -1,0 +1,68 @@
+internal import JSONText
+internal import SchemaEvolution
+
+/// What one event type does to a row: a fold of a projection file.
+struct FoldRule: Sendable {
+    var guardTest: Guard?
+    var edits: [Edit] = []
+    var deletes = false
+    /// Never makes a row.
+    var onlyExisting = false
+    /// Once per element of this list.
+    var each: JSONPointer?
+    var mark: Mark
+}
+
+/// A condition on a value; false where the value is absent.
+struct Guard: Sendable {
+    enum Test: Hashable, Sendable {
+        case equals(JSONValue)
+        case isOneOf([JSONValue])
+        case exists(Bool)
+        /// Numbers as numbers, texts in dotted-number order (`1.9` is below `1.10`).
+        case below(JSONValue)
+    }
+
+    var source: Source
+    var test: Test
+    var mark: Mark
+}
+
+/// One change to one member of a row.
+struct Edit: Sendable {
+    /// In the order in which the edits of a fold are made.
+    enum Kind: String, CaseIterable, Sendable {
+        case unset
+        case initial = "init"
+        case set, add, count, max, min, append, include, exclude
+    }
+
+    var kind: Kind
+    var target: Target
+    /// Unused by `unset`.
+    var source: Source
+    /// How many of a list's last elements `append` keeps; all where nil.
+    var keep: Int?
+    var mark: Mark
+}
+
+/// A place in a row: member names, of which one may be a template.
+struct Target: Hashable, Sendable {
+    enum Token: Hashable, Sendable {
+        case name(String)
+        case template([TemplatePiece])
+    }
+
+    var tokens: [Token]
+    var text: String
+
+    /// The names before the first template.
+    var fixed: [String] {
+        var names: [String] = []
+        for token in tokens {
+            guard case .name(let name) = token else { break }
+            names.append(name)
+        }
+        return names
+    }
+}

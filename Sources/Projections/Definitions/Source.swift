@@ -1,0 +1,52 @@
+package import JSONText
+
+/// Where a value comes from: what stands to the right of a target in a fold, in a key, in a guard.
+package indirect enum Source: Hashable, Sendable {
+    /// In the payload.
+    case pointer(JSONPointer)
+    /// In the element that `each` is at; the element itself for the empty pointer.
+    case item(JSONPointer)
+    /// In the row, as it was before the event.
+    case row(JSONPointer)
+    case metadata(JSONPointer)
+    case constant(JSONValue)
+    case payload, stream, type, time, position
+    /// The first ten or seven characters of a date or date-time, as written.
+    case day(Source)
+    case month(Source)
+    case template([TemplatePiece])
+
+    /// Whether the value is known before the row is: everything but constants and the row's own members.
+    var isInput: Bool {
+        switch self {
+        case .row, .constant: false
+        default: true
+        }
+    }
+
+    /// Whether `each` is needed to read it.
+    var readsItem: Bool {
+        switch self {
+        case .item: true
+        case .day(let source), .month(let source): source.readsItem
+        case .template(let pieces): pieces.contains { if case .source(let source) = $0 { source.readsItem } else { false } }
+        default: false
+        }
+    }
+
+    /// Whether the name of the event's stream is needed to read it.
+    var readsStream: Bool {
+        switch self {
+        case .stream: true
+        case .day(let source), .month(let source): source.readsStream
+        case .template(let pieces): pieces.contains { if case .source(let source) = $0 { source.readsStream } else { false } }
+        default: false
+        }
+    }
+}
+
+/// A part of a template such as `"{/a}:{/b}"`.
+package enum TemplatePiece: Hashable, Sendable {
+    case literal(String)
+    case source(Source)
+}

@@ -1,0 +1,84 @@
+package import EventLog
+package import EventModel
+package import Logging
+package import SchemaEvolution
+internal import Synchronization
+
+/// What a store is at one moment: its numbers, and its events' history and projections as registered.
+package struct Evolution: Sendable {
+    package var state: StoreState
+    /// The last event when this was read.
+    package var last: Checkpoint
+    package var history: History
+    /// Those registered, and those of this program in their place.
+    package var definitions: DefinitionSet
+
+    /// One definition for each projection that exists at the version.
+    package func definitions(at version: SchemaVersion) throws(EvstoreError) -> [Definition] {
+        try definitions.definitions(at: version, history)
+    }
+
+    /// - Throws: `EvstoreError.unknownProjection`.
+    package func definition(named name: String, at version: SchemaVersion) throws(EvstoreError) -> Definition {
+        try definitions.definition(named: name, at: version, history)
+    }
+}
+
+/// The log read through the history: the history and the projections are those of the store, read anew
+/// when what is registered has changed.
+package final class EvolvingLog: Sendable {
+    package let log: EventLog
+    package let swiftProjections: [any SwiftProjection]
+    package let logger: Logger
+    private let known = Mutex<Evolution?>(nil)
+
+    /// What takes the place of what is registered.
+    private let assumed: (history: History, definitions: DefinitionSet)?
+
+    package convenience init(
+        _ log: EventLog, swiftProjections: [any SwiftProjection] = [], logger: Logger = Logger(label: "evstore")
+    ) {
+        self.init(log, swiftProjections, logger, assumed: nil)
+    }
+
+    private init(
+        _ log: EventLog, _ swiftProjections: [any SwiftProjection], _ logger: Logger,
+        assumed: (history: History, definitions: DefinitionSet)?
+    ) {
+        (self.log, self.swiftProjections, self.logger, self.assumed) = (log, swiftProjections, logger, assumed)
+    }
+
+    /// The same log as it is read once these are registered.
+    package func assuming(history: History, definitions: DefinitionSet) -> EvolvingLog {
+        EvolvingLog(log, swiftProjections, logger, assumed: (history, definitions))
+    }
+
+    package var options: Options { log.options }
+
+    /// The store as it is now; costs a look at its numbers unless something was registered.
+    package func current() throws(EvstoreError) -> Evolution {
+        try converting("reading what \(log.path) has registered") { try log.read { reader in try current(reader) } }
+    }
+
+    /// The same, in a read that is under way.
+    package func current(_ reader: borrowing LogReader) throws -> Evolution {
+        let state = try reader.state
+        if let assumed {
+            return Evolution(state: state, last: reader.last, history: assumed.history, definitions: assumed.definitions)
+        }
+        if var evolution = known.withLock({ $0 }), evolution.state.history == state.history {
+            (evolution.state, evolution.last) = (state, reader.last)
+            return evolution
+        }
+        let history = try RegisteredRows.history(try reader.rows(.schemas), in: log.path)
+        let definitions = try RegisteredRows.definitions(try reader.rows(.definitions))
+        let evolution = Evolution(
+            state: state, last: reader.last, history: history, definitions: definitions.adding(swiftProjections))
+        known.withLock { $0 = evolution }
+        return evolution
+    }
+
+    package var history: History { get throws(EvstoreError) { try current().history } }
+
+    package var definitions: DefinitionSet { get throws(EvstoreError) { try current().definitions } }
+}

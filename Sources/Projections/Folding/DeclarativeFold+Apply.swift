@@ -1,0 +1,173 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+extension DeclarativeFold {
+    func apply(_ operation: RawSpan, to state: RawSpan, _ workspace: inout FoldWorkspace) throws(FoldError) -> FoldOutcome {
+        let rule = rules[Operation.rule(operation)]
+        readInputs(operation, rule.inputs.count, &workspace)
+        let exists = state.byteCount > 0
+        return exists
+            ? try apply(rule, operation, state, exists: true, &workspace)
+            : try apply(rule, operation, initial.lent, exists: false, &workspace)
+    }
+
+    private func readInputs(_ operation: RawSpan, _ count: Int, _ workspace: inout FoldWorkspace) {
+        workspace.inputs.removeAll(keepingCapacity: true)
+        var offset = Operation.bodyStart(operation)
+        for _ in 0 ..< count {
+            let size = operation.load(UInt32.self, at: offset)
+            offset += 4
+            workspace.inputs.append(size == .max ? .absent : Slice(offset, Int(size)))
+            if size != .max { offset += Int(size) }
+        }
+    }
+
+    /// - Parameter base: the row before the event: what it is, or what a made row holds first.
+    private func apply(
+        _ rule: Rule, _ operation: RawSpan, _ base: RawSpan, exists: Bool, _ workspace: inout FoldWorkspace
+    ) throws(FoldError) -> FoldOutcome {
+        workspace.scratch.removeAll()
+        guard let index = chosen(rule, Operation.mask(operation), base, &workspace) else { return .unchanged }
+        let fold = rule.folds[index]
+        if fold.deletes { return exists ? .deleted : .unchanged }
+        if fold.edits.isEmpty || fold.onlyExisting && !exists { return .unchanged }
+        layout.read(base, into: &workspace.slots)
+        for edit in fold.edits {
+            do throws(FoldError) { try make(edit, operation, base, &workspace) } catch {
+                throw FoldError(error.reason, at: edit.pointer)
+            }
+        }
+        workspace.output.removeAll()
+        layout.write(workspace.slots, old: base, new: workspace.scratch, into: &workspace.output)
+        return .changed
+    }
+
+    /// The first fold of those that may run whose guard on the row holds.
+    private func chosen(_ rule: Rule, _ mask: UInt64, _ base: RawSpan, _ workspace: inout FoldWorkspace) -> Int? {
+        var rest = mask
+        while rest != 0 {
+            let index = rest.trailingZeroBitCount
+            rest &= rest - 1
+            guard let test = rule.folds[index].rowGuard else { return index }
+            let start = workspace.scratch.count
+            let isPresent = append(test.place, base, &workspace)
+            let holds =
+                isPresent
+                ? test.test.holds(workspace.scratch.slice(start, workspace.scratch.count - start)) : test.test.holdsWhereAbsent
+            workspace.scratch.truncate(to: start)
+            if holds { return index }
+        }
+        return nil
+    }
+
+    /// Appends what stands at a place of the row to the scratch; false where nothing does.
+    private func append(_ place: RowPlace, _ base: RawSpan, _ workspace: inout FoldWorkspace) -> Bool {
+        switch place {
+        case .slot(let slot):
+            let slice = layout.slice(of: slot, in: base)
+            if slice.isPresent { workspace.scratch.append(base.slice(slice.start, slice.size)) }
+            return slice.isPresent
+        case .within(let slot, let picker):
+            let slice = layout.slice(of: slot, in: base)
+            guard slice.isPresent else { return false }
+            let text = base.slice(slice.start, slice.size)
+            picker.pick(text, into: &workspace.rowPicks)
+            let inner = workspace.rowPicks[0]
+            if inner.isPresent { workspace.scratch.append(text.slice(inner.start, inner.size)) }
+            return inner.isPresent
+        case .object(let range, let depth):
+            guard range.contains(where: { layout.slice(of: $0, in: base).isPresent }) else { return false }
+            layout.render(base, range, depth: depth, into: &workspace.scratch)
+            return true
+        }
+    }
+
+    /// Appends the value of an operand to the scratch.
+    private func append(_ operand: Operand, _ operation: RawSpan, _ base: RawSpan, _ workspace: inout FoldWorkspace) -> Slice {
+        let start = workspace.scratch.count
+        switch operand {
+        case .constant(let text): workspace.scratch.append(text)
+        case .input(let index):
+            let slice = workspace.inputs[index]
+            guard slice.isPresent else { return .absent }
+            workspace.scratch.append(operation.slice(slice.start, slice.size))
+        case .row(let place):
+            guard append(place, base, &workspace) else { return .absent }
+        }
+        return Slice(start, workspace.scratch.count - start)
+    }
+
+    private func make(_ edit: CompiledEdit, _ operation: RawSpan, _ base: RawSpan, _ workspace: inout FoldWorkspace) throws(FoldError) {
+        let value = edit.kind == .unset ? Slice.absent : append(edit.value, operation, base, &workspace)
+        // An absent source leaves its target as it is.
+        if edit.kind != .unset && !value.isPresent { return }
+        if !edit.within.isEmpty { return try make(edit, within: value, operation, base, &workspace) }
+        let current = workspace.slots[edit.slot]
+        switch edit.kind {
+        case .unset: workspace.slots[edit.slot] = .absent
+        case .set: workspace.slots[edit.slot] = SlotValue(slice: value, isNew: true)
+        case .initial: if !current.slice.isPresent { workspace.slots[edit.slot] = SlotValue(slice: value, isNew: true) }
+        default:
+            takeCurrent(current, base, &workspace)
+            if let new = try edit.result(isPresent: current.slice.isPresent, value, &workspace) {
+                workspace.slots[edit.slot] = SlotValue(slice: new, isNew: true)
+            }
+        }
+    }
+
+    private func takeCurrent(_ current: SlotValue, _ base: RawSpan, _ workspace: inout FoldWorkspace) {
+        workspace.spare.removeAll()
+        guard current.slice.isPresent else { return }
+        if current.isNew {
+            workspace.spare.append(current.slice, of: workspace.scratch)
+        } else {
+            workspace.spare.append(base.slice(current.slice.start, current.slice.size))
+        }
+    }
+
+    /// Changes a member within a slot: its text is taken apart and put together again.
+    private func make(
+        _ edit: CompiledEdit, within value: Slice, _ operation: RawSpan, _ base: RawSpan, _ workspace: inout FoldWorkspace
+    ) throws(FoldError) {
+        var names: [MemberName] = []
+        for token in edit.within {
+            switch token {
+            case .name(let name): names.append(name)
+            case .input(let index):
+                let slice = workspace.inputs[index]
+                guard slice.isPresent else { return }
+                guard let text = JSONString.decoded(operation.slice(slice.start, slice.size)) else {
+                    throw FoldError("a name that is no text")
+                }
+                names.append(MemberName(text))
+            }
+        }
+        let slot = workspace.slots[edit.slot]
+        takeCurrent(slot, base, &workspace)
+        if !slot.slice.isPresent { workspace.spare.append("{}") }
+        do { try workspace.splice.load(workspace.spare) } catch { throw FoldError("the row is malformed: \(error.reason)") }
+        guard let name = names.popLast() else { return }
+        var (parent, missing): (Splice.Node, ArraySlice<MemberName>) = (workspace.splice.root, names[...])
+        while workspace.splice.kind(parent) == .object, let next = missing.first,
+            let child = workspace.splice.member(next, of: parent)
+        {
+            (parent, missing) = (child, missing.dropFirst())
+        }
+        guard workspace.splice.kind(parent) == .object else { throw FoldError("what should hold \(quoted(name.text)) is no object") }
+        let leaf = missing.isEmpty ? workspace.splice.member(name, of: parent) : nil
+        if edit.kind == .unset {
+            guard let leaf else { return }
+            workspace.splice.detach(leaf)
+        } else {
+            workspace.spare.removeAll()
+            if let leaf { workspace.splice.write(leaf, into: &workspace.spare) }
+            guard let new = try edit.result(isPresent: leaf != nil, value, &workspace) else { return }
+            for name in missing { parent = workspace.splice.makeObject(name, of: parent) }
+            workspace.splice.set(name, of: parent, to: new, of: workspace.scratch)
+        }
+        let start = workspace.scratch.count
+        workspace.splice.write(workspace.splice.root, into: &workspace.scratch)
+        workspace.slots[edit.slot] = SlotValue(slice: Slice(start, workspace.scratch.count - start), isNew: true)
+    }
+}

@@ -1,0 +1,77 @@
+internal import Bytes
+internal import EventModel
+
+/// How events become rows, in two halves: what an event does is found out anywhere and in any order;
+/// it is done to each row in the order of the log.
+///
+/// Between two events a row is a *state*, bytes in the fold's own form, which says the same as the
+/// row's JSON text: `render(open(text)) == text`, so that it makes no difference where rows are kept.
+protocol Fold: Sendable {
+    /// The number by which `prepare` knows an event type; nil where it is not consumed.
+    func rule(of type: String) -> Int?
+
+    /// Whether `EventFacts.stream` is looked at, and `EventFacts.id`.
+    var readsStream: Bool { get }
+    var readsID: Bool { get }
+
+    /// Writes the operations of an image: one for each row that it may touch.
+    func prepare(
+        _ facts: EventFacts, rule: Int, payload: RawSpan, metadata: RawSpan, _ workspace: inout FoldWorkspace,
+        into operations: inout OperationBuffer) throws(FoldError)
+
+    /// Does an operation to the state of its row (empty where there is no row), and leaves the new
+    /// state in `workspace.output` where it says `changed`.
+    func apply(_ operation: RawSpan, to state: RawSpan, _ workspace: inout FoldWorkspace) throws(FoldError) -> FoldOutcome
+
+    /// Appends the state of a row that was rendered before.
+    func open(_ json: RawSpan, into state: inout ByteBuffer, _ workspace: inout FoldWorkspace) throws(FoldError)
+
+    /// Appends a state as JSON text.
+    func render(_ state: RawSpan, into json: inout ByteBuffer)
+}
+
+enum FoldOutcome { case unchanged, changed, deleted }
+
+/// Why an event does not fold.
+struct FoldError: Error, Hashable, Sendable {
+    var reason: String
+    /// The member of the event or of the row, where it is about one.
+    var pointer: String?
+
+    init(_ reason: String, at pointer: String? = nil) { (self.reason, self.pointer) = (reason, pointer) }
+}
+
+/// What is known of an image beside its payload and metadata.
+struct EventFacts {
+    var epoch: Epoch
+    var position: Position
+    var revision: Revision
+    /// The type's name at `version`.
+    var type: String
+    /// The stream's name at `version`; empty where no fold reads it.
+    var stream: String
+    var time: Timestamp
+    /// Nil where no fold reads it.
+    var id: EventID?
+    var born: SchemaVersion
+    var version: SchemaVersion
+    var part: Int
+}
+
+/// A piece of some bytes; a count of -1 says that there is none.
+struct Slice {
+    var offset: Int32
+    var count: Int32
+
+    init(_ offset: Int, _ count: Int) { (self.offset, self.count) = (Int32(offset), Int32(count)) }
+
+    static let absent = Slice(0, -1)
+
+    var isPresent: Bool { count >= 0 }
+    var start: Int { Int(offset) }
+    var size: Int { Int(count) }
+}
+
+extension RawSpan {
+    func slice(_ slice: Slice, _ body: (RawSpan) -> Void) { body(extracting(slice.start ..< slice.start + slice.size)) }
+}

@@ -1,0 +1,134 @@
+internal import Bytes
+internal import JSONText
+internal import SchemaEvolution
+
+/// Compiles the folds of one type: gives each value that they read from the event a number.
+struct FoldCompiler {
+    let layout: RowLayout
+    let shape: Shape
+    private var payloadPointers: [JSONPointer] = []
+    private var itemPointers: [JSONPointer] = []
+    private var metadataPointers: [JSONPointer] = []
+    private var inputs: [Source] = []
+    private var item: Shape = .any
+    private(set) var readsStream = false
+
+    init(layout: RowLayout, shape: Shape) { (self.layout, self.shape) = (layout, shape) }
+
+    mutating func rule(key: Source, _ folds: [FoldRule]) -> DeclarativeFold.Rule {
+        var list: Int?
+        if let each = folds.first?.each {
+            list = Self.number(of: each, in: &payloadPointers)
+            item = shape.at(each)?.items ?? .any
+        }
+        let keyPlan = plan(key)
+        let compiled = folds.map { compile($0) }
+        let inputPlans = inputs.map { plan($0) }
+        return DeclarativeFold.Rule(
+            key: keyPlan, inputs: inputPlans, folds: compiled, each: list, payload: Picker(payloadPointers), item: Picker(itemPointers),
+            metadata: Picker(metadataPointers))
+    }
+
+    private mutating func compile(_ fold: FoldRule) -> DeclarativeFold.CompiledFold {
+        var result = DeclarativeFold.CompiledFold(deletes: fold.deletes, onlyExisting: fold.onlyExisting || fold.deletes)
+        if let given = fold.guardTest {
+            let test = GuardTest(given.test)
+            if case .row(let pointer) = given.source {
+                result.rowGuard = .init(place: place(pointer), test: test)
+            } else {
+                result.eventGuard = .init(place: plan(given.source), test: test)
+            }
+        }
+        result.edits = fold.edits.compactMap { compile($0) }
+        return result
+    }
+
+    private mutating func compile(_ edit: Edit) -> DeclarativeFold.CompiledEdit? {
+        guard let (slot, within) = layout.slot(of: edit.target.fixed) else { return nil }
+        var tokens = within.map { DeclarativeFold.CompiledEdit.Token.name($0) }
+        for token in edit.target.tokens.dropFirst(edit.target.fixed.count) {
+            switch token {
+            case .name(let name): tokens.append(.name(MemberName(name)))
+            case .template(let pieces): tokens.append(.input(input(.template(pieces))))
+            }
+        }
+        let value: DeclarativeFold.Operand =
+            switch edit.source {
+            case .constant(let constant): .constant(constant.canonical())
+            case .row(let pointer): .row(place(pointer))
+            case let source: edit.kind == .unset ? .constant([]) : .input(input(source))
+            }
+        return .init(
+            kind: edit.kind, slot: slot, within: tokens, value: value, order: isInstant(edit.source) ? .instants : .values, keep: edit.keep,
+            pointer: edit.target.text)
+    }
+
+    private func isInstant(_ source: Source) -> Bool {
+        switch source {
+        case .time: true
+        case .pointer(let pointer): shape.at(pointer)?.format == .dateTime
+        case .item(let pointer): item.at(pointer)?.format == .dateTime
+        default: false
+        }
+    }
+
+    private mutating func input(_ source: Source) -> Int {
+        if let index = inputs.firstIndex(of: source) { return index }
+        inputs.append(source)
+        return inputs.count - 1
+    }
+
+    private mutating func plan(_ source: Source) -> ValuePlan {
+        switch source {
+        case .pointer(let pointer): return .payloadPick(Self.number(of: pointer, in: &payloadPointers))
+        case .item(let pointer): return .itemPick(Self.number(of: pointer, in: &itemPointers))
+        case .metadata(let pointer): return .metadataPick(Self.number(of: pointer, in: &metadataPointers))
+        case .constant(let value): return .constant(value.canonical())
+        case .row: return .constant([])
+        case .payload: return .payload
+        case .stream:
+            readsStream = true
+            return .stream
+        case .type: return .type
+        case .time: return .time
+        case .position: return .position
+        case .day(let source): return .prefix(plan(source), 10)
+        case .month(let source): return .prefix(plan(source), 7)
+        case .template(let pieces):
+            var compiled: [ValuePlan.Piece] = []
+            for piece in pieces {
+                switch piece {
+                case .literal(let text): compiled.append(.literal(Array(text.utf8)))
+                case .source(let source): compiled.append(.value(plan(source)))
+                }
+            }
+            return .template(compiled)
+        }
+    }
+
+    private static func number(of pointer: JSONPointer, in pointers: inout [JSONPointer]) -> Int {
+        if let index = pointers.firstIndex(of: pointer) { return index }
+        pointers.append(pointer)
+        return pointers.count - 1
+    }
+
+    private func place(_ pointer: JSONPointer) -> DeclarativeFold.RowPlace {
+        if let (slot, within) = layout.slot(of: pointer.tokens.map(\.text)) {
+            return within.isEmpty ? .slot(slot) : .within(slot, Picker([JSONPointer(tokens: within)]))
+        }
+        return .object(layout.slots(within: pointer), depth: pointer.tokens.count)
+    }
+}
+
+extension Shape {
+    /// The shape at a pointer, which may also go through maps, and through what may be anything.
+    func at(_ pointer: JSONPointer) -> Shape? {
+        var shape = self
+        for token in pointer.tokens {
+            if shape.kind == .any { return .any }
+            guard let inner = shape.property(token.text) ?? shape.additional else { return nil }
+            shape = inner
+        }
+        return shape
+    }
+}

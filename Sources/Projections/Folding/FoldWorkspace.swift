@@ -1,0 +1,55 @@
+internal import Bytes
+internal import FoundationEssentials
+internal import JSONText
+
+/// The buffers that folding reuses from event to event: one for each thread.
+struct FoldWorkspace: ~Copyable {
+    /// The state that `Fold.apply` made.
+    var output = ByteBuffer(capacity: 1 << 12)
+    /// Values that come up while one operation is done.
+    var scratch = ByteBuffer(capacity: 1 << 12)
+    /// A value on its way from one buffer to another.
+    var spare = ByteBuffer(capacity: 1 << 10)
+    var splice = Splice()
+    var slots: [SlotValue] = []
+    var inputs: [Slice] = []
+    var payloadPicks: [Slice] = []
+    var itemPicks: [Slice] = []
+    var metadataPicks: [Slice] = []
+    var elements: [Slice] = []
+    var rowPicks: [Slice] = []
+
+    lazy var encoder: JSONEncoder = {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return encoder
+    }()
+    lazy var decoder = JSONDecoder()
+}
+
+// Two buffers of one workspace are handed over as they are: spans of one would count as a use of the whole.
+extension ByteBuffer {
+    /// Appends a piece of another buffer.
+    mutating func append(_ slice: Slice, of source: borrowing ByteBuffer) { append(source.slice(slice.start, slice.size)) }
+}
+
+extension Splice {
+    mutating func load(_ source: borrowing ByteBuffer) throws(JSONError) { try load(source.bytes) }
+
+    mutating func set(_ name: MemberName, of parent: Node, to slice: Slice, of source: borrowing ByteBuffer) {
+        set(name, of: parent, to: source.slice(slice.start, slice.size))
+    }
+}
+
+extension JSONCursor {
+    static func elements(of source: borrowing ByteBuffer, into found: inout [Slice]) -> Bool { elements(source.bytes, into: &found) }
+}
+
+/// What a slot of the row at hand holds, and which buffer holds it.
+struct SlotValue {
+    var slice: Slice
+    /// In `FoldWorkspace.scratch`; else in the state that the operation began with.
+    var isNew: Bool
+
+    static let absent = SlotValue(slice: .absent, isNew: false)
+}

@@ -1,0 +1,72 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+
+/// Operations, one after the other: what prepared events do to rows, in the order of the log.
+///
+/// An operation, little-endian: size of the whole (u32), bytes of the key (u16), rule (u16), XXH3-64
+/// of the key (u64), position (u64), number of the operation within its event (u32), folds that may
+/// run (u64, a bit each), key, then whatever the fold wrote.
+struct OperationBuffer: ~Copyable {
+    private(set) var bytes = ByteBuffer(capacity: 1 << 16)
+    private var start = 0
+    private var keyStart = 0
+    private var ordinal: UInt32 = 0
+    /// A longer key is a fold error.
+    let keyBytesMax: Int
+
+    init(keyBytesMax: Int) { self.keyBytesMax = keyBytesMax }
+
+    /// The next operation is the first of an event.
+    mutating func beginEvent() { ordinal = 0 }
+
+    mutating func removeAll() { bytes.removeAll() }
+
+    /// Takes back what was written after the first `count` bytes.
+    mutating func truncate(to count: Int) { bytes.truncate(to: count) }
+
+    /// Begins an operation; the caller then appends the key to `bytes` by way of `write`.
+    mutating func begin(rule: Int, mask: UInt64, position: Position) {
+        start = bytes.count
+        bytes.append(littleEndian: UInt32(0))
+        bytes.append(littleEndian: UInt16(0))
+        bytes.append(littleEndian: UInt16(rule))
+        bytes.append(littleEndian: UInt64(0))
+        bytes.append(littleEndian: position.rawValue)
+        bytes.append(littleEndian: ordinal)
+        bytes.append(littleEndian: mask)
+        keyStart = bytes.count
+    }
+
+    mutating func write(_ body: (inout ByteBuffer) throws(FoldError) -> Void) throws(FoldError) { try body(&bytes) }
+
+    /// Everything since `begin` is the key.
+    mutating func endKey() throws(FoldError) {
+        let count = bytes.count - keyStart
+        guard count > 0 else { throw FoldError("the key is empty") }
+        guard count <= keyBytesMax else { throw FoldError("the key has \(count) bytes; \(keyBytesMax) are the most") }
+        let hash = checksum(bytes.slice(keyStart, count))
+        bytes.store(littleEndian: UInt16(count), at: start + 4)
+        bytes.store(littleEndian: hash, at: start + 8)
+    }
+
+    mutating func end() {
+        bytes.store(littleEndian: UInt32(bytes.count - start), at: start)
+        ordinal += 1
+    }
+}
+
+/// Where the fields of an operation are.
+enum Operation {
+    static let headerBytes = 36
+
+    static func size(_ operation: RawSpan, at offset: Int = 0) -> Int { Int(operation.load(UInt32.self, at: offset)) }
+    static func hash(_ operation: RawSpan, at offset: Int = 0) -> UInt64 { operation.load(UInt64.self, at: offset + 8) }
+    static func keyCount(_ operation: RawSpan) -> Int { Int(operation.load(UInt16.self, at: 4)) }
+    static func rule(_ operation: RawSpan) -> Int { Int(operation.load(UInt16.self, at: 6)) }
+    static func position(_ operation: RawSpan) -> Position { Position(operation.load(UInt64.self, at: 16)) }
+    static func ordinal(_ operation: RawSpan) -> UInt32 { operation.load(UInt32.self, at: 24) }
+    static func mask(_ operation: RawSpan) -> UInt64 { operation.load(UInt64.self, at: 28) }
+    /// Where the fold's own part begins.
+    static func bodyStart(_ operation: RawSpan) -> Int { headerBytes + keyCount(operation) }
+}

@@ -1,0 +1,119 @@
+internal import Bytes
+internal import JSONText
+
+/// Which members the rows of a definition have, and how a row's state holds them.
+///
+/// A slot is a member that is changed as a whole: the shortest targets of a definition, so that no
+/// slot lies within another. A state is the number of slots (u32, little-endian), for each slot in order the
+/// size of its JSON text (u32, 0xffffffff where it is absent), then these texts one after the other. As JSON text
+/// a row has its members in the order of their names' bytes; an object without any present slot is
+/// left out.
+struct RowLayout: Sendable {
+    /// Sorted by their names, outermost first.
+    let slots: [JSONPointer]
+    private let picker: Picker
+
+    init(targets: [[String]]) {
+        let sorted = Set(targets).sorted { Self.precedes($0, $1) }
+        var kept: [[String]] = []
+        for target in sorted where !kept.contains(where: { target.starts(with: $0) }) { kept.append(target) }
+        slots = kept.map { JSONPointer(tokens: $0.map(MemberName.init)) }
+        picker = Picker(slots)
+    }
+
+    private static func precedes(_ a: [String], _ b: [String]) -> Bool {
+        for (left, right) in zip(a, b) where left != right { return Array(left.utf8).lexicographicallyPrecedes(Array(right.utf8)) }
+        return a.count < b.count
+    }
+
+    /// The slot that a target lies in, and the names within it.
+    func slot(of target: [String]) -> (slot: Int, within: [MemberName])? {
+        let tokens = target.map(MemberName.init)
+        guard let slot = slots.firstIndex(where: { tokens.starts(with: $0.tokens) }) else { return nil }
+        return (slot, Array(tokens.dropFirst(slots[slot].tokens.count)))
+    }
+
+    /// The slots that lie within an object of the row.
+    func slots(within object: JSONPointer) -> Range<Int> {
+        let first = slots.firstIndex { $0.hasPrefix(object) } ?? 0
+        return first ..< first + slots.filter { $0.hasPrefix(object) }.count
+    }
+
+    /// Finds the slots of a state.
+    func read(_ state: RawSpan, into slots: inout [SlotValue]) {
+        slots.removeAll(keepingCapacity: true)
+        var offset = bodyStart
+        for index in self.slots.indices {
+            let size = state.load(UInt32.self, at: 4 + index * 4)
+            if size == .max {
+                slots.append(.absent)
+            } else {
+                slots.append(SlotValue(slice: Slice(offset, Int(size)), isNew: false))
+                offset += Int(size)
+            }
+        }
+    }
+
+    /// Appends the state that slots make, whose texts are in an older state or in `new`.
+    func write(_ slots: [SlotValue], old: RawSpan, new: borrowing ByteBuffer, into state: inout ByteBuffer) {
+        state.append(littleEndian: UInt32(slots.count))
+        for slot in slots { state.append(littleEndian: slot.slice.isPresent ? UInt32(slot.slice.size) : .max) }
+        for slot in slots where slot.slice.isPresent {
+            if slot.isNew {
+                state.append(new.slice(slot.slice.start, slot.slice.size))
+            } else {
+                state.append(old.slice(slot.slice.start, slot.slice.size))
+            }
+        }
+    }
+
+    /// Appends the state of a row's JSON text.
+    func open(_ json: RawSpan, into state: inout ByteBuffer, _ picks: inout [Slice]) {
+        picker.pick(json, into: &picks)
+        state.append(littleEndian: UInt32(slots.count))
+        for slice in picks { state.append(littleEndian: slice.isPresent ? UInt32(slice.size) : .max) }
+        for slice in picks where slice.isPresent { state.append(json.slice(slice.start, slice.size)) }
+    }
+
+    private var bodyStart: Int { 4 + slots.count * 4 }
+
+    /// Where a slot's text stands in a state.
+    func slice(of slot: Int, in state: RawSpan) -> Slice {
+        let size = state.load(UInt32.self, at: 4 + slot * 4)
+        if size == .max { return .absent }
+        var offset = bodyStart
+        for index in 0 ..< slot {
+            let size = state.load(UInt32.self, at: 4 + index * 4)
+            if size != .max { offset += Int(size) }
+        }
+        return Slice(offset, Int(size))
+    }
+
+    /// Appends some slots of a state as JSON text: those in `range`, whose first `depth` names are left out.
+    func render(_ state: RawSpan, _ range: Range<Int>, depth: Int = 0, into json: inout ByteBuffer) {
+        json.append(UInt8(ascii: "{"))
+        var (opened, isFirst): (ArraySlice<MemberName>, Bool) = ([], true)
+        var offset = bodyStart
+        for index in slots.indices {
+            let size = state.load(UInt32.self, at: 4 + index * 4)
+            if size == .max { continue }
+            defer { offset += Int(size) }
+            guard range.contains(index) else { continue }
+            let names = slots[index].tokens.dropFirst(depth)
+            let shared = zip(opened, names.dropLast()).prefix { $0 == $1 }.count
+            for _ in shared ..< opened.count { json.append(UInt8(ascii: "}")) }
+            if !isFirst { json.append(UInt8(ascii: ",")) }
+            for name in names.dropFirst(shared).dropLast() {
+                json.append(name.quoted)
+                json.append(UInt8(ascii: ":"))
+                json.append(UInt8(ascii: "{"))
+            }
+            if let name = names.last { json.append(name.quoted) }
+            json.append(UInt8(ascii: ":"))
+            json.append(state.slice(offset, Int(size)))
+            (opened, isFirst) = (names.dropLast(), false)
+        }
+        for _ in opened { json.append(UInt8(ascii: "}")) }
+        json.append(UInt8(ascii: "}"))
+    }
+}

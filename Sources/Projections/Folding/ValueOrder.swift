@@ -1,0 +1,75 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// How `max`, `min` and sorted sets compare two values.
+enum ValueOrder: Sendable {
+    /// Numbers as numbers and texts as texts.
+    case values
+    /// Date-times as the instants that they name, whatever their offsets.
+    case instants
+
+    /// Whether two JSON texts mean the same value; the second is canonical.
+    static func same(_ value: RawSpan, _ canonical: RawSpan) -> Bool {
+        if value.equals(canonical) { return true }
+        guard value.byteCount > 0, canonical.byteCount > 0 else { return false }
+        // Two texts without escapes that differ are different texts.
+        if value.byte(at: 0) == 0x22, let end = JSONCursor.endOfString(value, 0), end.isPlain { return false }
+        do { return try JSONEquality.same(value, canonical) } catch { return false }
+    }
+
+    /// Below, equal or above zero as the first value comes before, with or after the second.
+    func compare(_ a: RawSpan, _ b: RawSpan) throws(FoldError) -> Int {
+        let first = try Kind(a)
+        let second = try Kind(b)
+        guard first == second else { throw FoldError("\(first.rawValue) can't be compared with \(second.rawValue)") }
+        switch first {
+        case .number:
+            guard let left = DecimalNumber(json: a), let right = DecimalNumber(json: b) else { throw FoldError("a number is too large") }
+            return left < right ? -1 : left == right ? 0 : 1
+        case .text:
+            if self == .instants {
+                let left = try Self.instant(a)
+                let right = try Self.instant(b)
+                return left < right ? -1 : left == right ? 0 : 1
+            }
+            if let x = JSONCursor.endOfString(a, 0), let y = JSONCursor.endOfString(b, 0), x.isPlain, y.isPlain {
+                return a.slice(1, a.byteCount - 2).compare(b.slice(1, b.byteCount - 2))
+            }
+            let left = Array((JSONString.decoded(a) ?? "").utf8)
+            let right = Array((JSONString.decoded(b) ?? "").utf8)
+            return left.lent.compare(right.lent)
+        }
+    }
+
+    enum Kind: String {
+        case number = "a number"
+        case text = "a text"
+
+        init(_ value: RawSpan) throws(FoldError) {
+            switch value.byteCount > 0 ? value.byte(at: 0) : 0 {
+            case 0x22: self = .text
+            case 48 ... 57, UInt8(ascii: "-"): self = .number
+            default: throw FoldError("should be a number or a text, found \(Self.words(value))")
+            }
+        }
+
+        static func words(_ value: RawSpan) -> String {
+            switch value.byteCount > 0 ? value.byte(at: 0) : 0 {
+            case 0x7b: "an object"
+            case 0x5b: "a list"
+            case UInt8(ascii: "n"): "null"
+            case UInt8(ascii: "t"), UInt8(ascii: "f"): "a flag"
+            case 0x22: "a text"
+            default: "a number"
+            }
+        }
+    }
+
+    private static func instant(_ value: RawSpan) throws(FoldError) -> Int64 {
+        guard let instant = DateTime(value.slice(1, value.byteCount - 2)) else {
+            throw FoldError("not a date-time: \(String(utf8: value) ?? "")")
+        }
+        return instant.microseconds
+    }
+}

@@ -1,0 +1,137 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// A source that is read from an event, compiled: pointers have become numbers of picks.
+enum ValuePlan: Sendable {
+    case payloadPick(Int)
+    case itemPick(Int)
+    case metadataPick(Int)
+    case payload, stream, type, time, position
+    /// The first so many characters of a date or date-time.
+    indirect case prefix(ValuePlan, Int)
+    case template([Piece])
+    /// Canonical JSON text.
+    case constant([UInt8])
+
+    enum Piece: Sendable {
+        case literal([UInt8])
+        indirect case value(ValuePlan)
+    }
+}
+
+/// An image, with its values found.
+struct EventView: ~Copyable, ~Escapable {
+    let facts: EventFacts
+    let payload: RawSpan
+    let metadata: RawSpan
+    /// The element that `each` is at; the payload where there is none.
+    let item: RawSpan
+
+    @_lifetime(copy payload, copy metadata, copy item)
+    init(facts: EventFacts, payload: RawSpan, metadata: RawSpan, item: RawSpan) {
+        (self.facts, self.payload, self.metadata, self.item) = (facts, payload, metadata, item)
+    }
+}
+
+extension ValuePlan {
+    /// Appends the value as compact JSON text; false where it is absent.
+    func appendJSON(
+        _ event: borrowing EventView, _ workspace: borrowing FoldWorkspace, into output: inout ByteBuffer
+    ) throws(FoldError) -> Bool {
+        switch self {
+        case .payloadPick(let index): return Self.append(event.payload, workspace.payloadPicks[index], into: &output)
+        case .itemPick(let index): return Self.append(event.item, workspace.itemPicks[index], into: &output)
+        case .metadataPick(let index): return Self.append(event.metadata, workspace.metadataPicks[index], into: &output)
+        case .payload: JSONCursor.appendCompact(event.payload, into: &output)
+        case .constant(let text): output.append(text)
+        case .position: output.append(String(event.facts.position.rawValue))
+        case .stream: appendQuoted(Array(event.facts.stream.utf8).lent, into: &output)
+        case .type: appendQuoted(Array(event.facts.type.utf8).lent, into: &output)
+        case .time: appendQuoted(Array(event.facts.time.description.utf8).lent, into: &output)
+        case .prefix, .template:
+            var text = ByteBuffer(capacity: 64)
+            guard try appendText(event, workspace, into: &text) else { return false }
+            appendQuoted(text.bytes, into: &output)
+        }
+        return true
+    }
+
+    /// Appends the value as text: strings as they are, numbers in canonical form, flags; false where it is absent.
+    func appendText(
+        _ event: borrowing EventView, _ workspace: borrowing FoldWorkspace, into output: inout ByteBuffer
+    ) throws(FoldError) -> Bool {
+        switch self {
+        case .payloadPick(let index): return try Self.appendText(event.payload, workspace.payloadPicks[index], into: &output)
+        case .itemPick(let index): return try Self.appendText(event.item, workspace.itemPicks[index], into: &output)
+        case .metadataPick(let index): return try Self.appendText(event.metadata, workspace.metadataPicks[index], into: &output)
+        case .payload: throw FoldError("the payload can't stand in a text")
+        case .constant(let text): return try Self.appendText(text.lent, Slice(0, text.count), into: &output)
+        case .position: output.append(String(event.facts.position.rawValue))
+        case .stream: output.append(event.facts.stream)
+        case .type: output.append(event.facts.type)
+        case .time: output.append(event.facts.time.description)
+        case .prefix(let plan, let count):
+            let start = output.count
+            guard try plan.appendText(event, workspace, into: &output) else { return false }
+            guard Self.isDate(output.slice(start, output.count - start), digits: count) else {
+                throw FoldError("neither a date nor a date-time: \(quoted(String(utf8: output.slice(start, output.count - start)) ?? ""))")
+            }
+            output.truncate(to: start + count)
+        case .template(let pieces):
+            for piece in pieces {
+                switch piece {
+                case .literal(let text): output.append(text)
+                case .value(let plan): guard try plan.appendText(event, workspace, into: &output) else { return false }
+                }
+            }
+        }
+        return true
+    }
+
+    private static func append(_ text: RawSpan, _ slice: Slice, into output: inout ByteBuffer) -> Bool {
+        guard slice.isPresent else { return false }
+        JSONCursor.appendCompact(text.slice(slice.start, slice.size), into: &output)
+        return true
+    }
+
+    private static func appendText(_ text: RawSpan, _ slice: Slice, into output: inout ByteBuffer) throws(FoldError) -> Bool {
+        guard slice.isPresent, slice.size > 0 else { return false }
+        let value = text.slice(slice.start, slice.size)
+        switch value.byte(at: 0) {
+        case 0x22:
+            if let end = JSONCursor.endOfString(value, 0), end.isPlain {
+                output.append(value.slice(1, value.byteCount - 2))
+            } else if let decoded = JSONString.decoded(value) {
+                output.append(decoded)
+            }
+        case 0x7b: throw FoldError("an object can't stand in a text")
+        case 0x5b: throw FoldError("a list can't stand in a text")
+        case UInt8(ascii: "n"): throw FoldError("null can't stand in a text")
+        case UInt8(ascii: "t"), UInt8(ascii: "f"): output.append(value)
+        default:
+            if isPlainInteger(value) { output.append(value) } else { try appendCanonical(value, into: &output) }
+        }
+        return true
+    }
+
+    private static func appendCanonical(_ number: RawSpan, into output: inout ByteBuffer) throws(FoldError) {
+        do { try Canonical.write(number, into: &output) } catch { throw FoldError("not a number: \(error.reason)") }
+    }
+
+    /// Whether a number's text is its own canonical form, being short and without sign, point and exponent.
+    private static func isPlainInteger(_ text: RawSpan) -> Bool {
+        guard text.byteCount <= 15 else { return false }
+        for offset in 0 ..< text.byteCount where !(48 ... 57).contains(text.byte(at: offset)) { return false }
+        return true
+    }
+
+    private static func isDate(_ text: RawSpan, digits count: Int) -> Bool {
+        guard text.byteCount >= 10 else { return false }
+        for offset in 0 ..< 10 {
+            let byte = text.byte(at: offset)
+            guard offset == 4 || offset == 7 ? byte == UInt8(ascii: "-") : (48 ... 57).contains(byte) else { return false }
+        }
+        return text.byteCount == 10 || text.byte(at: 10) == UInt8(ascii: "T") || text.byte(at: 10) == UInt8(ascii: " ")
+    }
+}

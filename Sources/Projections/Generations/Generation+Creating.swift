@@ -1,0 +1,70 @@
+internal import Bytes
+package import EventLog
+package import EventModel
+internal import Hashing
+internal import JSONText
+internal import LMDB
+
+extension Generation {
+    /// Makes an empty generation that has consumed nothing: whole at its name, or not at all.
+    ///
+    /// It is not ready before a `BulkBuild` has completed it.
+    package static func create(
+        for definition: Definition, in store: String, storeID: StoreID, options: Options
+    ) throws(EvstoreError)
+        -> Generation
+    {
+        try converting("making a generation of \(definition.name)") {
+            let home = home(in: store)
+            if try Directory.status(home) == nil {
+                try Directory.create(home)
+                try Directory.sync(store)
+            }
+            let name = try freeName(String(definition.fingerprint.hex.prefix(16)), in: home)
+            let made = home + "/new-" + name
+            try Directory.remove(made)
+            try Directory.create(made)
+            let header = GenerationHeader(
+                projection: definition.name, fingerprint: definition.fingerprint, storeID: storeID, version: definition.version,
+                checkpoint: .start)
+            let environment = try Environment.open(directory: made, configuration(options, creating: true))
+            do {
+                let generation = try Generation(directory: made, fingerprint: definition.fingerprint, environment)
+                try environment.write { transaction in try generation.put(header, &transaction) }
+            }
+            try Directory.sync(made)
+            try Directory.rename(made, to: home + "/" + name)
+            try Directory.sync(home)
+            return try Generation(
+                directory: home + "/" + name, fingerprint: definition.fingerprint,
+                Environment.open(directory: home + "/" + name, configuration(options)))
+        }
+    }
+
+    private static func freeName(_ prefix: String, in home: String) throws -> String {
+        let taken = Set(try Directory.names(home))
+        var serial: UInt64 = 1
+        while taken.contains(prefix + "-" + String(serial, radix: 16)) { serial += 1 }
+        return prefix + "-" + String(serial, radix: 16)
+    }
+
+    /// Removes a generation's directory, or a leftover's; nobody may have it open.
+    package static func remove(named name: String, in store: String) throws(EvstoreError) {
+        try converting("removing the generation \(name)") {
+            guard !name.contains("/"), !name.hasPrefix(".") else { throw EvstoreError.misuse("\(quoted(name)) is not a name") }
+            try Directory.remove(home(in: store) + "/" + name)
+        }
+    }
+
+    /// Lists an event; false where it was listed before.
+    func put(_ row: QuarantineRow, _ transaction: inout WriteTransaction) throws(LMDBError) -> Bool {
+        let key = QuarantineRow.key(row.position)
+        return try transaction.insert(quarantine, key.lent, row.error.lent)
+    }
+
+    func put(_ header: GenerationHeader, _ transaction: inout WriteTransaction) throws(LMDBError) {
+        let key = Self.headerKey
+        let text = Array(header.json.text.utf8)
+        try transaction.put(meta, key.lent, text.lent)
+    }
+}

@@ -1,0 +1,114 @@
+internal import Bytes
+package import EventModel
+package import Hashing
+internal import LMDB
+
+extension Generation {
+    /// What it says of itself now.
+    package var header: GenerationHeader {
+        get throws(EvstoreError) { try converting("reading \(directory)") { try environment.read { try header($0) } } }
+    }
+
+    func header(_ transaction: borrowing ReadTransaction) throws -> GenerationHeader { try Self.header(transaction, meta, directory) }
+
+    static func header(_ environment: Environment, _ directory: String) throws -> GenerationHeader {
+        let meta = try environment.table("meta")
+        return try environment.read { try header($0, meta, directory) }
+    }
+
+    private static func header(_ transaction: borrowing ReadTransaction, _ meta: Table, _ directory: String) throws -> GenerationHeader {
+        let key = headerKey
+        guard let text = try transaction.get(meta, key.lent) else {
+            throw EvstoreError.storeDamaged(path: directory, reason: "the generation says nothing of itself")
+        }
+        return try GenerationHeader(text, in: directory)
+    }
+
+    /// The JSON text of a row, or nil.
+    package func get(_ key: String) throws(EvstoreError) -> [UInt8]? {
+        try converting("reading \(directory)") {
+            try environment.read { transaction in
+                guard let value = try transaction.get(rows, Array(key.utf8).lent) else { return nil }
+                return [UInt8](copying: value)
+            }
+        }
+    }
+
+    /// Lends the rows whose keys begin with `prefix`, in the order of their bytes, until `body` returns false.
+    ///
+    /// - Parameter after: begins with the first key after this one.
+    /// - Returns: the header as of the rows.
+    @discardableResult
+    package func scan(
+        prefix: [UInt8] = [], after: [UInt8]? = nil, _ body: (_ key: RawSpan, _ value: RawSpan) throws -> Bool
+    )
+        throws -> GenerationHeader
+    {
+        try environment.read { transaction in
+            let header = try header(transaction)
+            var cursor = try transaction.cursor(rows)
+            let start = after.map { $0.lexicographicallyPrecedes(prefix) ? prefix : $0 + [0] } ?? prefix
+            var isThere = start.isEmpty ? try cursor.first() : try cursor.seek(start.lent)
+            while isThere, cursor.key.byteCount >= prefix.count, cursor.key.slice(0, prefix.count).equals(prefix.lent) {
+                if try !body(cursor.key, cursor.value) { break }
+                isThere = try cursor.next()
+            }
+            return header
+        }
+    }
+
+    /// Up to `limit` rows whose keys begin with `prefix`, as owned copies: what a reader takes between two transactions.
+    package func page(prefix: [UInt8] = [], after: [UInt8]? = nil, limit: Int) throws(EvstoreError) -> [(key: [UInt8], value: [UInt8])] {
+        try converting("reading \(directory)") {
+            var page: [(key: [UInt8], value: [UInt8])] = []
+            try scan(prefix: prefix, after: after) { key, value in
+                page.append(([UInt8](copying: key), [UInt8](copying: value)))
+                return page.count < limit
+            }
+            return page
+        }
+    }
+
+    /// The events that it passed without folding them, in the order of the log.
+    package func quarantined(limit: Int = .max) throws(EvstoreError) -> [QuarantineRow] {
+        try converting("reading \(directory)") {
+            try environment.read { transaction in
+                var found: [QuarantineRow] = []
+                var cursor = try transaction.cursor(quarantine)
+                var isThere = try cursor.first()
+                while isThere, found.count < limit {
+                    found.append(try QuarantineRow(key: cursor.key, value: cursor.value, in: directory))
+                    isThere = try cursor.next()
+                }
+                return found
+            }
+        }
+    }
+
+    /// Adds up the rows anew: what the header should say.
+    package func recount(_ cancellation: Cancellation? = nil) throws(EvstoreError) -> (rows: UInt64, digest: Digest) {
+        try converting("reading \(directory)") {
+            var (count, sum): (UInt64, SetDigest) = (0, SetDigest())
+            try scan { key, value in
+                sum.insert(key: key, value: value)
+                count += 1
+                if count % 4_096 == 0, cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "run it again") }
+                return true
+            }
+            return (count, sum.digest)
+        }
+    }
+
+    /// The keys of rows that do not keep the shape that their definition gives them, with why; up to `limit`.
+    package func violations(of definition: Definition, limit: Int = 10) throws(EvstoreError) -> [(key: String, reason: String)] {
+        guard let shape = definition.rowShape else { return [] }
+        return try converting("reading \(directory)") {
+            var found: [(key: String, reason: String)] = []
+            try scan { key, value in
+                if let reason = shape.violation(value) { found.append((String(utf8: key) ?? "", reason)) }
+                return found.count < limit
+            }
+            return found
+        }
+    }
+}

@@ -1,0 +1,75 @@
+internal import Bytes
+package import EventLog
+package import EventModel
+package import Hashing
+internal import JSONText
+
+/// What a generation says of itself: one row of its table `meta` under the key `generation`, as JSON.
+package struct GenerationHeader: Hashable, Sendable {
+    package var projection: String
+    package var fingerprint: Digest
+    package var storeID: StoreID
+    /// The version that it was built at; those at which the projection has the same fingerprint share it.
+    package var version: SchemaVersion
+    /// Up to where the log was consumed.
+    package var checkpoint: Checkpoint
+    package var rows: UInt64
+    package var quarantined: UInt64
+    /// The sum over the rows (`SetDigest`).
+    package var digest: Digest
+    /// False until the transaction that completes its building.
+    package var isReady: Bool
+
+    /// The newest format of a generation that this program writes, and the only one it reads.
+    package static let format = 1
+
+    var json: JSONValue {
+        .object([
+            .init(name: "format", value: .number(String(Self.format))),
+            .init(name: "projection", value: .string(projection)),
+            .init(name: "fingerprint", value: .string(fingerprint.hex)),
+            .init(name: "store", value: .string(storeID.description)),
+            .init(name: "version", value: .number(String(version.rawValue))),
+            .init(name: "epoch", value: .number(String(checkpoint.epoch.rawValue))),
+            .init(name: "position", value: .number(String(checkpoint.position.rawValue))),
+            .init(name: "rows", value: .number(String(rows))),
+            .init(name: "quarantined", value: .number(String(quarantined))),
+            .init(name: "digest", value: .string(digest.hex)),
+            .init(name: "ready", value: .bool(isReady)),
+        ])
+    }
+
+    init(
+        projection: String, fingerprint: Digest, storeID: StoreID, version: SchemaVersion, checkpoint: Checkpoint, rows: UInt64 = 0,
+        quarantined: UInt64 = 0, digest: Digest = SetDigest().digest, isReady: Bool = false
+    ) {
+        (self.projection, self.fingerprint, self.storeID, self.version) = (projection, fingerprint, storeID, version)
+        (self.checkpoint, self.rows, self.quarantined, self.digest) = (checkpoint, rows, quarantined, digest)
+        self.isReady = isReady
+    }
+
+    init(_ text: RawSpan, in directory: String) throws(EvstoreError) {
+        let damaged = EvstoreError.storeDamaged(path: directory, reason: "what the generation says of itself is malformed")
+        let json: JSONValue
+        do { json = try JSONValue(parsing: text) } catch { throw damaged }
+        func number<T: FixedWidthInteger>(_ name: String, _ type: T.Type) throws(EvstoreError) -> T {
+            guard case .number(let text)? = json[name], let value = T(text) else { throw damaged }
+            return value
+        }
+        func string(_ name: String) throws(EvstoreError) -> String {
+            guard case .string(let text)? = json[name] else { throw damaged }
+            return text
+        }
+        let format = try number("format", Int.self)
+        guard format == Self.format else { throw .storeNewer(path: directory, format: format, known: Self.format) }
+        guard let fingerprint = Digest(hex: try string("fingerprint")), let digest = Digest(hex: try string("digest")),
+            let storeID = StoreID(hex: try string("store")), case .bool(let isReady)? = json["ready"]
+        else { throw damaged }
+        self.init(
+            projection: try string("projection"), fingerprint: fingerprint, storeID: storeID,
+            version: SchemaVersion(rawValue: try number("version", UInt32.self)),
+            checkpoint: Checkpoint(
+                epoch: Epoch(try number("epoch", UInt32.self)), position: Position(try number("position", UInt64.self))),
+            rows: try number("rows", UInt64.self), quarantined: try number("quarantined", UInt64.self), digest: digest, isReady: isReady)
+    }
+}

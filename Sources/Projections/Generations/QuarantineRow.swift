@@ -1,0 +1,43 @@
+internal import Bytes
+public import EventModel
+internal import JSONText
+
+/// An event that a generation passed without folding it.
+///
+/// In the table `quarantine`: position (u64, big-endian) -> JSON text with the members type, born, code, message
+/// and, as far as it is about them, target, step, op, pointer, expected, found, key.
+public struct QuarantineRow: Hashable, Sendable {
+    public var position: Position
+    /// The event's type as it was born.
+    public var type: String
+    /// JSON text.
+    public var error: [UInt8]
+
+    public init(position: Position, type: String, error: [UInt8]) { (self.position, self.type, self.error) = (position, type, error) }
+
+    /// Why, as a sentence.
+    public var reason: String {
+        do {
+            guard case .string(let text)? = try JSONValue(parsing: error.lent)["message"] else { return "" }
+            return text
+        } catch { return "" }
+    }
+}
+
+extension QuarantineRow {
+    /// Its key in the table: sorts as positions do.
+    static func key(_ position: Position) -> [UInt8] {
+        (0 ..< 8).map { UInt8(truncatingIfNeeded: position.rawValue >> UInt64(56 - $0 * 8)) }
+    }
+
+    init(key: RawSpan, value: RawSpan, in directory: String) throws(EvstoreError) {
+        guard key.byteCount == 8 else { throw .storeDamaged(path: directory, reason: "a row of the quarantine is malformed") }
+        do {
+            guard case .string(let type)? = try JSONValue(parsing: value)["type"] else {
+                throw JSONError("an event type", at: 0)
+            }
+            self.init(
+                position: Position(key.load(UInt64.self, at: 0).byteSwapped), type: type, error: [UInt8](copying: value))
+        } catch { throw .storeDamaged(path: directory, reason: "a row of the quarantine is malformed") }
+    }
+}

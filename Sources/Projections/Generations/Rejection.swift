@@ -1,0 +1,71 @@
+internal import Bytes
+internal import EventLog
+internal import EventModel
+internal import JSONText
+
+/// Why an event is not folded, before it is written down.
+struct Rejection: Sendable {
+    var position: Position
+    /// The number of the operation within the event: of several the first counts.
+    var ordinal: UInt32
+    var reason: Reason
+
+    enum Reason: Sendable {
+        case image(ImageFailure)
+        case fold(FoldError, key: String?)
+    }
+
+    var message: String {
+        switch reason {
+        case .image(let failure): EvstoreError.noImage(failure).message
+        case .fold(let error, let key):
+            [error.pointer, error.reason, key.map { "(row \(quoted($0)))" }].compactMap(\.self).joined(separator: " ")
+        }
+    }
+
+    /// - Parameter type: the event's type as it was born, at version `born`.
+    func row(type: String, born: SchemaVersion) -> QuarantineRow {
+        var members: [(String, JSONValue)] = [("type", .string(type)), ("born", .number(String(born.rawValue)))]
+        switch reason {
+        case .image(let failure):
+            members += [
+                ("code", .string("noImage")), ("target", .number(String(failure.target.rawValue))),
+                ("step", .number(String(failure.step.rawValue))), ("op", .string(failure.op)), ("pointer", .string(failure.pointer)),
+                ("expected", .string(failure.expected)), ("found", .string(failure.found)),
+            ]
+        case .fold(let error, let key):
+            members.append(("code", .string("foldFailed")))
+            if let pointer = error.pointer { members.append(("pointer", .string(pointer))) }
+            if let key { members.append(("key", .string(key))) }
+        }
+        members.append(("message", .string(message)))
+        let json = JSONValue.object(members.map { .init(name: $0.0, value: $0.1) })
+        return QuarantineRow(position: position, type: type, error: Array(json.text.utf8))
+    }
+}
+
+extension Rejection {
+    /// An operation that failed.
+    init(_ operation: RawSpan, _ error: FoldError) {
+        let key = String(utf8: operation.slice(Operation.headerBytes, Operation.keyCount(operation)))
+        self.init(position: Operation.position(operation), ordinal: Operation.ordinal(operation), reason: .fold(error, key: key))
+    }
+}
+
+extension QuarantineRow {
+    /// One row for each event, in the order of positions: of several reasons the first.
+    static func rows(_ rejections: [Rejection], _ log: EventLog) throws -> [QuarantineRow] {
+        if rejections.isEmpty { return [] }
+        var first: [Position: Rejection] = [:]
+        for rejection in rejections {
+            if let known = first[rejection.position], known.ordinal <= rejection.ordinal { continue }
+            first[rejection.position] = rejection
+        }
+        return try first.values.sorted { $0.position < $1.position }.map { rejection in
+            let born = try log.read { reader in
+                try reader.record(at: rejection.position) { record in (record.typeName, record.born) }
+            }
+            return rejection.row(type: born?.0 ?? "", born: born?.1 ?? SchemaVersion(0))
+        }
+    }
+}

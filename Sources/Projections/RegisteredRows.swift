@@ -1,0 +1,90 @@
+internal import Bytes
+package import EventLog
+package import EventModel
+package import Hashing
+package import SchemaEvolution
+
+/// How a store keeps its version files and projections.
+///
+/// Catalogue `schemas`: version (u32, big-endian) -> digest of the version file (32 bytes), its
+/// canonical JSON. Catalogue `definitions`: name of the projection in UTF-8, a zero byte, `since`
+/// (u32, big-endian) -> canonical JSON of the definition. `state.history` is SHA-256 over all of these
+/// rows in the order of their keys, `schemas` first: each key and value with its length (u64) before it.
+package enum RegisteredRows {
+    /// Puts version files and definitions into the store, each in the place of what has its key, and
+    /// brings `state.head` and `state.history` up to date.
+    package static func register(
+        _ update: inout LogUpdate, versions: [VersionFile] = [], definitions: DefinitionSet = .empty
+    ) throws {
+        for version in versions {
+            try update.put(.schemas, key(version.number), version.digest.bytes + version.canonical)
+            update.state.head = max(update.state.head, version.number)
+        }
+        for definition in definitions.stored { try update.put(.definitions, key(definition), definition.json) }
+        update.state.history = digest(schemas: try update.rows(.schemas), definitions: try update.rows(.definitions))
+    }
+
+    /// Takes version files beyond `head` and the definitions that begin there out of the store again.
+    package static func withdraw(_ update: inout LogUpdate, beyond head: SchemaVersion) throws {
+        for row in try update.rows(.schemas) where number(row.key) > head { try update.delete(.schemas, row.key) }
+        for row in try update.rows(.definitions) where number(row.key.suffix(4)) > head { try update.delete(.definitions, row.key) }
+        update.state.head = min(update.state.head, head)
+        update.state.history = digest(schemas: try update.rows(.schemas), definitions: try update.rows(.definitions))
+    }
+
+    /// What is registered, as an update sees it.
+    package static func registered(_ update: borrowing LogUpdate, in store: String) throws -> (history: History, definitions: DefinitionSet)
+    {
+        (try history(try update.rows(.schemas), in: store), try definitions(try update.rows(.definitions)))
+    }
+
+    package typealias Rows = [(key: [UInt8], value: [UInt8])]
+
+    /// - Throws: `EvstoreError.storeDamaged` where a row is not what was written, `schemaNewer` where this program can't read it.
+    package static func history(_ rows: Rows, in store: String) throws(EvstoreError) -> History {
+        var stored: [StoredVersion] = []
+        for row in rows {
+            guard row.key.count == 4, row.value.count > 32 else {
+                throw .storeDamaged(path: store, reason: "a row of the registered versions is malformed")
+            }
+            stored.append(StoredVersion(number: number(row.key), canonical: Array(row.value.dropFirst(32))))
+        }
+        if stored.isEmpty { return .empty }
+        let history = try History(stored: stored)
+        for (version, row) in zip(history.versions, rows) where version.digest.bytes != Array(row.value.prefix(32)) {
+            throw .storeDamaged(path: store, reason: "the registered \(version.number) does not have its digest")
+        }
+        return history
+    }
+
+    package static func definitions(_ rows: Rows) throws(EvstoreError) -> DefinitionSet {
+        try DefinitionSet(
+            stored: rows.map { row in
+                StoredDefinition(
+                    name: String(decoding: row.key.dropLast(5), as: UTF8.self), since: number(row.key.suffix(4)), json: row.value)
+            })
+    }
+
+    /// The digest of what is registered.
+    package static func digest(schemas: Rows, definitions: Rows) -> Digest {
+        var hasher = SHA256Hasher()
+        for row in schemas + definitions {
+            for part in [row.key, row.value] {
+                hasher.update(UInt64(part.count))
+                hasher.update(part)
+            }
+        }
+        return hasher.finalize()
+    }
+
+    /// The key of a version file.
+    package static func key(_ version: SchemaVersion) -> [UInt8] {
+        (0 ..< 4).map { UInt8(truncatingIfNeeded: version.rawValue >> UInt32(24 - $0 * 8)) }
+    }
+
+    package static func key(_ definition: StoredDefinition) -> [UInt8] { Array(definition.name.utf8) + [0] + key(definition.since) }
+
+    private static func number(_ key: some Collection<UInt8>) -> SchemaVersion {
+        SchemaVersion(rawValue: key.reduce(0) { $0 << 8 | UInt32($1) })
+    }
+}

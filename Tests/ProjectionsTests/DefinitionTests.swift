@@ -1,0 +1,160 @@
+import EventModel
+import Hashing
+import SchemaEvolution
+import Testing
+
+@testable import Projections
+
+/// What is wrong with a definition, and where: line 5 is the first of `text`, whose lines begin at column 7.
+private struct Broken: CustomTestStringConvertible, Sendable {
+    var text: String
+    var id: String
+    var place: String
+    var message: String
+
+    init(_ text: String, _ id: String, _ place: String, _ message: String) {
+        (self.text, self.id, self.place, self.message) = (text, id, place, message)
+    }
+
+    var testDescription: String { message }
+}
+
+@Test(
+    "a broken definition is refused with its place and the reason",
+    arguments: [
+        Broken("key: /id\non: {OrderPlacd: delete}", "PROJ102", "6:12", "there is no event type OrderPlacd at v1"),
+        Broken("key: /idd\non: {OrderPlaced: delete}", "PROJ103", "5:12", "OrderPlaced at v1 has no /idd"),
+        Broken(
+            "key: /lines\non: {OrderPlaced: delete}", "PROJ104", "5:12", "the key is array at v1, and should be a text, a number or a flag"),
+        Broken("key: /id\non: {OrderPlaced: {set: {/a: /nme}}}", "PROJ103", "6:32", "OrderPlaced at v1 has no /nme"),
+        Broken(
+            "key: /id\non: {OrderPlaced: {add: {/a: /customer}}}", "PROJ104", "6:32",
+            "the source of add is string at v1, and should be a number"),
+        Broken(
+            "key: /id\non: {OrderPlaced: {max: {/a: /tags}}}", "PROJ104", "6:32",
+            "the source of max is array at v1, and should be a number or a text"),
+        Broken("key: /id\non: {OrderPlaced: {set: {/a: $item}}}", "PROJ105", "6:32", "$item needs each: there is no element here"),
+        Broken(
+            "key: /id\non: {OrderPlaced: {each: /id, set: {/a: $item}}}", "PROJ104", "6:25",
+            "each goes through /id, which is string at v1, and should be a list"),
+        Broken("key: /id\non: {OrderPlaced: {set: {/a: {row: /b}}}}", "PROJ106", "6:32", "the row has no /b: no fold makes it"),
+        Broken(
+            "key: /id\non: {OrderPlaced: {set: {/a: /id}}}\nrow: {properties: {b: {type: string}}}", "PROJ106", "6:32",
+            "the row's shape has no /a"),
+        Broken("on: {OrderPlaced: delete}", "FILE002", "4:7", "the definition of orders has no \"key\""),
+        Broken("key: /id\non: {OrderPlaced: {sett: {/a: /id}}}", "FILE002", "6:26", "the fold of OrderPlaced has no member \"sett\""),
+        Broken(
+            "key: /id\non: {OrderPlaced: {set: {a: /id}}}", "FILE003", "6:32",
+            "a target must be a pointer to a member of the row, not \"a\""),
+        Broken(
+            "key: /id\non: {OrderPlaced: {set: {/a: id}}}", "FILE003", "6:36",
+            "the source of /a must be a pointer or another source, not \"id\": a pointer is empty or begins with /"),
+        Broken("key: /id\non: {OrderPlaced: {set: {/a: $now}}}", "FILE003", "6:36", "there is no source \"$now\""),
+        Broken("key: /id\non: {OrderPlaced: {set: {/a: 3}}}", "FILE003", "6:36", "the source of /a must be a source, not the number 3"),
+        Broken(
+            "key: /id\non: {OrderPlaced: {set: {/a: /id}, add: {/a: /total}}}", "FILE003", "6:48", "\"/a\" is changed twice in one fold"),
+        Broken(
+            "key: /id\non: {OrderPlaced: [{set: {/a: /id}}, delete]}", "FILE003", "6:44",
+            "the fold of OrderPlaced must be a map, not the text \"delete\""),
+        Broken(
+            "key: /id\non: {OrderPlaced: [{set: {/a: /id}}, {delete: true}]}", "FILE003", "6:26",
+            "the folds after this one never run: it has no guard"),
+        Broken(
+            "key: /id\non: {OrderPlaced: {when: {path: /id}, delete: true}}", "FILE003", "6:32",
+            "when needs exactly one of equals, in, exists and below"),
+        Broken("key: \"{/id\"\non: {OrderPlaced: delete}", "FILE003", "5:12", "key has a brace without its partner: \"{/id\""),
+        Broken(
+            "key: /id\non: {OrderPlaced: {set: {\"/{/id}\": /total}}}", "FILE003", "6:32",
+            "the first member of a target can't be a template: /{/id}"),
+        Broken(
+            "key: /id\nlike: previous\non: {OrderPlaced: delete}", "FILE003", "6:13", "there is no definition of orders before this one"),
+    ])
+private func brokenFiles(_ broken: Broken) throws {
+    let error = #expect(throws: EvstoreError.self) { try Shop.definitions(Shop.file(broken.text)) }
+    guard case .schemaInvalid(let findings)? = error, let finding = findings.first else {
+        Issue.record("no finding, but \(String(describing: error))")
+        return
+    }
+    #expect(finding.id == broken.id && finding.message == broken.message && finding.file == "projections.yaml")
+    #expect("\(finding.line ?? 0):\(finding.column ?? 0)" == broken.place)
+}
+
+@Test("a file says all that is wrong with it at once, also what a later version breaks")
+func allFindings() throws {
+    let v2 = Shop.v2.replacing("method: {type: string}, ", with: "").replacing(
+        "do: [{add", with: "do: [{remove: {path: /method, restore: absent, because: unused}}, {add")
+    let text = Shop.file("key: /id\non:\n  OrderPaid: {set: {/m: /method}}\n  OrderPlaced: {set: {/x: /y}}")
+    let error = #expect(throws: EvstoreError.self) { try Shop.definitions(text, Shop.history([Shop.v1, v2])) }
+    guard case .schemaInvalid(let findings)? = error else { return }
+    #expect(findings.map(\.message) == ["OrderPlaced at v1 has no /y", "OrderPaid at v2 has no /method"])
+}
+
+@Test("a guard that can't hold is a warning, and a key that may be absent a note")
+func warnings() throws {
+    let text = "key: /customer\non: {OrderPlaced: [{when: {path: /state, equals: opn}, delete: true}, {count: {/n: /id}}]}"
+    let findings = try Shop.definitions(Shop.file(text)).check(against: Shop.history())
+    #expect(findings.map(\.severity) == [.note, .warning])
+    #expect(findings.map(\.id) == ["PROJ108", "PROJ107"])
+}
+
+@Test("like: previous takes over what is not said anew, type by type")
+func likePrevious() throws {
+    let file = """
+        evstore: 1
+        projections:
+          orders:
+            - since: 1
+              key: /id
+              initial: {/n: {value: 0}}
+              on: {OrderPlaced: {set: {/t: /total}}, OrderVoided: delete}
+            - since: 2
+              like: previous
+              on: {OrderPaid: {set: {/s: /source}}, OrderPlaced: {set: {/t: {value: 1}}}}
+        """
+    let history = try Shop.history()
+    let definition = try Shop.definitions(file).definition(named: "orders", at: SchemaVersion(2), history)
+    #expect(definition.consumes == ["OrderPlaced", "OrderPaid", "OrderVoided"])
+    let fold = try MemoryFold(
+        definition,
+        [
+            ("OrderPlaced", #"{"id":"a","total":9}"#), ("OrderPlaced", #"{"id":"b","total":9}"#), ("OrderVoided", #"{"id":"b"}"#),
+            ("OrderPaid", #"{"id":"a","source":"web"}"#),
+        ])
+    #expect(fold.rows == ["a": #"{"n":0,"s":"web","t":1}"#])
+}
+
+@Test("what a store keeps of a definition reads back as the same definition")
+func storedDefinitions() throws {
+    let set = try Shop.definitions(
+        Shop.file("key: /id\non: {OrderPlaced: {add: {/b: /total, /a: {value: 1.50}}, set: {/c: {value: {y: 1, x: 2}}}}}"))
+    let stored = try DefinitionSet(stored: set.stored)
+    let history = try Shop.history()
+    #expect(stored.stored == set.stored && stored.digest == set.digest)
+    let (a, b) = (try set.definitions(at: SchemaVersion(2), history), try stored.definitions(at: SchemaVersion(2), history))
+    #expect(a.map(\.fingerprint) == b.map(\.fingerprint))
+    let events = [("OrderPlaced", #"{"id":"a","total":2}"#)]
+    #expect(try MemoryFold(a[0], events).rows == MemoryFold(b[0], events).rows)
+    #expect(throws: EvstoreError.self) {
+        try DefinitionSet(stored: [
+            StoredDefinition(name: "p", since: SchemaVersion(1), json: Array(#"{"key":"/id","on":{"A":{"sum":{}}}}"#.utf8))
+        ])
+    }
+}
+
+@Test("a fingerprint is that of what is consumed: other steps, versions and layout do not count")
+func fingerprints() throws {
+    let history = try Shop.history()
+    func print(_ text: String, _ version: Int, _ name: String = "orders") throws -> Digest {
+        try Shop.definitions(text).definition(named: name, at: SchemaVersion(version), history).fingerprint
+    }
+    let placed = Shop.file("key: /id\non: {OrderPlaced: {set: {/t: /total}}}")
+    let paid = Shop.file("key: /id\non: {OrderPaid: {set: {/m: /method}}}")
+    #expect(try print(placed, 1) == print(placed, 2), "version 2 does not touch OrderPlaced")
+    #expect(try print(paid, 1) != print(paid, 2), "version 2 touches OrderPaid")
+    #expect(try print(placed, 1) != print(placed.replacing("/t:", with: "/u:"), 1))
+    #expect(try print(placed, 1) != print(placed.replacing("orders:", with: "others:"), 1, "others"))
+    #expect(try print(placed, 1) == print(placed.replacing("{set: {/t: /total}}", with: "{\"set\": {  /t: /total  }}"), 1))
+    let later = placed + "    - {since: 2, key: /id, on: {OrderPlaced: {set: {/t: /total}}}}\n"
+    #expect(try print(later, 2) == print(placed, 1), "since is no part of what a definition says")
+    #expect(throws: EvstoreError.unknownProjection("none", known: ["orders"])) { try print(placed, 1, "none") }
+}

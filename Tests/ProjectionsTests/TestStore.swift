@@ -1,0 +1,134 @@
+import Bytes
+import EventLog
+import EventModel
+import Foundation
+import Hashing
+import LMDB
+import SchemaEvolution
+
+@testable import Projections
+
+/// A store in a directory of its own, which goes with it.
+final class TestStore {
+    let path: String
+    let log: EventLog
+    let evolving: EvolvingLog
+
+    init(
+        _ definitions: String, _ versions: [String] = [Shop.v1, Shop.v2], swift: [any SwiftProjection] = [],
+        options: Options = TestStore.options
+    ) throws {
+        let home = FileManager.default.temporaryDirectory.path + "/evstore-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        path = home + "/store"
+        let history = try Shop.history(versions)
+        let set = try Shop.definitions(definitions, history).adding(swift)
+        log = try EventLog.create(at: path, options: options) { update in
+            (update.state.floor, update.state.live, update.state.top) = (SchemaVersion(1), SchemaVersion(1), SchemaVersion(1))
+            try RegisteredRows.register(&update, versions: history.versions, definitions: set)
+        }
+        evolving = EvolvingLog(log, swiftProjections: swift)
+    }
+
+    static var options: Options {
+        var options = Options()
+        (options.ballastBytes, options.mapBytes, options.freeDiskFloorBytes) = (0, 1 << 26, 0)
+        return options
+    }
+
+    func append(_ events: [(type: String, payload: String)], born: Int = 1, stream: String = "s") async throws {
+        let stored = try events.map { event in
+            StoredEvent(
+                stream: try StreamName(stream), type: event.type, born: SchemaVersion(born), payload: Array(event.payload.utf8),
+                time: Timestamp(microseconds: 1_000_000))
+        }
+        for start in stride(from: 0, to: stored.count, by: 1_000) {
+            _ = try await log.append(AppendRequest(events: Array(stored[start ..< min(start + 1_000, stored.count)])))
+        }
+    }
+
+    func definition(_ name: String = "orders", at version: Int = 1) throws -> Definition {
+        try evolving.current().definition(named: name, at: SchemaVersion(version))
+    }
+
+    func generation(_ definition: Definition) throws -> Generation {
+        try Generation.create(for: definition, in: path, storeID: log.storeID, options: log.options)
+    }
+
+    /// Builds a read model in bulk.
+    func build(
+        _ name: String = "orders", at version: Int = 1, _ change: (inout BulkBuild) -> Void = { _ in }
+    ) throws -> Generation {
+        let definition = try definition(name, at: version)
+        let generation = try generation(definition)
+        var build = BulkBuild(evolving, at: SchemaVersion(version), [(definition, generation)])
+        build.onError = .quarantine
+        change(&build)
+        _ = try build.run()
+        return generation
+    }
+
+    func end() async throws {
+        try await log.close()
+        try FileManager.default.removeItem(atPath: (path as NSString).deletingLastPathComponent)
+    }
+}
+
+extension Generation {
+    /// All rows as texts.
+    func texts() throws -> [String: String] {
+        var rows: [String: String] = [:]
+        for row in try page(limit: .max) { rows[String(decoding: row.key, as: UTF8.self)] = String(decoding: row.value, as: UTF8.self) }
+        return rows
+    }
+
+    /// The header, after its sums were compared with the rows.
+    func checkedHeader() throws -> GenerationHeader {
+        let (header, recount) = (try header, try recount())
+        guard header.rows == recount.rows, header.digest == recount.digest else {
+            throw EvstoreError.verificationFailed(reason: "the header says \(header), the rows are \(recount)")
+        }
+        return header
+    }
+}
+
+/// SplitMix64: the same numbers for the same seed.
+struct SeededNumbers: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(_ seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ mixed >> 31
+    }
+}
+
+/// Orders of some customers, some of which do not fold.
+func randomEvents(_ count: Int, seed: UInt64, keys: Int = 40) -> [(type: String, payload: String)] {
+    var numbers = SeededNumbers(seed)
+    return (0 ..< count).map { _ in
+        let id = "o\(Int.random(in: 0 ..< keys, using: &numbers))"
+        switch Int.random(in: 0 ..< 10, using: &numbers) {
+        case 0: return ("OrderVoided", #"{"id":"\#(id)"}"#)
+        case 1 ... 3:
+            let method = ["card", "cash", "a/b", "1"].randomElement(using: &numbers) ?? ""
+            let amount = Int.random(in: 0 ..< 8, using: &numbers) == 0 ? "true" : "\(Int.random(in: -50 ... 50, using: &numbers)).25"
+            return ("OrderPaid", #"{"id":"\#(id)","method":"\#(method)","amount":\#(amount)}"#)
+        case 4:
+            return (
+                "OrderPlaced",
+                #"{"id":"\#(id)","total":1,"customer":"\#(String(repeating: "é", count: 300))","lines":[{"sku":"k","count":1}]}"#
+            )
+        default:
+            let lines = (0 ..< Int.random(in: 0 ..< 4, using: &numbers)).map { #"{"sku":"k\#($0)","count":\#($0)}"# }
+            return (
+                "OrderPlaced",
+                #"{"id": "\#(id)", "total": \#(Int.random(in: 0 ... 999, using: &numbers)), "customer":"c\#(id)","lines":[\#(lines.joined(separator: ","))]}"#
+            )
+        }
+    }
+}
