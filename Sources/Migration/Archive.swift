@@ -1,0 +1,93 @@
+internal import Bytes
+internal import EventLog
+internal import EventModel
+internal import Hashing
+internal import JSONText
+internal import LMDB
+
+/// The events that a cut takes off, as event lines at their birth versions in `<store>/archive/`, with a small file
+/// of digests beside; `import` brings them back. Deleted by no command.
+enum Archive {
+    /// Writes the events after `position`; durable on return. Returns the path.
+    ///
+    /// Order: the file of digests comes last, so that an archive with one is whole. Written again after a kill, it
+    /// is the same name with the same bytes.
+    static func write(_ site: MigrationSite, after position: Position, through last: Checkpoint) throws(EvstoreError) -> String {
+        let directory = "\(site.store)/archive"
+        let name = "epoch-\(last.epoch)-events-\(position.next)-\(last.position)"
+        let path = "\(directory)/\(name).jsonl"
+        try migrating {
+            if try Directory.status(directory) == nil { try Directory.create(directory) }
+            try Directory.remove("\(path).tmp")
+            let file = try File("\(path).tmp", .createNew)
+            let digest = try writeLines(to: file, site, after: position, through: last.position)
+            MigrationPhase.reached(.archiveWritten)
+            try file.sync()
+            try Directory.rename("\(path).tmp", to: path)
+            try writeDigests(directory, name, digest, after: position, through: last, site)
+            try Directory.sync(directory)
+            try Directory.sync(site.store)
+        }
+        MigrationPhase.reached(.archiveSynced)
+        return path
+    }
+
+    private static func writeLines(
+        to file: File, _ site: MigrationSite, after position: Position, through last: Position
+    ) throws -> Digest {
+        var hasher = SHA256Hasher()
+        var buffer = ByteBuffer(capacity: 1 << 20)
+        var (offset, next) = (0, position.next)
+        while next <= last {
+            try site.checkCancellation()
+            let start = next
+            try site.log.read { reader in
+                try reader.blocks(from: next) { block in
+                    for index in 0 ..< block.count {
+                        let record = block.record(index)
+                        guard record.position >= next, record.position <= last else { continue }
+                        let stream = try reader.name(ofStream: record.streamID).text
+                        append(record, stream: stream, epoch: block.epoch, to: &buffer)
+                        next = record.position.next
+                    }
+                    return buffer.count < 1 << 20 && next <= last
+                }
+            }
+            guard next > start else { throw EvstoreError.corruptBlock(position: next, reason: "there is no such event") }
+            hasher.update(buffer.bytes)
+            try file.write(buffer.array(), at: offset)
+            offset += buffer.count
+            buffer.removeAll()
+            site.say("archive", done: next.rawValue - position.next.rawValue, total: last.rawValue - position.rawValue)
+        }
+        return hasher.finalize()
+    }
+
+    private static func append(_ record: borrowing RecordView, stream: String, epoch: Epoch, to buffer: inout ByteBuffer) {
+        let line = EventLine(
+            stream: stream, type: record.typeName, id: record.id.text, time: record.time, position: record.position,
+            revision: record.revision, born: record.born, version: record.born, epoch: epoch)
+        line.write(payload: record.payload, metadata: record.metadata, into: &buffer)
+        buffer.append(UInt8(ascii: "\n"))
+    }
+
+    private static func writeDigests(
+        _ directory: String, _ name: String, _ digest: Digest, after position: Position, through last: Checkpoint, _ site: MigrationSite
+    ) throws {
+        let links = try site.log.read { reader in (try reader.link(at: position), try reader.link(at: last.position)) }
+        var fields = Fields()
+        fields.set("file", "\(name).jsonl")
+        fields.set("sha256", digest.hex)
+        fields.set("epoch", UInt64(last.epoch.rawValue))
+        fields.set("from", position.next.rawValue)
+        fields.set("through", last.position.rawValue)
+        fields.set("linkBefore", links.0?.hex)
+        fields.set("linkAtEnd", links.1?.hex)
+        let path = "\(directory)/\(name).json"
+        try Directory.remove("\(path).tmp")
+        let file = try File("\(path).tmp", .createNew)
+        try file.write(fields.bytes + [UInt8(ascii: "\n")], at: 0)
+        try file.sync()
+        try Directory.rename("\(path).tmp", to: path)
+    }
+}

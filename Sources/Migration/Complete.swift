@@ -1,0 +1,32 @@
+internal import EventLog
+package import EventModel
+internal import Projections
+
+/// Building what a promised version's read models lack: a new store has none, and a definition may be newer than them.
+package enum Complete {
+    /// Builds those that are missing and that this program can build; what is live stays live. Nothing where none is.
+    ///
+    /// An event that has no image goes into the quarantine, as where read models are followed.
+    package static func run(_ site: MigrationSite, at version: SchemaVersion) async throws(EvstoreError) {
+        let began = ContinuousClock.now
+        if try wanted(site, at: version).isMapped(in: try site.state()) { return }
+        let lock = try MigrationLock.take(site)
+        defer { lock.release() }
+        let state = try site.state()
+        guard state.floor <= version, version <= state.top else {
+            throw .versionNotAllowed(version, floor: state.floor, top: state.top)
+        }
+        var lineup = try wanted(site, at: version)
+        if lineup.isMapped(in: state) { return }
+        try GenerationSweep.run(site)
+        _ = try lineup.build(site, onError: .quarantine)
+        let order = Flip.Order(cause: .complete, planned: state, lineup: lineup, began: began)
+        repeat { try lineup.follow(site) } while try await Flip.run(order, site) == nil
+    }
+
+    private static func wanted(_ site: MigrationSite, at version: SchemaVersion) throws(EvstoreError) -> Lineup {
+        var lineup = try Lineup.registered(site, at: version, try site.state())
+        lineup.entries.removeAll { !$0.definition.isAvailable }
+        return lineup
+    }
+}

@@ -1,0 +1,99 @@
+internal import EventLog
+package import EventModel
+internal import Hashing
+internal import Projections
+
+/// Going back to a snapshot's position by cutting the log there: what came later moves to the archive.
+package enum CutRollback {
+    /// - Throws: `EvstoreError.consentNeeded` unless `discardTail`; `epochChanged` where the snapshot lies beyond an
+    ///   earlier cut; `locked` while another process has the store open.
+    package static func run(_ site: MigrationSite, toSnapshot name: String, discardTail: Bool) async throws(EvstoreError) -> RollbackReport
+    {
+        let began = ContinuousClock.now
+        let snapshot = try Snapshot.named(name, site.log)
+        let lock = try MigrationLock.takeExclusively(site)
+        defer { lock.release() }
+        let (state, last) = (try site.state(), try site.last())
+        try requireSame(snapshot, site)
+        var report = RollbackReport(from: state.live, to: snapshot.live, position: snapshot.position)
+        report.tail = last.position.rawValue - snapshot.position.rawValue
+        guard discardTail || report.tail == 0 else {
+            throw .consentNeeded(
+                what: "\(report.tail) events after position \(snapshot.position) would be cut off; nothing was changed",
+                how: "add --discard-tail; they go to the archive")
+        }
+        try GenerationSweep.run(site)
+        var lineup = try lineup(site, snapshot, state)
+        let isThere = report.tail == 0 && state.isAs(snapshot) && lineup.isLive(in: state)
+        if !isThere {
+            if report.tail > 0 { report.archive = try Archive.write(site, after: snapshot.position, through: last) }
+            // Order: built and compared before the cut, so that there is no moment without read models.
+            report.rebuilt = try lineup.build(site, onError: .quarantine, through: snapshot.position).map(\.name)
+            MigrationPhase.reached(.cutRebuilt)
+            report.differing = try lineup.differing(from: snapshot, site)
+            try await cut(site, snapshot, lineup, state, report)
+            MigrationPhase.reached(.cutAfter)
+            try GenerationSweep.run(site, keepingReady: try Lineup.fingerprints(site, from: snapshot.floor, through: snapshot.top))
+            MigrationPhase.reached(.pruneAfter)
+        }
+        report.seconds = began.duration(to: .now).inSeconds
+        return report
+    }
+
+    /// The live read models of the snapshot, as far as they have not gone beyond it; projections in Swift that this
+    /// program lacks are left to their own program.
+    private static func lineup(_ site: MigrationSite, _ snapshot: SnapshotReport, _ state: StoreState) throws(EvstoreError) -> Lineup {
+        var lineup = try Lineup(site, site.evolving, at: snapshot.live)
+        lineup.entries.removeAll { !$0.definition.isAvailable }
+        try lineup.find(site, state, acceptingQuarantine: true, through: snapshot.position)
+        return lineup
+    }
+
+    private static func requireSame(_ snapshot: SnapshotReport, _ site: MigrationSite) throws(EvstoreError) {
+        let seen = Checkpoint(epoch: snapshot.epoch, position: snapshot.position)
+        let (cuts, link) = try migrating {
+            try site.log.read { reader in (try reader.cuts(), try reader.link(at: snapshot.position)) }
+        }
+        if let cut = cuts.first(where: { $0.epoch > seen.epoch && $0.position < seen.position }) {
+            throw .epochChanged(seen: seen, cut: cut)
+        }
+        // Right after a cut the link that was noted is the one that its epoch began with, which no block holds.
+        if snapshot.position == .start || cuts.contains(seen) { return }
+        guard link?.hex == snapshot.link else {
+            throw .verificationFailed(
+                reason: "the log at position \(snapshot.position) is not what the snapshot \(snapshot.name) noted; nothing was changed")
+        }
+    }
+
+    private static func cut(
+        _ site: MigrationSite, _ snapshot: SnapshotReport, _ lineup: Lineup, _ planned: StoreState, _ report: RollbackReport
+    ) async throws(EvstoreError) {
+        let kept = try GenerationSweep.mapped(site, planned, through: snapshot.position)
+        let digest = try lineup.digest(site)
+        try await migrating {
+            try await site.log.update { update in
+                try update.requireStamp(of: planned)
+                guard update.last.position.rawValue == snapshot.position.rawValue + report.tail else {
+                    throw EvstoreError.verificationFailed(reason: "events were appended meanwhile; nothing was cut")
+                }
+                if report.tail > 0 { try update.cut(to: snapshot.position) }
+                update.state.generations = kept
+                for entry in lineup.entries { update.state.generations[entry.fingerprint] = entry.directory }
+                (update.state.floor, update.state.live, update.state.top) = (snapshot.floor, snapshot.live, snapshot.top)
+                try update.state.checkNumbers()
+                let differs = report.differing.isEmpty ? "" : "; not as noted: \(report.differing.joined(separator: ", "))"
+                let outcome = "to \(snapshot.name), \(report.tail) events archived\(differs)"
+                try Journal.append(
+                    .init("cut", from: planned.live, to: snapshot.live, position: snapshot.position, outcome: outcome, digest: digest),
+                    to: &update)
+                MigrationPhase.reached(.cutInside)
+            }
+        }
+    }
+}
+
+extension StoreState {
+    fileprivate func isAs(_ snapshot: SnapshotReport) -> Bool {
+        (floor, live, top) == (snapshot.floor, snapshot.live, snapshot.top)
+    }
+}

@@ -1,0 +1,90 @@
+internal import EventLog
+internal import EventModel
+internal import Hashing
+internal import Projections
+
+/// The one transaction that makes a version's read models the live ones: of a replay, of a rollback, or
+/// under the same version where one was built anew.
+enum Flip {
+    enum Cause: String, Sendable {
+        case replay, rollback
+        /// Under the same version: read models in the place of worse ones.
+        case retry
+        /// Under the same version: read models that were not there.
+        case complete
+
+        fileprivate var inside: MigrationPhase {
+            switch self {
+            case .replay: .flipInside
+            case .rollback: .rollbackInside
+            case .retry, .complete: .retryInside
+            }
+        }
+
+        fileprivate var after: MigrationPhase {
+            switch self {
+            case .replay: .flipAfter
+            case .rollback: .rollbackAfter
+            case .retry, .complete: .retryAfter
+            }
+        }
+    }
+
+    /// What is about to become live, and the state it was planned in.
+    struct Order: Sendable {
+        var cause: Cause
+        var planned: StoreState
+        var lineup: Lineup
+        /// Whose definitions change what a promised version means, so that they hold only from the flip on.
+        var definitions: Register?
+        /// What the journal says came of it.
+        var outcome = "done"
+        var began: ContinuousClock.Instant
+    }
+
+    struct Outcome: Sendable {
+        var position: Position
+        /// How long no one else could write.
+        var pauseMilliseconds: Double
+    }
+
+    /// Nil where so much was appended since the last following that it has to be done again.
+    ///
+    /// Order: every generation is synced and ready before this; here nothing but the log's transaction is written.
+    static func run(_ order: Order, _ site: MigrationSite) async throws(EvstoreError) -> Outcome? {
+        let flipped: (position: Position, began: ContinuousClock.Instant)? = try await migrating {
+            try await site.log.update { update in
+                let began = ContinuousClock.now
+                try update.requireStamp(of: order.planned)
+                guard try order.lineup.isReady(site, at: update.last) else { return nil }
+                try move(order, digest: try order.lineup.digest(site), in: &update)
+                MigrationPhase.reached(order.cause.inside)
+                return (update.last.position, began)
+            }
+        }
+        guard let flipped else { return nil }
+        let pause = flipped.began.duration(to: .now)
+        MigrationPhase.reached(order.cause.after)
+        return Outcome(position: flipped.position, pauseMilliseconds: pause.inSeconds * 1_000)
+    }
+
+    private static func move(_ order: Order, digest: String, in update: inout LogUpdate) throws {
+        let (from, to, position) = (update.state.live, order.lineup.version, update.last.position)
+        try order.definitions?.writeDefinitions(to: &update)
+        for entry in order.lineup.entries { update.state.generations[entry.fingerprint] = entry.directory }
+        if order.cause != .complete {
+            update.state.live = to
+            update.state.top = max(update.state.top, to)
+        }
+        try update.state.checkNumbers()
+        let seconds = order.began.duration(to: .now).inSeconds
+        try Journal.append(
+            .init(order.cause.rawValue, from: from, to: to, position: position, seconds: seconds, outcome: order.outcome, digest: digest),
+            to: &update)
+        if order.cause == .replay { try Journal.append(.init("flip", from: from, to: to, position: position, digest: digest), to: &update) }
+    }
+}
+
+extension Duration {
+    var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
+}

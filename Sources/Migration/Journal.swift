@@ -1,0 +1,79 @@
+internal import Bytes
+package import EventLog
+package import EventModel
+internal import Glibc
+internal import JSONText
+
+/// What was done to a store, who did it and what came of it: rows of the log environment that are only ever added.
+package enum Journal {
+    /// Adds a row within the transaction that does what it tells of.
+    package static func append(_ entry: Entry, to update: inout LogUpdate) throws {
+        try update.appendJournal(entry.bytes(at: Timestamp.now, by: Journal.caller))
+    }
+
+    /// All rows, oldest first.
+    package static func list(_ log: EventLog) throws(EvstoreError) -> [JournalRow] {
+        let rows = try migrating { try log.read { reader in try reader.rows(.journal) } }
+        var result: [JournalRow] = []
+        for row in rows { result.append(try JournalRow(key: row.key, value: row.value)) }
+        return result
+    }
+
+    /// What a row tells; the time and the caller are added as it is written.
+    package struct Entry: Sendable {
+        package var what: String
+        package var from: SchemaVersion?
+        package var to: SchemaVersion?
+        package var position: Position?
+        package var seconds: Double?
+        package var outcome: String
+        package var digest: String?
+
+        package init(
+            _ what: String, from: SchemaVersion? = nil, to: SchemaVersion? = nil, position: Position? = nil,
+            seconds: Double? = nil, outcome: String = "done", digest: String? = nil
+        ) {
+            (self.what, self.from, self.to, self.position) = (what, from, to, position)
+            (self.seconds, self.outcome, self.digest) = (seconds, outcome, digest)
+        }
+
+        func bytes(at time: Timestamp, by: String) -> [UInt8] {
+            var fields = Fields()
+            fields.set("time", time.description)
+            fields.set("what", what)
+            fields.set("from", from.map { UInt64($0.rawValue) })
+            fields.set("to", to.map { UInt64($0.rawValue) })
+            fields.set("position", position?.rawValue)
+            fields.set("seconds", seconds.map { .number(shortDecimal($0)) } ?? .null)
+            fields.set("outcome", outcome)
+            fields.set("by", by)
+            fields.set("digest", digest)
+            return fields.bytes
+        }
+    }
+
+    /// The user and the process, such as `uid 1000, pid 4711`.
+    static let caller = "uid \(getuid()), pid \(getpid())"
+}
+
+extension JournalRow {
+    init(key: [UInt8], value: [UInt8]) throws(EvstoreError) {
+        let fields = try Fields(value, of: "journal")
+        guard let time = fields.text("time").flatMap({ Timestamp($0) }), let what = fields.text("what"),
+            let outcome = fields.text("outcome")
+        else { throw .storeDamaged(path: "journal", reason: "a row lacks its time, what or outcome") }
+        number = key.reduce(0) { $0 << 8 | UInt64($1) }
+        (self.time, self.what, self.outcome) = (time, what, outcome)
+        (from, to, position) = (fields.version("from"), fields.version("to"), fields.number("position").map { Position($0) })
+        (seconds, by, digest) = (fields.decimal("seconds"), fields.text("by") ?? "", fields.text("digest"))
+    }
+}
+
+/// Seconds with six digits of fraction, without a trailing zero.
+func shortDecimal(_ seconds: Double) -> String {
+    let micros = Int64((Swift.max(0, seconds) * 1_000_000).rounded())
+    var text = "\(micros / 1_000_000).\(padded(micros % 1_000_000, 6))"
+    while text.hasSuffix("0") { text.removeLast() }
+    if text.hasSuffix(".") { text.removeLast() }
+    return text
+}

@@ -1,0 +1,115 @@
+internal import EventLog
+internal import EventModel
+internal import Hashing
+internal import Projections
+
+extension Lineup {
+    /// Whether all of them are there, ready, and so near to the log's end that following does the rest.
+    func isReady(_ site: MigrationSite, at last: Checkpoint) throws(EvstoreError) -> Bool {
+        for entry in entries where entry.directory == nil {
+            throw .verificationFailed(reason: "the read model of \(entry.name) at \(version) is not built; nothing was flipped")
+        }
+        for (entry, header) in try headers(site) {
+            guard header.isReady, header.fingerprint == entry.definition.fingerprint else {
+                throw .verificationFailed(reason: "the read model of \(entry.name) at \(version) is not ready; nothing was flipped")
+            }
+            let lag = last.position.rawValue - min(last.position.rawValue, header.checkpoint.position.rawValue)
+            if lag > UInt64(site.options.flipLagEventsMax) { return false }
+        }
+        return true
+    }
+
+    /// Compares rows and digests with what was noted as they were written, and rows with the shape they have to keep.
+    /// - Parameter rowsMax: of those with more rows only the noted count is looked at.
+    func verify(_ site: MigrationSite, rowsMax: UInt64) throws(EvstoreError) {
+        for entry in present {
+            if let finding = try damage(entry, site, rowsMax: rowsMax) { throw .verificationFailed(reason: finding.message) }
+        }
+    }
+
+    /// What is wrong with a generation; nil where it is as it says.
+    func damage(_ entry: Entry, _ site: MigrationSite, rowsMax: UInt64 = .max) throws(EvstoreError) -> Finding? {
+        guard let name = entry.directory else { return nil }
+        let generation = try open(name, site)
+        let what = "the read model of \(entry.name) at \(version) (\(name))"
+        // Followers of other processes may write meanwhile: compared only where nothing changed in between.
+        while true {
+            let before = try generation.header
+            guard before.isReady else { return Finding(id: "STORE202", message: "\(what) is not ready") }
+            if before.rows > rowsMax { return nil }
+            let counted = try generation.recount(site.cancellation)
+            guard try generation.header == before else { continue }
+            if counted.rows != before.rows {
+                return Finding(
+                    id: "STORE203", message: "\(what) has \(counted.rows) rows and notes \(before.rows)",
+                    fix: "build it anew: evstore replay --to \(version)")
+            }
+            if counted.digest != before.digest {
+                return Finding(
+                    id: "STORE204", message: "\(what) does not have the digest it notes",
+                    fix: "build it anew: evstore replay --to \(version)")
+            }
+            break
+        }
+        if let violation = try generation.violations(of: entry.definition, limit: 1).first {
+            return Finding(id: "STORE205", message: "\(what), row \(quoted(violation.key)): \(violation.reason)")
+        }
+        return nil
+    }
+
+    /// One digest over all of them.
+    func digest(_ site: MigrationSite) throws(EvstoreError) -> String {
+        var hasher = SHA256Hasher()
+        for (entry, header) in try headers(site) {
+            hasher.update(entry.definition.fingerprint.bytes)
+            hasher.update(header.digest.bytes)
+        }
+        return hasher.finalize().hex
+    }
+
+    /// The digest of each, by projection.
+    func digests(_ site: MigrationSite) throws(EvstoreError) -> [String: String] {
+        var result: [String: String] = [:]
+        for (entry, header) in try headers(site) { result[entry.name] = header.digest.hex }
+        return result
+    }
+
+    /// How a snapshot notes them: with a digest where they are exactly at its position.
+    func noted(_ site: MigrationSite, at last: Checkpoint) throws(EvstoreError) -> [SnapshotGeneration] {
+        try headers(site).map { entry, header in
+            let isThere = header.checkpoint.position == last.position && header.quarantined == 0
+            return SnapshotGeneration(
+                projection: entry.name, fingerprint: entry.fingerprint, directory: entry.directory ?? "",
+                digest: isThere ? header.digest.hex : nil, rows: header.rows)
+        }
+    }
+
+    /// Those that are not equal to what a snapshot noted, by name; those it has no digest of are not compared.
+    func differing(from snapshot: SnapshotReport, _ site: MigrationSite) throws(EvstoreError) -> [String] {
+        try headers(site).filter { entry, header in
+            guard header.checkpoint.position == snapshot.position else { return false }
+            let noted = snapshot.generations.first { $0.fingerprint == entry.fingerprint }?.digest
+            return noted != nil && noted != header.digest.hex
+        }.map(\.entry.name)
+    }
+
+    func quarantinedCount(_ site: MigrationSite) throws(EvstoreError) -> UInt64 {
+        try headers(site).reduce(0) { $0 + $1.header.quarantined }
+    }
+
+    func quarantined(_ entry: Entry, _ site: MigrationSite) throws(EvstoreError) -> [QuarantineReport] {
+        guard let name = entry.directory else { return [] }
+        return try open(name, site).quarantined().map {
+            QuarantineReport(projection: entry.name, position: $0.position, type: $0.type, error: $0.reason)
+        }
+    }
+
+    /// What a strict replay asks for of those that it built.
+    /// - Throws: `EvstoreError.buildStopped` with the first event that was passed over.
+    func requireNoneQuarantined(among built: [Entry], _ site: MigrationSite) throws(EvstoreError) {
+        for entry in built {
+            guard let first = try quarantined(entry, site).first else { continue }
+            throw .buildStopped(projection: entry.name, position: first.position, reason: first.error)
+        }
+    }
+}

@@ -1,0 +1,125 @@
+internal import EventLog
+internal import EventModel
+internal import Hashing
+internal import LMDB
+internal import Projections
+
+extension Lineup {
+    func open(_ name: String, _ site: MigrationSite) throws(EvstoreError) -> Generation {
+        try opened.get("\(root)/\(name)") { () throws(EvstoreError) in
+            try Generation.open(named: name, in: root, storeID: site.log.storeID, options: site.options, readOnly: site.log.isReadOnly)
+        }
+    }
+
+    /// Sets the directories of those that are on the disk and usable: the mapped one, else a ready one that an earlier
+    /// run left.
+    ///
+    /// - Parameter acceptingQuarantine: false refuses one that is not mapped and passed over events.
+    /// - Parameter through: refuses those that have gone beyond this position.
+    mutating func find(
+        _ site: MigrationSite, _ state: StoreState, acceptingQuarantine: Bool, through: Position = Position(.max)
+    ) throws(EvstoreError) {
+        let names = try Generation.names(in: root).filter(Generation.isName)
+        let cuts = try migrating { try site.log.read { reader in try reader.cuts() } }
+        for index in entries.indices {
+            let entry = entries[index]
+            let mapped = state.generations[entry.fingerprint]
+            let candidates = (mapped.map { [$0] } ?? []) + names.filter { $0 != mapped && $0.hasPrefix(entry.fingerprint.prefix(16)) }
+            for name in candidates where names.contains(name) {
+                guard let header = try header(of: name, site), header.isReady, header.fingerprint == entry.definition.fingerprint,
+                    header.checkpoint.isValid(after: cuts),
+                    header.checkpoint.position <= through, acceptingQuarantine || header.quarantined == 0 || name == mapped
+                else { continue }
+                entries[index].directory = name
+                break
+            }
+        }
+    }
+
+    /// Nil for a directory that holds no whole generation, which is built anew like one that is not there.
+    private func header(of name: String, _ site: MigrationSite) throws(EvstoreError) -> GenerationHeader? {
+        do { return try open(name, site).header } catch {
+            if case .storeDamaged = error { return nil }
+            throw error
+        }
+    }
+
+    /// Builds the missing ones in one pass over the log and returns them; leaves none of them where that fails.
+    mutating func build(
+        _ site: MigrationSite, onError: FailureRule, jobs: Int? = nil, through: Position? = nil
+    ) throws(EvstoreError) -> [Entry] {
+        for entry in missing where !entry.definition.isAvailable { throw .programNeeded(what: "the projection \(entry.name)") }
+        try site.checkCancellation()
+        let wanted = entries.indices.filter { entries[$0].directory == nil }
+        if wanted.isEmpty { return [] }
+        var made: [String] = []
+        do {
+            try fill(wanted, &made, site, onError, jobs, through)
+        } catch {
+            for name in made { try Generation.remove(named: name, in: root) }
+            if case .interrupted = error { throw .interrupted(again: site.again) }
+            throw error
+        }
+        for (index, name) in zip(wanted, made) { entries[index].directory = name }
+        return wanted.map { entries[$0] }
+    }
+
+    private func fill(
+        _ wanted: [Int], _ made: inout [String], _ site: MigrationSite, _ onError: FailureRule, _ jobs: Int?, _ through: Position?
+    ) throws(EvstoreError) {
+        var targets: [(definition: Definition, generation: Generation)] = []
+        for index in wanted {
+            let definition = entries[index].definition
+            let generation = try Generation.create(for: definition, in: root, storeID: site.log.storeID, options: site.options)
+            made.append(generation.name)
+            targets.append((definition, generation))
+        }
+        var build = BulkBuild(evolving, at: version, targets)
+        (build.onError, build.jobs, build.through) = (onError, jobs, through)
+        _ = try build.run(cancellation: site.cancellation, progress: site.progress)
+    }
+
+    /// Takes each of them to the log's end as of now; those in Swift that this program lacks stay where they are.
+    func follow(_ site: MigrationSite) throws(EvstoreError) {
+        let follower = Follower(evolving)
+        for entry in present where entry.definition.isAvailable {
+            guard let name = entry.directory else { continue }
+            do {
+                try follower.catchUp(try open(name, site), entry.definition, cancellation: site.cancellation, progress: site.progress)
+            } catch {
+                if case .interrupted = error { throw .interrupted(again: site.again) }
+                throw error
+            }
+        }
+    }
+
+    /// What each of those on the disk says of itself, in the order of `entries`.
+    func headers(_ site: MigrationSite) throws(EvstoreError) -> [(entry: Entry, header: GenerationHeader)] {
+        var result: [(entry: Entry, header: GenerationHeader)] = []
+        for entry in present {
+            if let name = entry.directory { result.append((entry, try open(name, site).header)) }
+        }
+        return result
+    }
+}
+
+extension Checkpoint {
+    /// Whether what was read up to here is still the log's history.
+    func isValid(after cuts: [Checkpoint]) -> Bool { cuts.allSatisfy { $0.epoch <= epoch || position <= $0.position } }
+}
+
+extension Lineup {
+    /// What those that are there take of the disk.
+    func bytesOnDisk() throws(EvstoreError) -> UInt64 {
+        try migrating {
+            var bytes: UInt64 = 0
+            for name in present.compactMap(\.directory) {
+                let directory = Generation.home(in: root) + "/" + name
+                for file in try Directory.names(directory) where file != "lock.mdb" {
+                    bytes += UInt64(try Directory.status("\(directory)/\(file)")?.bytes ?? 0)
+                }
+            }
+            return bytes
+        }
+    }
+}

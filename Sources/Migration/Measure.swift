@@ -1,0 +1,76 @@
+internal import Bytes
+internal import EventLog
+internal import EventModel
+internal import SchemaEvolution
+
+/// What a sample of the log says about the way to a version: where there is no image, and where something is lost.
+struct Measure {
+    private struct Kind: Hashable {
+        var type: String
+        var born: SchemaVersion
+    }
+
+    private let history: History
+    private let target: SchemaVersion
+    private var failed: [Kind: UInt64] = [:]
+    /// Events that lost something or were dropped.
+    private var lost: [Kind: UInt64] = [:]
+
+    init(_ history: History, _ target: SchemaVersion, _ sample: Sample, _ site: MigrationSite) throws(EvstoreError) {
+        (self.history, self.target) = (history, target)
+        let viewer = Viewer(history)
+        for (index, event) in sample.events.enumerated() {
+            if index % 1_000 == 0 { try site.checkCancellation() }
+            let kind = Kind(type: event.type, born: event.born)
+            let before = viewer.counts
+            do {
+                try viewer.view(
+                    type: event.type, born: event.born, payload: event.payload.lent, time: event.time, stream: event.stream,
+                    metadata: event.metadata.lent, at: target, validating: true
+                ) { _ in }
+            } catch {
+                guard case .noImage = evstoreError(error) else { throw evstoreError(error) }
+                failed[kind, default: 0] += 1
+            }
+            let cost = viewer.counts - before
+            if cost.lost + cost.dropped > 0 { lost[kind, default: 0] += 1 }
+        }
+    }
+
+    /// What becomes of the events of one type and birth version.
+    func outlook(of row: CensusRow) throws(EvstoreError) -> PlannedType {
+        let path = try history.path(type: row.type, born: row.born, to: target)
+        return PlannedType(
+            type: row.type, born: row.born, count: row.count, becomes: path.types, changes: path.description,
+            failures: failed[Kind(type: row.type, born: row.born)] ?? 0)
+    }
+
+    /// What the steps from a version on say that they lose, and what the sample lost without a word.
+    func losses(from: SchemaVersion) throws(EvstoreError) -> [PlannedLoss] {
+        var counts: [LossDeclaration: UInt64] = [:]
+        var undeclared: [PlannedLoss] = []
+        for (kind, count) in lost.sorted(by: { ($0.key.type, $0.key.born) < ($1.key.type, $1.key.born) }) {
+            let declared = try history.declaredLosses(of: kind.type, born: kind.born, to: target)
+            for loss in declared { counts[loss, default: 0] += count }
+            guard declared.isEmpty else { continue }
+            undeclared.append(
+                PlannedLoss(version: target, type: kind.type, what: "values that a step does not keep", declared: false, count: count))
+        }
+        return history.losses(from: from, to: target).map {
+            PlannedLoss(version: $0.version, type: $0.type, what: "\($0.op): \($0.because)", declared: true, count: counts[$0] ?? 0)
+        } + undeclared
+    }
+}
+
+extension History {
+    /// The losses on the way of events of a type that a step declares: under the names that the type has on its way.
+    func declaredLosses(of type: String, born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> [LossDeclaration] {
+        var found: [LossDeclaration] = []
+        for loss in losses(from: born, to: target) {
+            let before = try path(type: type, born: born, to: max(born, loss.version.previous)).types
+            let after = try path(type: type, born: born, to: loss.version).types
+            if before.contains(loss.type) || after.contains(loss.type) { found.append(loss) }
+        }
+        return found
+    }
+}

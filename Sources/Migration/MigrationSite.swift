@@ -1,0 +1,54 @@
+internal import EventLog
+package import EventModel
+package import Projections
+
+/// Where a migration works, who is told and who may stop it.
+package struct MigrationSite: Sendable {
+    package let evolving: EvolvingLog
+    package let options: Options
+    /// What to run again after an interruption.
+    package var again: String
+    package var progress: Progress?
+    package var cancellation: Cancellation?
+
+    package init(
+        _ evolving: EvolvingLog, options: Options, again: String, progress: Progress? = nil, cancellation: Cancellation? = nil
+    ) {
+        (self.evolving, self.options, self.again) = (evolving, options, again)
+        (self.progress, self.cancellation) = (progress, cancellation)
+    }
+
+    var log: EventLog { evolving.log }
+    var store: String { evolving.log.path }
+
+    func say(_ step: String, done: UInt64 = 0, total: UInt64 = 0, quarantined: UInt64 = 0, _ note: String = "") {
+        progress?(ProgressEvent(step: step, done: done, total: total, quarantined: quarantined, note: note))
+    }
+
+    /// Order: between chunks, never between the parts of one durable step.
+    func checkCancellation() throws(EvstoreError) {
+        if cancellation?.isCancelled == true { throw .interrupted(again: again) }
+    }
+
+    func state() throws(EvstoreError) -> StoreState {
+        try migrating { try log.read { reader in try reader.state } }
+    }
+
+    func last() throws(EvstoreError) -> Checkpoint {
+        try migrating { try log.read { reader in reader.last } }
+    }
+}
+
+/// Runs work of the lower rooms and gives their failures this room's error type.
+func migrating<R>(_ work: () throws -> R) throws(EvstoreError) -> R {
+    do { return try work() } catch { throw evstoreError(error) }
+}
+
+/// The same for work on the writing thread.
+func migrating<R: Sendable>(_ work: () async throws -> R) async throws(EvstoreError) -> R {
+    do { return try await work() } catch { throw evstoreError(error) }
+}
+
+func evstoreError(_ error: any Error) -> EvstoreError {
+    error as? EvstoreError ?? .ioFailure(doing: "migrating", reason: "\(error)")
+}

@@ -1,0 +1,51 @@
+internal import EventLog
+package import EventModel
+internal import Projections
+
+/// The events that read models could not take in, and building those read models anew once they can.
+package enum Quarantine {
+    /// Those of a version, by projection and position.
+    package static func list(
+        _ site: MigrationSite, at version: SchemaVersion, projection: String? = nil
+    ) throws(EvstoreError) -> [QuarantineReport] {
+        let lineup = try Lineup.registered(site, at: version, try site.state())
+        if let projection, !lineup.entries.contains(where: { $0.name == projection }) {
+            throw .unknownProjection(projection, known: lineup.entries.map(\.name))
+        }
+        var reports: [QuarantineReport] = []
+        for entry in lineup.entries where projection == nil || entry.name == projection {
+            reports += try lineup.quarantined(entry, site)
+        }
+        return reports
+    }
+
+    /// Builds the live read models that have quarantined events anew, beside, and flips to those that lack fewer.
+    ///
+    /// An event is never applied late: what followed it would have been folded without it.
+    package static func retry(_ site: MigrationSite) async throws(EvstoreError) -> QuarantineRetryReport {
+        let began = ContinuousClock.now
+        let lock = try MigrationLock.take(site)
+        defer { lock.release() }
+        let state = try site.state()
+        try GenerationSweep.run(site)
+        let current = try Lineup.registered(site, at: state.live, state)
+        let before = try current.quarantinedCount(site)
+        var report = QuarantineRetryReport(rebuilt: [], before: before, after: before)
+        var better = current
+        for index in better.entries.indices where try current.quarantined(current.entries[index], site).isEmpty == false {
+            better.entries[index].directory = nil
+        }
+        let names = try better.build(site, onError: .quarantine).map(\.name)
+        let after = try better.quarantinedCount(site)
+        guard after < before else {
+            try GenerationSweep.run(site)
+            return report
+        }
+        let outcome = "done, \(after) of \(before) still quarantined"
+        let order = Flip.Order(cause: .retry, planned: state, lineup: better, outcome: outcome, began: began)
+        repeat { try better.follow(site) } while try await Flip.run(order, site) == nil
+        try GenerationSweep.run(site)
+        (report.rebuilt, report.after) = (names, after)
+        return report
+    }
+}

@@ -1,0 +1,47 @@
+internal import EventLog
+internal import EventModel
+internal import Hashing
+internal import Projections
+internal import SchemaEvolution
+
+extension Register {
+    /// The store's versions with the files' up to `version`: new ones added, and those that may still change replaced.
+    static func versions(
+        _ stored: History, _ files: History?, through version: SchemaVersion, _ state: StoreState, _ site: MigrationSite
+    ) throws(EvstoreError) -> Registration {
+        let files = files?.versions.filter { $0.number <= version } ?? []
+        let changeable = try oldestChangeable(state, site)
+        return try stored.adding(files) { $0.number >= changeable }
+    }
+
+    /// The lowest version at or above which no event was born and that the live version does not build on.
+    private static func oldestChangeable(_ state: StoreState, _ site: MigrationSite) throws(EvstoreError) -> SchemaVersion {
+        let census = try migrating { try site.log.read { reader in try reader.census() } }
+        let born = census.filter { $0.count > 0 }.map(\.born).max() ?? SchemaVersion(0)
+        return max(born, state.live).next
+    }
+
+    /// A projection file's definitions in the place of those that a file registered before, those that are written in
+    /// Swift as they were, and this program's own.
+    ///
+    /// Those that begin above the head wait until their version is registered.
+    static func merged(
+        _ registered: DefinitionSet, _ file: DefinitionSet?, _ history: History, _ site: MigrationSite
+    ) throws(EvstoreError) -> DefinitionSet {
+        let swift = Array("{\"swift\":".utf8)
+        let kept = registered.stored.filter { file == nil || $0.json.starts(with: swift) }
+        let all = try DefinitionSet(stored: kept).merging(file ?? .empty).adding(site.evolving.swiftProjections)
+        if all.stored.allSatisfy({ $0.since <= history.head }) { return all }
+        let known = try DefinitionSet(stored: all.stored.filter { $0.since <= history.head })
+        return known.adding(site.evolving.swiftProjections.filter { $0.since <= history.head })
+    }
+
+    /// What every promised version's read models are; equal where registering changes nothing for anyone.
+    static func promised(_ history: History, _ definitions: DefinitionSet, _ state: StoreState) throws(EvstoreError) -> [Set<Digest>] {
+        var result: [Set<Digest>] = []
+        for number in state.floor.rawValue ... state.top.rawValue {
+            result.append(Set(try definitions.definitions(at: SchemaVersion(number), history).map(\.fingerprint)))
+        }
+        return result
+    }
+}

@@ -1,0 +1,83 @@
+internal import Bytes
+internal import EventLog
+package import EventModel
+internal import Hashing
+package import Projections
+package import SchemaEvolution
+
+/// What a store is about to learn: version files and projection definitions, checked before anything is written.
+///
+/// Registering moves the head and changes nothing else. Definitions that would change what a promised version
+/// (floor…top) means are deferred: they are written by the flip.
+package struct Register: Sendable {
+    /// The store's numbers when this was planned.
+    let state: StoreState
+    /// All versions and definitions as they are once everything is in.
+    package let history: History
+    package let definitions: DefinitionSet
+    private let newVersions: [VersionFile]
+    private let hasNewDefinitions: Bool
+    /// Whether the definitions have to wait for the flip.
+    let defersDefinitions: Bool
+
+    /// - Throws: `EvstoreError.versionDiffers`, `schemaInvalid`, `unknownVersion`.
+    package init(
+        _ site: MigrationSite, files: History?, definitions: DefinitionSet?, through version: SchemaVersion
+    ) throws(EvstoreError) {
+        let stored = try site.evolving.current()
+        let rows = try migrating { () throws in try site.log.read { reader in try reader.rows(.definitions) } }
+        let registered = try RegisteredRows.definitions(rows)
+        state = stored.state
+        let versions = try Self.versions(stored.history, files, through: version, state, site)
+        history = versions.history
+        newVersions = versions.changed
+        guard version.rawValue >= 1, version <= history.head else {
+            throw .unknownVersion(version.description, known: history.versions.map(\.number.description))
+        }
+        self.definitions = try Self.merged(registered, definitions, history, site)
+        hasNewDefinitions = self.definitions.digest != registered.digest
+        if !newVersions.isEmpty || hasNewDefinitions { try Self.check(history, self.definitions) }
+        let promised = try Self.promised(stored.history, registered, state)
+        let wanted = try Self.promised(history, self.definitions, state)
+        defersDefinitions = hasNewDefinitions && promised != wanted
+    }
+
+    /// The log as it is read once everything is in.
+    func evolving(_ site: MigrationSite) -> EvolvingLog { site.evolving.assuming(history: history, definitions: definitions) }
+
+    /// Writes what is new, but for what is deferred, in one transaction; nothing where nothing is.
+    func write(_ site: MigrationSite) async throws(EvstoreError) -> StoreState {
+        let writesDefinitions = hasNewDefinitions && !defersDefinitions
+        guard !newVersions.isEmpty || writesDefinitions else { return state }
+        let (planned, register) = (state, self)
+        MigrationPhase.reached(.registerBefore)
+        let state = try await migrating {
+            try await site.log.update { update in
+                try update.requireStamp(of: planned)
+                try RegisteredRows.register(&update, versions: register.newVersions)
+                if writesDefinitions { try register.writeDefinitions(to: &update) }
+                try update.state.checkNumbers()
+                let digest = update.state.history.hex
+                try Journal.append(
+                    .init("register", from: planned.head, to: update.state.head, position: update.last.position, digest: digest),
+                    to: &update)
+                MigrationPhase.reached(.registerInside)
+                return update.state
+            }
+        }
+        MigrationPhase.reached(.registerAfter)
+        return state
+    }
+
+    /// Puts the definitions in the place of those registered.
+    func writeDefinitions(to update: inout LogUpdate) throws {
+        let wanted = Set(definitions.stored.map(RegisteredRows.key))
+        for row in try update.rows(.definitions) where !wanted.contains(row.key) { try update.delete(.definitions, row.key) }
+        try RegisteredRows.register(&update, definitions: definitions)
+    }
+
+    private static func check(_ history: History, _ definitions: DefinitionSet) throws(EvstoreError) {
+        let errors = (history.check() + definitions.check(against: history)).filter { $0.severity == .error }
+        if !errors.isEmpty { throw .schemaInvalid(errors) }
+    }
+}

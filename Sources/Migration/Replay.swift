@@ -1,0 +1,152 @@
+internal import EventLog
+package import EventModel
+internal import Logging
+package import Projections
+package import SchemaEvolution
+
+/// Taking a store to a version: its read models are built beside the live ones from the stored events, then one
+/// flip. Until the flip nothing that is read changes, and after a kill running it again finishes.
+package enum Replay {
+    /// `files` and `definitions` are what the caller has beyond the store's own; nil where it has none.
+    package static func run(
+        _ site: MigrationSite, to version: SchemaVersion, files: History? = nil, definitions: DefinitionSet? = nil,
+        options: ReplayOptions = .init()
+    ) async throws(EvstoreError) -> ReplayReport {
+        let began = ContinuousClock.now
+        if options.dryRun {
+            let register = try Register(site, files: files, definitions: definitions, through: version)
+            return try dryRun(site, register, to: version, options, began)
+        }
+        let lock = try MigrationLock.take(site)
+        defer { lock.release() }
+        // Order: planned under the lock, so that no other migration goes by.
+        let register = try Register(site, files: files, definitions: definitions, through: version)
+        return try await locked(site, register, to: version, options, began)
+    }
+
+    private static func locked(
+        _ site: MigrationSite, _ register: Register, to version: SchemaVersion, _ options: ReplayOptions, _ began: ContinuousClock.Instant
+    ) async throws(EvstoreError) -> ReplayReport {
+        let live = register.state.live
+        guard version >= live || options.only != nil else {
+            throw .usage("\(version) is below the live version \(live); going down is: evstore rollback --to \(version)")
+        }
+        try Consent.requireForSteps(register.history, from: live, to: version, given: options.yes)
+        let state = try await register.write(site)
+        var lineup = try Lineup(site, register.evolving(site), at: version, only: options.only)
+        try lineup.find(site, state, acceptingQuarantine: options.onError == .quarantine)
+        var report = ReplayReport(from: live, to: version)
+        report.position = try site.last().position
+        if lineup.isLive(in: state) && !register.defersDefinitions { return try finish(report, lineup, [], site, began) }
+
+        let start = report.position
+        if options.only == nil { report.snapshot = try await snapshot(before: version, site) }
+        try GenerationSweep.run(site)
+        MigrationPhase.reached(.sweepAfter)
+        do {
+            let built = try lineup.build(site, onError: options.onError, jobs: options.jobs)
+            MigrationPhase.reached(.buildAfter)
+            try count(&report, built, site)
+            let order = Flip.Order(
+                cause: .replay, planned: state, lineup: lineup, definitions: register.defersDefinitions ? register : nil, began: began)
+            try await settle(order, built, &report, options, site)
+            report.arrived = report.position.rawValue - min(start.rawValue, report.position.rawValue)
+            return try finish(report, lineup, built, site, began)
+        } catch {
+            await note(error, from: live, to: version, site, began)
+            throw error
+        }
+    }
+
+    private static func snapshot(before version: SchemaVersion, _ site: MigrationSite) async throws(EvstoreError) -> String {
+        let snapshot = try await Snapshot.takeBefore(version, site)
+        site.say("snapshot", "\(snapshot.name) at position \(snapshot.position)")
+        return snapshot.name
+    }
+
+    /// Follows, checks and flips; follows again where appends were faster.
+    private static func settle(
+        _ order: Flip.Order, _ built: [Lineup.Entry], _ report: inout ReplayReport, _ options: ReplayOptions, _ site: MigrationSite
+    ) async throws(EvstoreError) {
+        var (order, isVerified) = (order, false)
+        while true {
+            try site.checkCancellation()
+            try order.lineup.follow(site)
+            MigrationPhase.reached(.catchUpAfter)
+            if options.onError == .stop { try order.lineup.requireNoneQuarantined(among: built, site) }
+            if !isVerified { try verify(order.lineup, options, site) }
+            isVerified = true
+            MigrationPhase.reached(.readyAfter)
+            if options.only != nil { return }
+            let quarantined = try order.lineup.quarantinedCount(site)
+            order.outcome = quarantined == 0 ? "done" : "done, \(quarantined) quarantined"
+            guard let flip = try await Flip.run(order, site) else { continue }
+            (report.position, report.flipPauseMilliseconds) = (flip.position, flip.pauseMilliseconds)
+            site.say("flip", "\(report.to) is live at position \(report.position)")
+            return
+        }
+    }
+
+    private static func verify(_ lineup: Lineup, _ options: ReplayOptions, _ site: MigrationSite) throws(EvstoreError) {
+        try lineup.verify(site, rowsMax: .max)
+        let history = try lineup.evolving.current().history
+        let laws = try Laws.check(site, history, at: lineup.version)
+        if options.onError == .stop, let failure = laws.firstFailure { throw failure }
+        try Consent.requireForLoss(laws, given: options.yes)
+        MigrationPhase.reached(.verifyAfter)
+        site.say("verify", done: laws.events, total: laws.events, "counts, digests, laws on \(laws.events) events: ok")
+    }
+
+    /// The whole computation, for every read model of the version, in a directory that is thrown away.
+    private static func dryRun(
+        _ site: MigrationSite, _ register: Register, to version: SchemaVersion, _ options: ReplayOptions, _ began: ContinuousClock.Instant
+    ) throws(EvstoreError) -> ReplayReport {
+        try Consent.requireForSteps(register.history, from: register.state.live, to: version, given: options.yes)
+        let scratch = try Scratch.make(site)
+        defer { scratch.remove() }
+        var lineup = try Lineup(site, register.evolving(site), at: version, only: options.only, root: scratch.path)
+        var report = ReplayReport(from: register.state.live, to: version)
+        report.position = try site.last().position
+        let built = try lineup.build(site, onError: options.onError, jobs: options.jobs, through: report.position)
+        try count(&report, built, site)
+        try verify(lineup, options, site)
+        return try finish(report, lineup, built, site, began)
+    }
+
+    private static func count(_ report: inout ReplayReport, _ built: [Lineup.Entry], _ site: MigrationSite) throws(EvstoreError) {
+        guard !built.isEmpty else { return }
+        let census = try migrating { try site.log.read { reader in try reader.census() } }
+        report.events = census.reduce(0) { $0 + $1.count }
+        report.upcast = census.reduce(0) { $0 + ($1.born == report.to ? 0 : $1.count) }
+    }
+
+    private static func finish(
+        _ report: ReplayReport, _ lineup: Lineup, _ built: [Lineup.Entry], _ site: MigrationSite, _ began: ContinuousClock.Instant
+    ) throws(EvstoreError) -> ReplayReport {
+        var report = report
+        report.rebuilt = built.map(\.name)
+        report.carried = lineup.entries.map(\.name).filter { !report.rebuilt.contains($0) }
+        report.quarantined = try lineup.quarantinedCount(site)
+        report.digests = try lineup.digests(site)
+        report.seconds = began.duration(to: .now).inSeconds
+        report.eventsPerSecond = report.seconds > 0 ? Double(report.events) / report.seconds : 0
+        return report
+    }
+
+    /// A failed replay in the journal; that row is the only thing it leaves.
+    private static func note(
+        _ error: EvstoreError, from: SchemaVersion, to: SchemaVersion, _ site: MigrationSite, _ began: ContinuousClock.Instant
+    ) async {
+        let seconds = began.duration(to: .now).inSeconds
+        do {
+            try await site.log.update { update in
+                let outcome = "\(error.code): \(error.message)"
+                let position = update.last.position
+                try Journal.append(.init("replay", from: from, to: to, position: position, seconds: seconds, outcome: outcome), to: &update)
+            }
+        } catch {
+            // The first error is the one that the caller has to hear of.
+            site.evolving.logger.warning("the failed replay could not be written to the journal: \(error)")
+        }
+    }
+}

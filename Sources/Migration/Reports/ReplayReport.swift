@@ -1,0 +1,47 @@
+public import EventModel
+
+/// What a replay may be asked for.
+public struct ReplayOptions: Hashable, Sendable {
+    /// Does all of the work in a scratch directory, throws it away and changes nothing.
+    public var dryRun: Bool
+    /// Builds this projection only, and does not flip.
+    public var only: String?
+    /// Worker threads; `Options.replayJobs` where nil.
+    public var jobs: Int?
+    public var onError: FailureRule
+    /// Consent to one-way steps and to loss that no step declares.
+    public var yes: Bool
+
+    public init(dryRun: Bool = false, only: String? = nil, jobs: Int? = nil, onError: FailureRule = .stop, yes: Bool = false) {
+        (self.dryRun, self.only, self.jobs) = (dryRun, only, jobs)
+        (self.onError, self.yes) = (onError, yes)
+    }
+}
+
+/// What a replay did.
+public struct ReplayReport: Hashable, Sendable {
+    public var from: SchemaVersion
+    public var to: SchemaVersion
+    /// The last position at the flip; the end of what was read where nothing was flipped.
+    public var position: Position = .start
+    /// Events that the builds read, each counted once however many projections read it.
+    public var events: UInt64 = 0
+    /// How many of them were born at another version than `to`.
+    public var upcast: UInt64 = 0
+    /// Read models built anew, by name; none where the version was there already.
+    public var rebuilt: [String] = []
+    /// Read models that stayed as they are, by name.
+    public var carried: [String] = []
+    /// Events listed in the quarantine of a read model.
+    public var quarantined: UInt64 = 0
+    public var seconds: Double = 0
+    public var eventsPerSecond: Double = 0
+    /// How long writers waited for the flip; nil where nothing was flipped.
+    public var flipPauseMilliseconds: Double?
+    /// The snapshot taken before; nil where none was.
+    public var snapshot: String?
+    /// Events that were appended while the read models were built.
+    public var arrived: UInt64 = 0
+    /// Hexadecimal digest of each read model of the target version, built or carried, by projection.
+    public var digests: [String: String] = [:]
+}

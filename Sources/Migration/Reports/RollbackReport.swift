@@ -1,0 +1,27 @@
+public import EventModel
+
+/// What a rollback did.
+public struct RollbackReport: Hashable, Sendable {
+    public var from: SchemaVersion
+    public var to: SchemaVersion
+    /// Events appended since the flip that is taken back; all of them are kept. For a cut: those taken off.
+    public var tail: UInt64 = 0
+    public var seconds: Double = 0
+    public var position: Position
+    /// Read models that were no longer on the disk and were built anew, by name.
+    public var rebuilt: [String] = []
+    /// Read models left behind until their program opens the store, by name.
+    public var without: [String] = []
+    public var flipPauseMilliseconds: Double = 0
+    /// Where a cut put the events it took off; nil otherwise.
+    public var archive: String?
+    /// Read models that, after a cut, are not equal to what the snapshot noted, by name.
+    public var differing: [String] = []
+}
+
+/// What a finalize did.
+public struct FinalizeReport: Hashable, Sendable {
+    public var floor: SchemaVersion
+    /// Generations deleted because no promised version names them.
+    public var pruned: Int
+}

@@ -1,0 +1,161 @@
+internal import Bytes
+package import EventLog
+package import EventModel
+internal import Hashing
+internal import JSONText
+internal import Projections
+
+/// Named restore points: rows with a position, the numbers, the link there and the live read models' digests.
+/// Taking one copies nothing.
+package enum Snapshot {
+    /// Names the log's end of this moment.
+    /// - Throws: `EvstoreError.snapshotExists`.
+    package static func take(_ site: MigrationSite, name: String) async throws(EvstoreError) -> SnapshotReport {
+        try checkName(name)
+        let lineup = try followedLineup(site)
+        let report = try await migrating {
+            try await site.log.update { update in
+                guard try update.get(.snapshots, Array(name.utf8)) == nil else { throw EvstoreError.snapshotExists(name) }
+                return try put(name, lineup, site, into: &update)
+            }
+        }
+        MigrationPhase.reached(.snapshotAfter)
+        return report
+    }
+
+    /// The restore point before a replay: `before-vN`, with its position where that name is taken by another moment.
+    static func takeBefore(_ version: SchemaVersion, _ site: MigrationSite) async throws(EvstoreError) -> SnapshotReport {
+        let lineup = try followedLineup(site)
+        let report = try await migrating {
+            try await site.log.update { update in
+                let plain = "before-\(version)"
+                for name in [plain, "\(plain)@\(update.last.position)"] {
+                    guard let row = try update.get(.snapshots, Array(name.utf8)) else { return try put(name, lineup, site, into: &update) }
+                    let known = try SnapshotReport(name: name, row: row)
+                    if known.isMoment(of: update) { return known }
+                }
+                // The same position in an earlier life of the log.
+                return try put("\(plain)@\(update.last)", lineup, site, into: &update)
+            }
+        }
+        MigrationPhase.reached(.snapshotAfter)
+        return report
+    }
+
+    /// All of them, oldest first.
+    package static func list(_ log: EventLog) throws(EvstoreError) -> [SnapshotReport] {
+        let rows = try migrating { try log.read { reader in try reader.rows(.snapshots) } }
+        var reports: [SnapshotReport] = []
+        for row in rows { reports.append(try SnapshotReport(name: String(decoding: row.key, as: UTF8.self), row: row.value)) }
+        return reports.sorted { ($0.time, $0.name) < ($1.time, $1.name) }
+    }
+
+    /// - Throws: `EvstoreError.unknownSnapshot`.
+    package static func named(_ name: String, _ log: EventLog) throws(EvstoreError) -> SnapshotReport {
+        let all = try list(log)
+        guard let found = all.first(where: { $0.name == name }) else { throw .unknownSnapshot(name, known: all.map(\.name)) }
+        return found
+    }
+
+    /// Forgets all but the newest ones; returns the names of those forgotten.
+    package static func prune(_ site: MigrationSite, keeping count: Int) async throws(EvstoreError) -> [String] {
+        guard count >= 0 else { throw .usage("--keep takes a number of snapshots, 0 or more") }
+        let forgotten = try list(site.log).dropLast(count).map(\.name)
+        if forgotten.isEmpty { return [] }
+        try await migrating {
+            try await site.log.update { update in
+                for name in forgotten { try update.delete(.snapshots, Array(name.utf8)) }
+                let entry = Journal.Entry(
+                    "snapshot", position: update.last.position, outcome: "pruned \(forgotten.joined(separator: ", "))")
+                try Journal.append(entry, to: &update)
+            }
+        }
+        return forgotten
+    }
+
+    private static func checkName(_ name: String) throws(EvstoreError) {
+        guard !name.isEmpty, name.utf8.count <= 100, name.utf8.allSatisfy(StreamName.allows), !name.utf8.contains(UInt8(ascii: "/")) else {
+            throw .usage(
+                "\(quoted(name)) is no name for a snapshot: 1 to 100 bytes of printable ASCII without space, quotes, braces and slashes")
+        }
+    }
+
+    /// The live read models, as near to the log's end as following brings them.
+    private static func followedLineup(_ site: MigrationSite) throws(EvstoreError) -> Lineup {
+        let state = try site.state()
+        let lineup = try Lineup.registered(site, at: state.live, state)
+        try lineup.follow(site)
+        return lineup
+    }
+
+    private static func put(
+        _ name: String, _ lineup: Lineup, _ site: MigrationSite, into update: inout LogUpdate
+    ) throws -> SnapshotReport {
+        let state = update.state
+        let report = SnapshotReport(
+            name: name, position: update.last.position, epoch: update.last.epoch, floor: state.floor, live: state.live, top: state.top,
+            head: state.head, time: .now, link: update.lastLink.hex, generations: try lineup.noted(site, at: update.last))
+        try update.put(.snapshots, Array(name.utf8), report.row)
+        let entry = Journal.Entry("snapshot", to: state.live, position: report.position, outcome: name, digest: report.link)
+        try Journal.append(entry, to: &update)
+        MigrationPhase.reached(.snapshotInside)
+        return report
+    }
+}
+
+extension SnapshotReport {
+    /// Whether it names exactly the state that an update finds.
+    func isMoment(of update: borrowing LogUpdate) -> Bool {
+        let state = update.state
+        return Checkpoint(epoch: epoch, position: position) == update.last && link == update.lastLink.hex
+            && (floor, live, top, head) == (state.floor, state.live, state.top, state.head)
+    }
+
+    var row: [UInt8] {
+        var fields = Fields()
+        fields.set("position", position.rawValue)
+        fields.set("epoch", UInt64(epoch.rawValue))
+        for (key, version) in [("floor", floor), ("live", live), ("top", top), ("head", head)] {
+            fields.set(key, UInt64(version.rawValue))
+        }
+        fields.set("time", time.description)
+        fields.set("link", link)
+        fields.set("generations", .array(generations.map(\.value)))
+        return fields.bytes
+    }
+
+    init(name: String, row: [UInt8]) throws(EvstoreError) {
+        let fields = try Fields(row, of: "snapshots")
+        guard let position = fields.number("position"), let epoch = fields.number("epoch").flatMap(UInt32.init(exactly:)),
+            let floor = fields.version("floor"), let live = fields.version("live"), let top = fields.version("top"),
+            let head = fields.version("head"), let time = fields.text("time").flatMap({ Timestamp($0) }), let link = fields.text("link"),
+            case .array(let generations) = fields["generations"]
+        else { throw .storeDamaged(path: "snapshots", reason: "\(quoted(name)) lacks a member") }
+        self.name = name
+        (self.position, self.epoch) = (Position(position), Epoch(epoch))
+        (self.floor, self.live, self.top, self.head) = (floor, live, top, head)
+        (self.time, self.link) = (time, link)
+        self.generations = generations.compactMap(SnapshotGeneration.init)
+    }
+}
+
+extension SnapshotGeneration {
+    fileprivate var value: JSONValue {
+        var fields = Fields()
+        fields.set("projection", projection)
+        fields.set("fingerprint", fingerprint)
+        fields.set("directory", directory)
+        fields.set("digest", digest)
+        fields.set("rows", rows)
+        return fields.value
+    }
+
+    fileprivate init?(_ value: JSONValue) {
+        let fields = Fields(value)
+        guard let projection = fields.text("projection"), let fingerprint = fields.text("fingerprint"),
+            let directory = fields.text("directory"), let rows = fields.number("rows")
+        else { return nil }
+        (self.projection, self.fingerprint, self.directory) = (projection, fingerprint, directory)
+        (digest, self.rows) = (fields.text("digest"), rows)
+    }
+}

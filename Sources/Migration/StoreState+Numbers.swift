@@ -1,0 +1,20 @@
+internal import EventLog
+internal import EventModel
+
+extension StoreState {
+    /// The rule of the four numbers, checked before each of them is written.
+    func checkNumbers() throws(EvstoreError) {
+        guard floor <= live, live <= top, top <= head else {
+            throw .misuse("floor \(floor), live \(live), top \(top) and head \(head) are out of order; nothing was changed")
+        }
+    }
+}
+
+extension LogUpdate {
+    /// Whether the store is still in the state that a migration was planned in.
+    borrowing func requireStamp(of planned: StoreState) throws(EvstoreError) {
+        guard state.stamp == planned.stamp, state.epoch == planned.epoch else {
+            throw .verificationFailed(reason: "the store's versions changed meanwhile; nothing was changed now")
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import Bytes
+import EventLog
+import EventModel
+import Foundation
+import Hashing
+import JSONText
+import Projections
+import SchemaEvolution
+import Testing
+
+@testable import Migration
+
+/// A store of orders in a temporary directory, with the history's files beside it.
+final class OrdersStore {
+    let directory: String
+    let log: EventLog
+    let evolving: EvolvingLog
+    let history: History
+    let definitions: DefinitionSet
+
+    /// - Parameter edit: changes the files before they are read.
+    init(
+        at version: Int = 1, knowing head: Int? = nil, options: Options = .init(), editing edit: (inout [String: String]) -> Void = { _ in }
+    ) throws {
+        directory = NSTemporaryDirectory() + "evstore-migration-" + UUID().uuidString
+        var files = OrdersHistory.files
+        files["projections.yaml"] = OrdersHistory.projections
+        edit(&files)
+        (history, definitions) = try Self.load(files, in: directory + "/schemas")
+        let (live, known) = (SchemaVersion(version), history.through(SchemaVersion(head ?? version)))
+        let all = definitions
+        log = try EventLog.create(at: directory + "/store", options: options) { update in
+            try RegisteredRows.register(&update, versions: known.versions, definitions: all)
+            (update.state.floor, update.state.live, update.state.top) = (live, live, live)
+        }
+        evolving = EvolvingLog(log)
+    }
+
+    static func load(_ files: [String: String], in directory: String) throws -> (History, DefinitionSet) {
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        for (name, text) in files { try Data(text.utf8).write(to: URL(fileURLWithPath: directory + "/" + name)) }
+        let history = try History.load(directory: directory)
+        return (history, try DefinitionSet.load(file: directory + "/projections.yaml", history: history))
+    }
+
+    deinit {
+        do { try FileManager.default.removeItem(atPath: directory) } catch {}
+    }
+
+    func site(_ cancellation: Cancellation? = nil) -> MigrationSite {
+        MigrationSite(evolving, options: log.options, again: "evstore replay", cancellation: cancellation)
+    }
+
+    var state: StoreState { get throws { try log.read { try $0.state } } }
+    var last: Position { get throws { try log.read { $0.last.position } } }
+    var numbers: [Int] {
+        get throws {
+            let state = try state
+            return [state.floor, state.live, state.top, state.head].map(\.number)
+        }
+    }
+
+    /// The names of the generations' directories, and of whatever else lies there.
+    var generations: [String] {
+        let path = directory + "/store/generations"
+        do { return try FileManager.default.contentsOfDirectory(atPath: path).sorted() } catch { return [] }
+    }
+
+    @discardableResult
+    func append(_ type: String, _ payload: String, born: Int, to stream: String) async throws -> Position {
+        let event = StoredEvent(
+            stream: try StreamName(stream), type: type, born: SchemaVersion(born), payload: Array(payload.utf8), time: .now)
+        guard case .appended(let receipt) = try await log.append(AppendRequest(events: [event])) else { throw Unexpected() }
+        return receipt.position
+    }
+
+    /// An order as the version writes it.
+    func place(_ order: Int, amount: String = "100", name: String = "ada", born: Int) async throws {
+        let member = born == 1 ? "customer" : "name"
+        let number = born < 3 ? "\"\(amount)\"" : amount
+        let payload = "{\"id\":\"\(order)\",\"\(member)\":\"\(name)\",\"amount\":\(number)}"
+        try await append("OrderPlaced", payload, born: born, to: "order-\(order)")
+    }
+
+    func pay(_ order: Int, by method: String = "card", born: Int) async throws {
+        let type = born < 5 ? "OrderPaid" : "PaymentCaptured"
+        try await append(type, "{\"id\":\"\(order)\",\"method\":\"\(method)\"}", born: born, to: "order-\(order)")
+    }
+
+    /// From version 4 on.
+    func void(_ order: Int, born: Int) async throws {
+        try await append("OrderVoided", "{\"id\":\"\(order)\"}", born: born, to: "order-\(order)")
+    }
+
+    @discardableResult
+    func replay(to version: Int, _ options: ReplayOptions = .init(), cancellation: Cancellation? = nil) async throws -> ReplayReport {
+        try await Replay.run(site(cancellation), to: SchemaVersion(version), files: history, definitions: definitions, options: options)
+    }
+
+    @discardableResult
+    func rollback(to version: Int? = nil) async throws -> RollbackReport {
+        try await Rollback.run(site(), to: version.map { SchemaVersion($0) })
+    }
+
+    /// What a replay from scratch gives at a version.
+    func freshDigests(at version: Int) async throws -> [String: String] {
+        try await replay(to: version, ReplayOptions(dryRun: true, onError: .quarantine)).digests
+    }
+
+    /// The read models of the live version after following, by projection.
+    func liveDigests() throws -> [String: String] {
+        let state = try state
+        let lineup = try Lineup.registered(site(), at: state.live, state)
+        #expect(lineup.isMapped(in: state))
+        try lineup.follow(site())
+        return try lineup.digests(site())
+    }
+
+    /// A row of a live read model, as canonical JSON text.
+    func row(_ key: String, of projection: String) throws -> String? {
+        let state = try state
+        let lineup = try Lineup.registered(site(), at: state.live, state)
+        try lineup.follow(site())
+        guard let name = lineup.entries.first(where: { $0.name == projection })?.directory else { throw Unexpected() }
+        return try lineup.open(name, site()).get(key).map { String(decoding: try Canonical.bytes(of: $0.lent), as: UTF8.self) }
+    }
+}
+
+struct Unexpected: Error {}

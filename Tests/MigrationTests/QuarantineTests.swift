@@ -1,0 +1,64 @@
+import EventLog
+import EventModel
+import Testing
+
+@testable import Migration
+
+@Suite("Quarantine")
+struct QuarantineTests {
+    private func quarantined() async throws -> OrdersStore {
+        let store = try OrdersStore(at: 2)
+        try await store.place(1, born: 2)
+        try await store.place(2, amount: "many", born: 2)
+        _ = try await store.replay(to: 3, ReplayOptions(onError: .quarantine))
+        return store
+    }
+
+    @Test("a retry that helps nothing leaves everything as it is")
+    func retry() async throws {
+        let store = try await quarantined()
+        let (state, generations) = (try store.state, store.generations)
+        let report = try await Quarantine.retry(store.site())
+        #expect(report.rebuilt.isEmpty && report.before == 2 && report.after == 2)
+        #expect(try store.state == state)
+        #expect(store.generations == generations)
+    }
+
+    @Test("one projection's events can be asked for, and an unknown projection is an error")
+    func list() async throws {
+        let store = try await quarantined()
+        #expect(try Quarantine.list(store.site(), at: SchemaVersion(3), projection: "orders").map(\.position) == [Position(2)])
+        #expect(throws: EvstoreError.self) { try Quarantine.list(store.site(), at: SchemaVersion(3), projection: "nothing") }
+        #expect(try Quarantine.list(store.site(), at: SchemaVersion(2)).isEmpty)
+    }
+
+    @Test("a strict replay does not take over what a lenient one built")
+    func strictAfterLenient() async throws {
+        let store = try OrdersStore(at: 2)
+        try await store.place(1, amount: "many", born: 2)
+        _ = try await store.replay(to: 3, ReplayOptions(only: "orders", onError: .quarantine))
+        await #expect(throws: EvstoreError.self) { try await store.replay(to: 3) }
+        #expect(try store.state.live == SchemaVersion(2))
+    }
+
+    @Test("a rollback goes to where the event had an image and back forward without losing it")
+    func back() async throws {
+        let store = try await quarantined()
+        _ = try await store.rollback()
+        #expect(try store.row("2", of: "orders") == #"{"amount":"many","name":"ada","state":"open"}"#)
+        #expect(try Quarantine.list(store.site(), at: SchemaVersion(2)).isEmpty)
+    }
+
+    @Test("building what a new store lacks changes no number, and nothing where nothing is missing")
+    func complete() async throws {
+        let store = try OrdersStore(at: 3)
+        try await store.place(1, born: 3)
+        try await Complete.run(store.site(), at: SchemaVersion(3))
+        #expect(try store.numbers == [3, 3, 3, 3])
+        #expect(try store.row("1", of: "orders") == #"{"amount":100,"name":"ada","state":"open"}"#)
+        let state = try store.state
+        try await Complete.run(store.site(), at: SchemaVersion(3))
+        #expect(try store.state == state)
+        await #expect(throws: EvstoreError.self) { try await Complete.run(store.site(), at: SchemaVersion(5)) }
+    }
+}

@@ -1,0 +1,48 @@
+import EventModel
+import Testing
+
+@testable import Migration
+
+@Suite("Snapshots")
+struct SnapshotTests {
+    @Test("a snapshot notes where the store stands, and a name is taken once")
+    func take() async throws {
+        let store = try OrdersStore()
+        try await store.place(1, born: 1)
+        _ = try await store.replay(to: 3)
+        let taken = try await Snapshot.take(store.site(), name: "friday")
+        #expect((taken.position, taken.live, taken.floor) == (Position(1), SchemaVersion(3), SchemaVersion(1)))
+        #expect(taken.generations.count == 3 && taken.generations.allSatisfy { $0.digest != nil })
+        #expect(try Snapshot.named("friday", store.log) == taken)
+        await #expect(throws: EvstoreError.snapshotExists("friday")) { try await Snapshot.take(store.site(), name: "friday") }
+        #expect(throws: EvstoreError.unknownSnapshot("monday", known: ["before-v3", "friday"])) {
+            try Snapshot.named("monday", store.log)
+        }
+    }
+
+    @Test("a replay takes one by itself, and one more with its position where the name is another moment's")
+    func automatic() async throws {
+        let store = try OrdersStore(at: 4)
+        try await store.place(1, born: 4)
+        #expect(try await store.replay(to: 5).snapshot == "before-v5")
+        _ = try await store.rollback(to: 4)
+        try await store.place(2, born: 4)
+        #expect(try await store.replay(to: 5).snapshot == "before-v5@2")
+        #expect(try Snapshot.list(store.log).map(\.name) == ["before-v5", "before-v5@2"])
+    }
+
+    @Test("pruning keeps the newest")
+    func prune() async throws {
+        let store = try OrdersStore()
+        for name in ["a", "b", "c"] { _ = try await Snapshot.take(store.site(), name: name) }
+        #expect(try await Snapshot.prune(store.site(), keeping: 1) == ["a", "b"])
+        #expect(try Snapshot.list(store.log).map(\.name) == ["c"])
+        #expect(try await Snapshot.prune(store.site(), keeping: 5).isEmpty)
+    }
+
+    @Test("a name with a space is refused")
+    func name() async throws {
+        let store = try OrdersStore()
+        await #expect(throws: EvstoreError.self) { try await Snapshot.take(store.site(), name: "two words") }
+    }
+}
