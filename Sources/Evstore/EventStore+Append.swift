@@ -1,0 +1,72 @@
+internal import EventLog
+internal import EventModel
+internal import Projections
+internal import SchemaEvolution
+
+/// What an append does when its first event's id is in the store already.
+public enum SameID: Sendable, Hashable {
+    /// The same content returns the first receipt; other content is `EvstoreError.idReused`.
+    case mustMatch
+    /// The first receipt is returned whatever the content.
+    case keepFirst
+}
+
+extension EventStore {
+    /// Appends events together, all of them or none, if every condition holds; returns when they are on the disk.
+    ///
+    /// Repeating an append whose first event has an id is safe: the same content returns the first receipt.
+    public func append(
+        _ events: [NewEvent], conditions: [StreamCondition] = [], sameID: SameID = .mustMatch
+    ) async throws(EvstoreError) -> AppendReceipt {
+        guard !events.isEmpty else { throw .misuse("an append holds at least one event") }
+        if events.count > options.appendEventsMax {
+            throw .appendTooLarge(reason: "\(events.count) events are over the limit of \(options.appendEventsMax)")
+        }
+        let deadline = ContinuousClock.now + .seconds(options.appendDeadlineSeconds)
+        var mustBeFresh = false
+        while true {
+            let isFresh = mustBeFresh
+            let door = try doors.take(isFresh: isFresh) { () throws(EvstoreError) in try self.door(rules()) }
+            mustBeFresh = true
+            defer { doors.give(door) }
+            var stored: [StoredEvent] = []
+            do { for event in events { stored += try door.admit(event) } } catch {
+                // What an older state of the store refuses, this one may take.
+                if !isFresh { continue }
+                // What was appended once was fit for it then, whatever has become of the versions since.
+                if let receipt = try repeated(events, sameID) { return receipt }
+                throw error
+            }
+            let request = AppendRequest(events: stored, conditions: conditions, validated: door.stamp, deadline: deadline)
+            let outcome: AppendOutcome
+            do { outcome = try await log.append(request) } catch { throw EvstoreError(converting: error, at: path) }
+            switch outcome {
+            case .appended(let receipt): return receipt
+            case .known:
+                if let receipt = try repeated(events, sameID) { return receipt }
+            case .revalidate: continue
+            }
+        }
+    }
+
+    /// Appends one event if its stream is as expected.
+    public func append(_ event: NewEvent, expecting expectation: Expectation) async throws(EvstoreError) -> AppendReceipt {
+        try await append([event], conditions: [StreamCondition(event.stream, expectation)])
+    }
+
+    /// The rules of this handle's own appends.
+    private func rules() throws(EvstoreError) -> DoorRules {
+        var rules = DoorRules(version: try workingVersion)
+        if policy == .observe {
+            rules.takesOld = true
+            rules.ahead = schemas?.history
+        }
+        return rules
+    }
+
+    /// A door for the store as it is now.
+    func door(_ rules: DoorRules) throws(EvstoreError) -> Door {
+        let evolution = try evolving.current()
+        return Door(history: evolution.history, stamp: evolution.state.stamp, rules: rules, options: options)
+    }
+}

@@ -1,0 +1,73 @@
+internal import EventLog
+internal import EventModel
+public import Migration
+internal import Projections
+
+extension EventStore {
+    /// What a replay to a version would do; changes nothing.
+    public func plan(to version: SchemaVersion, cancellation: Cancellation? = nil) async throws(EvstoreError) -> PlanReport {
+        try await Plan.run(
+            site(again: "evstore plan --to \(version)", cancellation), to: version, files: schemas?.history,
+            definitions: schemas?.definitions)
+    }
+
+    /// Registers what is new in the schemas given at opening, builds a version's read models beside the live ones, and flips.
+    ///
+    /// A failed or cancelled replay leaves the store as it was.
+    public func replay(
+        to version: SchemaVersion, options: ReplayOptions = .init(), cancellation: Cancellation? = nil, progress: Progress? = nil
+    ) async throws(EvstoreError) -> ReplayReport {
+        try await Replay.run(
+            site(again: "evstore replay --to \(version)", cancellation, progress: progress), to: version, files: schemas?.history,
+            definitions: schemas?.definitions, options: options)
+    }
+
+    /// Returns to an older version's read models, keeping every event; to the one the last replay came from where nil.
+    ///
+    /// `without` names Swift read models to leave behind until their program opens the store.
+    public func rollback(
+        to version: SchemaVersion? = nil, without: Set<String> = [], cancellation: Cancellation? = nil, progress: Progress? = nil
+    ) async throws(EvstoreError) -> RollbackReport {
+        let again = "evstore rollback" + (version.map { " --to \($0)" } ?? "")
+        return try await Rollback.run(site(again: again, cancellation, progress: progress), to: version, without: without)
+    }
+
+    /// Cuts the log at a snapshot's position: later events move to the archive, and the epoch grows.
+    public func rollback(
+        toSnapshot name: String, discardTail: Bool, progress: Progress? = nil
+    ) async throws(EvstoreError) -> RollbackReport {
+        let again = "evstore rollback --to-snapshot \(name) --discard-tail"
+        return try await CutRollback.run(site(again: again, progress: progress), toSnapshot: name, discardTail: discardTail)
+    }
+
+    /// Makes the live version the floor: closes the window and deletes read models that no promised version names.
+    public func finalize(_ version: SchemaVersion) async throws(EvstoreError) -> FinalizeReport {
+        try await Finalize.run(site(again: "evstore finalize \(version)"), version)
+    }
+}
+
+extension EventStore {
+    /// What was registered, replayed, flipped, rolled back and so on, oldest first.
+    public func journal() throws(EvstoreError) -> [JournalRow] { try Journal.list(log) }
+
+    /// The events that a version's read models (the working version's where nil) could not take in.
+    public func quarantine(
+        at version: SchemaVersion? = nil, projection: String? = nil
+    ) throws(EvstoreError) -> [QuarantineReport] {
+        try Quarantine.list(site(again: "evstore quarantine list"), at: try effective(version), projection: projection)
+    }
+
+    /// Builds the read models that have quarantined events anew, beside the live ones, and flips to those that are better.
+    public func retryQuarantine(
+        cancellation: Cancellation? = nil, progress: Progress? = nil
+    ) async throws(EvstoreError) -> QuarantineRetryReport {
+        try await Quarantine.retry(site(again: "evstore quarantine retry", cancellation, progress: progress))
+    }
+
+    /// Checks checksums, hash chain, positions and indexes; `deep` also the read models' digests, `laws` the steps on the log's events.
+    public func verify(
+        deep: Bool = false, laws: Bool = false, cancellation: Cancellation? = nil, progress: Progress? = nil
+    ) async throws(EvstoreError) -> VerifyReport {
+        try Verify.run(site(again: "evstore verify", cancellation, progress: progress), deep: deep, laws: laws)
+    }
+}

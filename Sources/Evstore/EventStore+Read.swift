@@ -1,0 +1,108 @@
+internal import EventLog
+internal import EventModel
+internal import Projections
+internal import SchemaEvolution
+
+extension EventStore {
+    /// A page of one stream, as seen at a version: `limit` events, or some more where the last one is one of several parts.
+    ///
+    /// `from` is inclusive; nil is the first event, or the last one when reading backwards. An unknown stream is no events.
+    public func read(
+        _ stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, limit: Int = 1_000, backwards: Bool = false,
+        type: String? = nil
+    ) throws(EvstoreError) -> [RecordedEvent] {
+        var events: [RecordedEvent] = []
+        try read(stream, at: version, from: from, limit: limit, backwards: backwards, type: type) { event in
+            events.append(event)
+            return true
+        }
+        return events
+    }
+
+    /// Gives the events of one stream to `body` until it returns false, as the other `read` does; no transaction is open while that runs.
+    public func read(
+        _ stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, limit: Int?, backwards: Bool = false,
+        type: String? = nil, _ body: (RecordedEvent) throws -> Bool
+    ) throws(EvstoreError) {
+        let evolution = try evolving.current()
+        let version = try effective(version)
+        let history = try history(serving: version, evolution)
+        let lens = try Lens(history, at: version, type: type)
+        var quota = Quota(limit)
+        var next = from
+        while !quota.isUsed {
+            let page = try page(of: stream, next, backwards, lens)
+            let goesOn = try converting(at: path) { try page.events.allSatisfy { try quota.takes($0) && body($0) } }
+            guard goesOn, let last = page.last, !backwards || last > .first else { return }
+            next = Revision(backwards ? last.rawValue - 1 : last.rawValue + 1)
+        }
+    }
+
+    /// One short read transaction's worth of a stream, and the last revision looked at; nil where there was none.
+    private func page(
+        of stream: StreamName, _ from: Revision?, _ backwards: Bool, _ lens: Lens
+    ) throws(EvstoreError) -> (events: [RecordedEvent], last: Revision?) {
+        var events: [RecordedEvent] = []
+        var last: Revision?
+        try converting(at: path) {
+            try log.read { reader in
+                guard let head = try reader.head(of: stream) else { return }
+                let start = from ?? (backwards ? head.revision : .first)
+                if start > head.revision, !backwards { return }
+                let limit = options.pageEventsMax
+                try reader.stream(stream, from: min(start, head.revision), limit: limit, backwards: backwards) { record in
+                    var parts: [RecordedEvent] = []
+                    try lens.see(record, in: stream, &parts)
+                    events += backwards ? parts.reversed() : parts
+                    last = record.revision
+                    return true
+                }
+            }
+        }
+        return (events, last)
+    }
+
+    /// The event at a position as it was stored; nil where there is none.
+    public func event(at position: Position) throws(EvstoreError) -> RecordedEvent? {
+        let lens = try Lens(try evolving.current().history, at: nil)
+        let names = StreamNames(log)
+        var events: [RecordedEvent] = []
+        try converting(at: path) {
+            try log.read { reader in
+                _ = try reader.record(at: position) { record in try lens.see(record, in: try names.name(of: record), &events) }
+            }
+        }
+        return events.first
+    }
+
+    /// Gives the whole log in the order of its positions to `body`, from `from` on, until it returns false.
+    ///
+    /// Holds no transaction while `body` runs. A `type` is widened through the chain to the types as stored; `limit` counts
+    /// what is shown, and never parts an event from its other parts.
+    public func readAll(
+        at version: SchemaVersion? = nil, from: Position? = nil, limit: Int? = nil, backwards: Bool = false, type: String? = nil,
+        _ body: (RecordedEvent) throws -> Bool
+    ) throws(EvstoreError) {
+        let evolution = try evolving.current()
+        let version = try effective(version)
+        let lens = try Lens(try history(serving: version, evolution), at: version, type: type)
+        try scan(from: from, limit: limit, backwards: backwards, lens, body)
+    }
+}
+
+/// How many more events may be shown; the parts of one event are never parted.
+struct Quota {
+    private var rest: Int
+    private var last: Position?
+
+    init(_ limit: Int?) { rest = limit ?? .max }
+
+    /// Nothing more needs to be looked for.
+    var isUsed: Bool { rest <= 0 }
+
+    mutating func takes(_ event: RecordedEvent) -> Bool {
+        if isUsed, event.position != last { return false }
+        (rest, last) = (rest - 1, event.position)
+        return true
+    }
+}

@@ -1,0 +1,101 @@
+internal import EventLog
+internal import EventModel
+internal import Hashing
+internal import Logging
+internal import Migration
+internal import Projections
+internal import SchemaEvolution
+internal import Synchronization
+
+/// The generations that a handle has open, by the names of their directories.
+final class OpenGenerations: Sendable {
+    private let open = Mutex<[String: Generation]>([:])
+
+    /// The generation; those that the store no longer uses are let go.
+    func generation(_ name: String, in store: EventStore, _ state: StoreState) throws(EvstoreError) -> Generation {
+        if let known = open.withLock({ $0[name] }) { return known }
+        let generation = try Generation.open(
+            named: name, in: store.path, storeID: state.storeID, options: store.options, readOnly: store.isReadOnly)
+        let used = Set(state.generations.values)
+        open.withLock { open in
+            open = open.filter { used.contains($0.key) }
+            open[name] = generation
+        }
+        return generation
+    }
+
+    func removeAll() { open.withLock { $0.removeAll() } }
+}
+
+/// A read model ready to be read.
+struct ReadModel {
+    var generation: Generation
+    var note: QueryNote
+}
+
+extension EventStore {
+    /// A read model that has consumed the log up to `position` (its end as of now where nil), as far as this handle can bring it there.
+    func readModel(
+        _ projection: String, at version: SchemaVersion? = nil, to position: Position? = nil
+    ) async throws(EvstoreError) -> ReadModel {
+        let version = try effective(version)
+        var evolution = try evolving.current()
+        if version > evolution.history.head || version.rawValue == 0 {
+            throw .unknownVersion(version.description, known: evolution.history.versions.map(\.number.description))
+        }
+        let definition = try evolution.definition(named: projection, at: version)
+        if evolution.state.generations[definition.fingerprint.hex] == nil {
+            try await build(definition, at: version)
+            evolution = try evolving.current()
+        }
+        guard let name = evolution.state.generations[definition.fingerprint.hex] else {
+            throw .ioFailure(doing: "reading \(projection) at \(version)", reason: "the store's versions changed meanwhile; run it again")
+        }
+        let generation = try generations.generation(name, in: self, evolution.state)
+        let end = position ?? evolution.last.position
+        var reason: String?
+        if isReadOnly {
+            reason = "the store is opened to be read only"
+        } else if !definition.isAvailable {
+            reason = "\(projection) is written in Swift and this program does not have it"
+        } else {
+            try Follower(evolving).catchUp(generation, definition, to: end)
+        }
+        let checkpoint = try generation.header.checkpoint
+        let lag = end.rawValue - min(end.rawValue, checkpoint.position.rawValue)
+        return ReadModel(
+            generation: generation, note: QueryNote(version: version, checkpoint: checkpoint, lag: lag, reason: lag == 0 ? nil : reason))
+    }
+
+    private func build(_ definition: Definition, at version: SchemaVersion) async throws(EvstoreError) {
+        if !definition.isAvailable { throw .programNeeded(what: "the projection \(definition.name)") }
+        if isReadOnly { throw .readOnly(path: path) }
+        logger.notice("building a read model", metadata: ["projection": "\(definition.name)", "version": "\(version)"])
+        try await Complete.run(site(again: "run it again"), at: version)
+    }
+
+    /// The read models of a version (the working one where nil), as they are.
+    public func projections(at version: SchemaVersion? = nil) throws(EvstoreError) -> [ProjectionStatus] {
+        let version = try effective(version)
+        let evolution = try evolving.current()
+        var list: [ProjectionStatus] = []
+        for definition in try evolution.definitions(at: version) {
+            var status = ProjectionStatus(
+                name: definition.name, version: version, fingerprint: definition.fingerprint.hex, checkpoint: nil, rows: 0, digest: nil,
+                quarantined: 0, lag: evolution.last.position.rawValue, isSwift: definition.isSwift)
+            if let name = evolution.state.generations[status.fingerprint] {
+                let header = try generations.generation(name, in: self, evolution.state).header
+                (status.checkpoint, status.rows) = (header.checkpoint, header.rows)
+                (status.digest, status.quarantined) = (header.digest.hex, header.quarantined)
+                status.lag -= min(status.lag, header.checkpoint.position.rawValue)
+            }
+            list.append(status)
+        }
+        return list
+    }
+
+    /// Where a migration works, for the rooms below.
+    func site(again: String, _ cancellation: Cancellation? = nil, progress: Progress? = nil) -> MigrationSite {
+        MigrationSite(evolving, options: options, again: again, progress: progress, cancellation: cancellation)
+    }
+}

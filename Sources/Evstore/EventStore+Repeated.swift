@@ -1,0 +1,83 @@
+internal import Bytes
+internal import EventLog
+internal import EventModel
+internal import JSONText
+internal import Projections
+internal import SchemaEvolution
+
+extension EventStore {
+    /// The receipt of the append that these events repeat; nil where the first one's id is not in the store.
+    /// - Throws: `EvstoreError.idReused` where what is there says something else.
+    func repeated(_ events: [NewEvent], _ sameID: SameID) throws(EvstoreError) -> AppendReceipt? {
+        guard let id = events.first?.id else { return nil }
+        let (evolution, version) = (try evolving.current(), try workingVersion)
+        return try converting(at: path) {
+            try log.read { reader in
+                guard let position = try reader.position(of: id) else { return nil }
+                return try receipt(
+                    ofRepeated: events, at: position, sameID, comparingAt: version, try history(serving: version, evolution), reader)
+            }
+        }
+    }
+
+    /// Compares events with the append that begins at `position`, each as it is seen at the version of the request.
+    ///
+    /// `alone`: the one event is compared with the one at the position, whatever was appended with it.
+    func receipt(
+        ofRepeated events: [NewEvent], at position: Position, _ sameID: SameID, comparingAt version: SchemaVersion, _ history: History,
+        alone: Bool = false, _ reader: borrowing LogReader
+    ) throws -> AppendReceipt {
+        let asked = events.first?.version ?? version
+        let first = try appended(at: position, asked, history, count: events.count, alone: alone, reader)
+        let isSame = try first.events.count == events.count && zip(first.events, events).allSatisfy { try $0.says($1) }
+        guard isSame || sameID == .keepFirst else { throw EvstoreError.idReused(id: first.receipt.id, position: position) }
+        return first.receipt
+    }
+
+    /// Compares one event with the one at a position.
+    /// - Throws: `EvstoreError.idReused` where that says something else.
+    func compare(
+        _ event: NewEvent, _ position: Position, _ sameID: SameID, _ birth: SchemaVersion, _ history: History,
+        _ reader: borrowing LogReader
+    ) throws {
+        _ = try receipt(ofRepeated: [event], at: position, sameID, comparingAt: birth, history, alone: true, reader)
+    }
+
+    /// The append that begins at a position: its receipt, and its events as seen at a version. What has an id of its own
+    /// belongs to it only as far as so many events were asked for.
+    private func appended(
+        at position: Position, _ version: SchemaVersion, _ history: History, count: Int, alone: Bool, _ reader: borrowing LogReader
+    ) throws -> (receipt: AppendReceipt, events: [RecordedEvent]) {
+        let lens = try Lens(history, at: version)
+        let names = StreamNames(log)
+        var events: [RecordedEvent] = []
+        var receipt: AppendReceipt?
+        var next = position
+        while alone ? next == position : true {
+            let belongs =
+                try reader.record(at: next) { record in
+                    guard next == position || record.continuesAppend && (!record.idGiven || events.count < count) else { return false }
+                    let name = try names.name(of: record)
+                    receipt = AppendReceipt(
+                        positions: position.rawValue ... next.rawValue, stream: name, revision: record.revision,
+                        id: receipt?.id ?? record.id, epoch: record.epoch, duplicate: true)
+                    // What has no image at the version of the request is not what it says.
+                    do { try lens.see(record, in: name, &events) } catch EvstoreError.noImage {}
+                    return true
+                } ?? false
+            if !belongs { break }
+            next = next.next
+        }
+        guard let receipt else { throw EvstoreError.corruptBlock(position: position, reason: "an id leads to no event") }
+        return (receipt, events)
+    }
+}
+
+extension RecordedEvent {
+    /// Whether a request says the same: type, stream and payload, however its JSON is written.
+    fileprivate func says(_ event: NewEvent) throws -> Bool {
+        guard type == event.type, stream == event.stream else { return false }
+        if payload == event.payload { return true }
+        return try Canonical.bytes(of: payload.lent) == Canonical.bytes(of: event.payload.lent)
+    }
+}

@@ -1,0 +1,105 @@
+internal import EventLog
+internal import EventModel
+
+/// A part of the log as a lens shows it, and how far it reaches.
+struct ScannedPage {
+    var events: [RecordedEvent] = []
+    /// The last position looked at.
+    var reached: Position
+    /// Nothing was left beyond it at the moment of looking.
+    var isLast = true
+}
+
+extension EventStore {
+    /// Gives what a lens shows of the log, as far as it goes now, to `body`; no transaction is open while that runs.
+    func scan(
+        from: Position?, limit: Int? = nil, backwards: Bool = false, _ lens: Lens, _ body: (RecordedEvent) throws -> Bool
+    ) throws(EvstoreError) {
+        var quota = Quota(limit)
+        let end = try last()
+        let names = StreamNames(log)
+        var seen = Checkpoint(epoch: end.epoch, position: end.position)
+        if backwards {
+            seen.position = min(from ?? end.position, end.position).next
+        } else {
+            seen.position = from.map { Position($0.rawValue == 0 ? 0 : $0.rawValue - 1) } ?? .start
+        }
+        while !quota.isUsed {
+            let page =
+                try backwards
+                ? pageBackwards(before: seen.position, lens, names) : page(after: seen, through: end.position, lens, names)
+            let goesOn = try converting(at: path) { try page.events.allSatisfy { try quota.takes($0) && body($0) } }
+            if page.isLast || !goesOn { return }
+            seen.position = page.reached
+        }
+    }
+
+    /// The next part of the log after a checkpoint, up to a page full of events.
+    /// - Throws: `EvstoreError.epochChanged` where a cut took off what lies before the checkpoint.
+    func page(after seen: Checkpoint, through end: Position?, _ lens: Lens, _ names: StreamNames) throws(EvstoreError) -> ScannedPage {
+        try requireValid(seen)
+        var page = ScannedPage(reached: max(seen.position, end ?? seen.position))
+        if let end, end <= seen.position { return page }
+        let full = options.pageEventsMax
+        try converting(at: path) {
+            try log.scan(after: seen.position, through: end, types: lens.storedTypes) { block in
+                for index in block.indices {
+                    let record = block.record(index)
+                    try lens.see(record, in: try names.name(of: record), &page.events)
+                    page.reached = record.position
+                }
+                page.isLast = page.events.count < full
+                return page.isLast
+            }
+        }
+        return page
+    }
+
+    private func pageBackwards(before position: Position, _ lens: Lens, _ names: StreamNames) throws(EvstoreError) -> ScannedPage {
+        var page = ScannedPage(reached: position)
+        let wanted = lens.storedTypes
+        var rest = options.followBatchEvents
+        try converting(at: path) {
+            try log.read { reader in
+                while rest > 0, page.reached.rawValue > 1, page.events.count < options.pageEventsMax {
+                    page.reached = Position(page.reached.rawValue - 1)
+                    rest -= 1
+                    _ = try reader.record(at: page.reached) { record in
+                        if let wanted, !wanted.contains(record.typeName) { return }
+                        var parts: [RecordedEvent] = []
+                        try lens.see(record, in: try names.name(of: record), &parts)
+                        page.events += parts.reversed()
+                    }
+                }
+            }
+        }
+        page.isLast = page.reached.rawValue <= 1
+        return page
+    }
+
+    /// - Throws: `EvstoreError.epochChanged` where a cut took off what a reader at this checkpoint has seen.
+    func requireValid(_ seen: Checkpoint) throws(EvstoreError) {
+        let cuts = try converting(at: path) { try log.read { reader in try reader.cuts() } }
+        if let cut = cuts.first(where: { $0.epoch > seen.epoch && $0.position < seen.position }) {
+            throw .epochChanged(seen: seen, cut: cut)
+        }
+    }
+}
+
+/// The names of streams by their ids; keeps those that a reader has met, up to a limit. Used by one thread.
+final class StreamNames {
+    private let log: EventLog
+    private var names: [UInt64: StreamName] = [:]
+    private static let keptMax = 65_536
+
+    init(_ log: EventLog) { self.log = log }
+
+    func name(of record: borrowing RecordView) throws -> StreamName {
+        let id = record.streamID
+        if let known = names[id] { return known }
+        let name = try record.streamName ?? log.read { reader in try reader.name(ofStream: id) }
+        if names.count >= Self.keptMax { names.removeAll(keepingCapacity: true) }
+        names[id] = name
+        return name
+    }
+}

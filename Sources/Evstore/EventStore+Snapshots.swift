@@ -1,0 +1,57 @@
+internal import EventLog
+internal import EventModel
+internal import Hashing
+internal import Migration
+internal import Projections
+
+extension EventStore {
+    /// Names the log's end as a restore point.
+    public func takeSnapshot(_ name: String) async throws(EvstoreError) -> SnapshotReport {
+        try await Snapshot.take(site(again: "evstore snapshot take \(name)"), name: name)
+    }
+
+    /// Every snapshot, oldest first.
+    public func snapshots() throws(EvstoreError) -> [SnapshotReport] { try Snapshot.list(log) }
+
+    /// Forgets all snapshots but the newest ones; returns the names of those forgotten.
+    public func pruneSnapshots(keeping count: Int) async throws(EvstoreError) -> [String] {
+        try await Snapshot.prune(site(again: "evstore snapshot prune --keep \(count)"), keeping: count)
+    }
+
+    /// Holds a snapshot (every one where nil) against the log, and against read models that still stand at its position.
+    public func verifySnapshots(_ name: String? = nil) throws(EvstoreError) -> [Finding] {
+        let chosen = if let name { [try Snapshot.named(name, log)] } else { try Snapshot.list(log) }
+        let evolution = try evolving.current()
+        var findings: [Finding] = []
+        for snapshot in chosen {
+            if let reason = try difference(snapshot) {
+                findings.append(
+                    Finding(
+                        id: "STORE301", position: snapshot.position, message: "the snapshot \(snapshot.name): \(reason)",
+                        fix: "it can't be gone back to: evstore snapshot prune, or restore a backup"))
+            }
+            for noted in snapshot.generations where evolution.state.generations[noted.fingerprint] == noted.directory {
+                let header = try generations.generation(noted.directory, in: self, evolution.state).header
+                guard let digest = noted.digest, header.checkpoint.position == snapshot.position, header.digest.hex != digest else {
+                    continue
+                }
+                findings.append(
+                    Finding(
+                        id: "STORE302", position: snapshot.position,
+                        message: "\(noted.projection) is not what the snapshot \(snapshot.name) noted, at the same position",
+                        fix: "evstore verify --deep"))
+            }
+        }
+        return findings
+    }
+
+    /// Why the log is no longer what a snapshot named; nil where it is.
+    private func difference(_ snapshot: SnapshotReport) throws(EvstoreError) -> String? {
+        do { try requireValid(Checkpoint(epoch: snapshot.epoch, position: snapshot.position)) } catch EvstoreError.epochChanged(_, let cut)
+        {
+            return "a cut at position \(cut.position) took off what it names"
+        }
+        let link = try converting(at: path) { try log.read { reader in try reader.link(at: snapshot.position) } }
+        return snapshot.position == .start || link?.hex == snapshot.link ? nil : "the log at its position has another link"
+    }
+}

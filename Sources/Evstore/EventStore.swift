@@ -1,0 +1,80 @@
+internal import EventLog
+internal import EventModel
+internal import Logging
+internal import Migration
+internal import Projections
+package import SchemaEvolution
+
+/// A store of events and the read models built from them, opened by this process.
+///
+/// Handles of one process on one store share what lies below; every method may be called from any task.
+public final class EventStore: Sendable {
+    /// The version the program works at; nil follows the live one.
+    let programVersion: SchemaVersion?
+    let policy: Policy
+    /// The program's own version files and projections, where it brought some.
+    let schemas: Schemas?
+    let evolving: EvolvingLog
+    let logger: Logger
+    let doors = DoorPool()
+    let generations = OpenGenerations()
+
+    init(_ evolving: EvolvingLog, version: SchemaVersion?, policy: Policy, schemas: Schemas?) {
+        (self.evolving, programVersion, self.policy, self.schemas) = (evolving, version, policy, schemas)
+        logger = evolving.logger
+    }
+
+    /// The store's directory.
+    public var path: String { log.path }
+    public var options: Options { log.options }
+    public var isReadOnly: Bool { log.isReadOnly }
+
+    var log: EventLog { evolving.log }
+
+    /// The store's four numbers as they are now.
+    public var versions: StoreVersions { get throws(EvstoreError) { StoreVersions(try evolving.current().state) } }
+
+    /// The version this handle reads and writes at where a call names none: the one given at opening, else the live one.
+    public var workingVersion: SchemaVersion {
+        get throws(EvstoreError) { if let programVersion { programVersion } else { try evolving.current().state.live } }
+    }
+
+    /// The version that a call works at.
+    func effective(_ version: SchemaVersion?) throws(EvstoreError) -> SchemaVersion {
+        if let version { version } else { try workingVersion }
+    }
+
+    /// The version that `v5`, `5` or a label names, among those registered and those of the schemas given at opening.
+    public func version(named text: String) throws(EvstoreError) -> SchemaVersion {
+        let history = try evolving.current().history
+        if let own = schemas?.history, own.head > history.head { return try own.resolve(text) }
+        return try history.resolve(text)
+    }
+
+    /// The last event.
+    public func last() throws(EvstoreError) -> Checkpoint {
+        try converting(at: path) { try log.read { reader in reader.last } }
+    }
+
+    /// Finishes what is under way; the handle serves nothing afterwards.
+    public func close() async throws(EvstoreError) {
+        generations.removeAll()
+        do { try await log.close() } catch { throw EvstoreError(converting: error, at: path) }
+    }
+
+    /// All versions registered in the store.
+    package var history: History { get throws(EvstoreError) { try evolving.current().history } }
+
+    /// What serves a version: the registered history, or the program's own where the store does not know the version yet.
+    func history(serving version: SchemaVersion, _ evolution: Evolution) throws(EvstoreError) -> History {
+        if version <= evolution.history.head { return evolution.history }
+        if let own = schemas?.history, version <= own.head { return own }
+        throw .unknownVersion(version.description, known: evolution.history.versions.map(\.number.description))
+    }
+}
+
+extension StoreVersions {
+    init(_ state: StoreState) {
+        self.init(floor: state.floor, live: state.live, top: state.top, head: state.head, epoch: state.epoch)
+    }
+}

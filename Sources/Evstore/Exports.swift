@@ -1,0 +1,3 @@
+@_exported public import EventModel
+@_exported public import Migration
+@_exported public import Projections

@@ -1,0 +1,118 @@
+internal import EventLog
+internal import EventModel
+internal import Hashing
+
+extension Importer {
+    /// Takes out lines whose id is in the store, or further up in the input, already: the same event is skipped, another one refused.
+    func resolveIDs(_ chunk: inout CheckedChunk, _ pass: Pass) throws(EvstoreError) {
+        guard chunk.lines.contains(where: { $0.event.id != nil }) else { return }
+        var seen = pass == .checking ? contents : [:]
+        let sameID = options.sameID
+        var repeated: UInt64 = 0
+        let (all, store) = (chunk.lines, store)
+        let history = try store.evolving.current().history
+        var (lines, refused): ([CheckedLine], [RefusedLine]) = ([], [])
+        lines.reserveCapacity(all.count)
+        try converting(at: store.path) {
+            try store.log.read { reader in
+                for line in all {
+                    guard let id = line.event.id else {
+                        lines.append(line)
+                        continue
+                    }
+                    do {
+                        if let content = seen[id] {
+                            guard content == line.content || sameID == .keepFirst else { throw EvstoreError.usedAbove(id) }
+                            repeated += 1
+                        } else if let position = try reader.position(of: id) {
+                            try store.compare(line.event, position, sameID, line.stored.born, history, reader)
+                            repeated += 1
+                        } else {
+                            seen[id] = line.content
+                            lines.append(line)
+                        }
+                    } catch let error as EvstoreError where error.isOfTheLine {
+                        refused.append(RefusedLine(line: line.line, error: error))
+                    }
+                }
+            }
+        }
+        if pass == .checking { contents = seen }
+        (chunk.lines, report.skipped) = (lines, report.skipped + repeated)
+        chunk.refused += refused
+    }
+
+    /// Appends a chunk and leaves its mark in the same commit.
+    func append(_ chunk: CheckedChunk, _ mark: ImportMark) async throws(EvstoreError) {
+        var chunk = chunk
+        while !chunk.lines.isEmpty {
+            let request = AppendRequest(
+                events: chunk.lines.map(\.stored), validated: chunk.stamp,
+                rows: [SideRow(.imports, key: mark.hash.bytes, value: mark.value)],
+                deadline: .now + .seconds(store.options.appendDeadlineSeconds))
+            let outcome: AppendOutcome?
+            do { outcome = try await store.log.append(request) } catch EvstoreError.idReused {
+                outcome = nil
+            } catch { throw EvstoreError(converting: error, at: store.path) }
+            switch outcome {
+            case .appended(let receipt):
+                report.added += UInt64(chunk.lines.count)
+                report.position = receipt.position
+                marks.leave(mark)
+                return
+            case .revalidate: try recheck(&chunk)
+            // Somebody else has just appended one of the ids.
+            case .known, nil: try resolveIDs(&chunk, .streaming)
+            }
+            try refuse(&chunk)
+        }
+        try await store.leave(mark)
+        marks.leave(mark)
+    }
+
+    /// Checks a chunk again, because the store's versions have changed since.
+    private func recheck(_ chunk: inout CheckedChunk) throws(EvstoreError) {
+        let door = try store.door(rules)
+        chunk.stamp = door.stamp
+        var kept: [CheckedLine] = []
+        for var line in chunk.lines {
+            do {
+                line.stored = try door.admit(line.event, isJSON: true)[0]
+                kept.append(line)
+            } catch { chunk.refused.append(RefusedLine(line: line.line, error: error)) }
+        }
+        chunk.lines = kept
+    }
+
+    /// Stops at lines that were refused only now, or lists them.
+    private func refuse(_ chunk: inout CheckedChunk) throws(EvstoreError) {
+        guard let bad = chunk.refused.min(by: { $0.line < $1.line }) else { return }
+        if options.onError == .stop { throw .refusedLine(bad.line, file: name, bad.error) }
+        report.note(chunk.refused)
+        chunk.refused = []
+    }
+}
+
+extension CheckedChunk {
+    /// Only the lines up to one, and none of the refused.
+    func through(_ line: UInt64) -> CheckedChunk {
+        var copy = self
+        copy.lines = lines.filter { $0.line <= line }
+        copy.refused = []
+        return copy
+    }
+}
+
+extension EvstoreError {
+    /// Whether a line is refused for what it says, and not because the store can't be read.
+    fileprivate var isOfTheLine: Bool {
+        switch self {
+        case .idReused, .invalidLine, .invalidJSON: true
+        default: false
+        }
+    }
+
+    static func usedAbove(_ id: EventID) -> EvstoreError {
+        .invalidLine(reason: "\(quoted(id.text)) is the id of an earlier line that says something else", pointer: "/id")
+    }
+}

@@ -1,0 +1,194 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+internal import System
+
+/// Whole lines of an input, in a row.
+struct LineChunk: Sendable {
+    /// The lines, each with its line feed; the last line of an input is given one if it has none.
+    var bytes: [UInt8] = []
+    /// Where each line ends, behind its line feed.
+    var ends: [Int] = []
+    /// The number of the first line, from 1.
+    var firstLine: UInt64
+
+    /// How many of its first lines an earlier import has appended.
+    var covered = 0
+
+    var lastLine: UInt64 { firstLine + UInt64(ends.count) - 1 }
+
+    func start(of index: Int) -> Int { index == 0 ? 0 : ends[index - 1] }
+
+    /// The line without its line feed.
+    func range(of index: Int) -> Range<Int> { start(of: index) ..< ends[index] - 1 }
+
+    /// Whether a line holds nothing but white space.
+    func isBlank(_ index: Int) -> Bool { bytes[range(of: index)].allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0d } }
+}
+
+/// Cuts a file, a pipe or a document into chunks of lines. The cuts of a regular file depend on its content alone.
+final class LineInput {
+    private let file: InputFile
+    private let name: String
+    private let cancellation: Cancellation?
+    private let linesMax: Int
+    private let chunkBytesMax: Int
+    private let lineBytesMax: Int
+    /// The list of a document becomes one line an element, all of them in the buffer.
+    private let isDocument: Bool
+    private var buffer: [UInt8]
+    /// Where in the buffer the next line begins.
+    private var cursor = 0
+    private var nextLine: UInt64 = 1
+    private var ended: Bool
+    private var bytesRead: UInt64 = 0
+    private var bytesMax: UInt64
+
+    /// Opens the source; a document is read whole, and its list found.
+    init(_ source: ImportSource, each pointer: String?, options: Options, cancellation: Cancellation?) throws(EvstoreError) {
+        self.cancellation = cancellation
+        do {
+            switch source {
+            case .file(let path):
+                name = path
+                file = try InputFile(path: path)
+            case .descriptor(let descriptor):
+                name = "descriptor \(descriptor)"
+                file = try InputFile(descriptor: descriptor)
+            }
+        } catch { throw .usage("can't read \(source.name): \(error)") }
+        linesMax = min(options.appendEventsMax, options.commitEventsMax)
+        // A commit has room for its events and what goes with them.
+        chunkBytesMax = max(1, min(options.appendBytesMax, options.commitBytesMax) / 4)
+        lineBytesMax = options.eventBytesMax + EventLineParser.envelopeBytes
+        bytesMax = file.isRegular ? file.size : .max
+        isDocument = pointer != nil
+        ended = isDocument
+        buffer = if let pointer { try Self.lines(ofDocument: file, pointer: pointer, name: name) } else { [] }
+    }
+
+    /// Whether it can be read a second time.
+    var isRepeatable: Bool { isDocument || file.isRegular }
+
+    /// Whether `next` returns without waiting for whoever writes into the pipe.
+    var isReady: Bool { ended || file.isReady(withinMilliseconds: 0) }
+
+    /// The next lines; nil at the end.
+    func next() throws(EvstoreError) -> LineChunk? {
+        var ends: [Int] = []
+        var scanned = 0
+        while true {
+            scanned = findEnds(&ends, from: scanned)
+            let end = ends.last ?? 0
+            if ended || ends.count >= linesMax || end >= chunkBytesMax { break }
+            if buffer.count - cursor - end > lineBytesMax {
+                throw .refusedLine(
+                    nextLine + UInt64(ends.count), file: name, .eventTooLarge(bytes: buffer.count - cursor - end, limit: lineBytesMax))
+            }
+            // What a slow writer has given so far is not kept waiting for more.
+            if !ends.isEmpty, !file.isReady(withinMilliseconds: Self.patienceMilliseconds) { break }
+            try fill()
+        }
+        guard let end = ends.last else { return nil }
+        let chunk = LineChunk(bytes: Array(buffer[cursor ..< cursor + end]), ends: ends, firstLine: nextLine)
+        cursor += end
+        nextLine += UInt64(ends.count)
+        return chunk
+    }
+
+    private static let patienceMilliseconds: Int32 = 20
+    /// How often a wait for more looks whether it is still wanted.
+    private static let askMilliseconds: Int32 = 100
+
+    private func checkCancellation() throws(EvstoreError) {
+        if cancellation?.isCancelled == true || Task.isCancelled {
+            throw .interrupted(again: "import \(name) again: it goes on where this one stopped")
+        }
+    }
+
+    private static let readBytes = 1 << 20
+
+    /// Goes back to the beginning, to read what was there the first time and no more.
+    func rewind() throws(EvstoreError) {
+        (nextLine, cursor) = (1, 0)
+        if isDocument { return }
+        (bytesMax, bytesRead, buffer, ended) = (bytesRead, 0, [], false)
+        do { try file.rewind() } catch { throw .ioFailure(doing: "reading \(name) again", reason: "\(error)") }
+    }
+
+    /// Notes where lines end in the buffer, counted from the cursor, up to a chunk's size; returns how far it looked.
+    private func findEnds(_ ends: inout [Int], from start: Int) -> Int {
+        let held = buffer
+        let bytes = held.lent
+        for index in cursor + start ..< bytes.byteCount where bytes.byte(at: index) == UInt8(ascii: "\n") {
+            ends.append(index + 1 - cursor)
+            if ends.count >= linesMax || index + 1 - cursor >= chunkBytesMax { return index + 1 - cursor }
+        }
+        return bytes.byteCount - cursor
+    }
+
+    private func fill() throws(EvstoreError) {
+        while !file.isReady(withinMilliseconds: Self.askMilliseconds) { try checkCancellation() }
+        try checkCancellation()
+        buffer.removeFirst(cursor)
+        cursor = 0
+        var block = ByteBuffer(capacity: Self.readBytes)
+        let wanted = Int(clamping: min(UInt64(Self.readBytes), bytesMax - bytesRead))
+        do {
+            let count = wanted == 0 ? 0 : try file.read(into: &block, atMost: wanted)
+            bytesRead += UInt64(count)
+            ended = count == 0
+        } catch { throw .ioFailure(doing: "reading \(name)", reason: "\(error)") }
+        if ended, let last = buffer.last, last != UInt8(ascii: "\n") { buffer.append(UInt8(ascii: "\n")) }
+        buffer.append(copying: block.bytes)
+    }
+
+    /// The elements of the list that a pointer names in a JSON document, one a line.
+    private static func lines(ofDocument file: borrowing InputFile, pointer: String, name: String) throws(EvstoreError) -> [UInt8] {
+        var text = ByteBuffer(capacity: readBytes)
+        do { while try file.read(into: &text, atMost: readBytes) > 0 {} } catch {
+            throw .ioFailure(doing: "reading \(name)", reason: "\(error)")
+        }
+        do {
+            _ = try JSONScanner.validate(text.bytes, limits: JSONLimits(depth: JSONLimits.deepest, members: .max, bytes: .max))
+            var splice = Splice()
+            try splice.load(text.bytes)
+            guard let list = splice.find(try JSONPointer(pointer), from: splice.root), splice.kind(list) == .array else {
+                throw EvstoreError.invalidLine(reason: "is not a list in \(name)", pointer: pointer)
+            }
+            var lines = ByteBuffer(capacity: text.count)
+            var child = splice.firstChild(of: list)
+            while let element = child {
+                lines.append(onOneLine: splice.text(of: element))
+                lines.append(UInt8(ascii: "\n"))
+                child = splice.next(after: element)
+            }
+            return lines.array()
+        } catch { throw EvstoreError(converting: error, at: name) }
+    }
+}
+
+extension ImportSource {
+    var name: String {
+        switch self {
+        case .file(let path): path
+        case .descriptor(0): "standard input"
+        case .descriptor(let number): "descriptor \(number)"
+        }
+    }
+}
+
+extension ByteBuffer {
+    /// Appends valid JSON text with each line break as a space: it means the same, since inside strings they are escaped.
+    mutating func append(onOneLine text: RawSpan) {
+        var start = 0
+        for index in 0 ..< text.byteCount {
+            let byte = text.byte(at: index)
+            guard byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") else { continue }
+            append(text.slice(start, index - start))
+            append(UInt8(ascii: " "))
+            start = index + 1
+        }
+        append(text.slice(start, text.byteCount - start))
+    }
+}

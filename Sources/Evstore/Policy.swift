@@ -1,0 +1,35 @@
+/// What an application does when it opens a store whose live version is not its own.
+public enum Policy: Sendable, Hashable {
+    /// Opens at any version in floor…top; refuses the rest with the command that helps.
+    case require
+    /// Replays to the program's version where it is above the live one and `when` allows, then opens.
+    case migrate(when: MigrateWhen = .always, onError: MigrateOnError = .stop, keepWindow: WindowPolicy = .untilFinalize)
+    /// Opens whatever the version and serves as far as the steps reach; changes no version.
+    case observe
+
+    /// The condition under which opening replays.
+    public enum MigrateWhen: Sendable, Hashable {
+        case always
+        /// Only where no step on the way needs consent: none is one-way, and no loss is undeclared.
+        case lossless
+        /// Only where the log has at most so many events; beyond it the open is refused as by `.require`.
+        case atMost(events: UInt64)
+    }
+
+    /// What a replay at opening does with an event that has no image.
+    public enum MigrateOnError: Sendable, Hashable {
+        /// Refuses to open; nothing has changed.
+        case stop
+        /// Lists the event in the quarantine and goes on.
+        case quarantine
+        /// Opens with the read models at the old version; the report is kept in the journal.
+        case openAnyway
+    }
+
+    /// How long the way back stays open.
+    public enum WindowPolicy: Sendable, Hashable {
+        case untilFinalize
+        /// Before the replay the live version is made the floor, where that leaves so many versions to go back by.
+        case releases(Int)
+    }
+}

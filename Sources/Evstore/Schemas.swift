@@ -1,0 +1,43 @@
+internal import Bytes
+internal import EventModel
+package import Projections
+package import SchemaEvolution
+internal import System
+
+/// The version files and projection definitions of one directory, read and checked.
+public struct Schemas: Sendable {
+    public let directory: String
+    package let history: History
+    package let definitions: DefinitionSet
+
+    package init(directory: String, history: History, definitions: DefinitionSet) {
+        (self.directory, self.history, self.definitions) = (directory, history, definitions)
+    }
+
+    /// Reads `v1.yaml` … `vN.yaml` and, where there is one, `projections.yaml`.
+    /// - Throws: `EvstoreError.schemaInvalid` with every finding.
+    public static func load(_ directory: String) throws(EvstoreError) -> Schemas {
+        let history = try History.load(directory: directory)
+        for name in ["projections.yaml", "projections.json"] where isThere(directory + "/" + name) {
+            let definitions = try DefinitionSet.load(file: directory + "/" + name, history: history)
+            return Schemas(directory: directory, history: history, definitions: definitions)
+        }
+        return Schemas(directory: directory, history: history, definitions: .empty)
+    }
+
+    private static func isThere(_ path: String) -> Bool {
+        do throws(SystemFailure) {
+            _ = try InputFile(path: path)
+            return true
+        } catch { return !error.isNotFound }
+    }
+
+    /// The newest version.
+    public var head: SchemaVersion { history.head }
+
+    /// What is odd without being wrong, such as a missing lock.
+    public var warnings: [Finding] { history.warnings }
+
+    /// The version that `v5`, `5` or a label names.
+    public func version(named text: String) throws(EvstoreError) -> SchemaVersion { try history.resolve(text) }
+}

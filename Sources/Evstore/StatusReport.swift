@@ -1,0 +1,59 @@
+internal import EventLog
+internal import EventModel
+internal import Migration
+internal import Projections
+
+/// How many events there are of a type and birth version.
+public struct TypeCount: Hashable, Sendable {
+    public var type: String
+    public var born: SchemaVersion
+    public var count: UInt64
+}
+
+/// What `evstore status` shows.
+public struct StatusReport: Hashable, Sendable {
+    public var versions: StoreVersions
+    /// The last event's.
+    public var position: Position
+    public var types: [TypeCount]
+    /// The read models of the live version.
+    public var projections: [ProjectionStatus]
+    public var snapshots: [String]
+    public var lastDrill: DrillMark?
+    /// What is not well, a sentence each.
+    public var complaints: [String]
+
+    /// Events per birth version, oldest first.
+    public var births: [(version: SchemaVersion, count: UInt64)] {
+        Dictionary(grouping: types, by: \.born).map { ($0, $1.reduce(0) { $0 + $1.count }) }.sorted { $0.0 < $1.0 }
+    }
+
+    /// Whether a rollback is possible.
+    public var window: Bool { versions.floor < versions.top }
+
+    public var healthy: Bool { complaints.isEmpty }
+}
+
+/// The newest drill that the journal knows.
+public struct DrillMark: Hashable, Sendable {
+    public var time: Timestamp
+    public var passed: Bool
+}
+
+extension EventStore {
+    /// The store as it is now, without catching anything up.
+    public func status() throws(EvstoreError) -> StatusReport {
+        let evolution = try evolving.current()
+        let census = try converting(at: path) { try log.read { reader in try reader.census() } }
+        let projections = try projections(at: evolution.state.live)
+        let drill = try journal().last { $0.what == "drill" }
+        return StatusReport(
+            versions: StoreVersions(evolution.state), position: evolution.last.position,
+            types: census.filter { $0.count > 0 }.map { TypeCount(type: $0.type, born: $0.born, count: $0.count) },
+            projections: projections, snapshots: try snapshots().map(\.name),
+            lastDrill: drill.map { DrillMark(time: $0.time, passed: $0.outcome.hasPrefix("passed")) },
+            complaints: projections.filter { $0.quarantined > 0 }.map { projection in
+                "\(projection.name) lacks \(projection.quarantined) quarantined events: evstore quarantine list"
+            })
+    }
+}

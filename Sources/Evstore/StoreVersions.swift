@@ -1,0 +1,16 @@
+/// The four numbers of a store, `floor <= live <= top <= head`, and which life of the log they describe.
+public struct StoreVersions: Sendable, Hashable {
+    /// The oldest version still promised.
+    public var floor: SchemaVersion
+    /// The version whose read models are the default.
+    public var live: SchemaVersion
+    /// The highest version that has been live since the floor moved.
+    public var top: SchemaVersion
+    /// The newest version the store knows.
+    public var head: SchemaVersion
+    public var epoch: Epoch
+
+    public init(floor: SchemaVersion, live: SchemaVersion, top: SchemaVersion, head: SchemaVersion, epoch: Epoch) {
+        (self.floor, self.live, self.top, self.head, self.epoch) = (floor, live, top, head, epoch)
+    }
+}

@@ -1,0 +1,56 @@
+public import Evstore
+
+/// A store in a directory of its own, removed with the last reference to this.
+public final class TemporaryStore: Sendable {
+    public let store: EventStore
+    public let schemas: Schemas
+    private let directory: TemporaryDirectory
+
+    private init(_ store: EventStore, _ schemas: Schemas, _ directory: TemporaryDirectory) {
+        (self.store, self.schemas, self.directory) = (store, schemas, directory)
+    }
+
+    public var path: String { store.path }
+
+    /// A file beside the store, removed with it.
+    public func write(_ text: String, to name: String) throws -> String { try directory.write(text, to: name) }
+
+    /// A new store whose floor is `from` (`version` where nil) and that is live at `version` (the newest where nil), with events in it.
+    ///
+    /// An event is born at its own version, or at the live one.
+    public static func make(
+        _ schemas: Schemas, at version: SchemaVersion? = nil, from floor: SchemaVersion? = nil, events: [NewEvent] = [],
+        projections: [any SwiftProjection] = [], options: Options = .forTests
+    ) async throws -> TemporaryStore {
+        let directory = try TemporaryDirectory()
+        let (path, live) = (directory.path + "/store", version ?? schemas.head)
+        let store = try await EventStore.create(
+            at: path, schemas: schemas, at: floor ?? live, projections: projections, options: options)
+        if let floor, floor < live { _ = try await store.replay(to: live, options: ReplayOptions(yes: true)) }
+        for event in events { _ = try await store.append([event]) }
+        return TemporaryStore(store, schemas, directory)
+    }
+
+    /// Another handle on the store, of this process.
+    public func open(
+        version: SchemaVersion? = nil, policy: Policy = .require, schemas: Schemas? = nil, projections: [any SwiftProjection] = [],
+        readOnly: Bool = false
+    ) async throws(EvstoreError) -> EventStore {
+        try await EventStore.open(
+            at: path, version: version, policy: policy, schemas: schemas, projections: projections, readOnly: readOnly,
+            options: store.options)
+    }
+}
+
+extension Options {
+    /// Little room and short waits, so that many stores can be open at once.
+    public static var forTests: Options {
+        var options = Options()
+        options.mapBytes = 1 << 28
+        options.ballastBytes = 0
+        options.freeDiskFloorBytes = 0
+        options.appendDeadlineSeconds = 10
+        options.pollMilliseconds = 50
+        return options
+    }
+}

@@ -1,0 +1,190 @@
+import Evstore
+import EvstoreTesting
+import Testing
+
+@Suite("Importing")
+struct ImportTests {
+    static func line(_ id: Int, customer: String = "Ann", eventID: String? = nil) -> String {
+        let member = eventID.map { #","id":"\#($0)""# } ?? ""
+        return #"{"stream":"order-\#(id)","type":"OrderPlaced","data":{"id":"\#(id)","customer":"\#(customer)","total":1}\#(member)}"#
+    }
+
+    static func lines(_ range: Range<Int>) -> String { range.map { line($0) + "\n" }.joined() }
+
+    /// A small store whose batches are of 10 lines.
+    static func store() async throws -> TemporaryStore {
+        var options = Options.forTests
+        options.appendEventsMax = 10
+        return try await TemporaryStore.make(try Orders.schemas(1), options: options)
+    }
+
+    func run(_ temporary: TemporaryStore, _ text: String, _ options: ImportOptions = .init()) async throws -> ImportReport {
+        let file = try temporary.write(text, to: "input.jsonl")
+        return try await temporary.store.importLines(from: .file(file), as: SchemaVersion(1), options: options)
+    }
+
+    @Test("a second run adds nothing, and a file that has grown adds only what is new")
+    func repeatable() async throws {
+        let temporary = try await Self.store()
+        let first = try await run(temporary, Self.lines(0 ..< 25))
+        #expect((first.read, first.added, first.skipped, first.position) == (25, 25, 0, Position(25)))
+        let second = try await run(temporary, Self.lines(0 ..< 25))
+        #expect((second.read, second.added, second.skipped, second.position) == (25, 0, 25, Position(25)))
+        let grown = try await run(temporary, Self.lines(0 ..< 43))
+        #expect((grown.read, grown.added, grown.skipped, grown.position) == (43, 18, 25, Position(43)))
+        let again = try await run(temporary, Self.lines(0 ..< 43), ImportOptions(again: true))
+        #expect((again.added, again.position) == (43, Position(86)))
+    }
+
+    @Test("a last line without a line feed counts as itself once the file has grown")
+    func lastLine() async throws {
+        let temporary = try await Self.store()
+        let text = Self.lines(0 ..< 3)
+        #expect(try await run(temporary, String(text.dropLast())).added == 3)
+        let grown = try await run(temporary, text + "\n  \n" + Self.line(3))
+        #expect((grown.read, grown.added, grown.skipped) == (4, 1, 3))
+    }
+
+    @Test("equal lines are different events")
+    func equalLines() async throws {
+        let temporary = try await Self.store()
+        let text = String(repeating: Self.line(1) + "\n", count: 13)
+        #expect(try await run(temporary, text).added == 13)
+        #expect(try await run(temporary, text).added == 0)
+        #expect(try temporary.store.read(try StreamName("order-1")).count == 13)
+    }
+
+    @Test("a line with an id is appended once, ever, and refused where it says something else")
+    func ids() async throws {
+        let temporary = try await Self.store()
+        #expect(try await run(temporary, Self.line(1, eventID: "x") + "\n" + Self.line(2)).added == 2)
+        let second = try await run(temporary, Self.line(3) + "\n" + Self.line(1, eventID: "x") + "\n" + Self.line(4, eventID: "y"))
+        #expect((second.added, second.skipped) == (2, 1))
+        let other = Self.line(5) + "\n" + Self.line(1, customer: "Bob", eventID: "x")
+        await #expect {
+            try await run(temporary, other)
+        } throws: { error in
+            guard case .refusedLine(2, _, .idReused(_, Position(1)))? = error as? EvstoreError else { return false }
+            return true
+        }
+        #expect(try temporary.store.last().position == Position(4))
+        let kept = try await run(temporary, other, ImportOptions(sameID: .keepFirst))
+        #expect((kept.added, kept.skipped) == (1, 1))
+        let twice = Self.line(6, eventID: "z") + "\n" + Self.line(6, customer: "Bob", eventID: "z")
+        await #expect { try await run(temporary, twice) } throws: { ($0 as? EvstoreError)?.code == "invalidLine" }
+    }
+
+    @Test("a bad line in a file changes nothing, and the error names the line")
+    func badLineInFile() async throws {
+        let temporary = try await Self.store()
+        let text = Self.lines(0 ..< 30) + #"{"stream":"order-1","type":"OrderPlaced","data":{"id":"1"}}"# + "\n" + Self.lines(31 ..< 33)
+        await #expect {
+            try await run(temporary, text)
+        } throws: { error in
+            guard let error = error as? EvstoreError else { return false }
+            return error.code == "invalidEvent" && error.place.line == 31
+        }
+        #expect(try temporary.store.last().position == .start)
+        let accepted = try await run(temporary, text, ImportOptions(onError: .quarantine))
+        #expect((accepted.read, accepted.added, accepted.quarantined) == (33, 32, 1))
+        #expect(accepted.refused.map(\.line) == [31])
+        let again = try await run(temporary, text, ImportOptions(onError: .quarantine))
+        #expect((again.added, again.skipped) == (0, 33))
+    }
+
+    @Test("of a pipe, what came before a bad line stays, and a corrected run adds the rest")
+    func badLineInPipe() async throws {
+        let temporary = try await Self.store()
+        let good = Self.lines(0 ..< 17)
+        let pipe = try FilledPipe(good + "nonsense\n" + Self.lines(18 ..< 20))
+        await #expect {
+            try await temporary.store.importLines(from: .descriptor(pipe.descriptor), as: SchemaVersion(1))
+        } throws: { ($0 as? EvstoreError)?.place.line == 18 }
+        #expect(try temporary.store.last().position == Position(17))
+        let corrected = try FilledPipe(good + Self.line(17) + "\n" + Self.lines(18 ..< 20))
+        let report = try await temporary.store.importLines(from: .descriptor(corrected.descriptor), as: SchemaVersion(1))
+        #expect((report.read, report.added, report.skipped, report.position) == (20, 3, 17, Position(20)))
+    }
+
+    @Test("a dry run counts what would happen and changes nothing")
+    func dryRun() async throws {
+        let temporary = try await Self.store()
+        let report = try await run(temporary, Self.lines(0 ..< 12), ImportOptions(dryRun: true))
+        #expect((report.read, report.added, report.position) == (12, 12, .start))
+        #expect(try temporary.store.last().position == .start)
+    }
+
+    @Test("the list of a document is imported element by element")
+    func document() async throws {
+        let temporary = try await Self.store()
+        let text = "{\"entries\": [\n" + (0 ..< 12).map { Self.line($0).replacing(",", with: ",\n  ") }.joined(separator: ",\n") + "\n]}"
+        let report = try await run(temporary, text, ImportOptions(each: "/entries"))
+        #expect(report.added == 12)
+        #expect(try await run(temporary, text, ImportOptions(each: "/entries")).skipped == 12)
+        await #expect { try await run(temporary, text, ImportOptions(each: "/other")) } throws: {
+            ($0 as? EvstoreError)?.code == "invalidLine"
+        }
+    }
+
+    @Test("a CloudEvent is an event line")
+    func cloudEvents() async throws {
+        let temporary = try await Self.store()
+        let text = """
+            {"specversion":"1.0","id":"c-1","source":"/shop","type":"OrderPlaced","subject":"order-1","time":"2026-01-02T03:04:05Z",\
+            "dataschema":"https://example.com/orders/v1","data":{"id":"1","customer":"Ann","total":5}}
+            """
+        #expect(try await run(temporary, text).added == 1)
+        let event = try #require(try temporary.store.event(at: Position(1)))
+        #expect(event.id.text == "c-1" && event.stream.text == "order-1" && event.born == SchemaVersion(1))
+        #expect(event.time == Timestamp("2026-01-02T03:04:05Z"))
+    }
+
+    @Test(
+        "a line that is no event is refused with what is wrong with it",
+        arguments: [
+            ("[]", ""), (#"{"type":"OrderPlaced","data":{}}"#, "/stream"), (#"{"stream":"a","data":{}}"#, "/type"),
+            (#"{"stream":"a","type":"OrderPlaced"}"#, "/data"), (#"{"stream":"a","type":"OrderPlaced","data":[]}"#, "/data"),
+            (#"{"stream":"a","type":"OrderPlaced","data":{},"steam":1}"#, "/steam"),
+            (#"{"stream":"a","type":"OrderPlaced","data":{},"time":"today"}"#, "/time"),
+            (#"{"stream":"a","type":"OrderPlaced","data":{},"version":"1"}"#, "/version"),
+            (#"{"stream":5,"type":"OrderPlaced","data":{}}"#, "/stream"),
+            (#"{"specversion":"2.0","type":"OrderPlaced","data":{}}"#, "/specversion"),
+            (#"{"specversion":"1.0","type":"OrderPlaced","data_base64":""}"#, "/data_base64"),
+        ])
+    func badEnvelope(line: String, pointer: String) async throws {
+        let temporary = try await Self.store()
+        await #expect {
+            try await run(temporary, line)
+        } throws: { error in
+            guard case .refusedLine(1, _, .invalidLine(_, pointer))? = error as? EvstoreError else { return false }
+            return true
+        }
+    }
+
+    @Test("an export is imported again as what it was")
+    func roundTrip() async throws {
+        let temporary = try await Self.store()
+        _ = try await temporary.store.append([
+            try .event("order-1", "OrderPlaced", #"{"id":"1", "customer":"Zoë \n","total":5}"#, id: "own", metadata: #"{"by":"me"}"#)
+        ])
+        _ = try await temporary.store.append([try Orders.placed("2", at: 1)])
+        for format in EventFormat.allCases {
+            var text = ""
+            try temporary.store.export(format: format) { line in
+                text += String(decoding: line, as: UTF8.self)
+                return true
+            }
+            let copy = try await Self.store()
+            #expect(try await run(copy, text).added == 2)
+            for position in 1 ... 2 {
+                let (a, b) = (
+                    try #require(try temporary.store.event(at: Position(UInt64(position)))),
+                    try #require(try copy.store.event(at: Position(UInt64(position))))
+                )
+                #expect(try SameJSON.holds(a.payload, b.payload))
+                #expect((a.id, a.stream, a.time, a.born, a.type) == (b.id, b.stream, b.time, b.born, b.type))
+                if format == .jsonl { #expect(a.metadata == b.metadata) }
+            }
+        }
+    }
+}

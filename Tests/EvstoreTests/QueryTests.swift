@@ -1,0 +1,86 @@
+import Evstore
+import EvstoreTesting
+import Testing
+
+@Suite("Read models")
+struct QueryTests {
+    func rows(_ store: EventStore, at version: Int? = nil, prefix: String? = nil) async throws -> [String] {
+        var rows: [String] = []
+        try await store.query("orders", at: version.map { SchemaVersion($0) }, prefix: prefix) { row in
+            rows.append("\(row.key) \(row.json)")
+            return true
+        }
+        return rows
+    }
+
+    @Test("a query builds what was never built, and then catches up with what was appended before it began")
+    func catchesUp() async throws {
+        let temporary = try await Orders.store(at: 1)
+        let store = temporary.store
+        _ = try await store.append([try Orders.placed("1", at: 1)])
+        #expect(try await rows(store) == [#"1 {"state":"open","total":100}"#])
+        _ = try await store.append([
+            try Orders.placed("12", at: 1), try .event("order-1", "OrderPaid", #"{"id":"1","method":"card"}"#),
+        ])
+        #expect(try await rows(store) == [#"1 {"state":"paid","total":100}"#, #"12 {"state":"open","total":100}"#])
+        #expect(try await rows(store, prefix: "12").count == 1)
+        let (count, note) = try await store.count("orders")
+        #expect(count == 2 && note.lag == 0 && note.checkpoint.position == Position(3))
+        await #expect(throws: EvstoreError.unknownProjection("nothing", known: ["orders"])) { try await store.count("nothing") }
+        var found: [String] = []
+        try await store.query("orders", key: "1") { row in
+            found.append(row.key)
+            return true
+        }
+        try await store.query("orders", key: "3") { row in
+            found.append(row.key)
+            return true
+        }
+        #expect(found == ["1"])
+    }
+
+    @Test("a reader that may not write shows what is there and says how far behind it is")
+    func readOnly() async throws {
+        let temporary = try await Orders.store(at: 1, events: [try Orders.placed("1", at: 1)])
+        #expect(try await rows(temporary.store).count == 1)
+        _ = try await temporary.store.append([try Orders.placed("2", at: 1)])
+        let reader = try await temporary.open(readOnly: true)
+        let (count, note) = try await reader.count("orders")
+        #expect(count == 1 && note.lag == 1 && note.reason != nil)
+    }
+
+    @Test("a program at an older version reads its own read models beside the new ones")
+    func olderVersion() async throws {
+        let temporary = try await Orders.store()
+        let old = try await temporary.open(version: SchemaVersion(4))
+        _ = try await old.append([try Orders.placed("1", at: 4)])
+        _ = try await temporary.store.append([try Orders.placed("2", at: 5)])
+        #expect(try await rows(old) == [#"1 {"state":"open","total":100}"#, #"2 {"state":"open","total":100}"#])
+        #expect(try await rows(temporary.store) == [#"1 {"state":"open","total":"100"}"#, #"2 {"state":"open","total":"100"}"#])
+        var differing: [String] = []
+        try await temporary.store.diff("orders", a: SchemaVersion(4), b: SchemaVersion(5)) { difference in
+            differing.append(difference.key)
+            return true
+        }
+        #expect(differing == ["1", "2"])
+        differing = []
+        try await temporary.store.diff("orders", a: SchemaVersion(2), b: SchemaVersion(4)) { difference in
+            differing.append(difference.key)
+            return true
+        }
+        #expect(differing == [])
+    }
+
+    @Test("status counts births and types and names the read models")
+    func status() async throws {
+        let temporary = try await Orders.store()
+        let store = temporary.store
+        _ = try await store.append([try Orders.placed("1", at: 2), try Orders.placed("2", at: 5), try Orders.placed("3", at: 5)])
+        try await store.query("orders") { _ in true }
+        let report = try store.status()
+        #expect(report.births.map(\.version.number) == [2, 5] && report.births.map(\.count) == [1, 2])
+        #expect(report.types.count == 2 && report.position == Position(3))
+        #expect(report.projections.map(\.name) == ["orders"] && report.projections.map(\.rows) == [3])
+        #expect(report.window && report.healthy)
+    }
+}

@@ -1,0 +1,49 @@
+import Evstore
+import EvstoreTesting
+import Testing
+
+@Suite("Subscribing")
+struct SubscriptionTests {
+    @Test("a subscription sees every event once, in order, while appends go on", .timeLimit(.minutes(1)))
+    func catchUpThenLive() async throws {
+        let temporary = try await Orders.store(at: 1)
+        let store = temporary.store
+        for index in 0 ..< 50 { _ = try await store.append([try Orders.placed("\(index)", at: 1)]) }
+        let writer = Task {
+            for index in 50 ..< 300 { _ = try await store.append([try Orders.placed("\(index)", at: 1)]) }
+        }
+        var seen: [UInt64] = []
+        for try await page in store.subscribe() {
+            #expect(!page.isEmpty)
+            seen += page.map(\.position.rawValue)
+            if seen.count >= 300 { break }
+        }
+        #expect(seen == Array(1 ... 300))
+        try await writer.value
+    }
+
+    @Test("a subscription goes on from a checkpoint, and to one stream only", .timeLimit(.minutes(1)))
+    func fromCheckpoint() async throws {
+        let temporary = try await Orders.store(at: 1)
+        let store = temporary.store
+        for index in 0 ..< 20 { _ = try await store.append([try Orders.placed("\(index % 2)", at: 1)]) }
+        var pages = store.subscribe(to: try StreamName("order-1"), after: Checkpoint(epoch: .first, position: Position(10)))
+            .makeAsyncIterator()
+        #expect(try await pages.next()?.map(\.position.rawValue) == [12, 14, 16, 18, 20])
+        _ = try await store.append([try Orders.placed("0", at: 1), try Orders.placed("1", at: 1)])
+        #expect(try await pages.next()?.map(\.position.rawValue) == [22])
+    }
+
+    @Test("a subscription ends when its task is cancelled", .timeLimit(.minutes(1)))
+    func cancelled() async throws {
+        let temporary = try await Orders.store(at: 1)
+        let store = temporary.store
+        let task = Task {
+            for try await _ in store.subscribe() {}
+            return true
+        }
+        try await Task.sleep(for: .milliseconds(30))
+        task.cancel()
+        #expect(try await task.value)
+    }
+}
