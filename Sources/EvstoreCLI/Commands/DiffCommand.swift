@@ -1,0 +1,52 @@
+internal import ArgumentParser
+internal import Evstore
+
+struct DiffCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "diff",
+        abstract: "Prints the keys whose rows differ between two versions of a read model.",
+        discussion: """
+            Example: evstore diff orders --at v4 --at v5
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    @Argument(help: "The projection's name.") var projection: String
+    @Argument(help: "One row's key.") var key: String?
+
+    @Option(help: ArgumentHelp("A version; twice.", valueName: "vN")) var at: [String]
+
+    func validate() throws {
+        if at.count != 2 { throw ValidationError("diff needs --at twice: evstore diff \(projection) --at v4 --at v5") }
+    }
+
+    func run(in session: Session) async throws {
+        try await session.withStore(.writingIfAllowed) { store in
+            let (a, b) = try (store.version(named: at[0]), store.version(named: at[1]))
+            var differing = 0
+            var lines = Lines(session)
+            let notes = try await store.diff(projection, a: a, b: b, key: key) { row in
+                differing += 1
+                return lines.next { try row.write(to: $0, a: a, b: b) }
+            }
+            try lines.end()
+            notes.a.write(projection, to: session.output)
+            notes.b.write(projection, to: session.output)
+            if !session.output.json {
+                session.output.note(differing == 0 ? "\(a) and \(b) are equal" : "\(counted(differing, "key")) differ")
+            }
+        }
+    }
+}
+
+extension RowDifference {
+    func write(to output: Output, a versionA: SchemaVersion, b versionB: SchemaVersion) throws {
+        if output.json {
+            try output.object(["key": .text(key), "a": a.map { .json($0) } ?? nil, "b": b.map { .json($0) } ?? nil])
+            return
+        }
+        try output.line(key)
+        try output.line("  \(versionA)  \(a.map { String(decoding: $0, as: UTF8.self) } ?? "no such row")")
+        try output.line("  \(versionB)  \(b.map { String(decoding: $0, as: UTF8.self) } ?? "no such row")")
+    }
+}

@@ -1,0 +1,28 @@
+internal import ArgumentParser
+internal import Evstore
+internal import Migration
+
+struct FinalizeCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "finalize",
+        abstract: "Makes the live version the oldest one promised: the way back is closed.",
+        discussion: """
+            Read models that no promised version needs are deleted; events never are.
+
+            Example: evstore finalize v5
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    @Argument(help: ArgumentHelp("The live version, said again to be sure.", valueName: "vN")) var version: String
+
+    func run(in session: Session) async throws {
+        let report = try await session.withStore { store in try await store.finalize(store.version(named: version)) }
+        if session.output.json {
+            try session.output.object(["floor": .version(report.floor)])
+        } else {
+            try session.output.line(
+                "floor      \(report.floor); the window is closed, \(counted(report.pruned, "read model")) deleted that no version needs")
+        }
+    }
+}

@@ -1,0 +1,120 @@
+internal import ArgumentParser
+internal import Evstore
+internal import FoundationEssentials
+
+struct ImportCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Appends event lines from a file or a pipe, never one twice.",
+        discussion: """
+            A line is {"stream":"order-42","type":"OrderPlaced","data":{…}}, with id, time, metadata \
+            and version where they matter, or a CloudEvent 1.0 in JSON. A file is validated whole \
+            before anything is appended; from a pipe, what came before a bad line stays. Running it \
+            again finishes an interrupted import and adds nothing that is there. Where there is no \
+            store, one is made at the version of --as.
+
+            Example: evstore --store shop import orders.jsonl --as v1 --schemas Schemas/shop
+            From a pipe: other-store dump | evstore --store shop import - --as 1.2.0
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    @Argument(help: ArgumentHelp("The file to read; - is standard input.", valueName: "file"))
+    var file: String
+
+    @Option(
+        name: .customLong("as"), help: ArgumentHelp("The version the events are born at, unless a line says otherwise.", valueName: "vN"))
+    var version: String
+
+    @Option(help: ArgumentHelp("The input is one JSON document; this pointer names its list of events.", valueName: "pointer"))
+    var each: String?
+
+    @Option(help: "What becomes of a line that is refused: stop or quarantine.", transform: oneOf)
+    var onError: FailureRule = .stop
+
+    @Flag(help: "Check everything, append nothing.")
+    var dryRun = false
+
+    @Option(help: "Where a line has the id of an event that differs: keep leaves the stored one; refuse where not given.")
+    var sameID: SameIDChoice?
+
+    @Flag(help: "Append also what an earlier import of this input appended.")
+    var again = false
+
+    func run(in session: Session) async throws {
+        let source: ImportSource = file == "-" ? .descriptor(0) : .file(file)
+        if case .file(let path) = source, !FileManager.default.fileExists(atPath: path) {
+            throw EvstoreError.usage("there is no file \(quoted(path)) to import")
+        }
+        let report = try await withStore(session) { store, isNew in
+            let born = try Self.birth(version, in: store)
+            return try await store.importLines(
+                from: source, as: born,
+                options: ImportOptions(
+                    each: each, onError: onError == .quarantine ? .quarantine : .stop, dryRun: dryRun,
+                    sameID: sameID == nil ? .mustMatch : .keepFirst, again: again),
+                cancellation: session.cancellation, progress: session.progress)
+        }
+        try report.write(to: session.output, dryRun: dryRun)
+        if report.quarantined > 0 { throw Exit.quarantined }
+    }
+
+    private static func birth(_ text: String, in store: EventStore) throws(EvstoreError) -> SchemaVersion {
+        text == "0" || text == "v0" ? SchemaVersion(0) : try store.version(named: text)
+    }
+
+    /// The store that is there, or a new one at the version of `--as`, which is taken back where nothing
+    /// came of it: then it is as if the command had not been run.
+    private func withStore(
+        _ session: Session, _ body: (EventStore, Bool) async throws -> ImportReport
+    ) async throws -> ImportReport {
+        let path = try dryRun && !isThere() ? scratch() : global.storePath()
+        if try isThere() { return try await session.withStore { store in try await body(store, false) } }
+        let schemas = try Schemas.load(global.schemasPath(for: "import into a new store"))
+        let born = try version == "0" || version == "v0" ? SchemaVersion(1) : schemas.version(named: version)
+        let store = try await EventStore.create(
+            at: path, schemas: schemas, at: born, projections: session.projections, logger: session.logger)
+        do {
+            let report = try await body(store, true)
+            session.bar.finish()
+            try await store.close()
+            if dryRun { try FileManager.default.removeItem(atPath: path) }
+            return report
+        } catch {
+            session.bar.finish()
+            let isEmpty = try store.last().position == .start
+            try await store.close()
+            if isEmpty { try FileManager.default.removeItem(atPath: path) }
+            throw error
+        }
+    }
+
+    private func isThere() throws -> Bool { try FileManager.default.fileExists(atPath: global.storePath()) }
+
+    private func scratch() -> String {
+        FileManager.default.temporaryDirectory.appendingPathComponent("evstore-import-\(UUID().uuidString)").path
+    }
+}
+
+enum SameIDChoice: String, ExpressibleByArgument, CaseIterable { case keep }
+
+extension ImportReport {
+    func write(to output: Output, dryRun: Bool) throws {
+        for line in refused { output.note("refused line \(grouped(line.line)): \(line.error.message)") }
+        if streamMismatches > 0 {
+            output.note("note: \(counted(streamMismatches, "event")) of a stream that its type's template does not name")
+        }
+        if output.json {
+            try output.object([
+                "read": .count(read), "added": .count(added), "skipped": .count(skipped), "quarantined": .count(quarantined),
+                "position": .position(position),
+            ])
+            return
+        }
+        try output.line("read       \(counted(read, "line"))")
+        try output.line((dryRun ? "would add  " : "added      ") + counted(added, "event"))
+        if skipped > 0 { try output.line("skipped    \(grouped(skipped)) that an earlier import appended") }
+        if quarantined > 0 { try output.line("refused    \(counted(quarantined, "line")), not appended") }
+        try output.line(dryRun ? "nothing was changed" : "position   \(grouped(position.rawValue))")
+    }
+}

@@ -1,0 +1,36 @@
+internal import ArgumentParser
+internal import Evstore
+
+struct InitCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "init",
+        abstract: "Makes a new, empty store.",
+        discussion: """
+            The version files and projections of --schemas are registered in the store, which can \
+            then be read without them.
+
+            Example: evstore --store shop init --schemas Schemas/shop --at v1
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    @Option(help: ArgumentHelp("The version to begin at; the newest of --schemas where it is not given.", valueName: "vN"))
+    var at: String?
+
+    func run(in session: Session) async throws {
+        let schemas = try Schemas.load(global.schemasPath(for: "init"))
+        let version = try at.map { text throws(EvstoreError) in try schemas.version(named: text) }
+        let store = try await EventStore.create(
+            at: global.storePath(), schemas: schemas, at: version, projections: session.projections, logger: session.logger)
+        let versions = try store.versions
+        try await store.close()
+        if session.output.json {
+            try session.output.object([
+                "floor": .version(versions.floor), "live": .version(versions.live), "top": .version(versions.top),
+                "head": .version(versions.head),
+            ])
+        } else {
+            try session.output.line("made \(store.path): \(versions.live) is live, \(versions.head) is the newest it knows")
+        }
+    }
+}

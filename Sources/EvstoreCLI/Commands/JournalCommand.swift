@@ -1,0 +1,36 @@
+internal import ArgumentParser
+internal import Evstore
+internal import Migration
+
+struct JournalCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "journal",
+        abstract: "Prints what was registered, replayed, rolled back and so on, oldest first.",
+        discussion: "Example: evstore journal --json")
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    func run(in session: Session) async throws {
+        let rows = try await session.withStore(.reading) { store in try store.journal() }
+        for row in rows {
+            try session.output.json ? session.output.object(row.object) : session.output.line(row.words)
+        }
+    }
+}
+
+extension JournalRow {
+    var object: OutputValue {
+        [
+            "time": .time(time), "what": .text(what), "from": .version(from), "to": .version(to), "position": .position(position),
+            "seconds": .measure(seconds), "outcome": .text(outcome), "by": .text(by),
+        ]
+    }
+
+    var words: String {
+        let versions = [from, to].compactMap(\.self).map(\.description).joined(separator: " -> ")
+        return [
+            time.description.padded(to: 27), what.padded(to: 8), versions.padded(to: 8),
+            position.map { "at \(grouped($0.rawValue))" }, seconds.map(duration(seconds:)), outcome, "by \(by)",
+        ].compactMap(\.self).joined(separator: "  ")
+    }
+}

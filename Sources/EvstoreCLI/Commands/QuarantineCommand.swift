@@ -1,0 +1,105 @@
+internal import ArgumentParser
+internal import Evstore
+internal import Migration
+
+struct QuarantineCommand: ParsableCommand, Group {
+    static let configuration = CommandConfiguration(
+        commandName: "quarantine",
+        abstract: "The events that a read model could not take in: listed, never dropped.",
+        discussion: "Example: evstore quarantine list",
+        subcommands: [List.self, Show.self, Retry.self])
+
+    struct List: Command {
+        static let configuration = CommandConfiguration(
+            commandName: "list", abstract: "Prints them with the reason.", discussion: "Example: evstore quarantine list --at v5 --json")
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+        @Option(help: ArgumentHelp("The version of the read models; the live one where it is not given.", valueName: "vN"))
+        var at: String?
+
+        func run(in session: Session) async throws {
+            let rows = try await session.withStore(.reading) { store in
+                try store.quarantine(at: at.map { text throws(EvstoreError) in try store.version(named: text) })
+            }
+            for row in rows {
+                if session.output.json {
+                    try session.output.object(row.object)
+                } else {
+                    try session.output.line(
+                        "\(row.projection)   position \(grouped(row.position.rawValue))   \(row.type)   \(row.error)")
+                }
+            }
+        }
+    }
+
+    struct Show: Command {
+        static let configuration = CommandConfiguration(
+            commandName: "show", abstract: "Prints one of them as it was written, and why it was not taken in.",
+            discussion: "Example: evstore quarantine show 1204511")
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+        @Argument(help: "The event's position.") var position: UInt64
+
+        @Option(help: ArgumentHelp("The version of the read models; the live one where it is not given.", valueName: "vN"))
+        var at: String?
+
+        func run(in session: Session) async throws {
+            try await session.withStore(.reading) { store in
+                let rows = try store.quarantine(at: at.map { text throws(EvstoreError) in try store.version(named: text) })
+                    .filter { $0.position.rawValue == position }
+                if rows.isEmpty {
+                    throw EvstoreError.usage("no read model has quarantined position \(position); see: evstore quarantine list")
+                }
+                let event: OutputValue = try store.event(at: Position(position)).map { .json(store.line($0)) } ?? nil
+                if session.output.json {
+                    try session.output.object([
+                        "position": .count(position), "event": event,
+                        "refusals": .list(rows.map { ["projection": .text($0.projection), "error": .text($0.error)] }),
+                    ])
+                } else {
+                    try session.output.put(event.utf8)
+                    for row in rows { try session.output.line("\(row.projection)   \(row.error)") }
+                }
+            }
+        }
+    }
+
+    struct Retry: Command {
+        static let configuration = CommandConfiguration(
+            commandName: "retry", abstract: "Builds the read models that miss events anew, beside the live ones.",
+            discussion: """
+                An event is never applied late: where it has an image now, the whole read model is \
+                built again and flipped under the same version.
+
+                Example: evstore quarantine retry
+                """)
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+        func run(in session: Session) async throws {
+            let report = try await session.withStore { store in
+                try await store.retryQuarantine(cancellation: session.cancellation, progress: session.progress)
+            }
+            if session.output.json {
+                try session.output.object([
+                    "rebuilt": .list(report.rebuilt.map { .text($0) }), "before": .count(report.before), "after": .count(report.after),
+                ])
+            } else {
+                try session.output.line(
+                    "built      "
+                        + (report.rebuilt.isEmpty ? "nothing: no event has an image that had none" : report.rebuilt.joined(separator: ", "))
+                )
+                try session.output.line("quarantine \(grouped(report.before)) before, \(grouped(report.after)) now")
+            }
+            if report.after > 0 { throw Exit.quarantined }
+        }
+    }
+}
+
+extension QuarantineReport {
+    var object: OutputValue {
+        ["projection": .text(projection), "position": .position(position), "type": .text(type), "error": .text(error)]
+    }
+}

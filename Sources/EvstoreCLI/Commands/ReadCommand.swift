@@ -1,0 +1,56 @@
+internal import ArgumentParser
+internal import Evstore
+
+struct ReadCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "read",
+        abstract: "Prints events, one a line, as they are seen at a version.",
+        discussion: """
+            With a stream, --from is a revision; without one it is a position in the whole log. Both \
+            are inclusive. A --type is found under all the names it has had. A line can be imported \
+            elsewhere as it is.
+
+            Example: evstore read order-42 --at v4
+            The last event of all: evstore read --backwards --limit 1
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    @Argument(help: "The stream; the whole log where it is not given.") var stream: String?
+
+    @Option(help: ArgumentHelp("The version to see them at; the live one where it is not given.", valueName: "vN"))
+    var at: String?
+
+    @Option(help: ArgumentHelp("Where to begin: a revision with a stream, else a position.", valueName: "n"))
+    var from: UInt64?
+
+    @Option(help: ArgumentHelp("How many events at most.", valueName: "n"))
+    var limit: Int?
+
+    @Flag(help: "The newest first.") var backwards = false
+
+    @Option(help: ArgumentHelp("Only events of this type, as the version names it.", valueName: "type"))
+    var type: String?
+
+    func validate() throws {
+        if let limit, limit < 0 { throw ValidationError("--limit is a number of events, not \(limit)") }
+    }
+
+    func run(in session: Session) async throws {
+        let name = try stream.map { text throws(EvstoreError) in try StreamName(text) }
+        try await session.withStore(.reading) { store in
+            let version = try at.map { text throws(EvstoreError) in try store.version(named: text) }
+            var lines = Lines(session)
+            if let name {
+                try store.read(
+                    name, at: version, from: from.map { Revision($0) }, limit: limit, backwards: backwards, type: type
+                ) { event in lines.next { try $0.put(store.line(event)) } }
+            } else {
+                try store.readAll(
+                    at: version, from: from.map { Position($0) }, limit: limit, backwards: backwards, type: type
+                ) { event in lines.next { try $0.put(store.line(event)) } }
+            }
+            try lines.end()
+        }
+    }
+}

@@ -1,0 +1,103 @@
+internal import ArgumentParser
+internal import Evstore
+internal import Migration
+
+struct ReplayCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "replay",
+        abstract: "Builds the read models of a version beside the live ones, then makes it live at once.",
+        discussion: """
+            Services go on appending meanwhile. A replay that fails or is stopped leaves everything \
+            as it was. Until `evstore finalize`, `evstore rollback` goes back and keeps new events.
+
+            Example: evstore replay --to v5 --schemas Schemas/shop
+            First a rehearsal: evstore replay --to v5 --schemas Schemas/shop --dry-run
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    @Option(help: ArgumentHelp("The version, or a label of it.", valueName: "vN")) var to: String
+
+    @Flag(help: "Do all of the work in a scratch directory and throw it away.") var dryRun = false
+
+    @Option(help: ArgumentHelp("Build this projection only; do not flip.", valueName: "projection")) var only: String?
+
+    @Option(help: ArgumentHelp("Print this stream as the version sees it; build nothing.", valueName: "stream")) var stream: String?
+
+    @Option(help: ArgumentHelp("Worker threads; one a processor where it is not given.", valueName: "n")) var jobs: Int?
+
+    @Option(help: "What becomes of an event that has no image: stop or quarantine.", transform: oneOf)
+    var onError: FailureRule = .stop
+
+    @Flag(help: "Consent to one-way steps and to loss that no step declares.") var yes = false
+
+    func validate() throws {
+        if let jobs, jobs < 1 { throw ValidationError("--jobs is a number of threads from 1 on, not \(jobs)") }
+        if stream != nil && only != nil { throw ValidationError("--stream and --only exclude each other") }
+    }
+
+    func run(in session: Session) async throws {
+        if let stream { return try await show(StreamName(stream), session) }
+        for warning in try session.schemas()?.warnings ?? [] { session.output.note(warning.line1) }
+        let options = ReplayOptions(dryRun: dryRun, only: only, jobs: jobs, onError: onError, yes: yes)
+        let report = try await session.withStore { store in
+            try await store.replay(
+                to: store.version(named: to), options: options, cancellation: session.cancellation, progress: session.progress)
+        }
+        try session.output.json ? session.output.object(report.object) : report.write(to: session.output, options)
+        if report.quarantined > 0 { throw Exit.quarantined }
+    }
+
+    private func show(_ stream: StreamName, _ session: Session) async throws {
+        try await session.withStore(.reading) { store in
+            var lines = Lines(session)
+            try store.read(stream, at: store.version(named: to), from: nil, limit: nil) { event in
+                lines.next { try $0.put(store.line(event)) }
+            }
+            try lines.end()
+        }
+    }
+}
+
+extension ReplayReport {
+    var object: OutputValue {
+        [
+            "from": .version(from), "to": .version(to), "position": .position(position), "events": .count(events),
+            "upcast": .count(upcast), "rebuilt": .list(rebuilt.map { .text($0) }), "carried": .list(carried.map { .text($0) }),
+            "quarantined": .count(quarantined), "seconds": .measure(seconds), "eventsPerSecond": .measure(eventsPerSecond),
+            "flipPauseMilliseconds": .measure(flipPauseMilliseconds),
+            "digests": .object(digests.sorted { $0.key < $1.key }.map { (name: $0.key, value: .text($0.value)) }),
+        ]
+    }
+
+    func write(to output: Output, _ options: ReplayOptions) throws {
+        if let snapshot { try output.line("snapshot   \(snapshot)") }
+        if rebuilt.isEmpty {
+            try output.line(
+                "replay     nothing to rebuild: "
+                    + (carried.isEmpty ? "\(to) has no read models" : "\(carried.joined(separator: ", ")) kept"))
+        } else {
+            try output.line(
+                "replay     \(counted(events, "event")), \(grouped(upcast)) of them not born at \(to), in \(duration(seconds: seconds))   \(rate(perSecond: eventsPerSecond))   \(grouped(quarantined)) quarantined"
+            )
+            try output.line(
+                "built      \(rebuilt.joined(separator: ", "))" + (carried.isEmpty ? "" : "; kept \(carried.joined(separator: ", "))"))
+        }
+        if options.dryRun {
+            try output.line("nothing was changed")
+        } else if options.only != nil {
+            try output.line("no flip    one projection was built; \(from) is live")
+        } else if let pause = flipPauseMilliseconds {
+            let meanwhile = arrived > 0 ? "\(counted(arrived, "event")) arrived meanwhile; " : ""
+            try output.line(
+                "flip       \(to) is live at position \(grouped(position.rawValue)) (\(meanwhile)writers waited \(duration(seconds: pause / 1_000)))"
+            )
+            try output.line(
+                to > from
+                    ? "window     open: `evstore rollback` returns to \(from) and keeps new events; `evstore finalize \(to)` closes it"
+                    : "window     open: `evstore rollback` goes back and keeps new events")
+        } else {
+            try output.line("\(to) is live already")
+        }
+    }
+}

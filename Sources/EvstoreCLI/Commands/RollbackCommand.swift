@@ -1,0 +1,75 @@
+internal import ArgumentParser
+internal import Evstore
+internal import Migration
+
+struct RollbackCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "rollback",
+        abstract: "Goes back to the version before the flip, keeping every event.",
+        discussion: """
+            What was appended since the flip stays, and the older version sees it through the steps \
+            down. To a snapshot is another matter: the log is cut there, what comes after moves to \
+            the store's archive, and --discard-tail says that this is meant.
+
+            Example: evstore rollback
+            Example: evstore rollback --to-snapshot before-v5 --discard-tail
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    @Option(help: ArgumentHelp("The version; the one the last replay came from where it is not given.", valueName: "vN"))
+    var to: String?
+
+    @Option(help: ArgumentHelp("Leave this Swift projection behind until its program opens the store.", valueName: "projection"))
+    var without: [String] = []
+
+    @Option(help: ArgumentHelp("Cut the log where this snapshot was taken.", valueName: "name")) var toSnapshot: String?
+
+    @Flag(help: "Consent to moving what came after the snapshot to the archive.") var discardTail = false
+
+    func validate() throws {
+        if toSnapshot != nil && (to != nil || !without.isEmpty) {
+            throw ValidationError("--to-snapshot excludes --to and --without")
+        }
+        if discardTail && toSnapshot == nil { throw ValidationError("--discard-tail belongs to --to-snapshot NAME") }
+    }
+
+    func run(in session: Session) async throws {
+        let report = try await session.withStore { store in
+            if let toSnapshot {
+                return try await store.rollback(toSnapshot: toSnapshot, discardTail: discardTail, progress: session.progress)
+            }
+            let version = try to.map { text throws(EvstoreError) in try store.version(named: text) }
+            return try await store.rollback(
+                to: version, without: Set(without), cancellation: session.cancellation, progress: session.progress)
+        }
+        try session.output.json ? session.output.object(report.object) : report.write(to: session.output)
+        if !report.differing.isEmpty { throw Exit.integrity }
+    }
+}
+
+extension RollbackReport {
+    var object: OutputValue {
+        ["from": .version(from), "to": .version(to), "tail": .count(tail), "seconds": .measure(seconds)]
+    }
+
+    func write(to output: Output) throws {
+        if let archive {
+            try output.line("cut        after position \(grouped(position.rawValue)); \(counted(tail, "event")) moved to \(archive)")
+            try output.line("live       \(to), in \(duration(seconds: seconds))")
+            try output.line("again      evstore import \(archive.shellWord) --as \(from) brings them back")
+        } else if from == to {
+            try output.line("nothing    the log ends at the snapshot, position \(grouped(position.rawValue))")
+        } else {
+            try output.line(
+                "rollback   \(from) -> \(to) at position \(grouped(position.rawValue)), keeping \(counted(tail, "event")) appended since, in \(duration(seconds: seconds))"
+            )
+            try output.line("forward    evstore replay --to \(from)")
+        }
+        if !rebuilt.isEmpty { try output.line("built      \(rebuilt.joined(separator: ", "))") }
+        if !without.isEmpty { try output.line("without    \(without.joined(separator: ", ")), until their program opens the store") }
+        if !differing.isEmpty {
+            try output.line("DIFFERENT  \(differing.joined(separator: ", ")): not as the snapshot noted; see evstore verify --deep")
+        }
+    }
+}

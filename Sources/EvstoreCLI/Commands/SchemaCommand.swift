@@ -1,0 +1,41 @@
+internal import ArgumentParser
+internal import Evstore
+internal import SchemaEvolution
+
+struct SchemaCommand: ParsableCommand, Group {
+    static let configuration = CommandConfiguration(
+        commandName: "schema",
+        abstract: "Checks version files, shows shapes, tries payloads. Needs no store.",
+        discussion: "Example: evstore schema check --schemas Schemas/shop",
+        subcommands: [SchemaCheckCommand.self, SchemaShowCommand.self, SchemaValidateCommand.self])
+}
+
+/// `OrderPlaced@v3` as typed; without a version, the newest that has the type.
+struct TypeChoice: ExpressibleByArgument, Sendable {
+    let type: String
+    let version: String?
+
+    init?(argument: String) {
+        let parts = argument.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard !parts[0].isEmpty, parts.last != "" else { return nil }
+        (type, version) = (parts[0], parts.count == 2 ? parts[1] : nil)
+    }
+
+    func resolved(in history: History) throws(EvstoreError) -> (version: SchemaVersion, shape: EventShape) {
+        let version =
+            if let version {
+                try history.resolve(version)
+            } else {
+                history.versions.last { $0.events[type] != nil }?.number ?? history.head
+            }
+        return try (version, history.requireShape(of: type, at: version))
+    }
+}
+
+extension Session {
+    /// The history of --schemas, or of the store where no directory is given.
+    func history() async throws -> History {
+        if let directory = global.schemas { return try Schemas.load(directory).history }
+        return try await withStore(.reading) { store in try store.history }
+    }
+}

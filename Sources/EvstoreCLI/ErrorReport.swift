@@ -1,0 +1,58 @@
+internal import EventModel
+
+/// What went wrong, where, and what to do next, for people on standard error or as one JSON object on
+/// standard output.
+struct ErrorReport {
+    let details: ErrorDetails
+
+    /// - Parameter again: the command line that goes on where an interrupted one stopped.
+    init(_ error: any Error, again: String) {
+        switch error {
+        case EvstoreError.interrupted: details = EvstoreError.interrupted(again: "run it again: \(again)").details
+        case let error as UsageError: details = error.details
+        case let error as EvstoreError: details = error.details
+        case is CancellationError: details = EvstoreError.interrupted(again: "run it again: \(again)").details
+        default:
+            details = ErrorDetails("internalFailure", 1, "an unforeseen failure: \(error)")
+        }
+    }
+
+    func write(to output: Output) throws {
+        if output.json {
+            try output.object(object)
+        } else {
+            let red = output.coloured ? ("\u{1b}[1;31m", "\u{1b}[0m") : ("", "")
+            let lines = details.message.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).shown }
+            output.raw("\(red.0)evstore: \(red.1)\(lines.joined(separator: "\n"))\n")
+            if let place = details.place.words { output.note("  at \(place)") }
+            if let fix = details.fix { output.note("  -> \(fix)") }
+        }
+    }
+
+    private var object: OutputValue {
+        let place = details.place
+        return [
+            "error": [
+                "code": .text(details.code), "exit": .count(details.exit), "message": .text(details.message),
+                "at": [
+                    "file": .optional(place.file), "line": .count(place.line), "column": .count(place.column),
+                    "pointer": .optional(place.pointer), "position": .position(place.position),
+                    "stream": .optional(place.stream), "type": .optional(place.type),
+                ],
+                "fix": .optional(details.fix),
+            ]
+        ]
+    }
+}
+
+extension ErrorPlace {
+    /// `v3.yaml:12:5, /customer, position 12`, or nil where nothing is known.
+    var words: String? {
+        let file = file.map { [$0, line.map(String.init), column.map(String.init)].compactMap(\.self).joined(separator: ":") }
+        let parts = [
+            file ?? line.map { "line \($0)" }, stream.map { "stream \($0)" }, type, pointer.flatMap { $0.isEmpty ? nil : $0 },
+            position.map { "position \(grouped($0.rawValue))" },
+        ].compactMap(\.self)
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,81 @@
+internal import ArgumentParser
+internal import Bytes
+internal import Evstore
+internal import Glibc
+public import Projections
+
+/// The command line of evstore, as a program of its own or inside an application.
+public enum EvstoreCLI {
+    /// Carries out one command line and ends the process with its exit code.
+    ///
+    /// - Parameters:
+    ///   - arguments: What follows the program's name.
+    ///   - projections: The application's own, which the commands then build and read like those of the version files.
+    public static func run(_ arguments: [String], projections: [any SwiftProjection] = []) async -> Never {
+        exit(await outcome(of: arguments, projections))
+    }
+
+    private static func outcome(of arguments: [String], _ projections: [any SwiftProjection]) async -> Int32 {
+        let interrupts = Interrupts()
+        let json = arguments.prefix { $0 != "--" }.contains("--json")
+        let output = Output(json: json)
+        let invocation = (["evstore"] + arguments).map(\.shellWord).joined(separator: " ")
+        do {
+            do {
+                try await carryOut(arguments, interrupts, output, invocation, projections)
+                try output.flush()
+                return 0
+            } catch let exit as Exit {
+                try output.flush()
+                return exit.code
+            } catch let error where !(error is OutputClosed) {
+                let report = ErrorReport(error, again: invocation)
+                try report.write(to: output)
+                try output.flush()
+                return report.details.exit
+            }
+        } catch is OutputClosed {
+            return 0
+        } catch {
+            // The results can't be written, and neither can this error beside them.
+            output.note("evstore: \(error)")
+            return (error as? EvstoreError)?.exit ?? 1
+        }
+    }
+
+    private static func carryOut(
+        _ arguments: [String], _ interrupts: Interrupts, _ output: Output, _ invocation: String, _ projections: [any SwiftProjection]
+    ) async throws {
+        try Arguments.check(arguments)
+        guard let command = try parse(arguments, output: output) else { return }
+        let bar = ProgressBar(command.global.progress, output: output)
+        let session = Session(
+            global: command.global, output: output, interrupts: interrupts, bar: bar, invocation: invocation,
+            projections: projections)
+        let work = Task { try await command.run(in: session) }
+        interrupts.atFirst { work.cancel() }
+        defer { bar.finish() }
+        try await work.value
+    }
+
+    /// The command that the arguments name; nil where they asked for help, which has then been printed.
+    private static func parse(_ arguments: [String], output: Output) throws -> (any Command)? {
+        do {
+            var parsed = try RootCommand.parseAsRoot(arguments)
+            if let command = parsed as? any Command { return command }
+            if let group = parsed as? any Group {
+                if !output.json { output.raw(RootCommand.helpMessage(for: type(of: parsed)) + "\n") }
+                throw UsageError("a command is missing", see: type(of: group).path)
+            }
+            // What is left is the parser's own `help`.
+            try parsed.run()
+            return nil
+        } catch let error as UsageError {
+            throw error
+        } catch {
+            guard RootCommand.exitCode(for: error).isSuccess else { throw UsageError(parsing: error) }
+            try output.put(Array(RootCommand.fullMessage(for: error).utf8))
+            return nil
+        }
+    }
+}

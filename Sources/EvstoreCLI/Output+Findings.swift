@@ -1,0 +1,31 @@
+internal import EventModel
+
+extension Output {
+    /// What a check found, as one object or as lines that editors jump to.
+    func findings(_ findings: [Finding], ok: Bool, checked: String) throws {
+        if json {
+            try object(["ok": .bool(ok), "findings": .list(findings.map(\.object))])
+            return
+        }
+        for finding in findings {
+            try line(finding.line1 + (finding.position.map { " (position \(grouped($0.rawValue)))" } ?? ""))
+            if let fix = finding.fix { try line("  -> \(fix)") }
+        }
+        let counts = [(Finding.Severity.error, "error"), (.warning, "warning"), (.note, "note")].compactMap { severity, noun in
+            let count = findings.count { $0.severity == severity }
+            return count == 0 ? nil : counted(count, noun)
+        }
+        let all = counts.isEmpty ? "" : " (\(counts.joined(separator: ", ")))"
+        try line((ok ? "ok: " : "NOT OK: ") + checked + all)
+    }
+}
+
+extension Finding {
+    /// The finding as `verify`, `schema check` and `snapshot verify` print it for programs.
+    var object: OutputValue {
+        [
+            "id": .text(id), "severity": .text(severity.rawValue), "file": .optional(file), "line": .count(line),
+            "column": .count(column), "position": .position(position), "message": .text(message), "fix": .optional(fix),
+        ]
+    }
+}

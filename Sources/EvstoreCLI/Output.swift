@@ -1,0 +1,75 @@
+internal import Bytes
+internal import EventModel
+internal import FoundationEssentials
+internal import Synchronization
+internal import System
+
+/// The reader of the results has gone (`| head`): nothing more is wanted and nothing is wrong.
+struct OutputClosed: Error {}
+
+/// Where words go: results to standard output, everything else to standard error. Results are
+/// collected into large writes; payloads and names never reach a terminal as they are.
+final class Output: Sendable {
+    /// Whether results and errors are JSON objects.
+    let json: Bool
+    let resultsOnTerminal = Descriptor.standardOutput.isTerminal
+    let notesOnTerminal = Descriptor.standardError.isTerminal
+    /// Whether notes may be coloured: on a terminal, unless NO_COLOR (no-color.org) is set to anything.
+    let coloured: Bool
+    private let collected = Mutex(Collected())
+
+    private struct Collected: ~Copyable {
+        var bytes = ByteBuffer(capacity: Output.writeBytes + 4_096)
+        var isClosed = false
+    }
+
+    private static let writeBytes = 64 << 10
+
+    init(json: Bool) {
+        self.json = json
+        let environment = ProcessInfo.processInfo.environment
+        coloured = notesOnTerminal && environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"
+    }
+
+    /// One line of a result for people.
+    func line(_ text: String = "") throws { try put(Array(text.shown.utf8)) }
+
+    /// One line of a result for programs.
+    func object(_ value: OutputValue) throws { try put(value.utf8) }
+
+    /// One line that was made elsewhere, as it is unless a terminal would act on it.
+    func put(_ line: [UInt8]) throws {
+        let shown = resultsOnTerminal ? Array(String(decoding: line, as: UTF8.self).shown.utf8) : line
+        try collected.withLock { collected in
+            if collected.isClosed { throw OutputClosed() }
+            collected.bytes.append(shown)
+            collected.bytes.append(UInt8(ascii: "\n"))
+            if collected.bytes.count >= Self.writeBytes || resultsOnTerminal { try Self.flush(&collected) }
+        }
+    }
+
+    /// Hands over what was collected: before waiting, before a note that belongs after it, at the end.
+    func flush() throws { try collected.withLock { try Self.flush(&$0) } }
+
+    private static func flush(_ collected: inout Collected) throws {
+        if collected.bytes.count == 0 { return }
+        do {
+            try Descriptor.standardOutput.write(collected.bytes.bytes)
+            collected.bytes.removeAll()
+        } catch {
+            collected.bytes.removeAll()
+            collected.isClosed = true
+            if error == .brokenPipe { throw OutputClosed() }
+            throw EvstoreError.ioFailure(doing: "writing the results", reason: error.description)
+        }
+    }
+
+    /// One line for people about how things go, beside the results.
+    func note(_ text: String) { raw(text.shown + "\n") }
+
+    /// Text for standard error that may steer the terminal. Where standard error is gone there is
+    /// nobody left to tell.
+    func raw(_ text: String) {
+        do { try Descriptor.standardError.write(Array(text.utf8).lent) } catch {}
+    }
+}

@@ -1,0 +1,25 @@
+internal import ArgumentParser
+internal import EventModel
+
+/// Arguments that no command takes: what is wrong, and where the right ones are listed.
+struct UsageError: Error {
+    let details: ErrorDetails
+
+    init(_ message: String, see command: String = "evstore") {
+        details = ErrorDetails("usage", 2, message, fix: "see: \(command) --help")
+    }
+
+    /// What the argument parser says, in one sentence. Its whole message is an `Error:` line, a usage
+    /// and a pointer to the help, each of which may be missing.
+    init(parsing error: any Error) {
+        let lines = RootCommand.fullMessage(for: error).split(separator: "\n").map(String.init)
+        var message = lines.first ?? "the arguments are not understood"
+        if message.hasPrefix("Error: ") { message.removeFirst("Error: ".count) }
+        let usage = lines.first { $0.hasPrefix("Usage: ") }?.dropFirst("Usage: ".count) ?? "evstore"
+        if usage.hasSuffix("<subcommand>") {
+            message = message.replacing("Unexpected argument", with: "there is no command")
+        }
+        let words = usage.split(separator: " ").prefix { !$0.hasPrefix("[") && !$0.hasPrefix("<") && !$0.hasPrefix("-") }
+        self.init(message, see: words.joined(separator: " "))
+    }
+}

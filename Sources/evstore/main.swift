@@ -1,0 +1,3 @@
+internal import EvstoreCLI
+
+await EvstoreCLI.run(Array(CommandLine.arguments.dropFirst()))

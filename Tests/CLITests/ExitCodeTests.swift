@@ -1,0 +1,104 @@
+import EvstoreTesting
+import Foundation
+import Testing
+
+@Suite("Exit codes")
+struct ExitCodeTests {
+    @Test(
+        "on a store at v1, each refusal has its code",
+        arguments: [
+            ("read no-such-stream", 0, ""), ("query orders no-such-key", 0, ""), ("read --type NoSuchType", 3, "unknownType"),
+            ("replay --to v9 --schemas SCHEMAS", 2, "unknownVersion"), ("read --at v9", 2, "unknownVersion"),
+            ("query nothing", 2, "unknownProjection"), ("import /nonexistent --as v1", 2, "usage"),
+            ("snapshot verify nothing", 2, "unknownSnapshot"), ("rollback --to-snapshot nothing --discard-tail", 2, "unknownSnapshot"),
+            (#"append order-1 OrderPaid {"id":"1"} --expect none"#, 3, "expectationFailed"),
+            (#"append order-1 OrderPaid {"id":1}"#, 3, "invalidEvent"), ("append order-1 OrderPaid {", 3, "invalidJSON"),
+            ("append order-1 Nothing {}", 3, "unknownType"), (#"append order-2 OrderPaid {"id":"1"}"#, 3, "streamMismatch"),
+            (#"append order-1 OrderPaid {"id":"1"} --at v3"#, 2, "unknownVersion"), ("rollback", 3, "nothingToRollBackTo"),
+            (#"append {x} OrderPaid {"id":"1"}"#, 3, "invalidStreamName"), ("finalize v2 --schemas SCHEMAS", 3, "notLive"),
+            ("init --schemas SCHEMAS", 2, "storeExists"), ("init", 2, "usage"),
+            ("status --expect v1", 0, ""), ("status --expect v2", 4, ""), ("status --exit-code", 0, ""),
+            ("status --exit-code --schemas SCHEMAS", 4, ""), ("plan --to v1 --exit-code", 0, ""),
+            ("plan --to v3 --schemas SCHEMAS --exit-code", 4, ""),
+        ])
+    func refusals(_ line: String, _ exit: Int, _ code: String) throws {
+        let shop = try Shop()
+        try FileManager.default.createDirectory(atPath: shop.path("only-v1"), withIntermediateDirectories: true)
+        try shop.write("only-v1/v1.yaml", Shop.v1)
+        try shop.write(
+            "only-v1/projections.yaml", Shop.projections.replacing(#/( +- since: 2\n)[\s\S]*?(?=  payments)/#, with: ""))
+        try shop.must("import - --as v1 --schemas \(shop.path("only-v1"))", input: Shop.orders)
+        try shop.must("query orders --count")
+        let outcome = try shop.run(line + " --json")
+        #expect(outcome.exit == Int32(exit), "\(outcome.output)")
+        if !code.isEmpty { #expect(try member(#require(outcome.lines.first), "error", "code") == "\"\(code)\"") }
+        if exit == 0 && line.contains("no-such") { #expect(outcome.output.isEmpty) }
+    }
+
+    @Test("a version that another file was registered as is refused with 3")
+    func differing() throws {
+        let shop = try Shop.migrated()
+        try shop.write("schemas/v2.yaml", Shop.v2.replacing("customer: {type: string}", with: "customer: {type: string, maxLength: 9}"))
+        try shop.write("schemas/v3.yaml", Shop.v3.replacing("customer: {type: string}", with: "customer: {type: string, maxLength: 9}"))
+        #expect(try shop.run("replay --to v3 --schemas SCHEMAS --json").exit == 3)
+    }
+
+    @Test("a build that an event stops exits with 3, names its position and leaves v1 live")
+    func stopped() throws {
+        let shop = try Shop.open()
+        try shop.must(#"append order-7 OrderPlaced {"id":"7","customer":"Ed","total":1,"code":"x"}"#)
+        let outcome = try shop.run("replay --to v3 --schemas SCHEMAS --json")
+        #expect(outcome.exit == 3)
+        #expect(try member(outcome.line, "error", "code") == "\"buildStopped\"")
+        #expect(try member(outcome.line, "error", "at", "position") == "5")
+        #expect(try member(shop.must("status --json").line, "live") == "1")
+    }
+
+    @Test("a cut without its consent exits with 10 and changes nothing")
+    func consent() throws {
+        let shop = try Shop.open()
+        try shop.must("snapshot take here")
+        try shop.must(#"append order-3 OrderPaid {"id":"3"}"#)
+        #expect(try shop.run("rollback --to-snapshot here").exit == 10)
+        #expect(try member(shop.must("status --json").line, "position") == "5")
+        #expect(try shop.run("rollback --to-snapshot here --discard-tail").exit == 0)
+        let status = try shop.must("status --json").line
+        #expect(try member(status, "position") == "4")
+        #expect(try member(status, "epoch") == "2")
+    }
+
+    @Test("a damaged block exits with 7")
+    func damage() throws {
+        let shop = try Shop.open()
+        let path = shop.path("store/log/data.mdb")
+        var bytes = try Data(contentsOf: URL(filePath: path))
+        let place = try #require(bytes.range(of: Data("Ada".utf8)))
+        bytes.replaceSubrange(place, with: Data("Eve".utf8))
+        try bytes.write(to: URL(filePath: path))
+        #expect(try shop.run("verify --json").exit == 7)
+        #expect(try shop.run("read order-1 --json").exit == 7)
+    }
+
+    @Test("refused lines of an import exit with 3, or with 8 where they are listed and left out")
+    func refusedLines() throws {
+        let shop = try Shop()
+        try shop.write("bad.jsonl", Shop.orders + #"{"stream":"order-4","type":"OrderPaid","data":{"id":4}}"# + "\n")
+        let stop = try shop.run("import \(shop.path("bad.jsonl")) --as v1 --schemas SCHEMAS --json")
+        #expect(stop.exit == 3)
+        #expect(try member(stop.line, "error", "at", "line") == "5")
+        #expect(!FileManager.default.fileExists(atPath: shop.store), "an import that appended nothing leaves no store behind")
+
+        let rest = try shop.run("import \(shop.path("bad.jsonl")) --as v1 --schemas SCHEMAS --on-error quarantine --json")
+        #expect(rest.exit == 8)
+        #expect(rest.lines == [#"{"read":5,"added":4,"skipped":0,"quarantined":1,"position":4}"#])
+        #expect(rest.errors.contains("line 5"))
+    }
+
+    @Test("a rehearsed import changes nothing, also where there is no store")
+    func dryRun() throws {
+        let shop = try Shop()
+        let outcome = try shop.must("import - --as v1 --schemas SCHEMAS --dry-run --json", input: Shop.orders)
+        #expect(try member(outcome.line, "read") == "4")
+        #expect(!FileManager.default.fileExists(atPath: shop.store))
+    }
+}

@@ -1,0 +1,60 @@
+import EvstoreTesting
+import Foundation
+import Testing
+
+@Suite("Interruptions")
+struct InterruptTests {
+    @Test("a watch prints what another process appends, and ^C ends it with 9", arguments: [SIGINT, SIGTERM])
+    func watch(_ signal: Int32) throws {
+        let shop = try Shop.open()
+        let watching = try shell(shop, "exec '\(shop.program.path)' watch >\(shop.path("out")) 2>\(shop.path("err"))")
+        try waitUntil { try shop.text("err").contains("watching after position 4") }
+        try shop.must(#"append order-3 OrderPaid {"id":"3"}"#)
+        try waitUntil { try shop.text("out").contains("\n") }
+        #expect(try member(shop.text("out").split(separator: "\n").map(String.init)[0], "position") == "5")
+        watching.send(signal: signal)
+        #expect(try watching.wait().exit == 9)
+        #expect(try shop.text("err").contains("run it again: evstore watch"))
+    }
+
+    @Test("an import that waits for its pipe stops with 9, keeps what came, and a rerun adds the rest")
+    func importing() throws {
+        let shop = try Shop()
+        let lines = Shop.orders.split(separator: "\n").map { $0 + "\n" }
+        try shop.write("first", lines[0 ... 1].joined())
+        let go = "cd '\(shop.directory.path)'; "
+        _ = try shell(shop, go + "mkfifo f").wait()
+        let feeding = try shell(shop, go + "exec >f; cat first; exec sleep 60")
+        let waiting = try shell(shop, go + "exec '\(shop.program.path)' import - --as v1 --schemas schemas --json <f")
+        try waitUntil { FileManager.default.fileExists(atPath: shop.store) }
+        waiting.send(signal: SIGINT)
+        let outcome = try waiting.wait()
+        feeding.send(signal: SIGTERM)
+        _ = try feeding.wait()
+        #expect(outcome.exit == 9)
+        #expect(try member(outcome.line, "error", "code") == "\"interrupted\"")
+        let rest = try shop.must("import - --as v1 --schemas SCHEMAS --json", input: Shop.orders)
+        #expect(try member(rest.line, "position") == "4")
+    }
+
+    @Test("a reader that goes away is no failure")
+    func brokenPipe() throws {
+        let shop = try Shop.open()
+        let outcome = try shell(shop, "'\(shop.program.path)' export | true; '\(shop.program.path)' read | head -n 1").wait()
+        #expect(outcome.exit == 0)
+        #expect(outcome.lines.count == 1)
+        #expect(outcome.errors.isEmpty)
+    }
+
+    private func shell(_ shop: Shop, _ script: String) throws -> Running {
+        try BuiltProgram(path: "/bin/sh", environment: shop.program.environment).start(["-c", script])
+    }
+
+    private func waitUntil(_ isTrue: () throws -> Bool) throws {
+        let deadline = ContinuousClock.now + .seconds(20)
+        while try !isTrue() {
+            try #require(ContinuousClock.now < deadline, "waited for 20 s")
+            usleep(20_000)
+        }
+    }
+}

@@ -1,0 +1,106 @@
+import Evstore
+import EvstoreTesting
+import Foundation
+import Testing
+
+@testable import EvstoreCLI
+
+@Suite("Terminals")
+struct TerminalTests {
+    /// A payload that would clear the screen and turn the direction of writing, as C1 and bidi controls.
+    static let nasty = "{\"id\":\"8\",\"customer\":\"\u{9b}2J\u{202e}\\u001b[31m\",\"total\":1}"
+
+    @Test("on a terminal, a payload's control characters are spelled out; in a pipe the bytes are as they were")
+    func payload() throws {
+        let shop = try Shop.open()
+        try shop.must("append order-8 OrderPlaced - --json", input: Self.nasty)
+        #expect(try shop.must("export").output.contains("\u{9b}2J\u{202e}\\u001b[31m"))
+
+        let command = "'\(shop.program.path)' read order-8"
+        let terminal = BuiltProgram(path: "/usr/bin/script", environment: shop.program.environment)
+        let shown = try terminal.run("-qec", command, "/dev/null").output
+        #expect(shown.contains("\\u009b2J\\u202e\\u001b[31m"))
+        #expect(!shown.unicodeScalars.contains { $0 == "\u{9b}" || $0 == "\u{202e}" || $0 == "\u{1b}" })
+    }
+
+    @Test("fields of tab-separated values are escaped wherever they go")
+    func fields() throws {
+        let shop = try Shop.open()
+        try shop.must("append order-8 OrderPlaced -", input: Self.nasty.replacing("2J", with: "2J\\t"))
+        let row = try shop.must("query orders 8 --format tsv --columns /customer").lines
+        #expect(row == ["8\t\\u009b2J\\t\\u202e\\u001b[31m"])
+    }
+
+    @Test("names in errors are shown, not carried out")
+    func names() throws {
+        let outcome = try BuiltProgram().run(["--store", "/nonexistent/\u{1b}[2J", "status"])
+        #expect(outcome.exit == 2)
+        #expect(!outcome.errors.contains("\u{1b}"))
+    }
+
+    @Test("results are on standard output, progress and notes on standard error")
+    func separation() throws {
+        let shop = try Shop.open()
+        let outcome = try shop.must("replay --to v3 --schemas SCHEMAS --json --progress jsonl")
+        #expect(outcome.lines.count == 1)
+        let progress = outcome.errors.split(separator: "\n").map(String.init).filter { $0.hasPrefix("{") }
+        #expect(!progress.isEmpty)
+        for line in progress { #expect(try keys(line) == ["step", "done", "total", "quarantined", "seconds", "note"]) }
+        #expect(try shop.must("replay --to v3 --progress none").errors.isEmpty)
+    }
+
+    @Test("colour is for terminals without NO_COLOR")
+    func colour() throws {
+        for (value, isColoured) in [("1", false), ("", true)] {
+            let environment = ["NO_COLOR": value, "TERM": "xterm", "EVSTORE_STORE": ""]
+            let terminal = BuiltProgram(path: "/usr/bin/script", environment: environment)
+            let shown = try terminal.run("-qc", "'\(BuiltProgram().path)' status", "/dev/null").output
+            #expect(shown.contains("which store?"))
+            #expect(shown.contains("\u{1b}[") == isColoured)
+        }
+    }
+}
+
+@Suite("Words for people")
+struct WordTests {
+    @Test(
+        "counts have thousands separators",
+        arguments: [(0, "0"), (999, "999"), (1_000, "1,000"), (1_204_511, "1,204,511"), (-12_345, "-12,345")])
+    func counts(_ number: Int, _ text: String) { #expect(grouped(number) == text) }
+
+    @Test("sizes, rates and spans are rounded to what a person reads")
+    func amounts() {
+        #expect(size(bytes: 210_000_000) == "210 MB")
+        #expect(size(bytes: 1_500) == "1.5 kB")
+        #expect(rate(perSecond: 1_100_000) == "1.1 M/s")
+        #expect(rate(perSecond: 250) == "250/s")
+        #expect(duration(seconds: 0.0018) == "1.8 ms")
+        #expect(duration(seconds: 0.31) == "0.3 s")
+        #expect(duration(seconds: 125) == "2 min 5 s")
+        #expect(duration(seconds: 11_520) == "3 h 12 min")
+    }
+
+    @Test("a bar shows the share, the rate and the time left")
+    func bar() {
+        let event = ProgressEvent(step: "replay", done: 855_200, total: 1_204_511)
+        #expect(
+            ProgressBar.line(event, seconds: 0.7775, bar: true)
+                == "replay     [##############------]  71 %  855,200 / 1,204,511   1.1 M/s   0.3 s left   0 quarantined")
+    }
+
+    @Test("an object keeps its order, escapes its texts and writes null where nothing is known")
+    func objects() {
+        let value: OutputValue = [
+            "b": .text("\"\\\n\u{1b}\u{9b}é"), "a": .count(nil as Int?), "c": .measure(1.23456), "d": .measure(.infinity),
+            "e": ["x", true],
+        ]
+        #expect(String(decoding: value.utf8, as: UTF8.self) == #"{"b":"\"\\\n\u001b\u009bé","a":null,"c":1.235,"d":null,"e":["x",true]}"#)
+    }
+
+    @Test("a command line to run again is what a shell takes for the same words")
+    func shellWords() {
+        #expect("replay".shellWord == "replay")
+        #expect("it's".shellWord == #"'it'\''s'"#)
+        #expect("".shellWord == "''")
+    }
+}

@@ -1,0 +1,57 @@
+import EvstoreTesting
+import Foundation
+import Testing
+
+@Suite("Usage")
+struct UsageTests {
+    @Test(
+        "arguments that no command takes exit with 2 and point at the help",
+        arguments: [
+            "", "nope", "snapshot", "snapshot nope", "status extra", "read order-1 --limit many", "diff orders --at v1",
+            "query orders --format xml", "query orders --columns /a", "query orders 1 --prefix 1", "append",
+            "append order-1 T --expect soon",
+            "replay", "replay --to v1 --jobs 0", "rollback --discard-tail", "rollback --to v1 --to-snapshot s", "finalize",
+            "schema validate T",
+            "drill", "backup /tmp", "schema lint", "status --progress loud", "import x --as v1 --on-error ignore",
+        ])
+    func refused(_ line: String) throws {
+        let words = line.split(separator: " ").map(String.init)
+        let outcome = try BuiltProgram().run(["--store", "/nonexistent"] + words)
+        #expect(outcome.exit == 2)
+        #expect(outcome.output.isEmpty)
+        #expect(outcome.errors.contains("evstore: "))
+        #expect(outcome.errors.contains("--help"))
+    }
+
+    @Test("with --json, before the command or after it, an error is one object on standard output", arguments: [true, false])
+    func json(_ isFirst: Bool) throws {
+        let outcome = try BuiltProgram().run(isFirst ? ["--json", "status"] : ["status", "--json"])
+        #expect(outcome.exit == 2)
+        #expect(outcome.errors.isEmpty)
+        #expect(outcome.lines.count == 1)
+        #expect(try keys(outcome.line) == ["error"])
+        let error = try #require(try member(outcome.line, "error"))
+        #expect(try keys(error) == ["code", "exit", "message", "at", "fix"])
+        #expect(try keys(#require(try member(error, "at"))) == ["file", "line", "column", "pointer", "position", "stream", "type"])
+        #expect(try member(error, "exit") == "2")
+    }
+
+    @Test("where there is no store, every command says so and how to make one", arguments: ["status", "read", "journal", "plan --to v1"])
+    func noStore(_ line: String) throws {
+        let shop = try Shop()
+        let outcome = try shop.run(line)
+        #expect(outcome.exit == 2)
+        #expect(outcome.errors.contains("there is no store"))
+        #expect(outcome.errors.contains("init"))
+        #expect(!FileManager.default.fileExists(atPath: shop.store))
+    }
+
+    @Test("an option may stand before the command or after it")
+    func eitherSide() throws {
+        let shop = try Shop(environment: ["EVSTORE_STORE": ""])
+        let before = try shop.run("--store \(shop.store) status --json")
+        let after = try shop.run("status --json --store \(shop.store)")
+        #expect(try member(before.line, "error", "code") == "\"storeNotFound\"")
+        #expect(before.output == after.output)
+    }
+}
