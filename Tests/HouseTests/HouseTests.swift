@@ -1,0 +1,97 @@
+import Testing
+
+/// Which rooms a room may open: those on lower rows, as Package.swift draws them.
+private let doors: [String: Set<String>] = [
+    "Bytes": [],
+    "System": ["Bytes"],
+    "Hashing": ["Bytes", "CXXHash", "Crypto"],
+    "LMDB": ["Bytes", "CLMDB"],
+    "JSONText": ["Bytes"],
+    "EventModel": ["Bytes", "System"],
+    "EventLog": ["Bytes", "Hashing", "LMDB", "EventModel", "Logging"],
+    "SchemaEvolution": ["Bytes", "Hashing", "JSONText", "EventModel", "Yams"],
+    "Projections": ["Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Logging"],
+    "Migration": ["Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Logging"],
+    "Evstore": [
+        "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Migration",
+        "Logging",
+    ],
+    "EvstoreTesting": ["Bytes", "JSONText", "Evstore"],
+    "EvstoreCLI": [
+        "Bytes", "System", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "Projections", "Migration", "Evstore", "ArgumentParser",
+        "Logging",
+    ],
+    "evstore": ["EvstoreCLI"],
+]
+
+/// What comes with the system and its toolchain, and is no room.
+private let outside: Set<String> = ["Glibc", "Synchronization", "Foundation", "FoundationEssentials", "Dispatch"]
+
+@Suite("The house")
+struct HouseTests {
+    @Test("every room imports only from lower rows")
+    func imports() throws {
+        for file in try SourceFile.all(below: "Sources") {
+            let allowed = try #require(doors[file.room], "\(file.path) lies in no room")
+            for (number, line) in file.code where line.contains(#/^((internal|package|public|@testable|@_exported) )*import /#) {
+                let name = String(line.split(separator: " ").last?.prefix { $0 != "." } ?? "")
+                #expect(allowed.contains(name) || outside.contains(name), "\(file.path):\(number) imports \(name)")
+            }
+        }
+    }
+
+    @Test("only Bytes, Hashing, System and LMDB say unsafe; who says @unchecked says why it is sound")
+    func unsafety() throws {
+        for file in try SourceFile.all(below: "Sources") where !["Bytes", "Hashing", "System", "LMDB"].contains(file.room) {
+            for (number, line) in file.code {
+                let words = line.split { !$0.isLetter && !$0.isNumber && $0 != "_" && $0 != "@" }
+                #expect(!words.contains("unsafe"), "\(file.path):\(number)")
+                let why = file.lines.dropFirst(number).prefix(2).contains { $0.contains("// Sound") }
+                #expect(!words.contains("@unchecked") || why, "\(file.path):\(number)")
+            }
+        }
+    }
+
+    @Test("the rooms that are pure do no input or output", arguments: ["Bytes", "JSONText", "EventModel"])
+    func purity(room: String) throws {
+        for file in try SourceFile.all(below: "Sources") where file.room == room {
+            for (number, line) in file.code where line.contains("import ") {
+                #expect(!line.contains("Foundation") && !line.contains("Glibc") && !line.contains("Dispatch"), "\(file.path):\(number)")
+            }
+        }
+    }
+
+    @Test("no file grows beyond 300 lines")
+    func sizes() throws {
+        for folder in ["Sources", "Tests"] {
+            for file in try SourceFile.all(below: folder) {
+                #expect(file.lines.count <= 300, "\(file.path) has \(file.lines.count) lines: where do its words split?")
+            }
+        }
+    }
+
+    @Test("no word stands that the house does not use")
+    func words() throws {
+        let banned = ["TODO", "FIXME", "fatalError", " print("]
+        for file in try SourceFile.all(below: "Sources") {
+            for (number, line) in file.lines.enumerated() {
+                for word in banned where line.contains(word) && !(word == " print(" && file.room == "EvstoreCLI") {
+                    Issue.record("\(file.path):\(number + 1) says \(word)")
+                }
+            }
+            let name = file.path.split(separator: "/").last ?? ""
+            for word in ["Manager", "Helper", "Util", "Impl", "Base"] {
+                #expect(!name.contains(word), "\(file.path) has a name without a meaning")
+            }
+        }
+    }
+
+    @Test("nothing swallows an error or forces a value")
+    func swallowing() throws {
+        for file in try SourceFile.all(below: "Sources") {
+            for (number, line) in file.code {
+                #expect(!line.contains(#/\b(try[?!]|as!)/#), "\(file.path):\(number)")
+            }
+        }
+    }
+}
