@@ -78,7 +78,9 @@ let package = Package(
             ],
             swiftSettings: lending),
         // Row 5: who comes through it.
-        .target(name: "EvstoreTesting", dependencies: ["Bytes", "JSONText", "Evstore"], swiftSettings: house),
+        .target(
+            name: "EvstoreTesting", dependencies: ["Bytes", "JSONText", "Evstore", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: house),
         .target(
             name: "EvstoreCLI",
             dependencies: [
@@ -113,8 +115,19 @@ let package = Package(
         .testTarget(
             name: "CLITests",
             dependencies: ["Bytes", "JSONText", "EventModel", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore"], swiftSettings: house),
-        .testTarget(name: "CrashTests", dependencies: ["EventLog", "Evstore", "EvstoreTesting", "EvstoreCLI"], swiftSettings: house),
-        .testTarget(name: "DomainTests", dependencies: ["Evstore", "EvstoreTesting"], exclude: ["Fixtures"], swiftSettings: house),
+        .executableTarget(
+            name: "OrdersService", dependencies: ["EventModel", "Projections", "EvstoreCLI"], path: "Tests/OrdersService",
+            swiftSettings: house),
+        .testTarget(
+            name: "CrashTests",
+            dependencies: ["EventLog", "Migration", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore", "OrdersService"],
+            exclude: ["Faults"], swiftSettings: house),
+        .testTarget(
+            name: "DomainTests",
+            dependencies: [
+                "EventModel", "SchemaEvolution", "Evstore", "EvstoreTesting", .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            exclude: ["Fixtures"], swiftSettings: house),
         .testTarget(name: "HouseTests", dependencies: [], swiftSettings: house),
     ],
     swiftLanguageModes: [.v6]
