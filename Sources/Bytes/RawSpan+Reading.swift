@@ -30,6 +30,17 @@ extension RawSpan {
         byteCount == other.byteCount && compare(other) == 0
     }
 
+    /// Whether these bytes are the UTF-8 of a text.
+    @inlinable
+    package func equals(utf8 text: String) -> Bool {
+        var text = text
+        return text.withUTF8 { utf8 in
+            guard utf8.count == byteCount else { return false }
+            for offset in 0 ..< utf8.count where unsafe utf8[offset] != byte(at: offset) { return false }
+            return true
+        }
+    }
+
     /// Below, equal or above zero, as these bytes sort before, with or after the others: byte by
     /// byte as unsigned numbers, then the shorter first (the order of LMDB's keys).
     @inlinable

@@ -14,6 +14,11 @@ public struct Slots<Element: BitwiseCopyable>: ~Copyable, @unchecked Sendable wh
         unsafe base = .allocate(capacity: self.capacity)
     }
 
+    package init(_ elements: some Collection<Element>) {
+        self.init(capacity: elements.count)
+        for element in elements { append(element) }
+    }
+
     deinit { unsafe base.deallocate() }
 
     @inlinable
@@ -36,6 +41,18 @@ public struct Slots<Element: BitwiseCopyable>: ~Copyable, @unchecked Sendable wh
         if used == capacity { grow() }
         unsafe base[used] = element
         used += 1
+    }
+
+    /// Makes the row at least this long and sets the elements of a range in it.
+    @inlinable
+    package mutating func fill(_ range: Range<Int>, with element: Element) {
+        while capacity < range.upperBound { grow() }
+        if used < range.upperBound {
+            unsafe (base + used).initialize(repeating: element, count: range.upperBound - used)
+            used = range.upperBound
+        }
+        precondition(range.lowerBound >= 0, "a slot outside the row")
+        unsafe (base + range.lowerBound).update(repeating: element, count: range.count)
     }
 
     /// Forgets the last `count` elements and keeps the room.

@@ -47,6 +47,9 @@ public struct Options: Sendable {
     /// going back costs the tail alone.
     public var rollbackVerifyRowsMax: UInt64 = 20_000
     public var followBatchEvents = 4_096
+    /// Whether read models of the working version are kept at the log's end while the store is open; else whoever asks
+    /// for one brings it there.
+    public var followsInBackground = false
     /// Rows that a bulk build keeps in memory before it spills a sorted run.
     public var buildMemoryBytes = 256 << 20
     /// Worker threads of a replay; as many as there are processors where nil.
