@@ -103,7 +103,7 @@ struct Validator: ~Copyable, ~Escapable {
                 skipSpaces()
             case UInt8(ascii: "}"):
                 if names.count - outer > NameStack.fewNames, let twice = names.duplicate(after: outer, in: text) {
-                    throw JSONError("a name that its object does not have yet was expected", at: twice)
+                    throw JSONError("another name was expected: its object has a member of this one already", at: twice)
                 }
                 names.removeLast(names.count - outer)
                 offset &+= 1
@@ -149,7 +149,7 @@ struct Validator: ~Copyable, ~Escapable {
         let name = names.append(text, start + 1, offset - start - 2, hasEscapes: hasEscapes)
         let bit: UInt64 = 1 << UInt64(name.hash & 63)
         if seen & bit != 0, names.count - outer <= NameStack.fewNames, names.hasTwice(name, after: outer, in: text) {
-            throw JSONError("a name that its object does not have yet was expected", at: start)
+            throw JSONError("another name was expected: its object has a member of this one already", at: start)
         }
         seen |= bit
     }

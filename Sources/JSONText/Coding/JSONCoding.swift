@@ -1,0 +1,66 @@
+internal import Bytes
+
+/// Swift values read from JSON text, and written as it, without a tree of boxes in between.
+///
+/// A member that is absent or null is an absent optional; integers must fit; text must be valid UTF-8.
+package struct JSONCoding: Sendable {
+    let leaves: [JSONLeaf]
+    private let sortsMembers: Bool
+    private let limits: JSONLimits
+
+    /// - Parameters:
+    ///   - leaves: types that are written as one text or number, whatever their own `Codable` says.
+    ///   - sortsMembers: by the bytes of their names as written; else they stand in the order in which they were encoded.
+    package init(leaves: [JSONLeaf] = [], sortsMembers: Bool = false, limits: JSONLimits = JSONLimits(members: .max, bytes: .max)) {
+        (self.leaves, self.sortsMembers, self.limits) = (leaves, sortsMembers, limits)
+    }
+
+    /// - Parameter hasUniqueNames: the text was found to have no name twice in one object; it is checked where false.
+    /// - Throws: `DecodingError`.
+    package func decode<T: Decodable>(_ type: T.Type, from text: [UInt8], hasUniqueNames: Bool = false) throws -> T {
+        let tape: JSONTape
+        do throws(JSONError) { tape = try JSONTape(text, limits, checksNames: !hasUniqueNames, leaves) } catch {
+            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: error.description, underlyingError: error))
+        }
+        return try tape.read(type, at: 0)
+    }
+
+    /// - Throws: `EncodingError`.
+    package func encode<T: Encodable>(_ value: T) throws -> [UInt8] {
+        let tree = JSONTree(leaves)
+        try tree.write(value, at: tree.root)
+        return tree.text(sortsMembers: sortsMembers)
+    }
+}
+
+/// A type that JSON has as one text or number.
+package struct JSONLeaf: Sendable {
+    package enum Scalar: Hashable, Sendable {
+        case string(String)
+        /// The number as it is written, exact.
+        case number(String)
+    }
+
+    let type: ObjectIdentifier
+    let name: String
+    /// Nil where the scalar is none of this type.
+    let read: @Sendable (Scalar) -> Any?
+    let write: @Sendable (Any) -> Scalar?
+
+    package init<T>(_ type: T.Type, read: @escaping @Sendable (Scalar) -> T?, write: @escaping @Sendable (T) -> Scalar?) {
+        (self.type, name, self.read) = (ObjectIdentifier(type), "\(type)", { read($0) })
+        self.write = { ($0 as? T).flatMap(write) }
+    }
+}
+
+/// A step of a coding path: a member's name, or an element's index.
+struct JSONKey: CodingKey {
+    let stringValue: String
+    let intValue: Int?
+
+    init(stringValue: String) { (self.stringValue, intValue) = (stringValue, nil) }
+
+    init(intValue: Int) { (stringValue, self.intValue) = ("Index \(intValue)", intValue) }
+
+    static var `super`: JSONKey { JSONKey(stringValue: "super") }
+}

@@ -1,0 +1,73 @@
+internal import Bytes
+
+/// The elements of an array, one after the other.
+struct UnkeyedReader: UnkeyedDecodingContainer {
+    private let tape: JSONTape
+    // Three words in all: so many a container may have without a box of its own.
+    private let index: Int32
+    private var next: Int32
+    private var place: Int32 = 0
+
+    init(_ tape: JSONTape, _ index: Int) throws {
+        guard tape.nodes[index].kind == .array else { throw tape.mismatch([Any].self, index) }
+        (self.tape, self.index, next) = (tape, Int32(index), Int32(index + 1))
+    }
+
+    var codingPath: [any CodingKey] { tape.path(to: Int(index)) }
+    var count: Int? { Int(tape.nodes[Int(index)].extra) }
+    var currentIndex: Int { Int(place) }
+    var isAtEnd: Bool { next >= tape.nodes[Int(index)].next }
+
+    /// Reads the next element and goes beyond it; stays where it can't be read.
+    private mutating func read<T>(_ type: T.Type, _ body: (Int) throws -> T) throws -> T {
+        if isAtEnd { throw ended(type) }
+        let value = try body(Int(next))
+        next = tape.nodes[Int(next)].next
+        place &+= 1
+        return value
+    }
+
+    private func ended(_ type: Any.Type) -> DecodingError {
+        .valueNotFound(type, .init(codingPath: codingPath + [JSONKey(intValue: currentIndex)], debugDescription: "the array has ended"))
+    }
+
+    mutating func decodeNil() throws -> Bool {
+        if isAtEnd { throw ended(Any?.self) }
+        guard tape.isNull(Int(next)) else { return false }
+        return try read(Bool.self) { _ in true }
+    }
+
+    mutating func decode(_ type: Bool.Type) throws -> Bool { try read(type) { [tape] in try tape.bool($0) } }
+    mutating func decode(_ type: String.Type) throws -> String { try read(type) { [tape] in try tape.string($0) } }
+    mutating func decode(_ type: Double.Type) throws -> Double { try read(type) { [tape] in try tape.double($0) } }
+    mutating func decode(_ type: Float.Type) throws -> Float { try read(type) { [tape] in try tape.float($0) } }
+    mutating func decode(_ type: Int.Type) throws -> Int { try integer(type) }
+    mutating func decode(_ type: Int8.Type) throws -> Int8 { try integer(type) }
+    mutating func decode(_ type: Int16.Type) throws -> Int16 { try integer(type) }
+    mutating func decode(_ type: Int32.Type) throws -> Int32 { try integer(type) }
+    mutating func decode(_ type: Int64.Type) throws -> Int64 { try integer(type) }
+    mutating func decode(_ type: Int128.Type) throws -> Int128 { try integer(type) }
+    mutating func decode(_ type: UInt.Type) throws -> UInt { try integer(type) }
+    mutating func decode(_ type: UInt8.Type) throws -> UInt8 { try integer(type) }
+    mutating func decode(_ type: UInt16.Type) throws -> UInt16 { try integer(type) }
+    mutating func decode(_ type: UInt32.Type) throws -> UInt32 { try integer(type) }
+    mutating func decode(_ type: UInt64.Type) throws -> UInt64 { try integer(type) }
+    mutating func decode(_ type: UInt128.Type) throws -> UInt128 { try integer(type) }
+    mutating func decode<T: Decodable>(_ type: T.Type) throws -> T { try read(type) { [tape] in try tape.read(type, at: $0) } }
+
+    private mutating func integer<T: FixedWidthInteger>(_ type: T.Type) throws -> T {
+        try read(type) { [tape] in try tape.integer(type, $0) }
+    }
+
+    mutating func nestedContainer<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+        try read(KeyedDecodingContainer<Key>.self) { [tape] in KeyedDecodingContainer(try KeyedReader<Key>(tape, $0)) }
+    }
+
+    mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        try read((any UnkeyedDecodingContainer).self) { [tape] in try UnkeyedReader(tape, $0) }
+    }
+
+    mutating func superDecoder() throws -> any Decoder {
+        try read((any Decoder).self) { [tape] in ValueReader(tape: tape, index: $0) }
+    }
+}
