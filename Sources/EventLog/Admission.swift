@@ -17,6 +17,8 @@ struct Admission {
     /// The jump positions of the events taken in, from `first` on.
     private var jumps: [Position] = []
     private var typesCount: TypeID
+    /// Blocks that this transaction has checked: they are the same until it ends.
+    private var checked: Set<Position> = []
 
     init(_ moment: Moment, _ access: LogAccess, _ transaction: borrowing ReadTransaction, time: Timestamp) throws {
         (self.moment, self.access, self.time) = (moment, access, time)
@@ -108,7 +110,7 @@ struct Admission {
             let made = event.id == nil ? EventID.makeUUID(at: time, using: &random) : nil
             if index == 0, let made { firstID = EventID(uuid: made) }
             let stream = id ?? next.rawValue
-            let jump = try before.map { try self.jump(after: $0, transaction.reads) } ?? .start
+            let jump = if let before { try jump(after: before, transaction.reads) } else { Position.start }
             let place = BlockWriter.Place(
                 stream: stream, revision: before.map { $0.revision.rawValue + 1 } ?? 0, previous: before?.position.rawValue ?? 0,
                 jump: jump.rawValue, type: try type(event.type, transaction.reads), isSameAppend: index > 0, madeID: made)
@@ -135,10 +137,10 @@ struct Admission {
     }
 
     /// Where the jump pointer of the event after `head` leads.
-    private func jump(after head: StreamHead, _ transaction: borrowing ReadTransaction) throws -> Position {
+    private mutating func jump(after head: StreamHead, _ transaction: borrowing ReadTransaction) throws -> Position {
         guard JumpList.isMerging(head.revision.rawValue + 1) else { return head.position }
         if head.jump >= first { return jumps[Int(head.jump.rawValue - first.rawValue)] }
-        guard let block = try Blocks.holding(head.jump, transaction, access) else { throw Indexes.damaged("heads") }
+        guard let block = try Blocks.holding(head.jump, transaction, access, checked: &checked) else { throw Indexes.damaged("heads") }
         return block.record(Int(head.jump.rawValue - block.first.rawValue)).jump
     }
 

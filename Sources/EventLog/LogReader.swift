@@ -91,6 +91,20 @@ package struct LogReader: ~Copyable {
     /// For each epoch after the first, that epoch and the position at which it cut off the one before.
     package func cuts() throws -> [Checkpoint] { try Epochs.all(transaction, access.tables) }
 
+    /// The birth version of a stream's first event; nil where the stream has none.
+    package func birth(ofStream name: StreamName) throws -> SchemaVersion? {
+        guard let id = try moment.streamID(name.text, transaction, access) else { return nil }
+        return try birth(ofStream: id)
+    }
+
+    /// The birth version of the first event of a stream, which lies at `id`.
+    package func birth(ofStream id: UInt64) throws -> SchemaVersion {
+        guard let born = try record(at: Position(id), { $0.born }) else {
+            throw EvstoreError.corruptBlock(position: Position(id), reason: "no stream begins here")
+        }
+        return born
+    }
+
     /// The name of the stream whose first event lies at `id`.
     package func name(ofStream id: UInt64) throws -> StreamName {
         guard let name = try record(at: Position(id), { $0.streamName }) ?? nil else {

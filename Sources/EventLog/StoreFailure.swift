@@ -1,8 +1,8 @@
-internal import EventModel
+package import EventModel
 internal import LMDB
 
 /// What a failure of the rooms below means for a store.
-func storeError(_ error: any Error, _ path: String, doing: String) -> EvstoreError {
+package func storeError(_ error: any Error, _ path: String, doing: String) -> EvstoreError {
     switch error {
     case let error as EvstoreError: return error
     case let error as LMDBError:

@@ -2,7 +2,7 @@ internal import EventModel
 
 /// Stream ids that were looked up before: a stream keeps its id for as long as its epoch lasts.
 struct StreamMemory {
-    private static let entriesMax = 65_536
+    private static let entriesMax = 1 << 18
     private var ids: [String: UInt64] = [:]
     private var epoch = Epoch.first
 
