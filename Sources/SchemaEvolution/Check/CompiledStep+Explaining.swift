@@ -15,7 +15,7 @@ extension CompiledStep {
             let extras = differences.filter { $0.kind == .extra }
             for difference in differences { explain(difference, type, state, declared, extras) }
         }
-        if step.items.isEmpty, step.findings.isEmpty, file.events == before.events {
+        if step.items.isEmpty, step.findings.isEmpty, file.events.mapValues(\.content) == before.events.mapValues(\.content) {
             note(file.mark, Rule.changesNothing, .error, "the version changes nothing", fix: "leave it out, or change something")
         }
     }

@@ -13,6 +13,7 @@ extension History {
                     id: Rule.opArgument, file: mark.file, line: mark.line, column: mark.column,
                     message: "version 1 has no version before to take a step from", fix: "take upcast: out"))
         }
+        findings += Adoption(versions.first)?.findings ?? []
         var names = ReservedNames()
         for step in chain.steps {
             guard let file = self[step.version] else { continue }
@@ -63,7 +64,7 @@ private struct ReservedNames {
                 switch turn {
                 case .becomes(let type, _): members[type, default: []].formUnion(gone)
                 case .dispatch(_, let cases): for one in cases { members[one.type, default: []].formUnion(gone) }
-                case .parts, .hidden, .dropped, .blocked: break
+                case .parts, .rejoin, .hidden, .dropped, .blocked: break
                 }
             }
         }

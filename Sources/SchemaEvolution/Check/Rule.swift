@@ -30,6 +30,20 @@ enum Rule {
     static let wrongKind = "OPS309"
     /// An op that does nothing.
     static let idle = "OPS310"
+    /// A version without events to show what it looks like, or events that are none of it.
+    static let fixture = "LOG005"
+    /// A member is removed that no released version had marked as deprecated.
+    static let notDeprecated = "LOSS202"
+    /// A codec that rounds.
+    static let rounds = "LOSS203"
+    /// Names of types are written LikeThis, those of members likeThis.
+    static let spelling = "STYLE401"
+    /// A version or an event type without a description.
+    static let undescribed = "STYLE404"
+    /// A waiver without a reason or an end, or one that has ended.
+    static let waiver = "POLICY501"
+    /// An op that the directory's own rules forbid.
+    static let forbidden = "POLICY503"
     /// What the shapes can't decide: a note, proved on the data.
     static let undecided = "COMPAT107"
 }

@@ -62,14 +62,18 @@ extension JSONValue {
 
 extension String {
     /// The text plain where that can't be taken for anything else, in double quotes elsewhere.
-    fileprivate var yamlScalar: String {
+    var yamlScalar: String {
         let isPlain =
             utf8.first.map { ($0 | 0x20 >= 97 && $0 | 0x20 <= 122) || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "$") } == true
             && utf8.last != UInt8(ascii: " ") && utf8.count <= 80
             && utf8.allSatisfy { byte in
                 (48 ... 57).contains(byte) || (byte | 0x20 >= 97 && byte | 0x20 <= 122) || "_-./$ ".utf8.contains(byte)
             } && !["true", "false", "null"].contains(self)
-        if isPlain { return self }
+        return isPlain ? self : yamlQuoted
+    }
+
+    /// The text in double quotes.
+    var yamlQuoted: String {
         var text = ""
         for scalar in JSONValue.string(self).text.unicodeScalars {
             // What JSON may hold as it is and YAML may not.

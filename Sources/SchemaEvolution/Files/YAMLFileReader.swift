@@ -15,8 +15,10 @@ struct YAMLFileReader {
         return try reader.read(string)
     }
 
-    private init(_ text: String, file: String) {
-        self.file = file
+    private init(_ text: String, file: String) { (self.file, lines) = (file, Self.lines(of: text)) }
+
+    /// The lines of a text, as marks count them.
+    static func lines(of text: String) -> [[Unicode.Scalar]] {
         var lines: [[Unicode.Scalar]] = [[]]
         var previous: Unicode.Scalar = " "
         for scalar in text.unicodeScalars {
@@ -28,7 +30,7 @@ struct YAMLFileReader {
             }
             previous = scalar
         }
-        self.lines = lines
+        return lines
     }
 
     private func mark(_ line: Int, _ column: Int) -> Mark { Mark(file: file, line: line, column: column) }

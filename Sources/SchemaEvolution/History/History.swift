@@ -15,9 +15,9 @@ package struct History: Sendable {
     package static let empty = History(versions: [], warnings: [])
 
     /// The versions must have been checked to be 1 … n.
-    init(versions: [VersionFile], warnings: [Finding]) {
+    init(versions: [VersionFile], warnings: [Finding], steps: [CompiledStep]? = nil) {
         (self.versions, self.warnings) = (versions, warnings)
-        chain = Chain(versions)
+        chain = Chain(versions, steps: steps)
         var hasher = SHA256Hasher()
         for version in versions {
             hasher.update(UInt64(version.number.rawValue))

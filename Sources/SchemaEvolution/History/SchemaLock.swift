@@ -67,7 +67,7 @@ package struct SchemaLock: Hashable, Sendable {
                 findings.append(
                     Finding(
                         id: "LOG002", severity: .warning, file: version.file, line: 1, column: 1,
-                        message: "\(version.number) is released and \(file) does not hold its digest", fix: "add its digest to \(file)"))
+                        message: "\(version.number) is released and \(file) does not hold its digest", fix: "evstore schema lock"))
             default: break
             }
         }

@@ -119,6 +119,17 @@ private final class BoundAdd: BoundOp {
         _ = place.take(from: &doc, at: object)
     }
 
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+        guard case .constant = source else { return draft.giveUp() }
+        switch direction {
+        case .up:
+            if let holder = place.holder(in: &draft, at: FusedDraft.root, forValue: false) { draft.set(place.name, of: holder, to: text) }
+        case .down:
+            if let node = place.find(in: &draft, at: FusedDraft.root), !draft.equals(node, canonical) { draft.lose() }
+            _ = place.take(from: &draft, at: FusedDraft.root)
+        }
+    }
+
     /// Puts the value's JSON text into `output`; false where the event has none.
     private func write(_ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
         switch source {

@@ -143,6 +143,30 @@ private final class BoundAllow: BoundOp {
         }
     }
 
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+        guard direction == .down else { return }
+        guard !path.isRoot else { return draft.giveUp() }
+        guard let node = draft.value(at: path, from: FusedDraft.root) else {
+            guard wasRequired, let place, let holder = place.holder(in: &draft, at: FusedDraft.root, forValue: false) else { return }
+            guard let absent = down.absent else { return down.stop(&draft) }
+            return draft.set(place.name, of: holder, to: absent)
+        }
+        if draft.fits(node, old) { return }
+        for row in down.table where draft.equals(node, row.new) {
+            draft.lose()
+            return draft.replace(node, with: row.old)
+        }
+        switch down.misfit {
+        case .absent?:
+            draft.lose()
+            draft.detach(node)
+        case .value(let value)?:
+            draft.lose()
+            draft.replace(node, with: value)
+        case .block?, .hide?, nil: down.stop(&draft)
+        }
+    }
+
     private func stop(_ expected: String, _ found: String, _ run: inout OpRun) throws(OpStop) {
         if case .hide? = down.misfit {
             run.counts.hidden += 1
@@ -172,5 +196,22 @@ private final class BoundNewMember: BoundOp {
             run.counts.lost += 1
             doc.detach(node)
         }
+    }
+
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+        guard direction == .down, let node = draft.value(at: path, from: FusedDraft.root) else { return }
+        switch down.misfit {
+        case .hide?, .block?: down.stop(&draft)
+        case .absent?, .value?, nil:
+            draft.lose()
+            draft.detach(node)
+        }
+    }
+}
+
+extension AllowedDown {
+    /// Hides the event, or leaves it to the op to refuse it.
+    fileprivate func stop(_ draft: inout FusedDraft) {
+        if case .hide? = misfit { draft.end(.hide) } else { draft.giveUp() }
     }
 }

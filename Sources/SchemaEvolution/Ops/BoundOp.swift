@@ -8,6 +8,13 @@ protocol BoundOp: AnyObject, Sendable {
     func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop)
 
     func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop)
+
+    /// Does to a draft what the op does to a document, or gives the draft up.
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction)
+}
+
+extension BoundOp {
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) { draft.giveUp() }
 }
 
 /// Why an op goes no further with an event.
@@ -28,6 +35,12 @@ package struct PathCounts: Hashable, Sendable {
     package var hidden = 0
     /// Events whose type a step drops.
     package var dropped = 0
+    /// Members of data from before versions that adoption keeps.
+    package var kept = 0
+    /// Members of it that adoption does not keep.
+    package var notKept = 0
+    /// Members that adoption made up.
+    package var defaulted = 0
 
     package init() {}
 
@@ -37,6 +50,9 @@ package struct PathCounts: Hashable, Sendable {
         sum.nonCanonical += b.nonCanonical
         sum.hidden += b.hidden
         sum.dropped += b.dropped
+        sum.kept += b.kept
+        sum.notKept += b.notKept
+        sum.defaulted += b.defaulted
         return sum
     }
 
@@ -47,6 +63,9 @@ package struct PathCounts: Hashable, Sendable {
         rest.nonCanonical -= b.nonCanonical
         rest.hidden -= b.hidden
         rest.dropped -= b.dropped
+        rest.kept -= b.kept
+        rest.notKept -= b.notKept
+        rest.defaulted -= b.defaulted
         return rest
     }
 }

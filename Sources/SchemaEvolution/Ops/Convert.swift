@@ -47,7 +47,8 @@ struct Convert: Op {
         var made = binding.result
         made.isNullable = old.isNullable
         _ = site.shape.replace(at: path, with: made)
-        return BoundConvert(path: path, codec: binding.codec, isStrict: isStrict)
+        return BoundConvert(
+            path: path, codec: binding.codec, isStrict: isStrict, below: old.kind.jsonKind, above: binding.result.kind.jsonKind)
     }
 }
 
@@ -55,8 +56,13 @@ private final class BoundConvert: BoundOp {
     let path: JSONPointer
     let codec: any BoundCodec
     let isStrict: Bool
+    /// The kinds of the values on both sides.
+    let below, above: JSONKind?
 
-    init(path: JSONPointer, codec: any BoundCodec, isStrict: Bool) { (self.path, self.codec, self.isStrict) = (path, codec, isStrict) }
+    init(path: JSONPointer, codec: any BoundCodec, isStrict: Bool, below: JSONKind?, above: JSONKind?) {
+        (self.path, self.codec, self.isStrict) = (path, codec, isStrict)
+        (self.below, self.above) = (below, above)
+    }
 
     func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
         guard let node = doc.find(path, from: object),
@@ -70,6 +76,14 @@ private final class BoundConvert: BoundOp {
             try doc.convert(node, &run, codec, .down, counts: true, isStrict: isStrict, path)
         else { return }
         doc.replace(node, with: run.output.bytes)
+    }
+
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+        guard let node = draft.value(at: path, from: FusedDraft.root),
+            let made = draft.convert(
+                node, codec, direction, counts: true, isStrict: isStrict, makes: direction == .up ? above : below)
+        else { return }
+        draft.replace(node, withValueOf: made)
     }
 }
 

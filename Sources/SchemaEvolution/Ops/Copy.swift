@@ -71,6 +71,31 @@ private final class BoundCopy: BoundOp {
         _ = place.take(from: &doc, at: object)
     }
 
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+        switch direction {
+        case .up:
+            let source = draft.value(at: from, from: FusedDraft.root)
+            let holder = place.holder(in: &draft, at: FusedDraft.root, forValue: source != nil)
+            guard let source, let holder else { return }
+            if let codec, let made = draft.convert(source, codec, .up, counts: false, makes: nil) {
+                draft.set(place.name, of: holder, toValueOf: made)
+            } else {
+                let copied = draft.copy(source)
+                draft.attach(copied, as: place.name, to: holder)
+            }
+        case .down:
+            // A source that can't be converted is left to the op.
+            if let node = place.find(in: &draft, at: FusedDraft.root) {
+                let again = draft.value(at: from, from: FusedDraft.root).map { source in
+                    codec.flatMap { draft.convert(source, $0, .up, counts: false, makes: nil) } ?? source
+                }
+                let isSame = again.map { draft.means(node, $0) } ?? false
+                if !isSame { draft.lose() }
+            }
+            _ = place.take(from: &draft, at: FusedDraft.root)
+        }
+    }
+
     /// Whether the value is what the way up would make again.
     private func isDerived(_ node: Splice.Node, _ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun) -> Bool {
         guard let source = doc.find(from, from: object) else { return false }

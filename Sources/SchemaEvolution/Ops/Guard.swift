@@ -44,6 +44,9 @@ struct Guard: Sendable {
         test = try Self.test(member, isTime: text == "$time")
     }
 
+    /// A test for a member that is there.
+    init(exists pointer: JSONPointer) { (subject, test) = (.payload(pointer), .exists(true)) }
+
     private static func test(_ member: FileNode.Member, isTime: Bool) throws(FileProblem) -> Test {
         switch member.name {
         case "equals": return .oneOf([member.value.json.canonical()])

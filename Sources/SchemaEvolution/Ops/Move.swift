@@ -47,13 +47,19 @@ private final class BoundMove: BoundOp {
     init(old: Place, new: Place) { (self.old, self.new) = (old, new) }
 
     func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        let node = old.take(from: &doc, at: object)
-        new.put(node, into: &doc, at: object)
+        move(&doc, at: object, .up)
     }
 
     func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        let node = new.take(from: &doc, at: object)
-        old.put(node, into: &doc, at: object)
+        move(&doc, at: object, .down)
+    }
+
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) { move(&draft, at: FusedDraft.root, direction) }
+
+    private func move<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
+        let (from, to) = direction == .up ? (old, new) : (new, old)
+        let node = from.take(from: &doc, at: object)
+        to.put(node, into: &doc, at: object)
     }
 }
 
@@ -65,15 +71,18 @@ private final class BoundRename: BoundOp {
     init(parent: JSONPointer, old: MemberName, new: MemberName) { (self.parent, self.old, self.new) = (parent, old, new) }
 
     func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        rename(old, to: new, &doc, at: object)
+        rename(&doc, at: object, .up)
     }
 
     func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        rename(new, to: old, &doc, at: object)
+        rename(&doc, at: object, .down)
     }
 
-    private func rename(_ old: MemberName, to new: MemberName, _ doc: inout Splice, at object: Splice.Node) {
-        guard let holder = parent.isRoot ? object : doc.find(parent, from: object), let node = doc.member(old, of: holder) else { return }
-        doc.rename(node, to: new)
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) { rename(&draft, at: FusedDraft.root, direction) }
+
+    private func rename<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
+        let (from, to) = direction == .up ? (old, new) : (new, old)
+        guard let holder = doc.value(at: parent, from: object), let node = doc.member(from, of: holder) else { return }
+        doc.rename(node, to: to)
     }
 }

@@ -25,6 +25,9 @@ protocol Op: Sendable {
 
     /// The op in a few words, for a person: `move`, `split /customer`.
     var summary: OpSummary { get }
+
+    /// What it does to members, for an explanation.
+    func effects(_ direction: Direction) -> [OpEffect]
 }
 
 /// What a line such as `move x2, split /customer` is made of: ops that count alike are added up.

@@ -7,7 +7,9 @@ enum OpRegistry {
         Compute.self, Each.self, When.self, Allow.self, Reserve.self,
     ]
 
-    static let eventOps: [any EventOp.Type] = [AddEvent.self, RenameEvent.self, DropEvent.self]
+    static let eventOps: [any EventOp.Type] = [
+        AddEvent.self, RenameEvent.self, DropEvent.self, SplitEvent.self, MergeEvents.self, Rekey.self,
+    ]
 
     private static let payloadByName = Dictionary(uniqueKeysWithValues: payloadOps.map { ($0.name, $0) })
     private static let eventByName = Dictionary(uniqueKeysWithValues: eventOps.map { ($0.name, $0) })

@@ -5,8 +5,12 @@ internal import JSONText
 /// What ops use while they run, kept from event to event so that a warm run allocates nothing.
 struct OpRun: ~Copyable {
     var counts = PathCounts()
+    /// How often adoption left each member behind; nil where nobody asked.
+    var leftBehind: [String: Int]?
     /// The content of a value that is read: unescaped where it is a string.
     var content = ByteBuffer()
+    /// The parts of a text that is split.
+    var cuts = Slots<Cut>(capacity: 8)
     /// JSON text that is to be written.
     var output = ByteBuffer()
     private var metadata = Splice()

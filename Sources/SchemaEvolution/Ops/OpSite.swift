@@ -28,6 +28,8 @@ struct OpSite {
     /// Whether the result must be checked against its shape, because the shapes alone do not prove it.
     var isUnproved = false
     var readsStream = false
+    /// Whether the step gives streams other names, so that a member in them may change with them.
+    var isRekeyed = false
     var findings: [Finding] = []
 
     mutating func note(_ rule: String, _ message: String, fix: String? = nil) { note(rule, .error, message, fix: fix) }
@@ -70,6 +72,13 @@ struct OpSite {
     /// Notes that an op can't touch a member that names the stream; true where it is one.
     mutating func namesStream(_ pointer: JSONPointer) -> Bool {
         guard let stream, stream.members.contains(where: { $0.hasPrefix(pointer) || pointer.hasPrefix($0) }) else { return false }
+        if isRekeyed {
+            note(
+                Rule.undecided, .note,
+                "\(pointer) is part of the stream template \(quoted(stream.description)): whether the rekey gives the same names depends on the data"
+            )
+            return false
+        }
         note(
             Rule.wrongKind, "\(pointer) is part of the stream template \(quoted(stream.description)), which this op would change",
             fix: "leave \(pointer) as it is and make a copy of it: copy: {from: \(pointer), path: …}")

@@ -26,7 +26,7 @@ final class Place: Sendable {
         parent = innermost
     }
 
-    func find(in doc: inout Splice, at object: Splice.Node) -> Splice.Node? {
+    func find<D: Document & ~Copyable>(in doc: inout D, at object: D.Node) -> D.Node? {
         guard let parent else { return doc.member(name, of: object) }
         guard let holder = parent.find(in: &doc, at: object) else { return nil }
         return doc.member(name, of: holder)
@@ -34,16 +34,16 @@ final class Place: Sendable {
 
     /// The object that holds the member, with what has to be made on the way to it; nil where it is
     /// not there and this side does not need it.
-    func holder(in doc: inout Splice, at object: Splice.Node, forValue: Bool) -> Splice.Node? {
+    func holder<D: Document & ~Copyable>(in doc: inout D, at object: D.Node, forValue: Bool) -> D.Node? {
         guard let parent else { return object }
         return parent.findOrMake(in: &doc, at: object, forValue: forValue)
     }
 
     /// Takes out the parents that the other side does not have and that are empty now.
-    func prune(in doc: inout Splice, at object: Splice.Node) { parent?.prune(in: &doc, at: object) }
+    func prune<D: Document & ~Copyable>(in doc: inout D, at object: D.Node) { parent?.prune(in: &doc, at: object) }
 
     /// Takes the member out, with the parents that go with it, and returns it.
-    func take(from doc: inout Splice, at object: Splice.Node) -> Splice.Node? {
+    func take<D: Document & ~Copyable>(from doc: inout D, at object: D.Node) -> D.Node? {
         let node = find(in: &doc, at: object)
         if let node { doc.detach(node) }
         prune(in: &doc, at: object)
@@ -51,7 +51,7 @@ final class Place: Sendable {
     }
 
     /// Puts a detached value in, or nothing, with the parents that this side needs.
-    func put(_ node: Splice.Node?, into doc: inout Splice, at object: Splice.Node) {
+    func put<D: Document & ~Copyable>(_ node: D.Node?, into doc: inout D, at object: D.Node) {
         let holder = holder(in: &doc, at: object, forValue: node != nil)
         if let node, let holder { doc.attach(node, as: name, to: holder) }
     }
@@ -72,23 +72,26 @@ private final class Parent: Sendable {
         (self.name, self.outer, self.isMade, self.isPruned) = (name, outer, isMade, isPruned)
     }
 
-    func find(in doc: inout Splice, at object: Splice.Node) -> Splice.Node? {
+    func find<D: Document & ~Copyable>(in doc: inout D, at object: D.Node) -> D.Node? {
         guard let outer else { return doc.member(name, of: object) }
         guard let holder = outer.find(in: &doc, at: object) else { return nil }
         return doc.member(name, of: holder)
     }
 
-    func findOrMake(in doc: inout Splice, at object: Splice.Node, forValue: Bool) -> Splice.Node? {
+    func findOrMake<D: Document & ~Copyable>(in doc: inout D, at object: D.Node, forValue: Bool) -> D.Node? {
         var holder = object
         if let outer {
             guard let made = outer.findOrMake(in: &doc, at: object, forValue: forValue) else { return nil }
             holder = made
         }
-        if let found = doc.member(name, of: holder) { return found }
+        if let found = doc.member(name, of: holder) {
+            // Data that no shape was asked about may have anything here; the image is then no event of its shape.
+            if case .object = doc.kind(found) { return found } else { return nil }
+        }
         return forValue || isMade ? doc.addObject(name, to: holder) : nil
     }
 
-    func prune(in doc: inout Splice, at object: Splice.Node) {
+    func prune<D: Document & ~Copyable>(in doc: inout D, at object: D.Node) {
         if isPruned, let node = find(in: &doc, at: object), case .object = doc.kind(node), doc.isEmpty(node) { doc.detach(node) }
         outer?.prune(in: &doc, at: object)
     }

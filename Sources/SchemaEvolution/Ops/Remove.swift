@@ -66,13 +66,30 @@ private final class BoundRemove: BoundOp {
     }
 
     func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        guard let node = doc.find(path, from: object) else { return }
-        if text == nil || !doc.equals(node, canonical) { run.counts.lost += 1 }
-        doc.detach(node)
+        if remove(&doc, at: object) { run.counts.lost += 1 }
     }
 
     func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        guard let text, let holder = doc.find(parent, from: object), doc.kind(holder) == .object else { return }
+        restore(&doc, at: object)
+    }
+
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+        switch direction {
+        case .up: if remove(&draft, at: FusedDraft.root) { draft.lose() }
+        case .down: restore(&draft, at: FusedDraft.root)
+        }
+    }
+
+    /// Whether a value is lost.
+    private func remove<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) -> Bool {
+        guard let node = doc.value(at: path, from: object) else { return false }
+        let isLost = text == nil || !doc.equals(node, canonical)
+        doc.detach(node)
+        return isLost
+    }
+
+    private func restore<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) {
+        guard let text, let holder = doc.value(at: parent, from: object), doc.kind(holder) == .object else { return }
         doc.set(name, of: holder, to: text)
     }
 }

@@ -1,6 +1,11 @@
 internal import Bytes
 internal import JSONText
 
+/// A part of a text.
+struct Cut: BitwiseCopyable {
+    let start, count: Int32
+}
+
 /// A text in one member, or its parts in several: both directions of `split` and of `join`.
 final class SeparatedText: Sendable {
     let whole: Place
@@ -30,32 +35,40 @@ final class SeparatedText: Sendable {
         }
         run.content.removeAll()
         doc.decode(node, into: &run.content)
-        let wanted = parts.count - 1
-        let found = refusesMissing || isAtLast ? count(in: run.content.bytes) : wanted
-        if refusesMissing, found < wanted {
+        guard cut(run.content, into: &run.cuts) else {
             throw .failed(
-                pointer: whole.pointer.description, expected: "a text with \(wanted) × \"\(String(decoding: separator, as: UTF8.self))\"",
-                found: doc.words(node))
+                pointer: whole.pointer.description,
+                expected: "a text with \(parts.count - 1) × \"\(String(decoding: separator, as: UTF8.self))\"", found: doc.words(node))
         }
         doc.detach(node)
         whole.prune(in: &doc, at: object)
+        for (index, part) in parts.enumerated() {
+            let holder = part.holder(in: &doc, at: object, forValue: index < run.cuts.count)
+            guard index < run.cuts.count, let holder else { continue }
+            doc.setString(part.name, of: holder, to: run.content.slice(Int(run.cuts[index].start), Int(run.cuts[index].count)))
+        }
+    }
+
+    private func cut(_ text: borrowing ByteBuffer, into cuts: inout Slots<Cut>) -> Bool { cut(text.bytes, into: &cuts) }
+
+    /// Finds the parts of a text; false where there are too few and that is refused.
+    func cut(_ text: RawSpan, into cuts: inout Slots<Cut>) -> Bool {
+        cuts.removeAll()
+        let wanted = parts.count - 1
+        let found = refusesMissing || isAtLast ? count(in: text) : wanted
+        if refusesMissing, found < wanted { return false }
         // Too many separators: the first ones count, or the last, and the rest belong to the part on the other side.
         var skipped = isAtLast ? max(found - wanted, 0) : 0
-        var start: Int? = 0
-        for (index, part) in parts.enumerated() {
-            guard let first = start else {
-                _ = part.holder(in: &doc, at: object, forValue: false)
-                continue
-            }
-            var end = index < wanted ? next(in: run.content.bytes, from: first) : nil
+        var start = 0
+        while true {
+            var end = cuts.count < wanted ? next(in: text, from: start) : nil
             while skipped > 0, let passed = end {
-                end = next(in: run.content.bytes, from: passed + separator.count)
+                end = next(in: text, from: passed + separator.count)
                 skipped -= 1
             }
-            if let holder = part.holder(in: &doc, at: object, forValue: true) {
-                doc.setString(part.name, of: holder, to: run.content.slice(first, (end ?? run.content.count) - first))
-            }
-            start = end.map { $0 + separator.count }
+            cuts.append(Cut(start: Int32(truncatingIfNeeded: start), count: Int32(truncatingIfNeeded: (end ?? text.byteCount) - start)))
+            guard let end else { return true }
+            start = end + separator.count
         }
     }
 

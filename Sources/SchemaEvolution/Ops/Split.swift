@@ -109,6 +109,13 @@ private final class BoundSplit: BoundOp {
     func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
         try text.join(&doc, at: object, &run)
     }
+
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+        switch direction {
+        case .up: text.split(&draft)
+        case .down: text.join(&draft)
+        }
+    }
 }
 
 private final class BoundJoin: BoundOp {
@@ -122,5 +129,12 @@ private final class BoundJoin: BoundOp {
 
     func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
         try text.split(&doc, at: object, &run)
+    }
+
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+        switch direction {
+        case .up: text.join(&draft)
+        case .down: text.split(&draft)
+        }
     }
 }

@@ -55,4 +55,21 @@ struct TextTemplate: Sendable {
         }
         return true
     }
+
+    /// The same on a draft; nil where a member is absent, null or no scalar.
+    func write(_ draft: inout FusedDraft) -> Int? {
+        var made: [FusedDraft.Part] = []
+        for part in parts {
+            switch part {
+            case .literal(let text): made.append(.literal(text))
+            case .member(let pointer):
+                guard let node = draft.value(at: pointer, from: FusedDraft.root) else { return nil }
+                switch draft.kind(node) {
+                case .string, .number, .true, .false: made.append(.content(node))
+                case .object, .array, .null: return nil
+                }
+            }
+        }
+        return draft.concatenate(made)
+    }
 }

@@ -47,10 +47,25 @@ private final class BoundUnset: BoundOp {
     init(place: Place, text: [UInt8], canonical: [UInt8]) { (self.place, self.text, self.canonical) = (place, text, canonical) }
 
     func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        if let node = place.find(in: &doc, at: object), doc.equals(node, canonical) { doc.detach(node) }
+        unset(&doc, at: object)
     }
 
     func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
+        fill(&doc, at: object)
+    }
+
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+        switch direction {
+        case .up: unset(&draft, at: FusedDraft.root)
+        case .down: fill(&draft, at: FusedDraft.root)
+        }
+    }
+
+    private func unset<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) {
+        if let node = place.find(in: &doc, at: object), doc.equals(node, canonical) { doc.detach(node) }
+    }
+
+    private func fill<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) {
         guard let holder = place.holder(in: &doc, at: object, forValue: false), doc.member(place.name, of: holder) == nil else { return }
         doc.set(place.name, of: holder, to: text)
     }

@@ -126,7 +126,14 @@ private final class BoundWrap: BoundOp {
         try unwrap(&doc, at: object, &run)
     }
 
-    func wrap(_ doc: inout Splice, at object: Splice.Node) {
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+        switch direction {
+        case .up: wrap(&draft, at: FusedDraft.root)
+        case .down: unwrap(&draft)
+        }
+    }
+
+    func wrap<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) {
         guard let node = place.find(in: &doc, at: object) else {
             if fills, let holder = place.holder(in: &doc, at: object, forValue: false) {
                 doc.set(place.name, of: holder, to: Self.emptyList)
@@ -164,6 +171,26 @@ private final class BoundWrap: BoundOp {
         doc.detach(first)
         doc.replace(node, withValueOf: first)
     }
+
+    /// The same on a draft; what is refused is left to the op.
+    func unwrap(_ draft: inout FusedDraft) {
+        guard let node = place.find(in: &draft, at: FusedDraft.root) else {
+            guard isRequired, let text, let holder = place.holder(in: &draft, at: FusedDraft.root, forValue: false) else { return }
+            return draft.set(place.name, of: holder, to: text)
+        }
+        let kind = draft.kind(node)
+        if kind == .null { return }
+        guard kind == .array else { return draft.giveUp() }
+        if let first = draft.first(of: node) {
+            draft.replace(node, withValueOf: first)
+        } else if !isRequired {
+            draft.detach(node)
+        } else if let text {
+            draft.replace(node, with: text)
+        } else {
+            draft.giveUp()
+        }
+    }
 }
 
 private final class BoundHead: BoundOp {
@@ -178,4 +205,6 @@ private final class BoundHead: BoundOp {
     func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
         wrap.wrap(&doc, at: object)
     }
+
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) { wrap.fuse(&draft, direction == .up ? .down : .up) }
 }

@@ -4,9 +4,13 @@ internal import Synchronization
 /// The steps of a history, compiled when they are first asked for and kept with it.
 final class Chain: Sendable {
     private let versions: [VersionFile]
-    private let compiled = Mutex<[CompiledStep]?>(nil)
+    private let compiled: Mutex<[CompiledStep]?>
 
-    init(_ versions: [VersionFile]) { self.versions = versions }
+    /// - Parameter steps: where they are not to be compiled from the files.
+    init(_ versions: [VersionFile], steps: [CompiledStep]? = nil) {
+        self.versions = versions
+        compiled = Mutex(steps)
+    }
 
     /// The step to each version from 2 on, in order.
     var steps: [CompiledStep] {

@@ -23,6 +23,11 @@ struct CompiledStep: Sendable {
     /// Members that are gone for ever, by the name of the type in version n.
     var reserved: [String: [JSONPointer]] = [:]
     var retiredTypes: [String] = []
+
+    /// The changes to names of streams, in the order of the list.
+    var rekeys: [BoundRekey] {
+        stages.compactMap { stage in if case .event(let event, _, _) = stage { event.rekey } else { nil } }
+    }
 }
 
 /// An op bound for one type.

@@ -3,7 +3,7 @@ internal import EventModel
 extension Path {
     /// What the path does to events of its type, in a few words: `move x2, split /customer`, `renamed to X`, `unchanged`.
     package var description: String {
-        let words = root.words(startingAs: type)
+        let words = (merges ? ["merged with others of its append"] : []) + root.words(startingAs: type) + rekeys
         return words.isEmpty ? "unchanged" : words.joined(separator: ", ")
     }
 
@@ -36,6 +36,9 @@ extension PathSegment {
             let types = dispatch.branches.flatMap { $0.segment.ends }
             return done + ["by \(dispatch.by) into \(types.joined(separator: " + "))"]
         case .fan(let fan): return done + ["split into \(fan.parts.flatMap { $0.segment.ends }.joined(separator: " + "))"]
+        case .adoption(let adoption):
+            return done + ["adopted as \(adoption.branches.flatMap { $0.segment.ends }.joined(separator: " or "))"]
+        case .junction(let junction, _): return junction.joined.words(startingAs: type) + done + ["joined with the other parts"]
         case .hidden(_, let why): return done + ["hidden (\(why))"]
         case .dropped(_, let because): return done + ["dropped (\(because))"]
         case .blocked(let block): return done + ["blocked (\(block.why))"]

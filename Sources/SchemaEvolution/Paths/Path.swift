@@ -7,11 +7,30 @@ package final class Path: Sendable {
     package let born, target: SchemaVersion
     /// Whether `$stream` is read on the way, so that the caller has to find the stream's name.
     package let readsStream: Bool
+    /// Whether a step merges the event with others of its append: then it is seen together with them.
+    package let merges: Bool
+    /// The other names that streams of the type may get, in words.
+    let rekeys: [String]
     let root: PathSegment
+    /// The same as one program, where a viewer runs it.
+    let fused: FusedProgram?
 
-    init(type: String, born: SchemaVersion, target: SchemaVersion, root: PathSegment) {
-        (self.type, self.born, self.target, self.root) = (type, born, target, root)
+    init(
+        type: String, born: SchemaVersion, target: SchemaVersion, root: PathSegment, merges: Bool = false, rekeys: [String] = [],
+        fused: FusedProgram? = nil
+    ) {
+        (self.type, self.born, self.target, self.root, self.merges, self.fused) = (type, born, target, root, merges, fused)
+        self.rekeys = rekeys
         readsStream = root.readsStream
+    }
+
+    /// The path for events of the shape that they were born with, fused where that can be done.
+    func fused(for shape: EventShape) -> Path {
+        isUntouched
+            ? self
+            : Path(
+                type: type, born: born, target: target, root: root, merges: merges, rekeys: rekeys,
+                fused: FusedCompiler.compile(root, of: shape.shape))
     }
 
     /// Whether images are the stored bytes as they are, at their own version or at one whose steps leave the type alone.
@@ -41,6 +60,10 @@ final class PathSegment: Sendable {
         switch next {
         case .dispatch(let dispatch): for branch in dispatch.branches { branch.segment.visit(body) }
         case .fan(let fan): for part in fan.parts { part.segment.visit(body) }
+        case .adoption(let adoption): for branch in adoption.branches { branch.segment.visit(body) }
+        case .junction(let junction, _):
+            junction.joined.visit(body)
+            for arm in junction.arms { arm.lone.visit(body) }
         case .end, .hidden, .dropped, .blocked: break
         }
     }
@@ -68,6 +91,8 @@ enum PathNext: Sendable {
     case end(PathEnd)
     case dispatch(PathDispatch)
     case fan(PathFan)
+    case junction(PathJunction, arm: Int)
+    case adoption(PathAdoption)
     case hidden(step: SchemaVersion, why: String)
     case dropped(step: SchemaVersion, because: String)
     case blocked(PathBlock)
@@ -107,13 +132,15 @@ final class PathDispatch: Sendable {
 /// One event is several.
 final class PathFan: Sendable {
     struct Part: Sendable {
-        let pick: [Place]
+        let rule: EventPart
         let segment: PathSegment
     }
 
     let parts: [Part]
+    /// Members that no part takes.
+    let unpicked: [JSONPointer]
 
-    init(parts: [Part]) { self.parts = parts }
+    init(parts: [Part], unpicked: [JSONPointer]) { (self.parts, self.unpicked) = (parts, unpicked) }
 }
 
 /// There is no image.

@@ -10,12 +10,60 @@ struct PathCompiler {
         let isLast: Bool
     }
 
+    private let history: History
     private let target: VersionFile
     private let direction: Direction
     private let crossings: [Crossing]
+    /// Whether the event comes with other parts of the same one.
+    private var isGroup = false
+    private let found = Found()
+
+    /// What is met on the way, by all branches.
+    private final class Found {
+        struct Key: Hashable {
+            let index: Int
+            let type: String
+        }
+
+        var junctions: [Key: PathJunction] = [:]
+        /// Whether an event may be merged with others of its append.
+        var merges = false
+        /// The other names that streams of the type may get, in words.
+        var rekeys: [String] = []
+    }
 
     static func compile(_ history: History, type: String, born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> Path {
-        _ = try history.requireShape(of: type, at: born)
+        let compiler = try PathCompiler(history, type: type, born: born, to: target)
+        if born.number == 0 {
+            let root = compiler.adoption(of: history)
+            return Path(type: type, born: born, target: target, root: root, merges: compiler.found.merges, rekeys: compiler.found.rekeys)
+        }
+        let root = compiler.segment(of: type, from: 0, ops: [], isUnproved: false)
+        return Path(type: type, born: born, target: target, root: root, merges: compiler.found.merges, rekeys: compiler.found.rekeys)
+    }
+
+    /// The parts of one event, which meet where they were split.
+    static func compile(
+        _ history: History, group types: [String], born: SchemaVersion, to target: SchemaVersion
+    ) throws(EvstoreError) -> PathGroup {
+        let first = types.first ?? ""
+        var compiler = try PathCompiler(history, type: first, born: born, to: target)
+        for type in types.dropFirst() where born.number > 0 { _ = try history.requireShape(of: type, at: born) }
+        compiler.isGroup = types.count > 1
+        let roots = types.map { type in
+            born.number == 0 ? compiler.adoption(of: history) : compiler.segment(of: type, from: 0, ops: [], isUnproved: false)
+        }
+        return PathGroup(path: Path(type: first, born: born, target: target, root: roots[0]), roots: roots)
+    }
+
+    private init(_ history: History, type: String, born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) {
+        if born.number > 0 { _ = try history.requireShape(of: type, at: born) }
+        if target.number == 0 {
+            throw .noImage(
+                ImageFailure(
+                    type: type, born: born, target: target, step: SchemaVersion(1), op: "adopt", pointer: "",
+                    expected: "born at \(target), to which no step leads down", found: "one born at \(born)"))
+        }
         guard let file = history[target] else { throw history.unknown(target.description) }
         let numbers =
             born < target ? Array(born.number + 1 ..< target.number + 1) : Array((target.number + 1 ..< born.number + 1).reversed())
@@ -25,13 +73,11 @@ struct PathCompiler {
             if let unknown = step.unknownOps.first { throw .schemaNewer(version: step.version, reason: unknown) }
             steps.append(step)
         }
-        let compiler = PathCompiler(file, steps, direction: born < target ? .up : .down)
-        let root = compiler.segment(of: type, from: 0, ops: [], isUnproved: false)
-        return Path(type: type, born: born, target: target, root: root)
+        self.init(history, file, steps, direction: born < target ? .up : .down)
     }
 
-    private init(_ target: VersionFile, _ steps: [CompiledStep], direction: Direction) {
-        (self.target, self.direction) = (target, direction)
+    private init(_ history: History, _ target: VersionFile, _ steps: [CompiledStep], direction: Direction) {
+        (self.history, self.target, self.direction) = (history, target, direction)
         crossings = steps.flatMap { step in
             // A step with an empty list still ends a version, where narrowed types are checked.
             let stages = step.stages.isEmpty ? [.payload([:])] : step.stages
@@ -54,6 +100,7 @@ struct PathCompiler {
                     isUnproved = isUnproved || entry.isUnproved
                 }
             case .event(let event, let label, let mark):
+                if let rekey = event.rekey { note(rekey, of: type, crossing.step.version) }
                 switch (direction == .up ? event.up : event.down)[type] {
                 case nil: break
                 case .becomes(let next, let change)?:
@@ -61,7 +108,14 @@ struct PathCompiler {
                     if let change { ops.append(PathOp(change, direction, crossing.step.version, label, mark)) }
                 case .dispatch(let by, let cases)?:
                     return dispatch(by, cases, crossing, index, label, mark, ops, isUnproved)
-                case .parts(let parts)?: return fan(parts, crossing, index, label, mark, ops, isUnproved)
+                case .parts(let parts, let unpicked)?: return fan(parts, unpicked, crossing, index, label, mark, ops, isUnproved)
+                case .rejoin(let split, let arm)?:
+                    if direction == .up { found.merges = true }
+                    let undone = split.arms[arm].ops.reversed().map { PathOp($0, .down, crossing.step.version, label, mark) }
+                    let junction = junction(split, crossing, index, label, mark)
+                    if isGroup { return PathSegment(ops: ops + undone, next: .junction(junction, arm: arm)) }
+                    let lone = junction.arms[arm].lone
+                    return PathSegment(ops: ops + undone + lone.ops, next: lone.next)
                 case .hidden(let why)?: return PathSegment(ops: ops, next: .hidden(step: crossing.step.version, why: why))
                 case .dropped(let because)?: return PathSegment(ops: ops, next: .dropped(step: crossing.step.version, because: because))
                 case .blocked(let why)?:
@@ -72,6 +126,16 @@ struct PathCompiler {
             if direction == .up, crossing.isLast, crossing.step.narrowed.contains(type) { isUnproved = true }
         }
         return PathSegment(ops: ops, next: end(type, isUnproved))
+    }
+
+    private func note(_ rekey: BoundRekey, of type: String, _ version: SchemaVersion) {
+        let (here, there) = direction == .up ? (rekey.from, rekey.to) : (rekey.to, rekey.from)
+        let words = "streams \(here) renamed to \(there)"
+        // The type has its name of either side of the step, or one that it has only within it.
+        let templates = [version.previous, version].compactMap { history[$0]?.events[type]?.stream }
+        if templates.isEmpty || templates.contains(where: { here.mayMeet($0) }), !found.rekeys.contains(words) {
+            found.rekeys.append(words)
+        }
     }
 
     private func end(_ type: String, _ isUnproved: Bool) -> PathNext {
@@ -97,14 +161,51 @@ struct PathCompiler {
     }
 
     private func fan(
-        _ parts: [EventPart], _ crossing: Crossing, _ index: Int, _ label: String, _ mark: Mark, _ ops: [PathOp], _ isUnproved: Bool
+        _ parts: [EventPart], _ unpicked: [JSONPointer], _ crossing: Crossing, _ index: Int, _ label: String, _ mark: Mark, _ ops: [PathOp],
+        _ isUnproved: Bool
     ) -> PathSegment {
+        var group = self
+        group.isGroup = parts.count > 1 || isGroup
         let made = parts.map { part in
             let moves = part.moves.map { PathOp($0, .up, crossing.step.version, label, mark) }
             return PathFan.Part(
-                pick: part.pick, segment: segment(of: part.type, from: index + 1, ops: moves, isUnproved: isUnproved || part.isUnproved))
+                rule: part, segment: group.segment(of: part.type, from: index + 1, ops: moves, isUnproved: isUnproved || part.isUnproved))
         }
-        return PathSegment(ops: ops, next: .fan(PathFan(parts: made)))
+        return PathSegment(ops: ops, next: .fan(PathFan(parts: made, unpicked: unpicked)))
+    }
+
+    /// The first case whose guard holds, then the steps from version 1 on.
+    private func adoption(of history: History) -> PathSegment {
+        let first = SchemaVersion(1)
+        let branches = (Adoption(history.versions.first)?.cases ?? []).map { one in
+            let ops = one.ops.map { PathOp($0, .up, first, one.label, one.mark) }
+            return PathAdoption.Branch(
+                test: one.test, stream: one.stream, segment: segment(of: one.type, from: 0, ops: ops, isUnproved: true))
+        }
+        return PathSegment(ops: [], next: .adoption(PathAdoption(branches: branches)))
+    }
+
+    /// Where the parts of a split meet again.
+    private func junction(_ split: PartedEvent, _ crossing: Crossing, _ index: Int, _ label: String, _ mark: Mark) -> PathJunction {
+        let key = Found.Key(index: index, type: split.type)
+        if let made = found.junctions[key] { return made }
+        let version = crossing.step.version
+        func whole(_ ops: [PathOp]) -> PathSegment { segment(of: split.type, from: index + 1, ops: ops, isUnproved: true) }
+        let fills = split.arms.compactMap { arm in if case .alone(let fill?) = arm.lone { fill } else { nil } }
+        let arms = split.arms.map { arm in
+            let lone =
+                switch arm.lone {
+                case .alone(let fill): whole(fill.map { [PathOp($0, .down, version, label, mark)] } ?? [])
+                case .hidden(let why): PathSegment(ops: [], next: .hidden(step: version, why: why))
+                case .blocked(let why):
+                    PathSegment(ops: [], next: .blocked(PathBlock(step: version, label: label, why: why, mark: mark)))
+                }
+            return PathJunction.Arm(pick: arm.pick, lone: lone)
+        }
+        let junction = PathJunction(
+            order: index, arms: arms, on: split.on, joined: whole(fills.map { PathOp($0, .down, version, label, mark) }))
+        found.junctions[key] = junction
+        return junction
     }
 
     private func isFirst(_ index: Int) -> Bool { index == 0 || crossings[index - 1].isLast }

@@ -76,6 +76,11 @@ struct Step: Sendable {
         return .payload(on: selection, ops: entries)
     }
 
+    /// Whether an item gives streams other names.
+    var rekeysStreams: Bool {
+        items.contains { item in if case .event(is Rekey, _) = item.action { true } else { false } }
+    }
+
     /// What a type that exists after the first `index` items will be: the names that version n has for it, each with the
     /// ops on the way, the first of which are `ops`.
     func fates(of type: String, after index: Int, ops: [any Op] = []) -> [(type: String, ops: [any Op])] {

@@ -89,6 +89,7 @@ struct StepCompiler {
             }
             var site = OpSite(
                 shape: state.shape, stream: state.stream, destinies: destinies, type: type, mark: entry.mark, label: entry.label)
+            site.isRekeyed = step.rekeysStreams
             let op = entry.op.bind(&site)
             guessMove(entry.op, state.shape, &site, &removed)
             let failure = site.findings.first { $0.severity == .error }

@@ -12,7 +12,7 @@ package struct Image: ~Escapable {
     package let part: Int
 
     @_lifetime(copy payload)
-    init(type: String, typeIndex: Int, payload: RawSpan, part: Int) {
+    package init(type: String, typeIndex: Int, payload: RawSpan, part: Int) {
         (self.type, self.typeIndex, self.payload, self.part) = (type, typeIndex, payload, part)
     }
 }
@@ -21,7 +21,7 @@ package struct Image: ~Escapable {
 /// allocates nothing for an event.
 package final class Viewer {
     package let history: History
-    private var workspace = Workspace()
+    var workspace = Workspace()
     private var paths: [Key: Path] = [:]
 
     private struct Key: Hashable {
@@ -38,7 +38,9 @@ package final class Viewer {
     package func path(type: String, born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> Path {
         let key = Key(type: type, born: born, target: target)
         if let path = paths[key] { return path }
-        let path = try history.path(type: type, born: born, to: target)
+        var path = try history.path(type: type, born: born, to: target)
+        // Data from before versions existed has no shape to rely on.
+        if born.number > 0 { path = path.fused(for: try history.requireShape(of: type, at: born)) }
         paths[key] = path
         return path
     }
@@ -55,6 +57,16 @@ package final class Viewer {
     ) throws {
         let path = try path(type: type, born: born, to: target)
         try run(path, payload: payload, time: time, stream: try stream(), metadata: metadata, validating: validating, body)
+    }
+
+    /// The images of events that are parts of one: where the way down leads through their split, they are joined again.
+    package func view(
+        group: [GroupPart], born: SchemaVersion, time: Timestamp, stream: String, metadata: RawSpan, at target: SchemaVersion,
+        validating: Bool = false, _ body: (borrowing Image) throws -> Void
+    ) throws {
+        let paths = try PathCompiler.compile(history, group: group.map(\.type), born: born, to: target)
+        let context = EventContext(time: time, stream: stream, metadata: metadata)
+        try workspace.run(paths, group, context, validating: validating, body)
     }
 
     /// The same along a path that the caller keeps.

@@ -9,17 +9,106 @@ struct Workspace: ~Copyable {
     private var output = ByteBuffer(capacity: 4096)
     /// The documents that fans on the way are made from, outermost first.
     private var fans = ByteBuffer(capacity: 1024)
+    private var waiting = PathWaiting()
     private var part = 0
+    /// Which event of a group is followed.
+    private var source = 0
+    private var fused = FusedRun()
+    /// The case that took the last event that was adopted.
+    private(set) var adopted: PathAdoption.Branch?
 
     mutating func run(
         _ path: Path, _ payload: RawSpan, _ context: borrowing EventContext, validating: Bool,
         _ body: (borrowing Image) throws -> Void
     ) throws {
-        part = 0
-        fans.removeAll()
-        run.begin()
+        if let program = path.fused {
+            switch fused.run(program, payload, &run.counts) {
+            case .image(let index):
+                let end = program.tools.ends[index]
+                if validating || end.isUnproved { try path.check(end, fused.output.bytes) }
+                return try body(Image(type: end.type, typeIndex: end.typeIndex, payload: fused.output.bytes, part: 0))
+            case .hidden:
+                run.counts.hidden += 1
+                return
+            case .dropped:
+                run.counts.dropped += 1
+                return
+            case .unknown: break
+            }
+        }
+        begin()
         try load(payload, path)
         try follow(path.root, at: doc.root, path, context, validating: validating, body)
+        try settle(path, context, validating: validating, body)
+    }
+
+    /// The same for events that are parts of one.
+    mutating func run(
+        _ group: PathGroup, _ parts: [GroupPart], _ context: borrowing EventContext, validating: Bool,
+        _ body: (borrowing Image) throws -> Void
+    ) throws {
+        begin()
+        for (part, root) in zip(parts, group.roots) {
+            try load(part.payload.lent, group.path)
+            try follow(root, at: doc.root, group.path, context, validating: validating, body)
+        }
+        try settle(group.path, context, validating: validating, body)
+    }
+
+    /// The same for events of one append that may be merged; each has its own context, and a merged one that of the last.
+    mutating func run(
+        _ group: PathGroup, appended events: [AppendedEvent], failed: (Int, ImageFailure) -> Void,
+        _ body: (Int, borrowing Image) -> Void
+    ) throws {
+        begin()
+        for (index, event) in events.enumerated() {
+            try attempt(index, events, group.path, failed, body) { (workspace: inout Workspace) throws(EvstoreError) in
+                try workspace.load(event.payload.lent, group.path)
+                return group.roots[index]
+            }
+        }
+        while let (segment, index) = try next(group.path) {
+            try attempt(index, events, group.path, failed, body) { (_: inout Workspace) throws(EvstoreError) in segment }
+        }
+    }
+
+    /// Follows one event of an append; that it has no image concerns it alone.
+    private mutating func attempt(
+        _ index: Int, _ events: [AppendedEvent], _ path: Path, _ failed: (Int, ImageFailure) -> Void,
+        _ body: (Int, borrowing Image) -> Void, _ start: (inout Workspace) throws(EvstoreError) -> PathSegment
+    ) throws {
+        source = index
+        run.begin()
+        let event = events[index]
+        let context = EventContext(time: event.time, stream: event.stream, metadata: event.metadata.lent)
+        do {
+            let segment = try start(&self)
+            try follow(segment, at: doc.root, path, context, validating: true) { body(index, $0) }
+        } catch EvstoreError.noImage(var failure) {
+            failure.type = event.type
+            failed(index, failure)
+        }
+    }
+
+    private mutating func begin() {
+        (part, source) = (0, 0)
+        fans.removeAll()
+        waiting.removeAll()
+        run.begin()
+    }
+
+    /// Takes on the parts that have met.
+    private mutating func settle(
+        _ path: Path, _ context: borrowing EventContext, validating: Bool, _ body: (borrowing Image) throws -> Void
+    ) throws {
+        while true {
+            guard let segment = try next(path)?.segment else { return }
+            try follow(segment, at: doc.root, path, context, validating: validating, body)
+        }
+    }
+
+    private mutating func next(_ path: Path) throws(EvstoreError) -> (segment: PathSegment, source: Int)? {
+        do { return try waiting.next(&doc) } catch { throw path.malformed(error) }
     }
 
     private mutating func load(_ text: RawSpan, _ path: Path) throws(EvstoreError) {
@@ -46,11 +135,25 @@ struct Workspace: ~Copyable {
             let start = fans.count
             doc.write(object, into: &fans)
             let end = fans.count
-            for part in fan.parts {
-                let made = try pick(part, start ..< end, path)
+            let chosen = choose(fan, at: object, context)
+            if chosen == 0 {
+                throw path.failure(
+                    step: path.target, op: "merge-events", pointer: "", expected: "members of one of the events it was merged from",
+                    found: "none")
+            }
+            for (index, part) in fan.parts.enumerated() where chosen & 1 << UInt64(index) != 0 {
+                let made = try pick(part.rule, start ..< end, path)
                 try follow(part.segment, at: made, path, context, validating: validating, body)
             }
             fans.truncate(to: start)
+        case .adoption(let adoption):
+            guard let branch = choose(adoption, at: object, context) else {
+                throw path.failure(
+                    step: SchemaVersion(1), op: "adopt", pointer: "", expected: "data that a case of adopt takes", found: doc.words(object))
+            }
+            adopted = branch
+            try follow(branch.segment, at: object, path, context, validating: validating, body)
+        case .junction(let junction, let arm): waiting.add(&doc, object, junction, arm, from: source)
         case .hidden: run.counts.hidden += 1
         case .dropped: run.counts.dropped += 1
         case .blocked(let block):
@@ -93,8 +196,32 @@ struct Workspace: ~Copyable {
             step: dispatch.step, op: dispatch.label, pointer: dispatch.by.description, expected: "one of \(values)", found: doc.words(node))
     }
 
+    private mutating func choose(
+        _ adoption: PathAdoption, at object: Splice.Node, _ context: borrowing EventContext
+    ) -> PathAdoption.Branch? {
+        for branch in adoption.branches where branch.test?.holds(&doc, at: object, &run, context) ?? true { return branch }
+        return nil
+    }
+
+    /// Which parts there are, a bit for each; counts what none of them takes.
+    private mutating func choose(_ fan: PathFan, at object: Splice.Node, _ context: borrowing EventContext) -> UInt64 {
+        var chosen: UInt64 = 0
+        for (index, part) in fan.parts.enumerated() {
+            if part.rule.test?.holds(&doc, at: object, &run, context) ?? true {
+                chosen |= 1 << UInt64(index)
+            } else {
+                for member in part.rule.exclusive {
+                    guard let node = doc.find(member.pointer, from: object) else { continue }
+                    if member.restored.map({ doc.equals(node, $0) }) != true { run.counts.lost += 1 }
+                }
+            }
+        }
+        for pointer in fan.unpicked where doc.find(pointer, from: object) != nil { run.counts.lost += 1 }
+        return chosen
+    }
+
     /// A new document with what a part takes.
-    private mutating func pick(_ part: PathFan.Part, _ whole: Range<Int>, _ path: Path) throws(EvstoreError) -> Splice.Node {
+    private mutating func pick(_ part: EventPart, _ whole: Range<Int>, _ path: Path) throws(EvstoreError) -> Splice.Node {
         do { try doc.load(fans, whole) } catch { throw path.malformed(error) }
         let object = doc.makeObject()
         for place in part.pick {
@@ -107,7 +234,7 @@ struct Workspace: ~Copyable {
 }
 
 extension Splice {
-    fileprivate mutating func load(_ buffer: borrowing ByteBuffer, _ range: Range<Int>) throws(JSONError) {
+    mutating func load(_ buffer: borrowing ByteBuffer, _ range: Range<Int>) throws(JSONError) {
         try load(buffer.slice(range.lowerBound, range.count))
     }
 }

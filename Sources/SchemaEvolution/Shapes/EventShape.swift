@@ -39,6 +39,14 @@ package struct EventShape: Hashable, Sendable {
     /// The members that the application sealed itself.
     package var sealedMembers: [JSONPointer] { shape.pointers { $0.isSealed } }
 
+    /// What it says, in whatever order it was written.
+    var content: Content { Content(stream: stream?.description, shape: shape.ordered) }
+
+    struct Content: Equatable {
+        let stream: String?
+        let shape: Shape
+    }
+
     package static func == (a: EventShape, b: EventShape) -> Bool { a.stream == b.stream && a.shape == b.shape }
 
     package func hash(into hasher: inout Hasher) {

@@ -75,6 +75,14 @@ package struct Shape: Hashable, Sendable {
         set { inner = newValue.map { [$0] } ?? [] }
     }
 
+    /// The same with its members in the order of their names.
+    package var ordered: Shape {
+        var shape = self
+        shape.properties = properties.map { Property($0.name, $0.shape.ordered) }.sorted { $0.name < $1.name }
+        shape.inner = inner.map(\.ordered)
+        return shape
+    }
+
     /// The shape of an object's member.
     package func property(_ name: String) -> Shape? { properties.first { $0.name == name }?.shape }
 

@@ -47,7 +47,7 @@ struct CodecRefusal: Error {
     let expected: String
 }
 
-enum Direction: Sendable { case up, down }
+package enum Direction: Hashable, Sendable { case up, down }
 
 enum CodecRegistry {
     static let codecs: [any Codec.Type] = [

@@ -73,7 +73,7 @@ struct AddEvent: EventOp {
                 if let part = rule.bind(declared.shape, of: type, &site) { parts.append(part) }
             }
             guard parts.count == rules.count else { return nil }
-            bound.down[type] = .parts(parts)
+            bound.down[type] = .parts(parts, unpicked: [])
         }
         site.types[type] = StepSite.TypeState(shape: declared.shape, stream: declared.stream)
         return bound
@@ -105,7 +105,7 @@ extension AddEvent.PartRule {
         guard let state = site.require(type) else { return nil }
         var picked = Shape.object([])
         for pointer in pick {
-            guard Self.pick(pointer.tokens[...], of: whole, into: &picked) else {
+            guard whole.pick(pointer.tokens[...], into: &picked) else {
                 site.note(Rule.noMember, "\(owner) has no \(pointer)")
                 return nil
             }
@@ -133,22 +133,5 @@ extension AddEvent.PartRule {
         guard !inner.findings.contains(where: { $0.severity == .error }) else { return nil }
         return EventPart(
             type: type, pick: pick.compactMap { Place($0, here: picked, there: .object([])) }, moves: bound, isUnproved: inner.isUnproved)
-    }
-
-    /// Copies a member with the objects around it; false where there is none.
-    private static func pick(_ tokens: ArraySlice<MemberName>, of whole: Shape, into picked: inout Shape) -> Bool {
-        guard let name = tokens.first?.text, let member = whole.property(name) else { return false }
-        let isRequired = whole.required.contains(name)
-        if tokens.count == 1 {
-            picked.properties.removeAll { $0.name == name }
-            picked.properties.append(.init(name, member))
-        } else {
-            var object = picked.property(name) ?? .object([])
-            guard member.kind == .object, pick(tokens.dropFirst(), of: member, into: &object) else { return false }
-            picked.properties.removeAll { $0.name == name }
-            picked.properties.append(.init(name, object))
-        }
-        if isRequired { picked.required.insert(name) }
-        return true
     }
 }

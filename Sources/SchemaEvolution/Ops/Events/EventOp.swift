@@ -21,12 +21,17 @@ protocol EventOp: Sendable {
 
     /// What the op loses by intent: the type and why.
     var loss: (type: String, why: String)? { get }
+
+    /// What becomes of an event of a type, for an explanation; nil where the op is not about it.
+    func fates(of type: String, _ direction: Direction) -> [EventFate]?
 }
 
 /// What becomes of events of a type that cross an op.
 struct BoundEventOp: Sendable {
     var up: [String: Turn] = [:]
     var down: [String: Turn] = [:]
+    /// Other names for streams.
+    var rekey: BoundRekey?
 }
 
 /// Where an event goes on.
@@ -35,8 +40,10 @@ enum Turn: Sendable {
     case becomes(String, change: (any BoundOp)?)
     /// As the type that a member's value names; the change takes the member out.
     case dispatch(by: JSONPointer, cases: [DispatchCase])
-    /// As several events.
-    case parts([EventPart])
+    /// As several events, without the members that none of them takes.
+    case parts([EventPart], unpicked: [JSONPointer])
+    /// As the event that it was a part of.
+    case rejoin(PartedEvent, arm: Int)
     /// Not at all, by declaration.
     case hidden(why: String)
     case dropped(because: String)
@@ -59,6 +66,16 @@ struct EventPart: Sendable {
     /// Applied upwards, after the picking.
     let moves: [any BoundOp]
     let isUnproved: Bool
+    /// On the whole event; nil: always.
+    var test: Guard?
+    /// What no other part takes: lost where the guard leaves this one out.
+    var exclusive: [Exclusive] = []
+
+    struct Exclusive: Sendable {
+        let pointer: JSONPointer
+        /// The value that the way back gives it, in canonical form.
+        let restored: [UInt8]?
+    }
 }
 
 /// The types at one place of a step's list, and where findings go.

@@ -1,0 +1,112 @@
+internal import EventModel
+internal import JSONText
+
+/// What becomes of an event of one type that crosses an op on events, in words.
+struct EventFate: Sendable {
+    /// Nil where there is no image.
+    let type: String?
+    let words: String
+    /// Before the picking.
+    var effects: [OpEffect] = []
+    /// What of it goes on; nil: everything.
+    var pick: [JSONPointer]?
+    /// What is said of a member that does not go on.
+    var otherwise: @Sendable (JSONPointer) -> String = { _ in "does not go on" }
+    /// After the picking.
+    var later: [OpEffect] = []
+}
+
+extension RenameEvent {
+    func fates(of type: String, _ direction: Direction) -> [EventFate]? {
+        switch (target, direction) {
+        case (.one(let name), .up): return type == from ? [EventFate(type: name, words: "is called \(name)")] : nil
+        case (.one(let name), .down): return type == name ? [EventFate(type: from, words: "is called \(from)")] : nil
+        case (.dispatch(let by, let cases), .up):
+            guard type == from else { return nil }
+            return cases.map { value, name in
+                EventFate(
+                    type: name, words: "is \(name), where \(by) is \(quoted(value))",
+                    effects: [OpEffect(.goes(by), "became the type \(name)")])
+            }
+        case (.dispatch(let by, let cases), .down):
+            guard let (value, _) = cases.first(where: { $0.type == type }) else { return nil }
+            return [
+                EventFate(type: from, words: "is called \(from)", effects: [OpEffect(.appears(by), "is \(quoted(value)), for the type")])
+            ]
+        }
+    }
+}
+
+extension DropEvent {
+    func fates(of type: String, _ direction: Direction) -> [EventFate]? {
+        direction == .up && type == self.type ? [EventFate(type: nil, words: "is dropped: \(because)")] : nil
+    }
+}
+
+extension AddEvent {
+    func fates(of type: String, _ direction: Direction) -> [EventFate]? {
+        guard direction == .down, type == self.type else { return nil }
+        switch down {
+        case .hide(let why): return [EventFate(type: nil, words: "is hidden: \(why)")]
+        case .block: return [EventFate(type: nil, words: "has no image: such events are refused while the older version is promised")]
+        case .parts(let parts):
+            return parts.map { part in
+                EventFate(
+                    type: part.type, words: "is seen as \(part.type)", pick: part.pick, otherwise: { _ in "is not seen in \(part.type)" },
+                    later: part.moves.map { OpEffect(.moves(from: $0.from, to: $0.path), "") })
+            }
+        }
+    }
+}
+
+extension SplitEvent {
+    func fates(of type: String, _ direction: Direction) -> [EventFate]? {
+        switch direction {
+        case .up:
+            guard type == self.type else { return nil }
+            let because = because.map { ": \($0)" } ?? ""
+            return parts.map { part in
+                EventFate(
+                    type: part.type, words: "is split: \(part.type)" + (part.test.map { ", where \($0.words)" } ?? ""), pick: part.pick,
+                    otherwise: { [parts] place in
+                        let others = parts.filter { $0.pick.contains { place.hasPrefix($0) } }.map(\.type)
+                        return others.isEmpty ? "is in no part\(because)" : "is in \(others.joined(separator: " and "))"
+                    },
+                    later: part.entries.flatMap { $0.op.effects(.up) })
+            }
+        case .down:
+            guard let part = parts.first(where: { $0.type == type }) else { return nil }
+            let back = part.entries.reversed().flatMap { $0.op.effects(.down) }
+            let joined = "is joined with the other parts to \(self.type)"
+            switch part.down {
+            case .alone(let fills):
+                let made = fills.map { OpEffect(.appears($0.pointer), "is \($0.value.text) where the part is alone") }
+                return [EventFate(type: self.type, words: joined, effects: back + made)]
+            case .hide(let why): return [EventFate(type: self.type, words: "\(joined); alone it is hidden: \(why)", effects: back)]
+            case .block: return [EventFate(type: self.type, words: "\(joined); alone it is refused", effects: back)]
+            }
+        }
+    }
+}
+
+extension MergeEvents {
+    func fates(of type: String, _ direction: Direction) -> [EventFate]? {
+        let key = on.map(\.description).joined(separator: ", ")
+        switch direction {
+        case .up:
+            guard types.contains(type) else { return nil }
+            let others = types.filter { $0 != type }.joined(separator: ", ")
+            return [EventFate(type: into, words: "is merged with \(others) of its append that has the same \(key)")]
+        case .down:
+            guard type == into else { return nil }
+            return types.map { EventFate(type: $0, words: "is \($0) again, where it has what only \($0) has") }
+        }
+    }
+}
+
+extension Rekey {
+    func fates(of type: String, _ direction: Direction) -> [EventFate]? {
+        let (old, new) = direction == .up ? (from, to) : (to, from)
+        return [EventFate(type: type, words: "is in a stream \(new) where that was \(old)")]
+    }
+}

@@ -1,0 +1,95 @@
+internal import EventModel
+internal import JSONText
+
+/// Follows an event through the lists of the steps, as a reader of the version files would.
+struct Explainer {
+    private let history: History
+    private let type: String
+    private let from, to: SchemaVersion
+    private let direction: Direction
+    /// The items of all steps on the way, in the order in which they act.
+    private let stations: [(version: SchemaVersion, item: Step.Item)]
+    private var outcomes: [Explanation.Outcome] = []
+    private var origin = Shape(.object)
+
+    /// An event on its way.
+    fileprivate struct Traveller {
+        var type: String
+        var tracks: [MemberTrack]
+        var changes: [Explanation.Change] = []
+    }
+
+    init(_ history: History, _ type: String, _ from: SchemaVersion, _ to: SchemaVersion) {
+        (self.history, self.type, self.from, self.to) = (history, type, from, to)
+        direction = from < to ? .up : .down
+        let steps = history.steps(from: from, to: to).map { compiled in compiled.step.items.map { (compiled.version, $0) } }
+        stations = direction == .up ? steps.flatMap(\.self) : steps.reversed().flatMap { $0.reversed() }
+    }
+
+    mutating func run(_ shape: EventShape) -> [Explanation.Outcome] {
+        origin = shape.shape
+        let tracks = shape.shape.leaves.map { MemberTrack(before: $0, place: $0) }
+        follow(Traveller(type: type, tracks: tracks), from: 0)
+        return outcomes
+    }
+
+    private mutating func follow(_ start: Traveller, from first: Int) {
+        var traveller = start
+        for index in first ..< max(first, stations.count) {
+            let (version, item) = stations[index]
+            switch item.action {
+            case .reserve: continue
+            case .payload(let selection, let entries):
+                guard selection.contains(traveller.type) else { continue }
+                let ops = direction == .up ? entries : entries.reversed()
+                for effect in ops.flatMap({ $0.op.effects(direction) }) { traveller.tracks.apply(effect, at: version) }
+            case .event(let op, _):
+                guard let fates = op.fates(of: traveller.type, direction) else { continue }
+                for fate in fates {
+                    var next = traveller
+                    next.changes.append(.init(version: version, words: fate.words))
+                    for effect in fate.effects { next.tracks.apply(effect, at: version) }
+                    next.keep(fate.pick, else: fate.otherwise, at: version)
+                    guard let type = fate.type else {
+                        outcomes.append(.init(type: nil, stream: nil, changes: next.changes, members: []))
+                        continue
+                    }
+                    next.type = type
+                    for effect in fate.later { next.tracks.apply(effect, at: version) }
+                    follow(next, from: index + 1)
+                }
+                return
+            }
+        }
+        arrive(traveller)
+    }
+
+    private mutating func arrive(_ traveller: Traveller) {
+        guard let shape = history.shape(of: traveller.type, at: to) else { return }
+        var members = traveller.tracks.filter { $0.before != nil || $0.place != nil }.map { track in
+            let noun = track.place.flatMap(shape.shape.memberNoun)
+            // A type that a member told apart does not declare what none of its events has.
+            return Explanation.Member(
+                before: track.before, after: noun == nil ? nil : track.place, wasNoun: track.before.flatMap(origin.memberNoun), noun: noun,
+                changes: track.changes)
+        }
+        let known = traveller.tracks.compactMap(\.place)
+        for leaf in shape.shape.leaves where !known.contains(where: { leaf.hasPrefix($0) }) {
+            members.append(.init(before: nil, after: leaf, wasNoun: nil, noun: shape.shape.memberNoun(at: leaf), changes: []))
+        }
+        outcomes.append(
+            .init(type: traveller.type, stream: shape.stream?.description, changes: traveller.changes, members: members))
+    }
+}
+
+extension Explainer.Traveller {
+    /// Leaves behind what is not picked; everything is kept where nothing is said.
+    fileprivate mutating func keep(_ pick: [JSONPointer]?, else words: (JSONPointer) -> String, at version: SchemaVersion) {
+        guard let pick else { return }
+        for index in tracks.indices {
+            guard let place = tracks[index].place, !pick.contains(where: { place.hasPrefix($0) || $0.hasPrefix(place) }) else { continue }
+            tracks[index].changes.append(.init(version: version, words: words(place)))
+            tracks[index].place = nil
+        }
+    }
+}

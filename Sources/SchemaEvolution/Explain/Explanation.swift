@@ -1,0 +1,100 @@
+package import EventModel
+package import JSONText
+
+/// What happens to one event of a type between two versions, member by member, in words.
+package struct Explanation: Sendable {
+    /// What the step to a version does, or the way back across it.
+    package struct Change: Hashable, Sendable {
+        package let version: SchemaVersion
+        package let words: String
+    }
+
+    package struct Member: Sendable {
+        /// Where it stands at `from`; nil where it is new.
+        package let before: JSONPointer?
+        /// Where it stands at `to`; nil where it is gone.
+        package let after: JSONPointer?
+        /// What it is at `from` and at `to`: `a string`, `an optional integer`.
+        package let wasNoun, noun: String?
+        package let changes: [Change]
+    }
+
+    /// One of the events that it can be seen as.
+    package struct Outcome: Sendable {
+        /// Nil where there is no image.
+        package let type: String?
+        package let stream: String?
+        /// What happens to the event as a whole.
+        package let changes: [Change]
+        package let members: [Member]
+    }
+
+    package let type: String
+    package let from, to: SchemaVersion
+    /// Several where it is split, or where its type depends on a member.
+    package let outcomes: [Outcome]
+}
+
+extension History {
+    /// What becomes of an event of a type between two versions, in either order.
+    package func explain(_ type: String, from: SchemaVersion, to: SchemaVersion) throws(EvstoreError) -> Explanation {
+        let shape = try requireShape(of: type, at: from)
+        guard self[to] != nil else { throw unknown(to.description) }
+        // Order: an op that could not be bound has nothing to explain; its finding says why.
+        let errors = steps(from: from, to: to).flatMap(\.findings).filter { $0.severity == .error }
+        if !errors.isEmpty { throw .schemaInvalid(errors) }
+        var explainer = Explainer(self, type, from, to)
+        let outcomes = explainer.run(shape)
+        return Explanation(type: type, from: from, to: to, outcomes: outcomes)
+    }
+}
+
+extension Shape {
+    /// The places of the members that hold values: those of objects, of the elements of lists and of the values of maps.
+    var leaves: [JSONPointer] {
+        var found: [JSONPointer] = []
+        func visit(_ shape: Shape, _ place: JSONPointer) {
+            if shape.kind == .object, !shape.isMap, !shape.properties.isEmpty {
+                for property in shape.properties { visit(property.shape, place.appending(property.name)) }
+                return
+            }
+            if !place.isRoot { found.append(place) }
+            guard let inner = shape.items ?? shape.additional, inner.kind == .object, !inner.isMap else { return }
+            for property in inner.properties { visit(property.shape, place.appending("*").appending(property.name)) }
+        }
+        visit(self, JSONPointer())
+        return found
+    }
+
+    /// The shape at a place whose token `*` stands for every element or value.
+    func shape(within place: JSONPointer) -> (shape: Shape, isRequired: Bool)? {
+        var (shape, isRequired) = (self, true)
+        for token in place.tokens {
+            if let member = shape.property(token.text) {
+                isRequired = isRequired && shape.required.contains(token.text)
+                shape = member
+            } else if token.text == "*", let inner = shape.items ?? shape.additional {
+                (shape, isRequired) = (inner, true)
+            } else {
+                return nil
+            }
+        }
+        return (shape, isRequired)
+    }
+
+    /// What a list of members calls one: `an optional string or null`.
+    func memberNoun(at place: JSONPointer) -> String? {
+        guard let (shape, isRequired) = shape(within: place) else { return nil }
+        let format = shape.format.map { " (\($0.rawValue))" } ?? ""
+        return (isRequired ? "" : "optional ") + shape.bareNoun + format + (shape.isNullable ? " or null" : "")
+    }
+
+    private var bareNoun: String {
+        switch kind {
+        case .object: isMap ? "map" : "object"
+        case .array: "list" + (items.map { " of \($0.bareNoun)s" } ?? "")
+        case .any: "anything"
+        default: kind.rawValue
+        }
+    }
+}

@@ -1,0 +1,91 @@
+package import EventModel
+package import JSONText
+
+/// What is different between the events of two versions.
+package struct SchemaDiff: Sendable {
+    package struct Change: Sendable {
+        package let type: String
+        /// The names that it had at the other version; empty where the type is new.
+        package let was: [String]
+        package let differences: [Difference]
+    }
+
+    package struct Difference: Sendable {
+        package let pointer: JSONPointer
+        /// `new`, `gone`, `type`, `format`, `stream`, `wider`, `narrower`, `deprecated`.
+        package let kind: String
+        package let words: String
+    }
+
+    package let from, to: SchemaVersion
+    /// Types of `to` that no type of `from` becomes, and types of `from` that become none.
+    package let added, removed: [String]
+    /// The other types of `to` that differ, or have another name.
+    package let changed: [Change]
+    /// Types that are the same, by name.
+    package let unchanged: [String]
+}
+
+extension History {
+    /// What is different at `to` against `from`, in either order. Types are paired by what the steps make of them.
+    package func diff(from: SchemaVersion, to: SchemaVersion) throws(EvstoreError) -> SchemaDiff {
+        guard let old = self[from] else { throw unknown(from.description) }
+        guard let new = self[to] else { throw unknown(to.description) }
+        var ancestors: [String: [String]] = [:]
+        var removed: [String] = []
+        for type in old.types {
+            let became: [String]
+            // Where the steps are wrong, the names are what is left to go by.
+            do { became = try path(type: type, born: from, to: to).types } catch { became = new.types.filter { $0 == type } }
+            if became.isEmpty { removed.append(type) }
+            for one in became { ancestors[one, default: []].append(type) }
+        }
+        var (added, unchanged): ([String], [String]) = ([], [])
+        var changed: [SchemaDiff.Change] = []
+        for type in new.types {
+            guard let shape = new.events[type], let was = ancestors[type], let first = was.first, let before = old.events[first] else {
+                added.append(type)
+                continue
+            }
+            let differences = SchemaDiff.differences(before, shape)
+            if differences.isEmpty, was == [type] {
+                unchanged.append(type)
+            } else {
+                changed.append(.init(type: type, was: was, differences: differences))
+            }
+        }
+        return SchemaDiff(from: from, to: to, added: added, removed: removed, changed: changed, unchanged: unchanged)
+    }
+}
+
+extension SchemaDiff {
+    /// The differences between two shapes without regard to what steps make of them.
+    static func differences(_ old: EventShape, _ new: EventShape) -> [Difference] {
+        var found = ShapeDifference.compare(old, new).map { difference in
+            let place = difference.pointer
+            switch difference.kind {
+            case .missing: return Difference(pointer: place, kind: "new", words: "new: \(new.shape.memberNoun(at: place) ?? "a member")")
+            case .extra:
+                return Difference(pointer: place, kind: "gone", words: "gone: it was \(old.shape.memberNoun(at: place) ?? "a member")")
+            case .type:
+                let (was, noun) = (old.shape.memberNoun(at: place) ?? "", new.shape.memberNoun(at: place) ?? "")
+                return Difference(pointer: place, kind: "type", words: "\(was) -> \(noun)")
+            case .format:
+                let (was, format) = (old.shape.shape(within: place)?.shape.format, new.shape.shape(within: place)?.shape.format)
+                return Difference(
+                    pointer: place, kind: "format", words: "\(was?.rawValue ?? "free text") -> \(format?.rawValue ?? "free text")")
+            case .stream:
+                return Difference(
+                    pointer: place, kind: "stream",
+                    words: "stream \(old.stream?.description ?? "any") -> \(new.stream?.description ?? "any")")
+            case .wider: return Difference(pointer: place, kind: "wider", words: difference.words)
+            case .narrower: return Difference(pointer: place, kind: "narrower", words: difference.words)
+            }
+        }
+        let before = Set(old.shape.pointers { $0.isDeprecated })
+        for pointer in new.shape.pointers(where: { $0.isDeprecated }) where !before.contains(pointer) {
+            found.append(Difference(pointer: pointer, kind: "deprecated", words: "deprecated"))
+        }
+        return found
+    }
+}

@@ -1,0 +1,98 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+extension LawFailure {
+    /// The same failure for a payload with as little in it as it takes.
+    package func shrunk(_ history: History) -> LawFailure {
+        guard let shape = history.shape(of: event.type, at: event.born) else { return self }
+        var trial = LawTrial(history, isFull: true)
+        var best = self
+        var tries = 0
+        do {
+            var isSmaller = true
+            while isSmaller, tries < 2_000 {
+                isSmaller = false
+                for value in try JSONValue(parsing: best.event.payload.lent).simpler(shape.shape) {
+                    tries += 1
+                    var candidate = best.event
+                    candidate.payload = Array(value.text.utf8)
+                    guard shape.shape.accepts(value) == nil else { continue }
+                    let same = trial.verdicts(on: candidate, at: target).first {
+                        $0.law == verdict.law && !$0.holds && $0.weight == verdict.weight
+                    }
+                    guard same != nil else { continue }
+                    best.event = candidate
+                    isSmaller = true
+                    break
+                }
+            }
+        } catch { return best }
+        return best
+    }
+
+    /// The payload as text, without data of persons.
+    package func example(_ history: History) -> String {
+        guard let shape = history.shape(of: event.type, at: event.born) else { return "{}" }
+        do { return try JSONValue(parsing: event.payload.lent).masked(shape.shape).text } catch { return "{}" }
+    }
+}
+
+extension JSONValue {
+    /// Values with one thing less in them, the greatest steps first.
+    fileprivate func simpler(_ shape: Shape) -> [JSONValue] {
+        switch self {
+        case .object(let members):
+            var found: [JSONValue] = []
+            for index in members.indices where !shape.required.contains(members[index].name) {
+                var fewer = members
+                fewer.remove(at: index)
+                found.append(.object(fewer))
+            }
+            for (index, member) in members.enumerated() {
+                for value in member.value.simpler(shape.property(member.name) ?? shape.additional ?? .any) {
+                    var other = members
+                    other[index].value = value
+                    found.append(.object(other))
+                }
+            }
+            return found
+        case .array(let elements):
+            var found: [JSONValue] = []
+            for index in elements.indices {
+                var fewer = elements
+                fewer.remove(at: index)
+                found.append(.array(fewer))
+            }
+            for (index, element) in elements.enumerated() {
+                for value in element.simpler(shape.items ?? .any) {
+                    var other = elements
+                    other[index] = value
+                    found.append(.array(other))
+                }
+            }
+            return found
+        case .string(let text):
+            let scalars = Array(text.unicodeScalars)
+            guard !scalars.isEmpty, shape.format == nil else { return [] }
+            let shorter = [[], Array(scalars.prefix(scalars.count / 2)), Array(scalars.dropFirst()), Array(scalars.dropLast())]
+            return shorter.map { .string(String(String.UnicodeScalarView($0))) }.filter { $0 != self }
+        case .number(let text):
+            guard text != "0" else { return [] }
+            let half = Int(text).map { String($0 / 2) }
+            return (["0"] + [half].compactMap(\.self)).filter { $0 != text }.map { .number($0) }
+        case .null, .bool: return []
+        }
+    }
+
+    fileprivate func masked(_ shape: Shape) -> JSONValue {
+        if shape.isPersonal || shape.isSealed { return .string("(personal)") }
+        switch self {
+        case .object(let members):
+            return .object(
+                members.map { .init(name: $0.name, value: $0.value.masked(shape.property($0.name) ?? shape.additional ?? .any)) })
+        case .array(let elements): return .array(elements.map { $0.masked(shape.items ?? .any) })
+        default: return self
+        }
+    }
+}

@@ -1,0 +1,214 @@
+internal import Bytes
+package import EventModel
+internal import JSONText
+
+/// Tries the laws on one event after the other: one for each thread.
+///
+/// T-up, T-down: every event has an image, and it fits its shape. L1: what went up comes down as it was, the images of an
+/// event together; L2: what went down comes up as it was. L3: an image that went there and back is the same image. L4:
+/// stepping version by version gives the same as skipping. L5: the parts of an event are in order.
+package struct LawTrial {
+    package internal(set) var tally = LawTally()
+    let words: StepWords
+    private let viewer: Viewer
+    /// Whether all laws are tried: else T, L1 and L4 only.
+    private let isFull: Bool
+    private var losses: [Way: Bool] = [:]
+
+    private struct Way: Hashable {
+        let type: String
+        let born, target: SchemaVersion
+    }
+
+    package init(_ history: History, isFull: Bool) {
+        (viewer, words, self.isFull) = (Viewer(history), StepWords(history), isFull)
+    }
+
+    var history: History { viewer.history }
+
+    /// Tries all laws on an event seen at a version.
+    package mutating func check(_ event: LawEvent, at target: SchemaVersion) {
+        tally.events += 1
+        for verdict in verdicts(on: event, at: target) { tally.count(verdict, of: event, at: target) }
+    }
+
+    /// Whether events of one version are to have an image at another.
+    package static func isStated(_ history: History, from born: SchemaVersion, to target: SchemaVersion) -> Bool {
+        guard let file = history[born], target.number >= 1, target <= history.head, born != target else { return false }
+        return born < target || target >= file.forward ?? born.previous
+    }
+
+    /// What an event is at the newest version: nothing where it has no image there.
+    func newest(_ event: LawEvent) -> [LawEvent] {
+        let start = [GroupPart(type: event.type, payload: event.payload)]
+        let images: [GroupPart]
+        do { images = try see(start, of: event, from: event.born, to: history.head) } catch { return [] }
+        return images.map { image in
+            var made = event
+            (made.type, made.payload, made.born) = (image.type, image.payload, history.head)
+            return made
+        }
+    }
+
+    /// How each law comes out; none where the laws do not speak of the event.
+    package mutating func verdicts(on event: LawEvent, at target: SchemaVersion) -> [LawVerdict] {
+        // No law is stated for data from before versions existed.
+        guard event.born != target, event.born.number > 0, !isMerged(event, target) else { return [] }
+        let isUp = event.born < target
+        let start = [GroupPart(type: event.type, payload: event.payload)]
+        let (nonCanonical, lost) = (viewer.counts.nonCanonical, viewer.counts.lost)
+        var parts: [Int] = []
+        let images: [GroupPart]
+        do { images = try see(start, of: event, from: event.born, to: target, parts: &parts) } catch {
+            if isExcused(event, target, error) {
+                tally.refused += 1
+                return []
+            }
+            return [LawVerdict(law: isUp ? "T-up" : "T-down", holds: false, error: error)]
+        }
+        let isPlain = viewer.counts.nonCanonical == nonCanonical && viewer.counts.lost == lost
+        let isCanonical = viewer.counts.nonCanonical == nonCanonical
+        var found = [LawVerdict(law: isUp ? "T-up" : "T-down")]
+        if isFull { found.append(LawVerdict(law: "L5", holds: parts == Array(parts.indices))) }
+        if let stepping = stepping(event, start, images, target) { found.append(stepping) }
+        guard !images.isEmpty, isFull || isUp, isUp || Self.isStated(history, from: event.born, to: target) else { return found }
+        if isUp, isFull, !Self.isStated(history, from: target, to: event.born) { return found }
+        found += returning(event, start, images, target, isCanonical: isCanonical, isPlain: isPlain)
+        return found
+    }
+
+    private mutating func returning(
+        _ event: LawEvent, _ start: [GroupPart], _ images: [GroupPart], _ target: SchemaVersion, isCanonical: Bool, isPlain: Bool
+    ) -> [LawVerdict] {
+        let isUp = event.born < target
+        var verdict = LawVerdict(law: isUp ? "L1" : "L2", weight: isUp ? weight(event, target, isCanonical, isPlain) : .measured)
+        let back: [GroupPart]
+        do { back = try see(images, of: event, from: target, to: event.born) } catch {
+            if isExcused(event, target, error) { return [] }
+            (verdict.holds, verdict.error) = (false, error)
+            return isFull ? [verdict, LawVerdict(law: "L3", holds: false, error: error)] : [verdict]
+        }
+        verdict.holds = Self.isSame(back, start)
+        guard isFull else { return [verdict] }
+        do {
+            let again = try see(back, of: event, from: event.born, to: target)
+            return [verdict, LawVerdict(law: "L3", holds: Self.isSame(again, images))]
+        } catch {
+            return isExcused(event, target, error) ? [verdict] : [verdict, LawVerdict(law: "L3", holds: false, error: error)]
+        }
+    }
+
+    /// What it means where an event does not come down as it was.
+    private mutating func weight(
+        _ event: LawEvent, _ target: SchemaVersion, _ isCanonical: Bool, _ isPlain: Bool
+    ) -> LawVerdict.Weight {
+        guard isCanonical, !declaresLoss(event, target) else { return .measured }
+        let mayLose = !history.opClass(from: event.born, to: target).isDisjoint(with: [.narrow, .partial, .oneWay])
+        if isPlain, !mayLose { return .required }
+        return event.origin == .log ? .noted : .measured
+    }
+
+    private mutating func declaresLoss(_ event: LawEvent, _ target: SchemaVersion) -> Bool {
+        let way = Way(type: event.type, born: event.born, target: target)
+        if let known = losses[way] { return known }
+        let declares: Bool
+        do { declares = try !history.declaredLosses(of: event.type, born: event.born, to: target).isEmpty } catch { declares = false }
+        losses[way] = declares
+        return declares
+    }
+
+    /// A step that is partial, and a codec that can't read a value, may refuse an event that was made up; an event of the
+    /// log has been accepted.
+    private func isExcused(_ event: LawEvent, _ target: SchemaVersion, _ error: EvstoreError) -> Bool {
+        guard event.origin != .log else { return false }
+        if case .noImage(let failure) = error, failure.op.contains(Convert.name) { return true }
+        return history.opClass(from: event.born, to: target).contains(.partial)
+    }
+
+    /// What is merged is seen with its whole append, by the plan and by the build.
+    private func isMerged(_ event: LawEvent, _ target: SchemaVersion) -> Bool {
+        do { return try viewer.path(type: event.type, born: event.born, to: target).merges } catch { return false }
+    }
+
+    private mutating func stepping(
+        _ event: LawEvent, _ start: [GroupPart], _ images: [GroupPart], _ target: SchemaVersion
+    ) -> LawVerdict? {
+        let isUp = event.born < target
+        let isFar = (isUp ? event.born.next : event.born.previous) != target
+        guard isFar || isFull else { return nil }
+        if !isFar {
+            note(start, images, from: event.born, to: target)
+            return nil
+        }
+        var (current, version) = (start, event.born)
+        do {
+            while version != target {
+                let next = isUp ? version.next : version.previous
+                let after = try see(current, of: event, from: version, to: next)
+                if isFull { note(current, after, from: version, to: next) }
+                (current, version) = (after, next)
+            }
+        } catch {
+            return isExcused(event, target, error) ? nil : LawVerdict(law: "L4", holds: false, error: error)
+        }
+        return LawVerdict(law: "L4", holds: Self.isSame(current, images))
+    }
+
+    private mutating func note(_ before: [GroupPart], _ after: [GroupPart], from: SchemaVersion, to: SchemaVersion) {
+        for part in before {
+            func count(_ type: String?) {
+                let crossing = Crossing(step: max(from, to), direction: from < to ? .up : .down, from: part.type, to: type)
+                tally.crossings[crossing, default: 0] += 1
+            }
+            if after.isEmpty { count(nil) }
+            for type in Set(after.map(\.type)) { count(type) }
+        }
+    }
+
+    private func see(
+        _ all: [GroupPart], of event: LawEvent, from: SchemaVersion, to: SchemaVersion
+    ) throws(EvstoreError) -> [GroupPart] {
+        var parts: [Int] = []
+        return try see(all, of: event, from: from, to: to, parts: &parts)
+    }
+
+    /// The images of events that are one, in order, each checked against its shape.
+    private func see(
+        _ all: [GroupPart], of event: LawEvent, from: SchemaVersion, to: SchemaVersion, parts: inout [Int]
+    ) throws(EvstoreError) -> [GroupPart] {
+        var result: [GroupPart] = []
+        guard let first = all.first else { return [] }
+        do {
+            if all.count == 1 {
+                try viewer.view(
+                    type: first.type, born: from, payload: first.payload.lent, time: event.time, stream: event.stream,
+                    metadata: event.metadata.lent, at: to, validating: true
+                ) { image in
+                    result.append(GroupPart(type: image.type, payload: [UInt8](copying: image.payload)))
+                    parts.append(image.part)
+                }
+            } else {
+                try viewer.view(
+                    group: all, born: from, time: event.time, stream: event.stream, metadata: event.metadata.lent, at: to, validating: true
+                ) { image in
+                    result.append(GroupPart(type: image.type, payload: [UInt8](copying: image.payload)))
+                    parts.append(image.part)
+                }
+            }
+        } catch let error as EvstoreError {
+            throw error
+        } catch {
+            throw .verificationFailed(reason: "\(error)")
+        }
+        return result
+    }
+
+    private static func isSame(_ a: [GroupPart], _ b: [GroupPart]) -> Bool {
+        a.count == b.count && zip(a, b).allSatisfy { $0.type == $1.type && isSame($0.payload, $1.payload) }
+    }
+
+    private static func isSame(_ a: [UInt8], _ b: [UInt8]) -> Bool {
+        if a == b { return true }
+        do { return try Canonical.bytes(of: a.lent) == Canonical.bytes(of: b.lent) } catch { return false }
+    }
+}

@@ -1,0 +1,40 @@
+internal import EventModel
+internal import JSONText
+
+/// The words that the steps of a history look for: events that hold them go ways that others do not.
+struct StepWords {
+    private(set) var texts: [String] = []
+    /// What the codecs of the steps read.
+    private(set) var readable: [String] = []
+    private(set) var separators: [String] = []
+    /// The members of the metadata that steps read.
+    private(set) var metadata: [String] = []
+
+    init(_ history: History) {
+        for file in history.versions {
+            if let upcast = file.upcast { visit(upcast.json, under: "") }
+        }
+        texts += ["", "0", "1.0.0", "9.9.9"]
+    }
+
+    private mutating func visit(_ value: JSONValue, under name: String) {
+        if case .string(let codec) = value { for text in BoundaryValues.read[codec] ?? [] { add(text, to: \.readable) } }
+        switch value {
+        case .string(let text) where name == "separator": add(text, to: \.separators)
+        case .string(let text) where text.hasPrefix("$metadata/"): add(String(text.dropFirst("$metadata/".count)), to: \.metadata)
+        case .string(let text) where text.utf8.count < 40 && !text.hasPrefix("/") && !text.hasPrefix("$"): add(text, to: \.texts)
+        case .array(let elements): for element in elements { visit(element, under: name) }
+        case .object(let members):
+            for member in members {
+                if ["map", "down", "table", "to"].contains(name) { add(member.name, to: \.texts) }
+                for text in BoundaryValues.read[member.name] ?? [] { add(text, to: \.readable) }
+                visit(member.value, under: member.name)
+            }
+        default: break
+        }
+    }
+
+    private mutating func add(_ text: String, to list: WritableKeyPath<StepWords, [String]>) {
+        if !self[keyPath: list].contains(text) { self[keyPath: list].append(text) }
+    }
+}

@@ -1,0 +1,81 @@
+internal import Bytes
+package import EventModel
+internal import JSONText
+
+/// The one layout of a version, projection or rules file, whichever way its author wrote it.
+///
+/// Two spaces of indentation, lists within their member, one space after a comma, values of `properties` in one column.
+/// What an author put within brackets stays there where it fits in 140 columns; comments and single blank lines stay.
+package enum FileLayout {
+    package enum Form: String, Sendable, CaseIterable { case yaml, json }
+
+    static let width = 140
+
+    /// The text in its layout, which reads as exactly the same values.
+    /// - Throws: `schemaInvalid` where the text can't be read, or where comments would be lost.
+    package static func format(_ text: [UInt8], file: String, as form: Form, droppingComments: Bool = false) throws(EvstoreError) -> String
+    {
+        let root = try FileReader.read(text: text, file: file)
+        let isYAML = !file.hasSuffix(".json")
+        let source = isYAML ? YAMLSource(String(decoding: text, as: UTF8.self), root) : nil
+        if form == .json {
+            if let comment = source?.comments.first, !droppingComments {
+                throw refusal(file, comment.line, "JSON has no comments, and here is one", "run it again with --drop-comments")
+            }
+            return root.json.indented(width: 100).joined(separator: "\n") + "\n"
+        }
+        var layout = YAMLLayout(root, source)
+        let result = layout.text
+        // Never a text that says anything else, whatever was in the one that came.
+        let again = try FileReader.read(text: Array(result.utf8), file: file.hasSuffix(".json") ? file.dropLast(5) + ".yaml" : file)
+        let comments = YAMLSource(result, again).comments.map(\.text)
+        guard again.json.canonical() == root.json.canonical(), comments == source?.comments.map(\.text) ?? [] else {
+            throw refusal(
+                file, 1, "the file is laid out in a way that can't be kept",
+                "write its long texts on one line, its comments on lines of their own")
+        }
+        return result
+    }
+
+    private static func refusal(_ file: String, _ line: Int, _ message: String, _ fix: String) -> EvstoreError {
+        .schemaInvalid([Finding(id: FileRule.syntax, file: file, line: line, column: 1, message: message, fix: fix)])
+    }
+}
+
+extension JSONValue {
+    /// JSON text over several lines; what fits in a width stays on one.
+    package func indented(width: Int) -> [String] {
+        let whole = spaced
+        if whole.utf8.count <= width { return [whole] }
+        switch self {
+        case .object(let members):
+            let inner = members.map { member in
+                var lines = member.value.indented(width: width - 2)
+                lines[0] = JSONValue.string(member.name).text + ": " + lines[0]
+                return lines
+            }
+            return Self.bracketed("{", inner, "}")
+        case .array(let elements): return Self.bracketed("[", elements.map { $0.indented(width: width - 2) }, "]")
+        default: return [whole]
+        }
+    }
+
+    /// On one line, with a space after each comma and colon.
+    private var spaced: String {
+        switch self {
+        case .array(let values): "[" + values.map(\.spaced).joined(separator: ", ") + "]"
+        case .object(let members):
+            "{" + members.map { "\(JSONValue.string($0.name).text): \($0.value.spaced)" }.joined(separator: ", ") + "}"
+        default: text
+        }
+    }
+
+    private static func bracketed(_ open: String, _ parts: [[String]], _ close: String) -> [String] {
+        var lines = [open]
+        for (index, part) in parts.enumerated() {
+            lines += part.map { "  " + $0 }
+            if index < parts.count - 1 { lines[lines.count - 1] += "," }
+        }
+        return lines + [close]
+    }
+}

@@ -1,0 +1,143 @@
+package import EventModel
+internal import JSONText
+
+/// What is allowed and not advised, and what a directory forbids itself: findings beyond those of the check.
+package struct Lint {
+    private let history: History
+    private let rules: LintRules
+    private var findings: [Finding] = []
+
+    /// - Parameter today: a day as `2026-12-31`: waivers end.
+    package static func run(_ history: History, _ rules: LintRules, fixtures: Fixtures?, today: String) -> [Finding] {
+        var lint = Lint(history: history, rules: rules)
+        for file in history.versions {
+            lint.names(file)
+            lint.steps(file)
+            lint.reach(file)
+        }
+        if let fixtures { lint.findings += fixtures.check(history) }
+        return lint.weighed(today)
+    }
+
+    private init(history: History, rules: LintRules) { (self.history, self.rules) = (history, rules) }
+
+    private mutating func note(_ id: String, _ severity: Finding.Severity, _ mark: Mark, _ message: String, _ fix: String) {
+        findings.append(
+            Finding(id: id, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, fix: fix))
+    }
+
+    // MARK: STYLE
+
+    private mutating func names(_ file: VersionFile) {
+        if file.description?.isEmpty ?? true {
+            note(Rule.undescribed, .warning, file.mark, "\(file.number) does not say what it changes", "add description: \"…\"")
+        }
+        let before = history[file.number.previous]
+        for type in file.types {
+            guard let event = file.events[type], before?.events[type] == nil else { continue }
+            if event.shape.description?.isEmpty ?? true {
+                note(Rule.undescribed, .warning, event.mark, "\(type) does not say what happened", "add description: \"…\"")
+            }
+            if !Self.isCamel(type, upper: true) {
+                note(Rule.spelling, .warning, event.mark, "\(type) is not written LikeThis", "name it \(Self.camel(type, upper: true))")
+            }
+            for property in event.shape.properties where !Self.isCamel(property.name, upper: false) {
+                note(
+                    Rule.spelling, .warning, event.mark, "\(type): \(property.name) is not written likeThis",
+                    "name it \(Self.camel(property.name, upper: false))")
+            }
+        }
+    }
+
+    private static func isCamel(_ name: String, upper: Bool) -> Bool {
+        guard let first = name.unicodeScalars.first,
+            name.unicodeScalars.allSatisfy({ $0.properties.isAlphabetic || $0.properties.numericType != nil })
+        else { return false }
+        return upper ? first.properties.isUppercase : first.properties.isLowercase
+    }
+
+    private static func camel(_ name: String, upper: Bool) -> String {
+        let words = name.split { !$0.isLetter && !$0.isNumber }
+        let joined = words.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+        return upper ? joined : joined.prefix(1).lowercased() + joined.dropFirst()
+    }
+
+    // MARK: LOSS and POLICY
+
+    private mutating func steps(_ file: VersionFile) {
+        guard let step = history.chain.step(to: file.number)?.step else { return }
+        for item in step.items {
+            switch item.action {
+            case .payload(let selection, let entries):
+                for entry in entries { look(at: entry.op, named: entry.name, selection, entry.mark, file) }
+            case .event(let op, _): forbid(type(of: op).name, item.node.mark)
+            case .reserve: break
+            }
+        }
+    }
+
+    private mutating func look(at op: any Op, named name: String, _ selection: Step.Selection, _ mark: Mark, _ file: VersionFile) {
+        forbid(name, mark)
+        switch op {
+        case let remove as Remove:
+            let earlier = history.versions.filter { $0.number < file.number }
+            for type in earlier.last?.types ?? [] where selection.contains(type) {
+                let wasDeprecated = earlier.contains { $0.events[type]?.shape.shape(at: remove.path)?.isDeprecated == true }
+                if wasDeprecated || earlier.last?.events[type]?.shape.shape(at: remove.path) == nil { continue }
+                note(
+                    Rule.notDeprecated, .warning, mark, "\(type): \(remove.path) is removed and was never deprecated",
+                    "release a version that marks it deprecated: true first")
+            }
+        case let convert as Convert:
+            if let scale = convert.codec as? Scale, scale.rounding != nil {
+                note(Rule.rounds, .warning, mark, "\(convert.path) is rounded", "leave round out to refuse what is not exact")
+            }
+        case let each as Each: for entry in each.entries { look(at: entry.op, named: entry.name, selection, entry.mark, file) }
+        default: break
+        }
+    }
+
+    private mutating func forbid(_ op: String, _ mark: Mark) {
+        guard rules.forbidden.contains(op) else { return }
+        note(Rule.forbidden, .error, mark, "\(op) is forbidden here by \(LintRules.fileName)", "deprecate instead of taking away")
+    }
+
+    /// Down to where `rules.yaml` asks for an image of every event.
+    private mutating func reach(_ file: VersionFile) {
+        guard let lowest = rules.forward, lowest < file.number else { return }
+        for type in file.types {
+            for number in (lowest.number ..< file.number.number).reversed() {
+                do {
+                    guard let block = try history.path(type: type, born: file.number, to: SchemaVersion(number)).blocks.first else {
+                        continue
+                    }
+                    note(
+                        Rule.downNotTotal, .error, block.mark ?? file.events[type]?.mark ?? file.mark,
+                        "\(type) of \(file.number) may have no image at v\(number): \(block.why)", "hide it instead: down: {hide: \"…\"}")
+                } catch { continue }
+                break
+            }
+        }
+    }
+
+    // MARK: weighing
+
+    /// The findings with the severities that the rules ask for, without those that are waived.
+    private func weighed(_ today: String) -> [Finding] {
+        var result: [Finding] = []
+        for var finding in findings {
+            if rules.errors.contains(finding.id) { finding.severity = .error }
+            let isWaived = rules.waivers.contains { waiver in
+                waiver.id == finding.id && waiver.until >= today && (waiver.file.map { finding.file?.hasSuffix($0) == true } ?? true)
+            }
+            if !isWaived { result.append(finding) }
+        }
+        for waiver in rules.waivers where waiver.until < today {
+            result.append(
+                Finding(
+                    id: Rule.waiver, file: waiver.mark.file, line: waiver.mark.line, column: waiver.mark.column,
+                    message: "the waiver of \(waiver.id) ended on \(waiver.until)", fix: "mend what it waived, or say anew until when"))
+        }
+        return result
+    }
+}

@@ -1,0 +1,72 @@
+package import EventModel
+internal import FoundationEssentials
+
+/// `rules.yaml`: what a directory of version files asks for beyond the product's own rules.
+///
+/// `{forbid: [remove, drop-event], error: [LOSS202], forward: 4, waive: [{id, file, because, until}]}`
+package struct LintRules: Sendable {
+    package static let fileName = "rules.yaml"
+
+    struct Waiver: Sendable {
+        let id: String
+        /// The end of a file's name; every file where nil.
+        let file: String?
+        /// The last day on which it holds, as `2026-12-31`.
+        let until: String
+        let mark: Mark
+    }
+
+    /// Ops that no step may use.
+    private(set) var forbidden: [String] = []
+    /// Findings whose severity is error here.
+    private(set) var errors: Set<String> = []
+    /// Down to where every version has to be readable.
+    private(set) var forward: SchemaVersion?
+    private(set) var waivers: [Waiver] = []
+
+    package init() {}
+
+    /// The rules of a directory; none where it has no such file.
+    package static func load(directory: String) throws(EvstoreError) -> LintRules {
+        let path = directory + (directory.hasSuffix("/") ? "" : "/") + fileName
+        guard FileManager.default.fileExists(atPath: path) else { return LintRules() }
+        let root = try FileReader.read(path: path)
+        do throws(FileProblem) { return try LintRules(root) } catch { throw .schemaInvalid([error.finding]) }
+    }
+
+    init(_ root: FileNode) throws(FileProblem) {
+        try root.map("rules", allowing: ["forbid", "error", "forward", "waive"])
+        if let node = root.member("forbid") {
+            let known = OpRegistry.payloadOps.map { $0.name } + OpRegistry.eventOps.map { $0.name }
+            forbidden = try node.texts("forbid")
+            if let unknown = forbidden.first(where: { !known.contains($0) }) {
+                let guess = nearest(to: unknown, among: known).map { "did you mean \($0)?" }
+                throw node.problem("there is no op \(quoted(unknown)) to forbid", rule: Rule.unknownOp, fix: guess)
+            }
+        }
+        errors = Set(try root.member("error")?.texts("error") ?? [])
+        forward = try root.member("forward")?.integer("forward", from: 1).asVersion
+        for node in try root.member("waive")?.list("waive") ?? [] {
+            try node.map("a waiver", allowing: ["id", "file", "because", "until"])
+            let because = try node.member("because")?.text("because") ?? ""
+            let until = try node.member("until")?.text("until") ?? ""
+            guard !because.isEmpty, Self.isDay(until) else {
+                throw node.problem(
+                    "a waiver says why and until when", rule: Rule.waiver, fix: "because: \"…\", until: 2026-12-31")
+            }
+            waivers.append(
+                Waiver(
+                    id: try node.required("id", of: "a waiver").text("id"), file: try node.member("file")?.text("file"), until: until,
+                    mark: node.mark))
+        }
+    }
+
+    private static func isDay(_ text: String) -> Bool {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        return parts.map(\.count) == [4, 2, 2] && parts.allSatisfy { $0.allSatisfy(\.isNumber) }
+    }
+}
+
+extension Int {
+    fileprivate var asVersion: SchemaVersion { SchemaVersion(self) }
+}

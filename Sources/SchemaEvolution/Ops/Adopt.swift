@@ -1,0 +1,191 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// What data from before versions existed becomes, as one case of `adopt:` says: members that are kept or renamed, what
+/// stands in for those that are not there, and other forms of their values.
+struct Adopt: Sendable {
+    enum Source: Sendable {
+        case value([UInt8])
+        case time
+        case metadata(JSONPointer)
+    }
+
+    struct Taken: Sendable {
+        let from: JSONPointer
+        let place: Place
+    }
+
+    struct Default: Sendable {
+        let place: Place
+        let source: Source
+    }
+
+    /// Nil: every event.
+    let test: Guard?
+    let type: String
+    /// Names the stream from the members as they came; nil: the type's own template does, from what they became.
+    let stream: StreamTemplate?
+    let ops: [any BoundOp]
+    let label: String
+    let mark: Mark
+
+    static let members = ["when", "as", "stream", "keep", "from", "default", "convert"]
+
+    /// Reads a case and fits it to the shape that version 1 declares.
+    init(_ node: FileNode, number: Int, _ file: VersionFile, _ findings: inout [Finding]) throws(FileProblem) {
+        try node.map("a case", allowing: Self.members)
+        mark = node.mark
+        label = "adopt (case \(number))"
+        test = try node.member("when").map { guarded throws(FileProblem) in
+            try guarded.map("when", allowing: Guard.members)
+            return try Guard(guarded)
+        }
+        type = try node.required("as", of: "a case").text("as")
+        guard let shape = file.events[type]?.shape else {
+            throw node.problem("version 1 has no \(type)", rule: Rule.noType, fix: "there are: \(file.types.joined(separator: ", "))")
+        }
+        if let template = node.member("stream") {
+            let text = try template.text("stream")
+            do { stream = try StreamTemplate(text) } catch {
+                throw template.problem("\(quoted(text)) is no stream template: \(error.reason)", rule: Rule.opArgument)
+            }
+        } else {
+            stream = nil
+        }
+        var taken: [Taken] = []
+        for pointer in try node.member("keep")?.list("keep") ?? [] {
+            let pointer = try pointer.pointer("keep")
+            taken.append(Taken(from: pointer, place: try Self.place(pointer, shape, node)))
+        }
+        for member in try node.member("from")?.map("from") ?? [] {
+            taken.append(Taken(from: try member.value.pointer("from"), place: try Self.place(try Self.pointer(member), shape, node)))
+        }
+        var defaults: [Default] = []
+        for member in try node.member("default")?.map("default") ?? [] {
+            let pointer = try Self.pointer(member)
+            defaults.append(
+                Default(place: try Self.place(pointer, shape, node), source: try Self.source(member.value, shape.shape(at: pointer))))
+        }
+        var ops: [any BoundOp] = [BoundAdopt(taken: taken, defaults: defaults)]
+        for convert in try node.member("convert")?.list("convert") ?? [] {
+            ops.append(try Self.convert(convert, shape, type, label, &findings))
+        }
+        self.ops = ops
+    }
+
+    private static func pointer(_ member: FileNode.Member) throws(FileProblem) -> JSONPointer {
+        do { return try JSONPointer(member.name) } catch {
+            throw member.problem("\(member.name) is no pointer: \(error.reason)", rule: Rule.opArgument, fix: "begin it with a slash")
+        }
+    }
+
+    private static func place(_ pointer: JSONPointer, _ shape: Shape, _ node: FileNode) throws(FileProblem) -> Place {
+        guard shape.shape(at: pointer) != nil, let place = Place(pointer, here: shape, there: .object([])) else {
+            throw node.problem("version 1 declares no \(pointer) there", rule: Rule.noMember)
+        }
+        return place
+    }
+
+    private static func source(_ node: FileNode, _ shape: Shape?) throws(FileProblem) -> Source {
+        if case .string(let text) = node.kind {
+            if text == "$time" { return .time }
+            if text.hasPrefix("$metadata/") {
+                do { return .metadata(try JSONPointer(String(text.dropFirst(9)))) } catch {
+                    throw node.problem("\(text) holds no pointer: \(error.reason)", rule: Rule.opArgument)
+                }
+            }
+        }
+        let member = try OpRegistry.single(node, "a default")
+        guard member.name == "value" else {
+            throw member.problem("a default is {value: x}, $time or $metadata/x", rule: Rule.opArgument)
+        }
+        if let why = shape?.accepts(member.value.json) {
+            throw member.problem("the default does not fit: \(why.pointer) \(why.reason)", rule: Rule.wrongKind)
+        }
+        return .value(Array(member.value.json.text.utf8))
+    }
+
+    /// Binds a codec between what the old value may be, which no shape says, and what version 1 declares.
+    private static func convert(
+        _ node: FileNode, _ shape: Shape, _ type: String, _ label: String, _ findings: inout [Finding]
+    ) throws(FileProblem) -> any BoundOp {
+        let op = try Convert(node)
+        guard let declared = shape.shape(at: op.path) else {
+            throw node.problem("version 1 declares no \(op.path) there", rule: Rule.noMember)
+        }
+        var problems: [Finding] = []
+        for kind in [Shape.Kind.number, .integer, .string, .boolean] {
+            var site = OpSite(
+                shape: shape, stream: nil, destinies: [Destiny(declared: shape, ops: [])], type: type, mark: node.mark, label: label)
+            _ = site.shape.replace(at: op.path, with: Shape(kind))
+            if let bound = op.bind(&site), site.shape.shape(at: op.path)?.kind == declared.kind { return bound }
+            problems = site.findings
+        }
+        throw node.problem(
+            "no value becomes \(declared.noun) by this codec\(problems.first.map { ": \($0.message)" } ?? "")", rule: Rule.wrongKind)
+    }
+}
+
+/// Makes an event of old data in place, and counts what it leaves behind and what it makes up.
+private final class BoundAdopt: BoundOp {
+    let taken: [Adopt.Taken]
+    let defaults: [Adopt.Default]
+    /// Objects of the old data that hold what is taken: they are not left behind themselves.
+    private let holders: Set<JSONPointer>
+
+    init(taken: [Adopt.Taken], defaults: [Adopt.Default]) {
+        (self.taken, self.defaults) = (taken, defaults)
+        holders = Set(taken.flatMap { one in one.from.tokens.indices.map { JSONPointer(tokens: Array(one.from.tokens.prefix($0))) } })
+    }
+
+    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
+        var nodes: [Splice.Node?] = []
+        for one in taken {
+            let node = doc.find(one.from, from: object)
+            if let node {
+                doc.detach(node)
+                run.counts.kept += 1
+            }
+            nodes.append(node)
+        }
+        leave(object, JSONPointer(tokens: []), &doc, &run)
+        while let left = doc.firstChild(of: object) { doc.detach(left) }
+        for (one, node) in zip(taken, nodes) where node != nil { one.place.put(node, into: &doc, at: object) }
+        for one in defaults where one.place.find(in: &doc, at: object) == nil {
+            switch one.source {
+            case .value(let text):
+                run.output.removeAll()
+                run.output.append(text)
+            case .time:
+                run.output.removeAll()
+                appendQuoted(Array(context.time.description.utf8).lent, into: &run.output)
+            case .metadata(let pointer): if !run.writeMetadata(pointer, context) { continue }
+            }
+            guard let holder = one.place.holder(in: &doc, at: object, forValue: true) else { continue }
+            doc.set(one.place.name, of: holder, to: run.output.bytes)
+            run.counts.defaulted += 1
+        }
+    }
+
+    /// Counts what is not taken, and names it where somebody asked.
+    private func leave(_ object: Splice.Node, _ place: JSONPointer, _ doc: inout Splice, _ run: inout OpRun) {
+        let isNamed = holders.count > 1 || run.leftBehind != nil
+        var child = doc.firstChild(of: object)
+        while let node = child {
+            child = doc.next(after: node)
+            let pointer = isNamed ? JSONPointer(tokens: place.tokens + [MemberName(doc.name(of: node))]) : place
+            if isNamed, doc.kind(node) == .object, holders.contains(pointer) {
+                leave(node, pointer, &doc, &run)
+                continue
+            }
+            run.counts.notKept += 1
+            run.leftBehind?[pointer.description, default: 0] += 1
+        }
+    }
+
+    /// There is no way down to version 0.
+    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+        throw .failed(pointer: "", expected: "a version from 1 on", found: "version 0")
+    }
+}

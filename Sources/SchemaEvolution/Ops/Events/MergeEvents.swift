@@ -1,0 +1,102 @@
+internal import EventModel
+internal import JSONText
+
+/// `merge-events {types, into, on}`: events of one append, one of each type, become one event.
+///
+/// They are of one stream and birth version, and have the same values in the members `on`, which are all that the types
+/// share. The merged event stands where the last of them is. On the way back it is each of them again whose members it has;
+/// one that comes alone goes on alone, as far as the merged type lets it.
+struct MergeEvents: EventOp {
+    static let name = "merge-events"
+
+    let types: [String]
+    let into: String
+    let on: [JSONPointer]
+
+    init(_ arguments: FileNode) throws(FileProblem) {
+        try arguments.map("merge-events", allowing: ["types", "into", "on"])
+        let list = try arguments.required("types", of: "merge-events")
+        types = try list.texts("types")
+        guard Set(types).count == types.count, (2 ... 63).contains(types.count) else {
+            throw list.problem("2 to 63 types are merged, each named once", rule: Rule.opArgument)
+        }
+        into = try arguments.required("into", of: "merge-events").text("into")
+        let keys = try arguments.required("on", of: "merge-events")
+        var on: [JSONPointer] = []
+        if case .string = keys.kind {
+            on = [try keys.pointer("on")]
+        } else {
+            for key in try keys.list("on") { on.append(try key.pointer("on")) }
+        }
+        guard !on.isEmpty, on.allSatisfy({ $0.tokens.count == 1 }) else {
+            throw keys.problem("on is a member at the top, or a list of such members", rule: Rule.opArgument)
+        }
+        self.on = on
+    }
+
+    func successors(of type: String) -> [String]? { types.contains(type) ? [into] : nil }
+
+    func predecessors(of type: String) -> [String]? { type == into ? types : nil }
+
+    var retired: [String] { types.filter { $0 != into } }
+
+    var loss: (type: String, why: String)? { nil }
+
+    func bind(_ site: inout StepSite) -> BoundEventOp? {
+        var states: [StepSite.TypeState] = []
+        for type in types { if let state = site.require(type) { states.append(state) } }
+        guard states.count == types.count else { return nil }
+        let (all, count) = (site.types, site.findings.count)
+        for type in types { site.types[type] = nil }
+        var merged = Shape.object([], required: [])
+        if site.isFree(into) {
+            for (type, state) in zip(types, states) {
+                if state.stream != states[0].stream {
+                    site.note(
+                        Rule.opArgument, "\(type) is not of the streams of \(types[0])",
+                        fix: "events of one stream are merged: rekey before")
+                }
+                add(state.shape, of: type, to: &merged, &site)
+            }
+        }
+        guard !site.findings[count...].contains(where: { $0.severity == .error }) else {
+            site.types = all
+            return nil
+        }
+        site.opClass.insert(.partial)
+        site.types[into] = StepSite.TypeState(shape: merged, stream: states[0].stream, mayNarrow: true)
+        let parts = zip(types, states).map { part($0, $1.shape) }
+        let whole = PartedEvent(
+            type: into, arms: parts.map { SplitArm(pick: $0.pick, ops: [], lone: .alone(nil)) }, on: on)
+        var bound = BoundEventOp(down: [into: .parts(parts, unpicked: [])])
+        for (index, type) in types.enumerated() { bound.up[type] = .rejoin(whole, arm: index) }
+        return bound
+    }
+
+    private func isKey(_ name: String) -> Bool { on.contains { $0.last?.text == name } }
+
+    private func add(_ shape: Shape, of type: String, to merged: inout Shape, _ site: inout StepSite) {
+        for key in on where !shape.isAlwaysPresent(at: key) { site.note(Rule.noMember, "\(type) need not have \(key)") }
+        for property in shape.properties {
+            if let there = merged.property(property.name) {
+                if !isKey(property.name) || there != property.shape {
+                    site.note(
+                        Rule.occupied, "\(type) and one before it both have /\(property.name)",
+                        fix: "move one of them before, or merge on it")
+                }
+                continue
+            }
+            merged.properties.append(property)
+            if isKey(property.name) { merged.required.insert(property.name) }
+        }
+    }
+
+    /// The event of a type that a merged one holds: it is there where a member is that only it has, and always has.
+    private func part(_ type: String, _ shape: Shape) -> EventPart {
+        let pointers = shape.properties.map { JSONPointer(tokens: [MemberName($0.name)]) }
+        let own = shape.properties.first { shape.required.contains($0.name) && !isKey($0.name) }
+        return EventPart(
+            type: type, pick: pointers.compactMap { Place($0, here: shape, there: .object([])) }, moves: [], isUnproved: true,
+            test: own.map { Guard(exists: JSONPointer(tokens: [MemberName($0.name)])) })
+    }
+}

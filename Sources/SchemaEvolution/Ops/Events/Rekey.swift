@@ -1,0 +1,91 @@
+internal import EventModel
+internal import JSONText
+
+/// `rekey {from: "setting-legacy_{key}", to: "setting-{key}"}`: other names for streams, found without a payload.
+struct Rekey: EventOp {
+    static let name = "rekey"
+
+    let from, to: StreamPattern
+
+    init(_ arguments: FileNode) throws(FileProblem) {
+        try arguments.map("rekey", allowing: ["from", "to"])
+        from = try StreamPattern(try arguments.required("from", of: "rekey"), "from")
+        to = try StreamPattern(try arguments.required("to", of: "rekey"), "to")
+        guard from.captures == to.captures else {
+            let odd = from.captures.symmetricDifference(to.captures).sorted().map { "{\($0)}" }.joined(separator: ", ")
+            throw arguments.problem(
+                "\(odd) stands on one side only: the names could not be told apart on the way back", rule: Rule.opArgument,
+                fix: "use the same captures in from and to")
+        }
+        guard from.parts != to.parts else { throw arguments.problem("rekey from \(from) to itself does nothing", rule: Rule.idle) }
+    }
+
+    func successors(of type: String) -> [String]? { nil }
+
+    func predecessors(of type: String) -> [String]? { nil }
+
+    var retired: [String] { [] }
+
+    var loss: (type: String, why: String)? { nil }
+
+    func bind(_ site: inout StepSite) -> BoundEventOp? {
+        for type in site.types.keys.sorted() {
+            guard let template = site.types[type]?.stream else { continue }
+            if let made = renamed(template) {
+                site.types[type]?.stream = made
+            } else if from.mayMeet(template) {
+                site.note(
+                    Rule.undecided, .note, "which streams of \(type), \(quoted(template.description)), have such names depends on the data",
+                    fix: "nothing to do: plan and replay prove it on the data")
+            }
+        }
+        var bound = BoundEventOp()
+        bound.rekey = BoundRekey(from: from, to: to, label: site.label)
+        return bound
+    }
+
+    /// The template that makes the new names, where each member stands for a capture.
+    private func renamed(_ template: StreamTemplate) -> StreamTemplate? {
+        guard template.parts.count == from.parts.count else { return nil }
+        var members: [String: JSONPointer] = [:]
+        for (part, wanted) in zip(template.parts, from.parts) {
+            switch (part, wanted) {
+            case (.literal(let text), .literal(let other)) where text == other: break
+            case (.member(let pointer), .capture(let name)): members[name] = pointer
+            default: return nil
+            }
+        }
+        return StreamTemplate(
+            parts: to.parts.compactMap { part in
+                switch part {
+                case .literal(let text): .literal(text)
+                case .capture(let name): members[name].map { .member($0) }
+                }
+            })
+    }
+}
+
+extension StreamPattern {
+    /// Whether names that a template makes may match, as far as the literals in front tell.
+    func mayMeet(_ template: StreamTemplate) -> Bool {
+        guard case .literal(let mine)? = parts.first, case .literal(let other)? = template.parts.first else { return true }
+        return mine.hasPrefix(other) || other.hasPrefix(mine)
+    }
+}
+
+/// A rekey of one step, for names in both directions.
+struct BoundRekey: Sendable {
+    let from, to: StreamPattern
+    let label: String
+
+    /// The name on the other side; nil where that would not lead back to this one.
+    func renamed(_ name: String, _ direction: Direction) -> String? {
+        let (here, there) = direction == .up ? (from, to) : (to, from)
+        let result = Self.change(name, here, there)
+        return Self.change(result, there, here) == name ? result : nil
+    }
+
+    private static func change(_ name: String, _ here: StreamPattern, _ there: StreamPattern) -> String {
+        here.match(name).map { there.fill($0) } ?? name
+    }
+}

@@ -1,0 +1,244 @@
+internal import EventModel
+internal import JSONText
+
+/// `split-event {type, into: [{type, pick, when, do, down}], because}`: one event becomes several at one position.
+///
+/// The parts of one event are joined again on the way back; only a lone part uses its own `down`: `as` (the event
+/// that it was part of, with values in the place of what it lacks: `{as: {/pointer: value}}`), `{hide: why}` or `block`.
+struct SplitEvent: EventOp {
+    static let name = "split-event"
+
+    enum Down: Sendable {
+        case alone(fills: [(pointer: JSONPointer, value: JSONValue)])
+        case hide(why: String)
+        case block
+    }
+
+    struct PartRule: Sendable {
+        let type: String
+        let pick: [JSONPointer]
+        /// On the event before the split; nil: always.
+        let test: Guard?
+        let entries: [OpEntry]
+        let down: Down
+        let mark: Mark
+    }
+
+    let type: String
+    let parts: [PartRule]
+    /// Why members that no part takes are lost.
+    let because: String?
+
+    init(_ arguments: FileNode) throws(FileProblem) {
+        try arguments.map("split-event", allowing: ["type", "into", "because"])
+        type = try arguments.required("type", of: "split-event").text("type")
+        because = try arguments.member("because")?.text("because")
+        var parts: [PartRule] = []
+        for node in try arguments.required("into", of: "split-event").list("into") {
+            let part = try PartRule(node)
+            guard !parts.contains(where: { $0.type == part.type }) else {
+                throw node.problem("two parts are \(part.type): the way back could not tell", rule: Rule.opArgument)
+            }
+            parts.append(part)
+        }
+        guard parts.contains(where: { $0.test == nil }), parts.count < 64 else {
+            throw arguments.problem(
+                "there must be a part without when, so that every event becomes one, and at most 63 parts", rule: Rule.opArgument)
+        }
+        self.parts = parts
+    }
+
+    func successors(of type: String) -> [String]? { type == self.type ? parts.map(\.type) : nil }
+
+    func predecessors(of type: String) -> [String]? { parts.contains { $0.type == type } ? [self.type] : nil }
+
+    var retired: [String] { parts.contains { $0.type == type } ? [] : [type] }
+
+    var loss: (type: String, why: String)? {
+        if let because { return (type, because) }
+        for part in parts { if case .hide(let why) = part.down { return (part.type, why) } }
+        return nil
+    }
+
+    func bind(_ site: inout StepSite) -> BoundEventOp? {
+        guard let state = site.require(type) else { return nil }
+        let (mark, count) = (site.mark, site.findings.count)
+        site.types[type] = nil
+        for part in parts where !site.isFree(part.type) {
+            site.types[type] = state
+            return nil
+        }
+        var (up, arms): ([EventPart], [SplitArm]) = ([], [])
+        for rule in parts {
+            guard let (part, arm) = rule.bind(state, among: self, &site) else { continue }
+            up.append(part)
+            arms.append(arm)
+        }
+        site.mark = mark
+        let unpicked = unpicked(state.shape)
+        if !unpicked.isEmpty {
+            site.opClass.insert(.narrow)
+            if because?.isEmpty ?? true {
+                site.note(
+                    Rule.unexplainedLoss, "no part takes \(unpicked.map(\.description).joined(separator: ", ")) and nothing says why",
+                    fix: "pick it in a part, or add because: \"…\"")
+            }
+        }
+        guard up.count == parts.count, !site.findings[count...].contains(where: { $0.severity == .error }) else { return nil }
+        site.opClass.insert(.widen)
+        if parts.contains(where: { $0.test != nil }) { site.opClass.insert(.partial) }
+        let split = PartedEvent(type: type, arms: arms)
+        var bound = BoundEventOp(up: [type: .parts(up, unpicked: unpicked)])
+        for (index, part) in parts.enumerated() { bound.down[part.type] = .rejoin(split, arm: index) }
+        return bound
+    }
+
+    /// The outermost members that no part takes.
+    private func unpicked(_ shape: Shape) -> [JSONPointer] {
+        let picks = parts.flatMap(\.pick)
+        var found: [JSONPointer] = []
+        for pointer in shape.pointers(where: { _ in true }) {
+            let isTouched = picks.contains { pointer.hasPrefix($0) || $0.hasPrefix(pointer) }
+            if !isTouched, !found.contains(where: { pointer.hasPrefix($0) }) { found.append(pointer) }
+        }
+        return found
+    }
+}
+
+extension SplitEvent.PartRule {
+    init(_ node: FileNode) throws(FileProblem) {
+        try node.map("a part", allowing: ["type", "pick", "when", "do", "down"])
+        type = try node.required("type", of: "a part").text("type")
+        var pick: [JSONPointer] = []
+        for pointer in try node.required("pick", of: "a part").list("pick") { pick.append(try pointer.pointer("pick")) }
+        test = try node.member("when").map { node throws(FileProblem) in
+            try node.map("when", allowing: Guard.members)
+            return try Guard(node)
+        }
+        entries = try node.member("do").map { node throws(FileProblem) in try OpRegistry.nested(node) } ?? []
+        down = try Self.down(try node.required("down", of: "a part"))
+        (self.pick, mark) = (pick, node.mark)
+    }
+
+    private static func down(_ node: FileNode) throws(FileProblem) -> SplitEvent.Down {
+        if case .string("block") = node.kind { return .block }
+        if case .string("as") = node.kind { return .alone(fills: []) }
+        let member = try OpRegistry.single(node, "down")
+        switch member.name {
+        case "hide": return .hide(why: try member.value.text("hide"))
+        case "as":
+            var fills: [(pointer: JSONPointer, value: JSONValue)] = []
+            for fill in try member.value.map("as") {
+                do { fills.append((try JSONPointer(fill.name), fill.value.json)) } catch {
+                    throw fill.problem("\(fill.name) is no pointer: \(error.reason)", rule: Rule.opArgument)
+                }
+            }
+            return .alone(fills: fills)
+        default:
+            throw member.problem("down is as, {as: {/member: value}}, {hide: why} or block", rule: Rule.opArgument)
+        }
+    }
+
+    /// Fits the part to the event that it is taken from.
+    func bind(
+        _ state: StepSite.TypeState, among split: SplitEvent, _ site: inout StepSite
+    ) -> (EventPart, SplitArm)? {
+        site.mark = mark
+        let before = site.findings.count
+        var picked = Shape.object([])
+        for pointer in pick where !state.shape.pick(pointer.tokens[...], into: &picked) {
+            site.note(Rule.noMember, "\(split.type) has no \(pointer)")
+            return nil
+        }
+        if case .payload(let pointer)? = test?.subject, state.shape.shape(at: pointer) == nil {
+            site.note(Rule.noMember, "\(split.type) has no \(pointer)")
+        }
+        let names = state.stream?.members ?? []
+        let keepsStream = names.allSatisfy { name in pick.contains { name.hasPrefix($0) } }
+        var inner = OpSite(
+            shape: picked, stream: keepsStream ? state.stream : nil, destinies: [], type: type, mark: mark, label: site.label)
+        var ops: [any BoundOp] = []
+        for (index, entry) in entries.enumerated() {
+            let later = entries[(index + 1)...].map(\.op)
+            let destinies = site.destinies(type).map { Destiny(declared: $0.declared, ops: later + $0.ops) }
+            var at = OpSite(
+                shape: inner.shape, stream: inner.stream, destinies: destinies, type: type, mark: entry.mark,
+                label: "\(site.label), \(entry.label)")
+            if let op = entry.op.bind(&at) { ops.append(op) }
+            (inner.shape, inner.stream) = (at.shape, at.stream)
+            inner.absorb(at)
+        }
+        site.findings += inner.findings
+        site.opClass.formUnion(inner.opClass)
+        let lone = bindDown(picked, state.shape, split, &site)
+        guard !site.findings[before...].contains(where: { $0.severity == .error }) else { return nil }
+        site.types[type] = StepSite.TypeState(shape: inner.shape, stream: inner.stream)
+        let places = pick.compactMap { Place($0, here: picked, there: .object([])) }
+        let part = EventPart(
+            type: type, pick: places, moves: ops, isUnproved: inner.isUnproved, test: test,
+            exclusive: test == nil ? [] : exclusive(in: split))
+        return (part, SplitArm(pick: places, ops: ops, lone: lone))
+    }
+
+    /// What only this part takes, with the value that another part gives it on the way back.
+    private func exclusive(in split: SplitEvent) -> [EventPart.Exclusive] {
+        let others = split.parts.filter { $0.type != type }
+        var fills: [(pointer: JSONPointer, value: JSONValue)] = []
+        for other in others { if case .alone(let more) = other.down { fills += more } }
+        let mine = pick.filter { pointer in !others.contains { other in other.pick.contains { pointer.hasPrefix($0) } } }
+        return mine.map { pointer in
+            let fill = fills.first(where: { $0.pointer == pointer })
+            return EventPart.Exclusive(pointer: pointer, restored: fill?.value.canonical())
+        }
+    }
+
+    private func bindDown(_ picked: Shape, _ whole: Shape, _ split: SplitEvent, _ site: inout StepSite) -> SplitArm.Lone {
+        switch down {
+        case .hide(let why):
+            if why.isEmpty { site.note(Rule.unexplainedLoss, "\(type) is hidden and nothing says why", fix: "down: {hide: \"…\"}") }
+            return .hidden(why: why)
+        case .block: return .blocked(why: "a \(type) that stands alone is blocked below this version")
+        case .alone(let fills):
+            var filled = picked
+            var places: [BoundFill.Value] = []
+            for (pointer, value) in fills {
+                guard let member = whole.shape(at: pointer), filled.shape(at: pointer) == nil else {
+                    site.note(Rule.noMember, "as: \(pointer) is not a member of \(split.type) that \(type) lacks")
+                    continue
+                }
+                if let why = member.accepts(value) {
+                    site.note(Rule.downNotTotal, "as: \(pointer): \(value.text) does not fit: \(why.pointer) \(why.reason)")
+                }
+                if !whole.pick(pointer.tokens[...], into: &filled) { continue }
+                guard let place = Place(pointer, here: filled, there: .object([])) else { continue }
+                places.append(BoundFill.Value(place: place, text: Array(value.text.utf8)))
+            }
+            for difference in ShapeDifference.compare(filled, whole) {
+                guard case .missing(required: true) = difference.kind else { continue }
+                site.note(
+                    Rule.downNotTotal, "a \(type) that stands alone has no \(difference.pointer) for \(split.type)",
+                    fix: "down: {as: {\(difference.pointer): …}}, or {hide: \"…\"}")
+            }
+            return .alone(places.isEmpty ? nil : BoundFill(places))
+        }
+    }
+}
+
+extension Shape {
+    /// Copies a member with the objects around it into another shape; false where there is none.
+    func pick(_ tokens: ArraySlice<MemberName>, into picked: inout Shape) -> Bool {
+        guard let name = tokens.first?.text, let member = property(name) else { return false }
+        let isRequired = required.contains(name)
+        if tokens.count == 1 {
+            picked.properties.removeAll { $0.name == name }
+            picked.properties.append(.init(name, member))
+        } else {
+            var object = picked.property(name) ?? .object([])
+            guard member.kind == .object, member.pick(tokens.dropFirst(), into: &object) else { return false }
+            picked.properties.removeAll { $0.name == name }
+            picked.properties.append(.init(name, object))
+        }
+        if isRequired { picked.required.insert(name) }
+        return true
+    }
+}

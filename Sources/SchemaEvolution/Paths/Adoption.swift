@@ -1,0 +1,51 @@
+internal import EventModel
+internal import JSONText
+
+/// How data from before versions existed becomes events of version 1: the first case whose guard holds.
+struct Adoption: Sendable {
+    private(set) var cases: [Adopt] = []
+    private(set) var findings: [Finding] = []
+
+    /// Nil where version 1 adopts nothing.
+    init?(_ file: VersionFile?) {
+        guard let file, let adopt = file.adopt else { return nil }
+        var found = FindingList()
+        var problems: [Finding] = []
+        let nodes = found.attempt { () throws(FileProblem) in try adopt.list("adopt") } ?? []
+        for (index, node) in nodes.enumerated() {
+            let isLast = index == nodes.count - 1
+            let made = found.attempt { () throws(FileProblem) -> Adopt? in
+                if let otherwise = node.member("otherwise") {
+                    guard isLast, try otherwise.text("otherwise") == "quarantine" else {
+                        throw node.problem("otherwise: quarantine is the last case", rule: Rule.opArgument)
+                    }
+                    return nil
+                }
+                guard !isLast else {
+                    throw node.problem("the last case says what becomes of the rest", rule: Rule.opArgument, fix: "- otherwise: quarantine")
+                }
+                return try Adopt(node, number: index + 1, file, &problems)
+            }
+            if let one = made ?? nil { cases.append(one) }
+        }
+        findings = found.findings + problems
+    }
+}
+
+extension History {
+    /// Whether version 1 says what becomes of data from before versions existed.
+    package var adopts: Bool { versions.first?.adopt != nil }
+}
+
+/// The case of adoption depends on the data.
+final class PathAdoption: Sendable {
+    struct Branch: Sendable {
+        let test: Guard?
+        let stream: StreamTemplate?
+        let segment: PathSegment
+    }
+
+    let branches: [Branch]
+
+    init(branches: [Branch]) { self.branches = branches }
+}

@@ -1,0 +1,187 @@
+internal import Bytes
+internal import JSONText
+
+extension FusedDraft: Document {
+    mutating func kind(_ node: Int) -> JSONKind {
+        if let kind = nodes[node].kind { return kind }
+        var kind = JSONKind.null
+        switch nodes[node].value {
+        case .text: kind = .string
+        case .list: kind = .array
+        case .object: kind = .object
+        case .constant(let json): kind = json.first.flatMap(JSONKind.init(firstByte:)) ?? .null
+        case .made(let slot, let expected):
+            guard let expected else {
+                giveUp()
+                return .null
+            }
+            kind = expected
+            emit(.kind, slot, expected.bits)
+        case .input(let slot):
+            guard let shape = nodes[node].shape, let expected = shape.kind.jsonKind else {
+                giveUp()
+                return .null
+            }
+            kind = expected
+            if !shape.isNullable {
+                emit(.kind, slot, expected.bits)
+            } else if choose(.kindOrNull, slot, expected.bits) == 1 {
+                kind = .null
+            }
+        }
+        nodes[node].kind = kind
+        return kind
+    }
+
+    private mutating func children(_ node: Int) -> [Int] {
+        guard kind(node) == .object else { return [] }
+        if case .input(let slot) = nodes[node].value, let shape = nodes[node].shape { open(node, shape, slot: slot) }
+        guard case .object(let children, _) = nodes[node].value else {
+            giveUp()
+            return []
+        }
+        return children
+    }
+
+    mutating func member(_ name: MemberName, of parent: Int) -> Int? {
+        for child in children(parent) where nodes[child].name == name { return isThere(child) ? child : nil }
+        return nil
+    }
+
+    mutating func isEmpty(_ node: Int) -> Bool {
+        if kind(node) != .object {
+            giveUp()
+            return true
+        }
+        for child in children(node) where isThere(child) { return false }
+        return true
+    }
+
+    /// Whether a member of an object is there, which is asked once on a way.
+    private mutating func isThere(_ node: Int) -> Bool {
+        if nodes[node].isSure { return true }
+        guard let slot = nodes[node].slot, let parent = nodes[node].parent, let name = nodes[node].name else { return true }
+        if nodes[parent].shape?.required.contains(name.text) == true {
+            emit(.require, slot)
+        } else if choose(.isAbsent, slot) == 1 {
+            detach(node)
+            return false
+        }
+        nodes[node].isSure = true
+        return true
+    }
+
+    mutating func equals(_ node: Int, _ canonical: [UInt8]) -> Bool {
+        let kind = kind(node)
+        guard let other = canonical.first.flatMap(JSONKind.init(firstByte:)), kind == other || kind == .true && other == .false else {
+            return false
+        }
+        if kind == .null { return true }
+        let slot: Int
+        switch nodes[node].value {
+        case .constant(let json):
+            do { return try Canonical.bytes(of: json.lent) == canonical } catch {
+                giveUp()
+                return false
+            }
+        case .input(let own), .made(let own, _), .text(let own): slot = own
+        case .list, .object:
+            giveUp()
+            return false
+        }
+        if kind == .string {
+            emit(.plain, slot)
+            if canonical.contains(UInt8(ascii: "\\")) { giveUp() }
+        }
+        tools.constants.append(canonical)
+        return choose(.differs, slot, tools.constants.count - 1) == 0
+    }
+
+    mutating func detach(_ node: Int) {
+        guard let parent = nodes[node].parent, case .object(let children, let object) = nodes[parent].value else { return }
+        nodes[parent].value = .object(children.filter { $0 != node }, object)
+        nodes[node].parent = nil
+        nodes[node].isInPlace = false
+    }
+
+    mutating func attach(_ node: Int, as name: MemberName, to parent: Int) {
+        if let other = member(name, of: parent) { detach(other) }
+        append(node, as: name, to: parent)
+    }
+
+    private mutating func append(_ node: Int, as name: MemberName, to parent: Int) {
+        guard case .object(let children, let object) = nodes[parent].value else { return giveUp() }
+        nodes[parent].value = .object(children + [node], object)
+        nodes[node].parent = parent
+        nodes[node].name = name
+        nodes[node].isSure = true
+    }
+
+    mutating func addObject(_ name: MemberName, to parent: Int) -> Int {
+        let node = add(.object([], nil), kind: .object)
+        _ = children(parent)
+        append(node, as: name, to: parent)
+        return node
+    }
+
+    mutating func rename(_ node: Int, to name: MemberName) {
+        guard let parent = nodes[node].parent else { return }
+        if let other = member(name, of: parent), other != node { detach(other) }
+        nodes[node].name = name
+        nodes[node].isRenamed = true
+    }
+
+    mutating func wrapInArray(_ node: Int) {
+        let element = add(nodes[node].value, kind: nodes[node].kind)
+        nodes[element].shape = nodes[node].shape
+        change(node, to: .list(element))
+    }
+
+    mutating func set(_ name: MemberName, of parent: Int, to json: [UInt8]) { set(name, of: parent, toValueOf: add(.constant(json))) }
+
+    /// Gives a member the value of a node that is nowhere, or appends that.
+    mutating func set(_ name: MemberName, of parent: Int, toValueOf node: Int) {
+        if let other = member(name, of: parent) {
+            replace(other, withValueOf: node)
+        } else {
+            append(node, as: name, to: parent)
+        }
+    }
+
+    mutating func replace(_ node: Int, with json: [UInt8]) { change(node, to: .constant(json)) }
+
+    mutating func replace(_ node: Int, withValueOf other: Int) {
+        let (value, kind, shape) = (nodes[other].value, nodes[other].kind, nodes[other].shape)
+        change(node, to: value, kind: kind)
+        nodes[node].shape = shape
+    }
+
+    private mutating func change(_ node: Int, to value: Value, kind: JSONKind? = nil) {
+        if case .object = value { giveUp() }
+        nodes[node].value = value
+        nodes[node].kind = kind
+        nodes[node].shape = nil
+    }
+}
+
+extension JSONKind {
+    /// A bit for each kind that a value of the expected one may have.
+    fileprivate var bits: Int {
+        self == .true ? 1 << Int(JSONKind.true.rawValue) | 1 << Int(JSONKind.false.rawValue) : 1 << Int(rawValue)
+    }
+}
+
+extension Shape.Kind {
+    /// The kind that its values have; `true` stands for both flags, nil for any.
+    var jsonKind: JSONKind? {
+        switch self {
+        case .object: .object
+        case .array: .array
+        case .string: .string
+        case .integer, .number: .number
+        case .boolean: .true
+        case .null: .null
+        case .any: nil
+        }
+    }
+}

@@ -1,0 +1,127 @@
+internal import JSONText
+
+/// A document whose values are not known yet: ops change it as they change a document. Where what they do depends on
+/// the event, the draft goes one way and notes that there are others; the compiler comes back for those.
+struct FusedDraft {
+    enum Value {
+        /// Text of the input, as it stands there.
+        case input(Int)
+        /// The content of a string that needs no escapes.
+        case text(Int)
+        /// JSON text that was made; its kind, where it is known.
+        case made(Int, JSONKind?)
+        case constant([UInt8])
+        case list(Int)
+        /// Children in order; those in their place in an object of the input come first.
+        case object([Int], Int?)
+    }
+
+    struct Entry {
+        var value: Value
+        var name: MemberName?
+        var parent: Int?
+        /// Of a member of the input.
+        var slot: Int?
+        var shape: Shape?
+        var kind: JSONKind?
+        var isInPlace = false
+        var isRenamed = false
+        /// Whether it is known to be there.
+        var isSure = true
+    }
+
+    /// The objects of the input that are looked into on any way.
+    struct Layout {
+        var objects: [FusedObject] = []
+        var slotCount = FusedProgram.madeSlots
+    }
+
+    struct Choice {
+        var outcome: Int
+        var count: Int
+    }
+
+    var nodes: [Entry] = []
+    var layout: Layout
+    var tools: FusedTools
+    /// The way so far; the instructions that are a choice are counted by `choices`.
+    private(set) var way: [(instruction: FusedInstruction, isChoice: Bool)] = []
+    private(set) var choices: [Choice] = []
+    private let script: [Int]
+    private var madeCount = 0
+    /// Set where the way ends before the path does.
+    private(set) var isOver = false
+
+    typealias Node = Int
+
+    static let root = 0
+
+    init(_ shape: Shape, layout: Layout, tools: FusedTools, script: [Int]) {
+        (self.layout, self.tools, self.script) = (layout, tools, script)
+        nodes = [Entry(value: .object([], nil))]
+        open(Self.root, shape, slot: nil)
+    }
+
+    mutating func emit(_ code: FusedInstruction.Code, _ a: Int = 0, _ b: Int = 0, _ c: Int = 0) {
+        if !isOver { way.append((FusedInstruction(code: code, a: Int32(a), b: Int32(b), c: Int32(c)), false)) }
+    }
+
+    /// Which of the outcomes this way takes.
+    mutating func choose(_ code: FusedInstruction.Code, _ a: Int, _ b: Int = 0, among count: Int = 2) -> Int {
+        if isOver { return 0 }
+        let outcome = choices.count < script.count ? script[choices.count] : 0
+        choices.append(Choice(outcome: outcome, count: count))
+        way.append((FusedInstruction(code: code, a: Int32(a), b: Int32(b)), true))
+        return outcome
+    }
+
+    mutating func end(_ code: FusedInstruction.Code, _ a: Int = 0, _ b: Int = 0, _ c: Int = 0) {
+        emit(code, a, b, c)
+        isOver = true
+    }
+
+    /// Leaves the event to the ops.
+    mutating func giveUp() { end(.giveUp) }
+
+    mutating func lose(_ count: Int = 1) { emit(.lose, count) }
+
+    /// Slots for what is made, one after the other.
+    mutating func makeSlots(_ count: Int = 1) -> Int {
+        if madeCount + count > FusedProgram.madeSlots {
+            giveUp()
+            return 0
+        }
+        madeCount += count
+        return madeCount - count
+    }
+
+    mutating func add(_ value: Value, kind: JSONKind? = nil) -> Int {
+        nodes.append(Entry(value: value, kind: kind))
+        return nodes.count - 1
+    }
+
+    /// Makes an object of the input one with members, each known or not yet known to be there.
+    mutating func open(_ node: Int, _ shape: Shape, slot: Int?) {
+        let object: Int
+        if let known = layout.objects.firstIndex(where: { $0.slot == slot }) {
+            object = known
+        } else {
+            guard shape.properties.count <= 64, !shape.isMap, let members = KnownMembers(shape.properties.map { MemberName($0.name) })
+            else { return giveUp() }
+            object = layout.objects.count
+            layout.objects.append(FusedObject(slot: slot, base: layout.slotCount, members: members))
+            layout.slotCount += members.count
+        }
+        let base = layout.objects[object].base
+        var children: [Int] = []
+        for (index, property) in shape.properties.enumerated() {
+            children.append(nodes.count)
+            nodes.append(
+                Entry(
+                    value: .input(base + index), name: MemberName(property.name), parent: node, slot: base + index, shape: property.shape,
+                    isInPlace: true, isSure: false))
+        }
+        nodes[node].value = .object(children, object)
+        nodes[node].shape = shape
+    }
+}

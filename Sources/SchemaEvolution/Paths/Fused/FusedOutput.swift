@@ -1,0 +1,86 @@
+internal import JSONText
+
+/// What the ways of a program write, as it is put together.
+struct FusedOutput {
+    private(set) var pieces: [FusedPiece] = []
+    private(set) var actions: [FusedAction] = []
+    private(set) var constants: [UInt8] = []
+
+    /// The pieces of a value, which stand one after the other.
+    mutating func write(_ node: Int, of draft: FusedDraft) -> Range<Int> {
+        var made: [FusedPiece] = []
+        add(node, of: draft, to: &made)
+        return place(made)
+    }
+
+    private mutating func place(_ made: [FusedPiece]) -> Range<Int> {
+        let first = pieces.count
+        pieces += made
+        return first ..< pieces.count
+    }
+
+    private mutating func add(_ node: Int, of draft: FusedDraft, to made: inout [FusedPiece]) {
+        switch draft.nodes[node].value {
+        case .input(let slot), .made(let slot, _): made.append(FusedPiece(kind: .slot, a: Int32(slot)))
+        case .text(let slot):
+            add([UInt8(ascii: "\"")], to: &made)
+            made.append(FusedPiece(kind: .slot, a: Int32(slot)))
+            add([UInt8(ascii: "\"")], to: &made)
+        case .constant(let json): add(json, to: &made)
+        case .list(let element):
+            add([UInt8(ascii: "[")], to: &made)
+            add(element, of: draft, to: &made)
+            add([UInt8(ascii: "]")], to: &made)
+        case .object(let children, let object): add(children, object, of: draft, to: &made)
+        }
+    }
+
+    private mutating func add(_ children: [Int], _ object: Int?, of draft: FusedDraft, to made: inout [FusedPiece]) {
+        let others = children.filter { !draft.nodes[$0].isInPlace }
+        add([UInt8(ascii: "{")], to: &made)
+        if let object {
+            let first = inPlace(children, draft.layout.objects[object], of: draft)
+            made.append(FusedPiece(kind: others.isEmpty ? .members : .membersBeforeComma, a: Int32(object), b: Int32(first)))
+        }
+        for (index, child) in others.enumerated() {
+            if index > 0 || object != nil { add([UInt8(ascii: ",")], to: &made) }
+            addMember(child, of: draft, to: &made)
+        }
+        add([UInt8(ascii: "}")], to: &made)
+    }
+
+    /// The index of the first action.
+    private mutating func inPlace(_ children: [Int], _ object: FusedObject, of draft: FusedDraft) -> Int {
+        var row = [FusedAction](repeating: .leaveOut, count: object.members.count)
+        for child in children where draft.nodes[child].isInPlace {
+            let node = draft.nodes[child]
+            guard let slot = node.slot else { continue }
+            if !node.isRenamed, case .input(slot) = node.value {
+                row[slot - object.base] = .keep
+            } else {
+                var made: [FusedPiece] = []
+                addMember(child, of: draft, to: &made)
+                let range = place(made)
+                row[slot - object.base] = FusedAction(count: Int32(range.count), pieces: Int32(range.lowerBound))
+            }
+        }
+        let first = actions.count
+        actions += row
+        return first
+    }
+
+    private mutating func addMember(_ node: Int, of draft: FusedDraft, to made: inout [FusedPiece]) {
+        add((draft.nodes[node].name?.quoted ?? []) + [UInt8(ascii: ":")], to: &made)
+        add(node, of: draft, to: &made)
+    }
+
+    /// Neighbouring constants are one piece.
+    private mutating func add(_ text: [UInt8], to made: inout [FusedPiece]) {
+        if let last = made.last, last.kind == .constant, Int(last.a + last.b) == constants.count {
+            made[made.count - 1].b += Int32(text.count)
+        } else {
+            made.append(FusedPiece(kind: .constant, a: Int32(constants.count), b: Int32(text.count)))
+        }
+        constants += text
+    }
+}

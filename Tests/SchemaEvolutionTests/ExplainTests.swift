@@ -1,0 +1,86 @@
+import EventModel
+import JSONText
+import Testing
+
+@testable import SchemaEvolution
+
+private func shop() throws -> History {
+    try history([
+        "events: {Placed: {required: [id, customer, total], properties: {id: {type: string}, customer: {type: string}, total: {type: string}}}, Ping: {properties: {}}}",
+        """
+        upcast:
+          - on: Placed
+            do:
+              - split: {path: /customer, into: [/name/first, /name/last], separator: " ", at: first, missing: absent}
+              - convert: {path: /total, to: integer, using: {decimal: {scale: 2}}}
+              - move: {from: /total, path: /cents}
+              - add: {path: /currency, value: USD}
+          - drop-event: {type: Ping, because: noise}
+        events:
+          Placed:
+            required: [id, name, cents, currency]
+            properties:
+              id: {type: string}
+              name: {type: object, required: [first], properties: {first: {type: string}, last: {type: string}}}
+              cents: {type: integer}
+              currency: {type: string}
+        """,
+    ])
+}
+
+private func lines(_ outcome: Explanation.Outcome) -> [String] {
+    outcome.members.map { member in
+        let places = "\(member.before?.description ?? "new") \(member.after?.description ?? "gone")"
+        return ([places] + member.changes.map(\.words)).joined(separator: "; ")
+    }
+}
+
+@Test("an explanation follows each member upwards to where it stands")
+func explainsUp() throws {
+    let outcome = try #require(try shop().explain("Placed", from: SchemaVersion(1), to: SchemaVersion(2)).outcomes.first)
+    #expect(outcome.type == "Placed")
+    #expect(
+        lines(outcome) == [
+            "/id /id", #"/customer /name/first; is split at the first " " into /name/first, /name/last; moves to /name/first"#,
+            "/total /cents; becomes an integer: a decimal text and whole units, 2 digits; moves to /cents",
+            #"new /name/last; is split off /customer at the first " "; without one, absent"#, #"new /currency; is added: "USD""#,
+        ])
+}
+
+@Test("an explanation goes down as well, and says where there is no image")
+func explainsDown() throws {
+    let history = try shop()
+    let down = try #require(try history.explain("Placed", from: SchemaVersion(2), to: SchemaVersion(1)).outcomes.first)
+    #expect(lines(down).contains("/currency gone; is left out: it was added"))
+    #expect(lines(down).contains { $0.hasPrefix("/name/first /customer") })
+    let dropped = try history.explain("Ping", from: SchemaVersion(1), to: SchemaVersion(2)).outcomes
+    #expect(dropped.map(\.type) == [nil] && dropped.first?.changes.first?.words == "is dropped: noise")
+}
+
+@Test("every leaf of the newer shape is explained or stays where it was")
+func explainsAll() throws {
+    let history = try shop()
+    let explained = try history.explain("Placed", from: SchemaVersion(1), to: SchemaVersion(2)).outcomes.flatMap(\.members)
+    let leaves = try history.requireShape(of: "Placed", at: SchemaVersion(2)).shape.leaves
+    #expect(Set(explained.compactMap(\.after)) == Set(leaves))
+}
+
+@Test("a diff pairs types by what the steps make of them")
+func diffs() throws {
+    let history = try history([
+        "events: {A: {required: [x], properties: {x: {type: string}}}, B: {properties: {}}, C: {properties: {}}}",
+        """
+        upcast:
+          - rename-event: {from: A, to: Z}
+          - on: Z
+            do: [{move: {from: /x, path: /y}}]
+          - drop-event: {type: B, because: noise}
+          - add-event: {type: D, down: block}
+        events: {Z: {required: [y], properties: {y: {type: string}}}, C: {properties: {}}, D: {properties: {}}}
+        """,
+    ])
+    let diff = try history.diff(from: SchemaVersion(1), to: SchemaVersion(2))
+    #expect(diff.added == ["D"] && diff.removed == ["B"] && diff.unchanged == ["C"])
+    #expect(diff.changed.map(\.type) == ["Z"] && diff.changed.first?.was == ["A"])
+    #expect(diff.changed.first?.differences.map { "\($0.pointer) \($0.kind)" } == ["/x gone", "/y new"])
+}

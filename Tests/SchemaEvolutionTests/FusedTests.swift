@@ -1,0 +1,193 @@
+import Bytes
+import EventModel
+import JSONText
+import Testing
+
+@testable import SchemaEvolution
+
+/// Random shapes, ops and events, the same for the same seed.
+private struct Maker: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+        return z ^ (z >> 31)
+    }
+
+    mutating func one(_ texts: [String]) -> String { texts.randomElement(using: &self) ?? "" }
+
+    mutating func oneIn(_ count: Int) -> Bool { Int.random(in: 0 ..< count, using: &self) == 0 }
+
+    static let paths = ["/a", "/b", "/c", "/longer_than_eight", "/o/a", "/o/b", "/o/p/a", "/n/a", "/n/m/b"]
+
+    /// An object with some of the members that the ops are about.
+    mutating func shape(_ depth: Int = 0) -> Shape {
+        var properties: [Shape.Property] = []
+        for name in ["a", "b", "c", "longer_than_eight", "d"] where !oneIn(5) { properties.append(.init(name, scalar())) }
+        if depth < 2, !oneIn(3) { properties.append(.init(depth == 0 ? "o" : "p", shape(depth + 1))) }
+        var object = Shape.object(properties)
+        object.required = Set(properties.map(\.name).filter { _ in oneIn(2) })
+        return object
+    }
+
+    private mutating func scalar() -> Shape {
+        var shape = Shape([.string, .string, .integer, .boolean].randomElement(using: &self) ?? .string)
+        if oneIn(6) { shape = .array(of: Shape(.string)) }
+        if oneIn(5) { shape.isNullable = true }
+        return shape
+    }
+
+    mutating func op() -> String {
+        let (path, other, third) = (one(Self.paths), one(Self.paths), one(Self.paths))
+        let at = one(["first", "last"])
+        let missing = one(["absent", "absent", "error"])
+        return one([
+            "move: {from: \(path), path: \(other)}", "move: {from: \(path), path: \(other)}", "move: {from: \(path), path: \(other)}",
+            "add: {path: \(path), value: \(one(["x", "7", "true", "{k: v}"]))}",
+            "remove: {path: \(path), restore: \(one(["absent", "x", "7", "A B"])), because: none}",
+            "unset: {path: \(path), equals: \(one(["x", "7", "null"]))}",
+            "wrap: {path: \(path)}", "wrap: {path: \(path), empty: \(one(["x", "7"]))}", "head: {path: \(path)}",
+            "head: {path: \(path), empty: x}",
+            "convert: {path: \(path), to: integer, using: integer-text}", "convert: {path: \(path), to: string, using: integer-text}",
+            "convert: {path: \(path), to: string, using: epoch-seconds}",
+            "convert: {path: \(path), to: integer, using: {decimal: {scale: 2}}}",
+            "convert: {path: \(path), to: string, using: {decimal: {scale: 2}}, canonical: require}",
+            "convert: {path: \(path), to: string, using: {table: {map: {x: y, 'A B': 'q\\'}, otherwise: keep, because: none}}}",
+            "split: {path: \(path), into: [\(other), \(third)], separator: ' ', at: \(at), missing: \(missing)}",
+            "join: {paths: [\(path), \(other)], path: \(third), separator: ' ', at: \(at), missing: \(missing)}",
+            "copy: {from: \(path), path: \(other)}", "copy: {from: \(path), path: \(other), using: integer-text}",
+            "compute: {path: \(path), template: '{\(other)}-{\(third)}'}",
+        ])
+    }
+
+    /// An event of a shape, at times in another order, with other spaces, other kinds, unknown members or cut off.
+    mutating func event(_ shape: Shape) -> String {
+        var text = json(shape, isOdd: oneIn(4))
+        if oneIn(40) { text = String(text.prefix(Int.random(in: 0 ... text.count, using: &self))) }
+        return oneIn(10) ? " \(text)\n" : text
+    }
+
+    private mutating func json(_ shape: Shape, isOdd: Bool) -> String {
+        if shape.isNullable, oneIn(3) { return "null" }
+        switch isOdd && shape.kind != .object && oneIn(25) ? .boolean : shape.kind {
+        case .object:
+            var members: [String] = []
+            for property in shape.properties where shape.required.contains(property.name) || oneIn(2) {
+                if isOdd, oneIn(40) { continue }
+                let name =
+                    isOdd && oneIn(40)
+                    ? "\\u00\(String(property.name.utf8.first ?? 97, radix: 16))\(property.name.dropFirst())" : property.name
+                members.append(
+                    "\(isOdd && oneIn(4) ? "\n" : "")\"\(name)\"\(isOdd && oneIn(4) ? " : " : ":")\(json(property.shape, isOdd: isOdd))")
+            }
+            if isOdd, oneIn(20) { members.append("\"unknown\":1") }
+            if isOdd { members.shuffle(using: &self) }
+            return "{\(members.joined(separator: isOdd && oneIn(3) ? " , " : ","))}"
+        case .array: return "[\((0 ..< Int.random(in: 0 ... 3, using: &self)).map { _ in text() }.joined(separator: ","))]"
+        case .integer, .number: return one(["7", "0", "-3", "1767225600", "7.0", "70e-1", "123456789012345678901234"])
+        case .boolean: return one(["true", "false"])
+        default: return text()
+        }
+    }
+
+    private mutating func text() -> String {
+        one([
+            "\"\"", "\"x\"", "\"7\"", "\"+7\"", "\"007\"", "\"12.50\"", "\"1.5\"", "\"A B\"", "\"A B C\"", "\" \"", "\"ü\"",
+            "\"\\\"q\\\" r\"",
+            "\"\\u0041 B\"", "\"a longer text, more than eight bytes\"", "\"2026-01-01T00:00:00Z\"",
+        ])
+    }
+}
+
+/// Ops bound one after the other, and the shapes before and after.
+private struct Bound {
+    var ops: [PathOp] = []
+    var words: [String] = []
+    let low: Shape
+    var high: Shape
+
+    init(_ maker: inout Maker) throws {
+        low = maker.shape()
+        high = low
+        for number in 1 ... Int.random(in: 1 ... 7, using: &maker) {
+            let text = maker.op()
+            guard let op = Self.op(text) else { continue }
+            var site = OpSite(
+                shape: high, stream: nil, destinies: [], type: "E", mark: Mark(file: "ops.yaml", line: 1, column: 1), label: text)
+            guard let bound = op.bind(&site) else { continue }
+            high = site.shape
+            words.append(text)
+            ops.append(
+                PathOp(
+                    op: bound, direction: .up, step: SchemaVersion(number), label: text, summary: nil, mark: nil, readsStream: false,
+                    blocks: false))
+        }
+    }
+
+    /// Nil where the words make no op, such as a move to where the member is.
+    private static func op(_ text: String) -> (any Op)? {
+        do { return try OpRegistry.payloadOp(FileReader.read(text: Array(text.utf8), file: "ops.yaml")).op } catch { return nil }
+    }
+
+    func path(_ direction: Direction) -> Path {
+        let turned = (direction == .up ? ops : ops.reversed()).map { op in
+            PathOp(
+                op: op.op, direction: direction, step: op.step, label: op.label, summary: nil, mark: nil, readsStream: false, blocks: false)
+        }
+        let end = PathEnd(
+            type: "E", typeIndex: 0, shape: EventShape(shape: direction == .up ? high : low), isUnproved: false, step: SchemaVersion(1))
+        return Path(
+            type: "E", born: SchemaVersion(1), target: SchemaVersion(2), root: PathSegment(ops: turned, next: .end(end)))
+    }
+}
+
+/// The image of an event, or the error.
+private func outcome(_ path: Path, _ json: String, _ viewer: Viewer) -> String {
+    var images: [String] = []
+    do {
+        try viewer.run(path, payload: Array(json.utf8).lent, time: Timestamp(microseconds: 0), stream: "", metadata: [UInt8]().lent) {
+            images.append(String(decoding: [UInt8](copying: $0.payload), as: UTF8.self))
+        }
+    } catch { return "\(error)" }
+    return images.joined(separator: " ")
+}
+
+@Test("a fused path gives what its ops give one by one: the same bytes, errors and counts, up and down")
+func fusedIsTheSame() throws {
+    let seed = UInt64.random(in: .min ... .max)
+    var maker = Maker(state: seed)
+    let history = try orders()
+    var fused = 0
+    for _ in 0 ..< 200 {
+        let bound = try Bound(&maker)
+        for direction in [Direction.up, .down] {
+            let path = bound.path(direction)
+            let shape = direction == .up ? bound.low : bound.high
+            let program = path.fused(for: EventShape(shape: shape))
+            if program.fused != nil { fused += 1 }
+            let (slow, quick) = (Viewer(history), Viewer(history))
+            for _ in 0 ..< 12 {
+                let json = maker.event(shape)
+                let (wanted, found) = (outcome(path, json, slow), outcome(program, json, quick))
+                #expect(found == wanted, "seed \(seed): \(json) \(direction) by \(bound.words)")
+                #expect(quick.counts == slow.counts, "seed \(seed): \(json) \(direction) by \(bound.words)")
+                if found != wanted || quick.counts != slow.counts { return }
+            }
+        }
+    }
+    #expect(fused > 100, "seed \(seed): \(fused) of 400 paths were fused")
+}
+
+@Test("the paths of the examples are fused, and give what their ops give")
+func fusedExamples() throws {
+    let history = try orders()
+    for (born, target) in [(1, 5), (5, 1), (1, 2), (4, 2)] {
+        let path = try Viewer(history).path(type: "OrderPlaced", born: SchemaVersion(born), to: SchemaVersion(target))
+        #expect(path.fused != nil, "v\(born) to v\(target)")
+    }
+    let dispatched = try Viewer(try packages()).path(type: "PackageLogged", born: SchemaVersion(1), to: SchemaVersion(5))
+    #expect(dispatched.fused != nil)
+}

@@ -1,0 +1,190 @@
+import Bytes
+import EventModel
+import JSONText
+import Testing
+
+@testable import SchemaEvolution
+
+private func trial(_ history: History, each count: Int = 60, seed: UInt64 = 7) -> LawTrial {
+    var trial = LawTrial(history, isFull: true)
+    for file in history.versions {
+        for type in file.types { trial.check(TypeAtVersion(type: type, version: file.number), generated: count, seed: seed) }
+    }
+    return trial
+}
+
+@Suite("trying the laws")
+struct LawTrialTests {
+    @Test("the same seed makes the same events, another one others, and each fits its shape")
+    func seeds() throws {
+        let history = try orders()
+        func made(_ seed: UInt64) -> [LawEvent] {
+            var generator = EventGenerator(history, seed: seed)
+            return history.versions.flatMap { file in file.types.compactMap { generator.event(type: $0, born: file.number) } }
+        }
+        #expect(made(1) == made(1))
+        #expect(made(1) != made(2))
+        for event in made(1) { try history.requireShape(of: event.type, at: event.born).validate(event.payload.lent) }
+    }
+
+    @Test("made events hold null, absent members, every word of an enum and numbers beyond 2^53")
+    func boundaries() throws {
+        let history = try history([
+            "events: {E: {required: [id, word], properties: {id: {type: integer}, word: {type: string, enum: [x, y, z]}, n: {type: [string, 'null']}}}}"
+        ])
+        var generator = EventGenerator(history, seed: 3)
+        let texts = (0 ..< 300).compactMap { _ in
+            generator.event(type: "E", born: SchemaVersion(1)).map { String(decoding: $0.payload, as: UTF8.self) }
+        }
+        for part in ["\"x\"", "\"y\"", "\"z\"", "\"n\":null", "9007199254740993"] {
+            #expect(texts.contains { $0.contains(part) }, "\(part)")
+        }
+        #expect(texts.contains { !$0.contains("\"n\"") })
+    }
+
+    @Test("a change to an event of the newest version fits its shape and differs")
+    func mutations() throws {
+        let history = try orders()
+        var generator = EventGenerator(history, seed: 5)
+        var differing = 0
+        for type in history.types(at: history.head) {
+            for _ in 0 ..< 20 {
+                guard let event = generator.event(type: type, born: history.head), let changed = generator.mutation(of: event) else {
+                    continue
+                }
+                try history.requireShape(of: type, at: history.head).validate(changed.payload.lent)
+                if changed.payload != event.payload { differing += 1 }
+            }
+        }
+        #expect(differing > 20)
+    }
+
+    @Test("an op that no event goes through is listed as such, one that they go through is not")
+    func notExercised() throws {
+        let history = try history([
+            "events: {E: {properties: {a: {type: string}}}, F: {properties: {a: {type: string}}}}",
+            """
+            upcast:
+              - on: [E, F]
+                do:
+                  - move: {from: /a, path: /b}
+            events: {E: {properties: {b: {type: string}}}, F: {properties: {b: {type: string}}}}
+            """,
+        ])
+        var trial = LawTrial(history, isFull: true)
+        trial.check(TypeAtVersion(type: "E", version: SchemaVersion(1)), generated: 5, seed: 1)
+        let cases = history.cases(trial.tally.crossings)
+        #expect(
+            cases.filter { $0.count == 0 }.map(\.description) == [
+                "v2 E: move (op 1) down", "v2 F: move (op 1) up", "v2 F: move (op 1) down",
+            ])
+        #expect(cases.first?.count == 5)
+    }
+
+    @Test("a down that does not give back what there was is caught by L1, with the smallest payload that shows it and no personal data")
+    func wrongDown() throws {
+        let right = try history([
+            "events: {E: {required: [a, n], properties: {a: {type: string}, n: {type: string, personal: true}, m: {type: string}}}}",
+            """
+            upcast: [{on: E, do: [{move: {from: /a, path: /b}}]}]
+            events: {E: {required: [b, n], properties: {b: {type: string}, n: {type: string, personal: true}, m: {type: string}}}}
+            """,
+        ])
+        #expect(trial(right).tally.failures.isEmpty)
+        let wrong = right.replacing {
+            AlteredOp($0, afterDown: { doc, object in doc.set(MemberName("a"), of: object, to: Array("\"x\"".utf8)) })
+        }
+        let failure = try #require(trial(wrong).tally.failures.first { $0.verdict.law == "L1" })
+        #expect(failure.verdict.weight == .required)
+        #expect(failure.shrunk(wrong).example(wrong) == "{\"a\":\"\",\"n\":\"(personal)\"}")
+        #expect(String(decoding: failure.shrunk(wrong).event.payload, as: UTF8.self) == "{\"a\":\"\",\"n\":\"\"}")
+    }
+
+    @Test("a parent that is made where the shapes do not ask for it is caught by L3")
+    func wrongParent() throws {
+        let right = try history([
+            "events: {E: {properties: {a: {type: string}, o: {type: object, properties: {y: {type: string}}}}}}",
+            """
+            upcast: [{on: E, do: [{move: {from: /a, path: /b}}]}]
+            events: {E: {properties: {b: {type: string}, o: {type: object, properties: {y: {type: string}}}}}}
+            """,
+        ])
+        let o = try JSONPointer("/o")
+        let wrong = right.replacing {
+            AlteredOp(
+                $0,
+                afterUp: { doc, object in
+                    if doc.find(o, from: object) == nil { doc.set(MemberName("o"), of: object, to: Array("{}".utf8)) }
+                })
+        }
+        let failure = try #require(trial(wrong).tally.failures.first { $0.verdict.law == "L3" })
+        #expect(failure.shrunk(wrong).example(wrong) == "{}")
+        #expect(trial(right).tally.counts["L3"]?.failed == 0)
+    }
+
+    @Test("an event that has no image is a failure, and one that a partial step may refuse is not")
+    func noImage() throws {
+        let history = try history([
+            "events: {E: {required: [n], properties: {n: {type: string}}}}",
+            """
+            upcast: [{on: E, do: [{convert: {path: /n, to: integer, using: integer-text}}]}]
+            events: {E: {required: [n], properties: {n: {type: integer}}}}
+            """,
+        ])
+        let made = trial(history).tally
+        #expect(made.refused > 0)
+        #expect(made.counts["T-up"]?.tried ?? 0 > 0)
+        #expect(made.failures.isEmpty)
+        var real = LawTrial(history, isFull: true)
+        let time = try #require(Timestamp("2026-01-01T00:00:00Z"))
+        let event = LawEvent(
+            origin: .log, position: Position(3), stream: "s-1", type: "E", born: SchemaVersion(1), time: time,
+            payload: Array("{\"n\":\"seven\"}".utf8), metadata: [])
+        real.check(event, at: SchemaVersion(2))
+        #expect(real.tally.failures.map(\.verdict.law) == ["T-up"])
+    }
+}
+
+/// An op that does something more than it should.
+private final class AlteredOp: BoundOp {
+    typealias Change = @Sendable (inout Splice, Splice.Node) -> Void
+
+    private let op: any BoundOp
+    private let afterUp, afterDown: Change?
+
+    init(_ op: any BoundOp, afterUp: Change? = nil, afterDown: Change? = nil) {
+        (self.op, self.afterUp, self.afterDown) = (op, afterUp, afterDown)
+    }
+
+    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+        try op.up(&doc, at: object, &run, context)
+        afterUp?(&doc, object)
+    }
+
+    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+        try op.down(&doc, at: object, &run, context)
+        afterDown?(&doc, object)
+    }
+}
+
+extension History {
+    /// The same history with other ops in its steps.
+    fileprivate func replacing(_ change: (any BoundOp) -> any BoundOp) -> History {
+        let steps = chain.steps.map { step in
+            var other = step
+            other.stages = step.stages.map { stage in
+                guard case .payload(let entries) = stage else { return stage }
+                return .payload(
+                    entries.mapValues { list in
+                        list.map {
+                            BoundEntry(
+                                op: change($0.op), step: $0.step, label: $0.label, summary: $0.summary, mark: $0.mark,
+                                isUnproved: $0.isUnproved, readsStream: $0.readsStream, blocks: $0.blocks)
+                        }
+                    })
+            }
+            return other
+        }
+        return History(versions: versions, warnings: [], steps: steps)
+    }
+}

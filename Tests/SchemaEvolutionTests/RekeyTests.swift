@@ -1,0 +1,82 @@
+import EventModel
+import Testing
+
+@testable import SchemaEvolution
+
+private func rekeyed(_ ops: String, stream: String, _ newStream: String? = nil) throws -> History {
+    let shape = "required: [n, a], properties: {n: {type: string}, a: {type: string}}"
+    return try history([
+        "events: {E: {stream: \"\(stream)\", \(shape)}}",
+        "upcast:\n  - rekey: \(ops)\nevents: {E: {stream: \"\(newStream ?? stream)\", \(shape)}}",
+    ])
+}
+
+@Test("a rekey gives a stream another name at the newer version and finds the way back")
+func rekeysBothWays() throws {
+    let history = try rekeyed(#"{from: "pkg-{name}:{arch}", to: "package:{arch}:{name}"}"#, stream: "pkg-{/n}:{/a}", "package:{/a}:{/n}")
+    #expect(history.check().errors == [])
+    let (one, two) = (SchemaVersion(1), SchemaVersion(2))
+    let old = try StreamName("pkg-g++:amd64")
+    let new = try history.streamName(old, from: one, to: two)
+    #expect(new.text == "package:amd64:g++")
+    #expect(try history.streamName(new, from: two, to: one) == old)
+    #expect(history.spellings(of: new, at: two).map(\.name) == [new, old])
+    #expect(history.spellings(of: old, at: one).map(\.name) == [new, old])
+    #expect(history.opClass(from: one, to: two) == .iso)
+}
+
+@Test("what happens to a type names the rekeys of its streams, and not those of others")
+func rekeysAreNamed() throws {
+    let history = try rekeyed(#"{from: "pkg-{name}:{arch}", to: "package:{arch}:{name}"}"#, stream: "pkg-{/n}:{/a}", "package:{/a}:{/n}")
+    let path = try history.path(type: "E", born: SchemaVersion(1), to: SchemaVersion(2))
+    #expect(path.description == "streams pkg-{name}:{arch} renamed to package:{arch}:{name}")
+    #expect(path.isUntouched)
+    let other = try rekeyed(#"{from: "old-{key}", to: "new-{key}"}"#, stream: "pkg-{/n}")
+    #expect(try other.path(type: "E", born: SchemaVersion(2), to: SchemaVersion(1)).description == "unchanged")
+}
+
+@Test("a name that a rekey would give to two streams is refused")
+func refusesWhatDoesNotParseBack() throws {
+    let history = try rekeyed(#"{from: "setting-legacy_{key}", to: "setting-{key}"}"#, stream: "setting-{/n}")
+    #expect(history.check().errors == [])
+    let (one, two) = (SchemaVersion(1), SchemaVersion(2))
+    #expect(try history.streamName(StreamName("setting-legacy_x"), from: one, to: two).text == "setting-x")
+    #expect(try history.streamName(StreamName("other-x"), from: one, to: two).text == "other-x")
+    let stop = try failure { try history.streamName(StreamName("setting-x"), from: one, to: two) }
+    #expect(stop.op == "rekey (op 1)")
+    #expect(stop.pointer == "$stream")
+}
+
+@Test("the stream templates must come out as the rekey makes them")
+func rekeysTemplates() throws {
+    let history = try rekeyed(#"{from: "pkg-{name}:{arch}", to: "package:{arch}:{name}"}"#, stream: "pkg-{/n}:{/a}")
+    #expect(history.check().errors.count == 1)
+    #expect(history.check().errors.first?.contains("COMPAT101") == true)
+}
+
+@Test(
+    "a rekey whose captures can't be told apart is refused with its line",
+    arguments: [
+        #"{from: "a-{x}", to: "b"}"#, #"{from: "a-{x}{y}", to: "b-{x}-{y}"}"#, #"{from: "a-{/x}", to: "b-{/x}"}"#,
+        #"{from: "a-{x}", to: "a-{x}"}"#, #"{from: "a-{x}-{x}", to: "b-{x}"}"#, #"{from: "a {x}", to: "b-{x}"}"#,
+    ])
+func refusesRekeys(_ ops: String) throws {
+    let errors = try rekeyed(ops, stream: "a-{/n}").check().errors
+    #expect(errors.count == 1)
+    #expect(errors.first?.hasPrefix("v2.yaml:4:") == true, "\(errors)")
+}
+
+@Test("a member that names the stream may change where the step rekeys the streams")
+func changesMembersWithStreams() throws {
+    let shape = "stream: \"setting-{/key}\", required: [key], properties: {key: {type: string}}"
+    let convert =
+        "convert: {path: /key, to: string, using: {table: {map: {legacy_a: a}, otherwise: keep}}}"
+    let rekey = #"rekey: {from: "setting-legacy_{key}", to: "setting-{key}"}"#
+    let without = try history(["events: {E: {\(shape)}}", "upcast:\n  - on: E\n    do: [{\(convert)}]\nevents: {E: {\(shape)}}"])
+    #expect(without.check().errors.count == 1)
+    let with = try history([
+        "events: {E: {\(shape)}}", "upcast:\n  - \(rekey)\n  - on: E\n    do: [{\(convert)}]\nevents: {E: {\(shape)}}",
+    ])
+    #expect(with.check().errors == [])
+    #expect(try Viewer(with).up(#"{"key":"legacy_a"}"#) == #"{"key":"a"}"#)
+}

@@ -1,0 +1,145 @@
+import Bytes
+import EventModel
+import Testing
+
+@testable import SchemaEvolution
+
+private let before = """
+    events:
+      Placed:
+        stream: "o-{/id}"
+        required: [id, total, contact]
+        properties:
+          id: {type: string}
+          total: {type: integer}
+          contact: {type: object, required: [emails], properties: {emails: {type: array, items: {type: string}}}}
+    """
+
+private let after = """
+    upcast:
+      - split-event:
+          type: Placed
+          into:
+            - {type: Placed, pick: [/id, /total], down: {as: {/contact: {emails: []}}}}
+            - type: ContactRecorded
+              pick: [/id, /contact]
+              when: {path: /contact/emails, in: [["a"], ["b"]]}
+              do:
+                - move: {from: /contact/emails, path: /emails}
+              down: {hide: "version 1 reads contacts of orders only"}
+    events:
+      Placed:
+        stream: "o-{/id}"
+        required: [id, total]
+        properties: {id: {type: string}, total: {type: integer}}
+      ContactRecorded:
+        stream: "o-{/id}"
+        required: [id, emails]
+        properties: {id: {type: string}, emails: {type: array, items: {type: string}}}
+    """
+
+/// The images, at version 1, of parts of one event of version 2.
+private func joined(_ viewer: Viewer, _ parts: [Seen], to target: Int = 1, from born: Int = 2) throws -> [Seen] {
+    var seen: [Seen] = []
+    let none: [UInt8] = []
+    try viewer.view(
+        group: parts.map { GroupPart(type: $0.type, payload: Array($0.json.utf8)) }, born: SchemaVersion(born),
+        time: try #require(Timestamp("2026-01-01T00:00:00Z")), stream: "o-1", metadata: none.lent, at: SchemaVersion(target),
+        validating: true
+    ) { image in
+        seen.append(Seen(type: image.type, json: String(decoding: [UInt8](copying: image.payload), as: UTF8.self), part: image.part))
+    }
+    return seen
+}
+
+private let whole = #"{"id":"1","total":5,"contact":{"emails":["a"]}}"#
+
+@Test("an event is split into parts at one position, each with what it picks")
+func splitsAnEvent() throws {
+    let viewer = Viewer(try history([before, after]))
+    #expect(viewer.history.check().errors == [])
+    let seen = try viewer.images("Placed", whole, from: 1, to: 2, validating: true)
+    #expect(
+        seen == [
+            Seen(type: "Placed", json: #"{"id":"1","total":5}"#, part: 0),
+            Seen(type: "ContactRecorded", json: #"{"id":"1","emails":["a"]}"#, part: 1),
+        ])
+    #expect(viewer.counts.lost == 0)
+}
+
+@Test("the parts of one event are joined again to what it was")
+func joinsParts() throws {
+    let viewer = Viewer(try history([before, after]))
+    let back = try joined(viewer, try viewer.images("Placed", whole, from: 1, to: 2))
+    #expect(back.map(\.type) == ["Placed"])
+    #expect(try canonical(back[0].json) == canonical(whole))
+}
+
+@Test("a guard leaves a part out, and what only that part takes is a counted loss unless it is restored")
+func guardsParts() throws {
+    let viewer = Viewer(try history([before, after]))
+    let none = #"{"id":"1","total":5,"contact":{"emails":[]}}"#
+    let seen = try viewer.images("Placed", none, from: 1, to: 2, validating: true)
+    #expect(seen.map(\.type) == ["Placed"])
+    #expect(viewer.counts.lost == 0)
+    #expect(try canonical(joined(viewer, seen)[0].json) == canonical(none))
+    _ = try viewer.images("Placed", #"{"id":"1","total":5,"contact":{"emails":["c"]}}"#, from: 1, to: 2)
+    #expect(viewer.counts.lost == 1)
+}
+
+@Test("a part that stands alone uses its own way down")
+func loneParts() throws {
+    let viewer = Viewer(try history([before, after]))
+    let placed = try viewer.images("Placed", #"{"id":"1","total":5}"#, from: 2, to: 1, validating: true)
+    #expect(try canonical(placed[0].json) == canonical(#"{"id":"1","total":5,"contact":{"emails":[]}}"#))
+    let hidden = try viewer.images("ContactRecorded", #"{"id":"1","emails":["a"]}"#, from: 2, to: 1)
+    #expect(hidden.isEmpty)
+    #expect(viewer.counts.hidden == 1)
+    #expect(try viewer.history.path(type: "Placed", born: .init(1), to: .init(2)).description == "split into Placed + ContactRecorded")
+}
+
+@Test("the parts of a newer event that an older split made are joined on the way further down")
+func joinsWithinAFan() throws {
+    let combined = """
+        upcast:
+          - add-event:
+              type: Both
+              down: {as: [{type: Placed, pick: [/id, /total]}, {type: ContactRecorded, pick: [/id, /emails]}]}
+        events:
+          Placed:
+            stream: "o-{/id}"
+            required: [id, total]
+            properties: {id: {type: string}, total: {type: integer}}
+          ContactRecorded:
+            stream: "o-{/id}"
+            required: [id, emails]
+            properties: {id: {type: string}, emails: {type: array, items: {type: string}}}
+          Both:
+            stream: "o-{/id}"
+            required: [id, total, emails]
+            properties: {id: {type: string}, total: {type: integer}, emails: {type: array, items: {type: string}}}
+        """
+    let viewer = Viewer(try history([before, after, combined]))
+    #expect(viewer.history.check().errors == [])
+    let both = #"{"id":"1","total":5,"emails":["a"]}"#
+    #expect(try viewer.images("Both", both, from: 3, to: 2, validating: true).count == 2)
+    let seen = try viewer.images("Both", both, from: 3, to: 1, validating: true)
+    #expect(seen.map(\.type) == ["Placed"])
+    #expect(try canonical(seen[0].json) == canonical(whole))
+}
+
+@Test(
+    "a split that could lose an event or a member unseen is refused",
+    arguments: [
+        ("{type: Placed, pick: [/id, /total], down: block}", "/contact"),
+        ("{type: Placed, pick: [/id, /total, /contact], when: {path: /id, exists: true}, down: as}", "without when"),
+        ("{type: Placed, pick: [/id, /total, /none], down: as}", "/none"),
+        ("{type: Placed, pick: [/id, /contact], down: as}", "/total"),
+    ])
+func refusesSplits(_ part: String, _ words: String) throws {
+    let text = after.split(separator: "\n").map(String.init)
+    let head = text.firstIndex { $0.hasPrefix("events:") } ?? 0
+    let step = "upcast:\n  - split-event:\n      type: Placed\n      into:\n        - \(part)\n"
+    let errors = try history([before, step + text[head...].joined(separator: "\n")]).check().errors
+    #expect(errors.contains { $0.contains(words) }, "\(errors)")
+}
