@@ -1,6 +1,6 @@
+internal import EventLog
 internal import EventModel
 internal import JSONText
-internal import LMDB
 internal import SchemaEvolution
 
 /// Runs `body` and says its failure as an error of the store.
@@ -12,13 +12,8 @@ extension EvstoreError {
     init(converting error: any Error, _ doing: String) {
         switch error {
         case let error as EvstoreError: self = error
-        case let error as LMDBError where error.isDamage: self = .storeDamaged(path: doing, reason: error.message)
-        case let error as LMDBError where error.isDiskFull: self = .diskFull(path: doing, freeBytes: 0)
-        case let error as LMDBError where error.isReadOnly: self = .readOnly(path: doing)
-        case let error as LMDBError where error.isMisuse: self = .misuse(error.message)
-        case let error as LMDBError: self = .ioFailure(doing: doing, reason: error.message)
         case let error as JSONError: self = .invalidJSON(reason: error.reason, offset: error.offset)
-        default: self = .ioFailure(doing: doing, reason: "\(error)")
+        default: self = storeError(error, doing, doing: doing)
         }
     }
 }

@@ -86,7 +86,8 @@ final class BuildRun {
         let partitions = partitions
         try shareOut(partitions.count * Self.partitionCount) { unit in
             let (target, number) = unit.quotientAndRemainder(dividingBy: Self.partitionCount)
-            for chunk in chunks { try chunk.lend(target, number) { try partitions[target][number].apply($0) } }
+            let partition = partitions[target][number]
+            for chunk in chunks { try chunk.lend(target, number) { try partition.apply($0, $1) } }
         }
     }
 
@@ -107,13 +108,11 @@ final class BuildRun {
         }
     }
 
-    /// Stops at the first rejection, or writes them all down.
+    /// Stops at the first rejection that no file declares, or writes them all down.
     private func settle(_ prepared: [(target: Int, rejection: Rejection)]) throws {
         var all = prepared
         for (target, list) in partitions.enumerated() { for partition in list { all += partition.takeRejections().map { (target, $0) } } }
-        guard let first = all.min(by: { ($0.rejection.position, $0.rejection.ordinal) < ($1.rejection.position, $1.rejection.ordinal) })
-        else { return }
-        if build.onError == .stop {
+        if build.onError == .stop, let first = all.filter({ !$0.rejection.isDeclared }).min(by: Self.isBefore) {
             throw EvstoreError.buildStopped(
                 projection: build.targets[first.target].definition.name, position: first.rejection.position,
                 reason: first.rejection.message)
@@ -128,6 +127,10 @@ final class BuildRun {
                 return new
             }
         }
+    }
+
+    private static func isBefore(_ a: (target: Int, rejection: Rejection), _ b: (target: Int, rejection: Rejection)) -> Bool {
+        (a.rejection.position, a.rejection.ordinal) < (b.rejection.position, b.rejection.ordinal)
     }
 
     private func freezeIfFull() {

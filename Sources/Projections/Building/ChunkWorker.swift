@@ -42,8 +42,8 @@ final class ChunkWorker: @unchecked Sendable {
         }
     }
 
-    /// Lends the operations of one partition of one definition.
-    func lend(_ target: Int, _ partition: Int, _ body: (RawSpan) throws -> Void) rethrows {
-        try preparer.outputs[target].forEach(in: partition, body)
+    /// Lends the operations of one definition, and says where those of one partition begin.
+    func lend(_ target: Int, _ partition: Int, _ body: (RawSpan, ArraySlice<UInt32>) throws -> Void) rethrows {
+        try preparer.outputs[target].lend(partition, body)
     }
 }

@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// Runs `body` for 0 ..< count, each on a thread of its own, and returns when all have ended.
 /// - Throws: what the first of them, in this order, threw.
-func inParallel(_ count: Int, _ body: @escaping @Sendable (Int) throws -> Void) throws {
+package func inParallel(_ count: Int, _ body: @escaping @Sendable (Int) throws -> Void) throws {
     if count == 1 { return try body(0) }
     let failures = FailureList()
     var threads: [WorkerThread] = []

@@ -50,19 +50,14 @@ final class PreparedOperations {
         }
     }
 
-    /// Lends the operations of one partition in order.
-    func forEach(in partition: Int, _ body: (RawSpan) throws -> Void) rethrows {
-        try Self.forEach(operations, offsets[starts[partition] ..< starts[partition + 1]], body)
+    /// Lends all operations, and says where those of one partition begin, in order.
+    func lend(_ partition: Int, _ body: (RawSpan, ArraySlice<UInt32>) throws -> Void) rethrows {
+        try Self.lend(operations, offsets[starts[partition] ..< starts[partition + 1]], body)
     }
 
-    private static func forEach(
-        _ operations: borrowing OperationBuffer, _ offsets: ArraySlice<UInt32>, _ body: (RawSpan) throws -> Void
-    ) rethrows {
-        for offset in offsets {
-            let size = Operation.size(operations.bytes.bytes, at: Int(offset))
-            try body(operations.bytes.slice(Int(offset), size))
-        }
-    }
+    private static func lend(
+        _ operations: borrowing OperationBuffer, _ offsets: ArraySlice<UInt32>, _ body: (RawSpan, ArraySlice<UInt32>) throws -> Void
+    ) rethrows { try body(operations.bytes.bytes, offsets) }
 
     /// Lends the operations in order.
     func forEach(_ body: (RawSpan) throws -> Void) rethrows { try Self.forEach(operations, body) }

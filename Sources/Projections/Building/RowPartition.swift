@@ -34,7 +34,29 @@ final class RowPartition: @unchecked Sendable {
         return rejections
     }
 
-    func apply(_ operation: RawSpan) throws {
+    /// Does the operations that begin at `offsets`, in this order.
+    func apply(_ operations: RawSpan, _ offsets: ArraySlice<UInt32>) throws {
+        guard isFrozen else { return Self.apply(operations, offsets, to: &rows, fold, &workspace, &rejections) }
+        for offset in offsets { try apply(operations.slice(Int(offset), Operation.size(operations, at: Int(offset)))) }
+    }
+
+    /// The loop that a build spends its time in, on values that it has for itself.
+    private static func apply(
+        _ operations: RawSpan, _ offsets: ArraySlice<UInt32>, to rows: inout RowStore, _ fold: any Fold,
+        _ workspace: inout FoldWorkspace, _ rejections: inout [Rejection]
+    ) {
+        for offset in offsets {
+            let operation = operations.slice(Int(offset), Operation.size(operations, at: Int(offset)))
+            let (key, hash) = (operation.slice(Operation.headerBytes, Operation.keyCount(operation)), Operation.hash(operation))
+            let found = rows.find(key, hash: hash)
+            let entry = found < 0 ? rows.insert(key, hash: hash) : found
+            do throws(FoldError) { try rows.apply(operation, to: entry, fold, &workspace) } catch {
+                rejections.append(Rejection(operation, error))
+            }
+        }
+    }
+
+    private func apply(_ operation: RawSpan) throws {
         let key = operation.slice(Operation.headerBytes, Operation.keyCount(operation))
         let hash = Operation.hash(operation)
         var entry = rows.find(key, hash: hash)

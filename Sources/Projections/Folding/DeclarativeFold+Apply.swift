@@ -13,7 +13,7 @@ extension DeclarativeFold {
     }
 
     private func readInputs(_ operation: RawSpan, _ count: Int, _ workspace: inout FoldWorkspace) {
-        workspace.inputs.removeAll(keepingCapacity: true)
+        workspace.inputs.removeAll()
         var offset = Operation.bodyStart(operation)
         for _ in 0 ..< count {
             let size = operation.load(UInt32.self, at: offset)
@@ -29,17 +29,17 @@ extension DeclarativeFold {
     ) throws(FoldError) -> FoldOutcome {
         workspace.scratch.removeAll()
         guard let index = chosen(rule, Operation.mask(operation), base, &workspace) else { return .unchanged }
-        let fold = rule.folds[index]
-        if fold.deletes { return exists ? .deleted : .unchanged }
-        if fold.edits.isEmpty || fold.onlyExisting && !exists { return .unchanged }
+        let edits = rule.folds[index].edits
+        if rule.folds[index].deletes { return exists ? .deleted : .unchanged }
+        if edits.isEmpty || rule.folds[index].onlyExisting && !exists { return .unchanged }
         layout.read(base, into: &workspace.slots)
-        for edit in fold.edits {
+        for edit in edits where !makePlain(edit.plain, base, &workspace) {
             do throws(FoldError) { try make(edit, operation, base, &workspace) } catch {
                 throw FoldError(error.reason, at: edit.pointer)
             }
         }
         workspace.output.removeAll()
-        layout.write(workspace.slots, old: base, new: workspace.scratch, into: &workspace.output)
+        layout.write(workspace.slots, old: base, operation: operation, scratch: workspace.scratch, into: &workspace.output)
         return .changed
     }
 
@@ -98,6 +98,28 @@ extension DeclarativeFold {
         return Slice(start, workspace.scratch.count - start)
     }
 
+    /// Makes an edit that copies nothing, or adds to a small integer; false where it is another one.
+    private func makePlain(_ edit: CompiledEdit.Plain, _ base: RawSpan, _ workspace: inout FoldWorkspace) -> Bool {
+        switch edit {
+        case .set(let slot, let input):
+            let value = workspace.inputs[input]
+            // An absent source leaves its target as it is.
+            if value.isPresent { workspace.slots[slot] = SlotValue(slice: value, home: .operation) }
+            return true
+        case .add(let slot, let number):
+            let current = workspace.slots[slot]
+            guard current.slice.isPresent, current.home == .state,
+                let old = Int(smallInteger: base.slice(current.slice.start, current.slice.size))
+            else { return false }
+            let start = workspace.scratch.count
+            // Both have at most 18 digits, so their sum is an integer of this machine.
+            workspace.scratch.append(integer: old + number)
+            workspace.slots[slot] = SlotValue(slice: Slice(start, workspace.scratch.count - start), home: .scratch)
+            return true
+        case .general: return false
+        }
+    }
+
     private func make(_ edit: CompiledEdit, _ operation: RawSpan, _ base: RawSpan, _ workspace: inout FoldWorkspace) throws(FoldError) {
         let value = edit.kind == .unset ? Slice.absent : append(edit.value, operation, base, &workspace)
         // An absent source leaves its target as it is.
@@ -106,23 +128,23 @@ extension DeclarativeFold {
         let current = workspace.slots[edit.slot]
         switch edit.kind {
         case .unset: workspace.slots[edit.slot] = .absent
-        case .set: workspace.slots[edit.slot] = SlotValue(slice: value, isNew: true)
-        case .initial: if !current.slice.isPresent { workspace.slots[edit.slot] = SlotValue(slice: value, isNew: true) }
+        case .set: workspace.slots[edit.slot] = SlotValue(slice: value, home: .scratch)
+        case .initial: if !current.slice.isPresent { workspace.slots[edit.slot] = SlotValue(slice: value, home: .scratch) }
         default:
-            takeCurrent(current, base, &workspace)
+            takeCurrent(current, operation, base, &workspace)
             if let new = try edit.result(isPresent: current.slice.isPresent, value, &workspace) {
-                workspace.slots[edit.slot] = SlotValue(slice: new, isNew: true)
+                workspace.slots[edit.slot] = SlotValue(slice: new, home: .scratch)
             }
         }
     }
 
-    private func takeCurrent(_ current: SlotValue, _ base: RawSpan, _ workspace: inout FoldWorkspace) {
+    private func takeCurrent(_ current: SlotValue, _ operation: RawSpan, _ base: RawSpan, _ workspace: inout FoldWorkspace) {
         workspace.spare.removeAll()
         guard current.slice.isPresent else { return }
-        if current.isNew {
-            workspace.spare.append(current.slice, of: workspace.scratch)
-        } else {
-            workspace.spare.append(base.slice(current.slice.start, current.slice.size))
+        switch current.home {
+        case .state: workspace.spare.append(base.slice(current.slice.start, current.slice.size))
+        case .operation: workspace.spare.append(operation.slice(current.slice.start, current.slice.size))
+        case .scratch: workspace.spare.append(current.slice, of: workspace.scratch)
         }
     }
 
@@ -144,7 +166,7 @@ extension DeclarativeFold {
             }
         }
         let slot = workspace.slots[edit.slot]
-        takeCurrent(slot, base, &workspace)
+        takeCurrent(slot, operation, base, &workspace)
         if !slot.slice.isPresent { workspace.spare.append("{}") }
         do { try workspace.splice.load(workspace.spare) } catch { throw FoldError("the row is malformed: \(error.reason)") }
         guard let name = names.popLast() else { return }
@@ -168,6 +190,6 @@ extension DeclarativeFold {
         }
         let start = workspace.scratch.count
         workspace.splice.write(workspace.splice.root, into: &workspace.scratch)
-        workspace.slots[edit.slot] = SlotValue(slice: Slice(start, workspace.scratch.count - start), isNew: true)
+        workspace.slots[edit.slot] = SlotValue(slice: Slice(start, workspace.scratch.count - start), home: .scratch)
     }
 }

@@ -40,10 +40,15 @@ extension DeclarativeFold {
         }
         try operations.endKey()
         try operations.write { (bytes) throws(FoldError) in
-            for input in rule.inputs {
+            for index in 0 ..< rule.picks.count {
                 let start = bytes.count
                 bytes.append(littleEndian: UInt32.max)
-                if try input.appendJSON(event, workspace, into: &bytes) {
+                if rule.picks[index] >= 0 {
+                    let slice = workspace.payloadPicks[rule.picks[index]]
+                    if !slice.isPresent { continue }
+                    JSONCursor.appendCompact(event.payload.slice(slice.start, slice.size), into: &bytes)
+                    bytes.store(littleEndian: UInt32(bytes.count - start - 4), at: start)
+                } else if try rule.inputs[index].appendJSON(event, workspace, into: &bytes) {
                     bytes.store(littleEndian: UInt32(bytes.count - start - 4), at: start)
                 }
             }
@@ -54,7 +59,7 @@ extension DeclarativeFold {
     /// A bit for each fold that may run: none after the first that surely does.
     private func candidates(_ event: borrowing EventView, _ rule: Rule, _ workspace: inout FoldWorkspace) throws(FoldError) -> UInt64 {
         var mask: UInt64 = 0
-        for index in rule.folds.indices {
+        for index in 0 ..< rule.folds.count {
             if let test = rule.folds[index].eventGuard {
                 guard try holds(test, event, &workspace) else { continue }
             }

@@ -14,9 +14,12 @@ struct DeclarativeFold: Fold {
         /// Which pick is the list of `each`.
         let each: Int?
         let payload, item, metadata: Picker
+        /// For each input the number of the pick of the payload that it is; -1 where it is something else.
+        let picks: [Int]
 
         init(key: ValuePlan, inputs: [ValuePlan], folds: [CompiledFold], each: Int?, payload: Picker, item: Picker, metadata: Picker) {
             (self.key, self.inputs, self.folds, self.each) = (key, inputs, folds, each)
+            picks = inputs.map { if case .payloadPick(let pick) = $0 { pick } else { -1 } }
             (self.payload, self.item, self.metadata) = (payload, item, metadata)
         }
     }
@@ -35,19 +38,40 @@ struct DeclarativeFold: Fold {
         var test: GuardTest
     }
 
-    struct CompiledEdit: Sendable {
-        var kind: Edit.Kind
-        var slot: Int
-        var within: [Token]
-        var value: Operand
-        var order: ValueOrder
-        var keep: Int?
-        var pointer: String
+    /// What becomes of a target. A class, since a fold passes through all of its edits for each event.
+    final class CompiledEdit: Sendable {
+        let kind: Edit.Kind
+        let slot: Int
+        let within: [Token]
+        let value: Operand
+        let order: ValueOrder
+        let keep: Int?
+        let pointer: String
+        let plain: Plain
+
+        init(kind: Edit.Kind, slot: Int, within: [Token], value: Operand, order: ValueOrder, keep: Int?, pointer: String) {
+            (self.kind, self.slot, self.within, self.value) = (kind, slot, within, value)
+            (self.order, self.keep, self.pointer) = (order, keep, pointer)
+            plain =
+                switch (kind, value) {
+                case _ where !within.isEmpty: .general
+                case (.set, .input(let input)): .set(slot: slot, input: input)
+                case (.add, .constant(let text)): Int(smallInteger: text.lent).map { .add(slot: slot, $0) } ?? .general
+                default: .general
+                }
+        }
 
         enum Token: Sendable {
             case name(MemberName)
             /// An input that holds a JSON string.
             case input(Int)
+        }
+
+        /// The edits of a whole slot that need no more than this.
+        enum Plain: BitwiseCopyable {
+            case general
+            case set(slot: Int, input: Int)
+            case add(slot: Int, Int)
         }
     }
 
@@ -102,7 +126,7 @@ struct DeclarativeFold: Fold {
         }
         var state = ByteBuffer()
         let text = Array(row.text.utf8)
-        var picks: [Slice] = []
+        var picks = Slots<Slice>()
         layout.open(text.lent, into: &state, &picks)
         return state.array()
     }

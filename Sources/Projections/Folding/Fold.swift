@@ -59,7 +59,7 @@ struct EventFacts {
 }
 
 /// A piece of some bytes; a count of -1 says that there is none.
-struct Slice {
+struct Slice: BitwiseCopyable {
     var offset: Int32
     var count: Int32
 

@@ -1,5 +1,4 @@
 internal import Bytes
-internal import FoundationEssentials
 internal import JSONText
 
 /// The buffers that folding reuses from event to event: one for each thread.
@@ -11,20 +10,13 @@ struct FoldWorkspace: ~Copyable {
     /// A value on its way from one buffer to another.
     var spare = ByteBuffer(capacity: 1 << 10)
     var splice = Splice()
-    var slots: [SlotValue] = []
-    var inputs: [Slice] = []
-    var payloadPicks: [Slice] = []
-    var itemPicks: [Slice] = []
-    var metadataPicks: [Slice] = []
+    var slots = Slots<SlotValue>()
+    var inputs = Slots<Slice>()
+    var payloadPicks = Slots<Slice>()
+    var itemPicks = Slots<Slice>()
+    var metadataPicks = Slots<Slice>()
+    var rowPicks = Slots<Slice>()
     var elements: [Slice] = []
-    var rowPicks: [Slice] = []
-
-    lazy var encoder: JSONEncoder = {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return encoder
-    }()
-    lazy var decoder = JSONDecoder()
 }
 
 // Two buffers of one workspace are handed over as they are: spans of one would count as a use of the whole.
@@ -46,10 +38,17 @@ extension JSONCursor {
 }
 
 /// What a slot of the row at hand holds, and which buffer holds it.
-struct SlotValue {
-    var slice: Slice
-    /// In `FoldWorkspace.scratch`; else in the state that the operation began with.
-    var isNew: Bool
+struct SlotValue: BitwiseCopyable {
+    enum Home: BitwiseCopyable {
+        /// The state that the operation began with.
+        case state
+        case operation
+        /// `FoldWorkspace.scratch`.
+        case scratch
+    }
 
-    static let absent = SlotValue(slice: .absent, isNew: false)
+    var slice: Slice
+    var home: Home
+
+    static let absent = SlotValue(slice: .absent, home: .state)
 }

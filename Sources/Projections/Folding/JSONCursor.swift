@@ -57,9 +57,22 @@ enum JSONCursor {
         }
     }
 
-    private static func endOfContainer(_ text: RawSpan, _ start: Int) -> Int? {
-        var (offset, depth) = (start, 0)
+    /// The offset after the container that is open `depth` times at `start`, which lies outside its strings.
+    static func endOfContainer(_ text: RawSpan, _ start: Int, depth: Int = 0) -> Int? {
+        var (offset, depth) = (start, depth)
         while offset < text.byteCount {
+            while offset + 8 <= text.byteCount {
+                let word = text.load(UInt64.self, at: offset)
+                // Brackets and braces differ in one bit, which is set here.
+                let folded = word | 0x2020_2020_2020_2020
+                let found = Self.equal(word, 0x22) | Self.equal(folded, 0x7b) | Self.equal(folded, 0x7d)
+                if found != 0 {
+                    offset += found.trailingZeroBitCount >> 3
+                    break
+                }
+                offset += 8
+            }
+            guard offset < text.byteCount else { return nil }
             switch text.byte(at: offset) {
             case 0x22:
                 guard let string = endOfString(text, offset) else { return nil }

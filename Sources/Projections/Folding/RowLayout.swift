@@ -40,39 +40,46 @@ struct RowLayout: Sendable {
     }
 
     /// Finds the slots of a state.
-    func read(_ state: RawSpan, into slots: inout [SlotValue]) {
-        slots.removeAll(keepingCapacity: true)
+    func read(_ state: RawSpan, into slots: inout Slots<SlotValue>) {
+        slots.removeAll()
         var offset = bodyStart
-        for index in self.slots.indices {
+        for index in 0 ..< self.slots.count {
             let size = state.load(UInt32.self, at: 4 + index * 4)
             if size == .max {
                 slots.append(.absent)
             } else {
-                slots.append(SlotValue(slice: Slice(offset, Int(size)), isNew: false))
+                slots.append(SlotValue(slice: Slice(offset, Int(size)), home: .state))
                 offset += Int(size)
             }
         }
     }
 
-    /// Appends the state that slots make, whose texts are in an older state or in `new`.
-    func write(_ slots: [SlotValue], old: RawSpan, new: borrowing ByteBuffer, into state: inout ByteBuffer) {
+    /// Appends the state that slots make, whose texts are in an older state, in the operation or in `scratch`.
+    func write(
+        _ slots: borrowing Slots<SlotValue>, old: RawSpan, operation: RawSpan, scratch: borrowing ByteBuffer, into state: inout ByteBuffer
+    ) {
         state.append(littleEndian: UInt32(slots.count))
-        for slot in slots { state.append(littleEndian: slot.slice.isPresent ? UInt32(slot.slice.size) : .max) }
-        for slot in slots where slot.slice.isPresent {
-            if slot.isNew {
-                state.append(new.slice(slot.slice.start, slot.slice.size))
-            } else {
-                state.append(old.slice(slot.slice.start, slot.slice.size))
+        for index in 0 ..< slots.count {
+            let slice = slots[index].slice
+            state.append(littleEndian: slice.isPresent ? UInt32(slice.size) : .max)
+        }
+        for index in 0 ..< slots.count {
+            let slice = slots[index].slice
+            if !slice.isPresent { continue }
+            switch slots[index].home {
+            case .state: state.append(old.slice(slice.start, slice.size))
+            case .operation: state.append(operation.slice(slice.start, slice.size))
+            case .scratch: state.append(scratch.slice(slice.start, slice.size))
             }
         }
     }
 
     /// Appends the state of a row's JSON text.
-    func open(_ json: RawSpan, into state: inout ByteBuffer, _ picks: inout [Slice]) {
+    func open(_ json: RawSpan, into state: inout ByteBuffer, _ picks: inout Slots<Slice>) {
         picker.pick(json, into: &picks)
         state.append(littleEndian: UInt32(slots.count))
-        for slice in picks { state.append(littleEndian: slice.isPresent ? UInt32(slice.size) : .max) }
-        for slice in picks where slice.isPresent { state.append(json.slice(slice.start, slice.size)) }
+        for index in 0 ..< picks.count { state.append(littleEndian: picks[index].isPresent ? UInt32(picks[index].size) : .max) }
+        for index in 0 ..< picks.count where picks[index].isPresent { state.append(json.slice(picks[index].start, picks[index].size)) }
     }
 
     private var bodyStart: Int { 4 + slots.count * 4 }

@@ -1,6 +1,5 @@
 internal import Bytes
 internal import EventModel
-internal import FoundationEssentials
 internal import JSONText
 
 /// A projection in Swift as a fold: its states are the rows' JSON texts, and its operations carry the whole event.
@@ -52,12 +51,12 @@ struct SwiftFold: Fold {
         throws -> FoldOutcome
     {
         var row: P.Row?
-        if state.byteCount > 0 { row = try workspace.decoder.decode(P.Row.self, from: Data([UInt8](copying: state))) }
+        if state.byteCount > 0 { row = try SwiftValues.rows.decode(P.Row.self, from: [UInt8](copying: state), hasUniqueNames: true) }
         try projection.apply(event, key: key, to: &row)
         guard let row else { return state.byteCount > 0 ? .deleted : .unchanged }
-        let text = try workspace.encoder.encode(row)
+        let text = try SwiftValues.rows.encode(row)
         guard text.first == UInt8(ascii: "{") else { throw FoldError("a row must be encoded as an object") }
-        workspace.output.append(Array(text))
+        workspace.output.append(text)
         return .changed
     }
 

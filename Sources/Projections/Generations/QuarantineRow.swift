@@ -15,6 +15,14 @@ public struct QuarantineRow: Hashable, Sendable {
 
     public init(position: Position, type: String, error: [UInt8]) { (self.position, self.type, self.error) = (position, type, error) }
 
+    /// Whether version 1 says itself that such an event is set aside: data from before versions existed that it can't adopt.
+    package var isDeclared: Bool {
+        do {
+            let error = try JSONValue(parsing: error.lent)
+            return error["code"] == .string("noImage") && error["born"] == .number("0")
+        } catch { return false }
+    }
+
     /// Why, as a sentence.
     public var reason: String {
         do {

@@ -15,6 +15,11 @@ struct Rejection: Sendable {
         case fold(FoldError, key: String?)
     }
 
+    /// Whether version 1 says itself that such an event is set aside: data from before versions existed that it can't adopt.
+    var isDeclared: Bool {
+        if case .image(let failure) = reason { failure.born.rawValue == 0 } else { false }
+    }
+
     var message: String {
         switch reason {
         case .image(let failure): EvstoreError.noImage(failure).message

@@ -1,0 +1,77 @@
+package import EventLog
+package import EventModel
+package import SchemaEvolution
+
+/// The names of streams by their ids, and as they are at other versions; keeps those that a reader has met, up to a
+/// limit. Used by one thread.
+package final class StreamNames {
+    private struct Stored {
+        var name: StreamName
+        /// The birth version of the stream's first event: the version whose spelling the name is.
+        var born: SchemaVersion
+    }
+
+    private struct Shown: Hashable {
+        var stream: UInt64
+        var version: SchemaVersion
+    }
+
+    private let log: EventLog
+    private let history: History
+    private let rekeys: Bool
+    private var stored: [UInt64: Stored] = [:]
+    private var shown: [Shown: StreamName] = [:]
+    private static let keptMax = 65_536
+
+    package init(_ log: EventLog, _ history: History) {
+        (self.log, self.history) = (log, history)
+        rekeys = history.rekeysStreams
+    }
+
+    /// What the stream of an event is called at a version.
+    /// - Throws: `EvstoreError.noImage` where a rekey on the way can't take the name.
+    package func name(of record: borrowing RecordView, at version: SchemaVersion) throws -> StreamName {
+        let stored = try stored(record)
+        guard rekeys, stored.born != version else { return stored.name }
+        let key = Shown(stream: record.streamID, version: version)
+        if let known = shown[key] { return known }
+        let name: StreamName
+        do { name = try history.streamName(stored.name, from: stored.born, to: version) } catch EvstoreError.noImage(var failure) {
+            (failure.type, failure.born, failure.position) = (record.typeName, record.born, record.position)
+            throw EvstoreError.noImage(failure)
+        }
+        if shown.count >= Self.keptMax { shown.removeAll(keepingCapacity: true) }
+        shown[key] = name
+        return name
+    }
+
+    private func stored(_ record: borrowing RecordView) throws -> Stored {
+        let id = record.streamID
+        if let known = stored[id] { return known }
+        let made: Stored
+        if let name = record.streamName {
+            made = Stored(name: name, born: record.born)
+        } else {
+            made = try log.read { reader in
+                let name = try reader.name(ofStream: id)
+                return Stored(name: name, born: rekeys ? try reader.birth(ofStream: id) : SchemaVersion(0))
+            }
+        }
+        if stored.count >= Self.keptMax { stored.removeAll(keepingCapacity: true) }
+        stored[id] = made
+        return made
+    }
+}
+
+extension History {
+    /// The name under which the log holds the stream that is called so at a version, newest spelling first; nil where
+    /// there is no such stream.
+    package func storedName(of stream: StreamName, at version: SchemaVersion, _ reader: borrowing LogReader) throws -> StreamName? {
+        guard rekeysStreams else { return stream }
+        for spelling in spellings(of: stream, at: version) {
+            guard let born = try reader.birth(ofStream: spelling.name) else { continue }
+            if spelling.versions.contains(born) { return spelling.name }
+        }
+        return nil
+    }
+}

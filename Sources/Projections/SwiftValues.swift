@@ -1,0 +1,30 @@
+internal import EventModel
+internal import FoundationEssentials
+package import JSONText
+
+/// How Swift values are written: in payloads and, so that equal rows have equal digests, with sorted members in rows.
+package enum SwiftValues {
+    package static let payloads = JSONCoding(leaves: leaves)
+    package static let rows = JSONCoding(leaves: leaves, sortsMembers: true)
+
+    private static let leaves: [JSONLeaf] = [
+        // By its microseconds: what the text can say.
+        JSONLeaf(
+            Date.self, read: { text($0).flatMap { Timestamp($0) }.map { Date(timeIntervalSince1970: Double($0.microseconds) / 1e6) } },
+            write: {
+                Int64(exactly: ($0.timeIntervalSince1970 * 1e6).rounded()).map { .string(Timestamp(microseconds: $0).description) }
+            }),
+        JSONLeaf(
+            Decimal.self,
+            read: {
+                guard case .number(let text) = $0 else { return nil }
+                return Decimal(string: text)
+            }, write: { $0.isNaN ? nil : .number($0.description) }),
+        JSONLeaf(Data.self, read: { text($0).flatMap { Data(base64Encoded: $0) } }, write: { .string($0.base64EncodedString()) }),
+        JSONLeaf(URL.self, read: { text($0).flatMap { URL(string: $0) } }, write: { .string($0.absoluteString) }),
+    ]
+
+    private static func text(_ scalar: JSONLeaf.Scalar) -> String? {
+        if case .string(let text) = scalar { text } else { nil }
+    }
+}
