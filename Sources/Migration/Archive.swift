@@ -4,6 +4,7 @@ internal import EventModel
 internal import Hashing
 internal import JSONText
 internal import LMDB
+internal import Projections
 
 /// The events that a cut takes off, as event lines at their birth versions in `<store>/archive/`, with a small file
 /// of digests beside; `import` brings them back. Deleted by no command.
@@ -38,6 +39,7 @@ enum Archive {
         var hasher = SHA256Hasher()
         var buffer = ByteBuffer(capacity: 1 << 20)
         var (offset, next) = (0, position.next)
+        let names = StreamNames(site.log, try site.evolving.current().history)
         while next <= last {
             try site.checkCancellation()
             let start = next
@@ -46,7 +48,7 @@ enum Archive {
                     for index in 0 ..< block.count {
                         let record = block.record(index)
                         guard record.position >= next, record.position <= last else { continue }
-                        let stream = try reader.name(ofStream: record.streamID).text
+                        let stream = try names.name(of: record, at: record.born).text
                         append(record, stream: stream, epoch: block.epoch, to: &buffer)
                         next = record.position.next
                     }

@@ -12,7 +12,7 @@ enum Consent {
     }
 
     /// - Throws: `EvstoreError.consentNeeded` where an event did not come back as it was and no step says that it may not.
-    static func requireForLoss(_ laws: Laws, given: Bool) throws(EvstoreError) {
+    static func requireForLoss(_ laws: LawTally, given: Bool) throws(EvstoreError) {
         guard let lost = laws.firstLoss, !given else { return }
         throw .consentNeeded(
             what:

@@ -1,135 +1,124 @@
-internal import Bytes
 internal import EventModel
-internal import JSONText
+internal import Glibc
+internal import Projections
 internal import SchemaEvolution
+internal import Synchronization
 
-/// What must hold of the steps, tried on events of the log.
-///
-/// T-up: every event has an image, and it fits its shape. L4: stepping version by version gives the same as skipping.
-/// L1: what went up comes down as it was; tried where an event has one image.
-struct Laws {
-    private(set) var events: UInt64 = 0
-    private(set) var counts: [String: LawCount] = [:]
-    /// Of T-up or L4, the first that did not hold.
-    private(set) var firstFailure: EvstoreError?
-    /// The first event that did not come back as it was, although no step on its way says that it loses something and
-    /// each value was in its codec's own form.
-    private(set) var firstLoss: Position?
+/// What must hold of the steps, tried on events of the log and on events that are made.
+enum Laws {
+    /// T, L1 and L4 on a sample of the log, seen at a version.
+    static func check(_ site: MigrationSite, _ history: History, at target: SchemaVersion) throws(EvstoreError) -> LawTally {
+        let events = try Sample(site).events
+        return try inJobs(site, events.count / 1_000) { (part, jobs) throws(EvstoreError) in
+            var trial = LawTrial(history, isFull: false)
+            for event in events[part * events.count / jobs ..< (part + 1) * events.count / jobs] {
+                if trial.tally.events % 1_000 == 0 {
+                    try site.checkCancellation()
+                    site.say("laws", done: trial.tally.events)
+                }
+                trial.check(event, at: target)
+            }
+            return trial.tally
+        }
+    }
 
-    private let viewer: Viewer
-    private let target: SchemaVersion
+    /// All laws on the whole log, on events made from the shapes of every version, and on changed events of the log.
+    static func checkAll(
+        _ site: MigrationSite, _ history: History, _ targets: [SchemaVersion], seed: UInt64
+    ) throws(EvstoreError) -> LawTally {
+        var tally = try checkLog(site, history, targets)
+        tally.add(try checkGenerated(site, history, seed))
+        tally.add(try checkMutated(site, history, seed))
+        return tally
+    }
 
-    /// On a sample of the log, seen at a version.
-    static func check(_ site: MigrationSite, _ history: History, at target: SchemaVersion) throws(EvstoreError) -> Laws {
-        var laws = Laws(history, target)
-        for event in try Sample(site).events {
-            if laws.events % 1_000 == 0 {
+    private static func checkLog(_ site: MigrationSite, _ history: History, _ targets: [SchemaVersion]) throws(EvstoreError) -> LawTally {
+        let last = try site.last().position.rawValue
+        let done = Mutex<UInt64>(0)
+        return try inJobs(site, Int(last / 10_000)) { (part, jobs) throws(EvstoreError) in
+            var trial = LawTrial(history, isFull: true)
+            let (part, jobs) = (UInt64(part), UInt64(jobs))
+            try Sample.read(from: 1 + part * last / jobs, through: (part + 1) * last / jobs, history, site) {
+                (events) throws(EvstoreError) in
                 try site.checkCancellation()
-                site.say("laws", done: laws.events)
+                for event in events { for target in targets { trial.check(event, at: target) } }
+                let now = done.withLock { done in
+                    done += UInt64(events.count)
+                    return done
+                }
+                site.say("laws", done: now, total: last)
             }
-            try laws.check(event)
-        }
-        return laws
-    }
-
-    private init(_ history: History, _ target: SchemaVersion) {
-        (viewer, self.target) = (Viewer(history), target)
-    }
-
-    private mutating func check(_ event: Sample.Event) throws(EvstoreError) {
-        events += 1
-        guard event.born != target else { return }
-        let images: [Seen]
-        let before = viewer.counts.nonCanonical
-        do { images = try see(event, event.type, event.born, event.payload, at: target) } catch {
-            count(event.born < target ? "T-up" : "T-down", false)
-            firstFailure = firstFailure ?? placed(error, event)
-            return
-        }
-        count(event.born < target ? "T-up" : "T-down", true)
-        let isCanonical = viewer.counts.nonCanonical == before
-        try checkStepping(event, images)
-        if images.count == 1, event.born >= SchemaVersion(1), event.born < target {
-            try checkReturn(event, images[0], isCanonical: isCanonical)
+            return trial.tally
         }
     }
 
-    private mutating func checkStepping(_ event: Sample.Event, _ images: [Seen]) throws(EvstoreError) {
-        guard event.born < target, event.born >= SchemaVersion(1), event.born.next < target else { return }
-        var current = [Seen(type: event.type, payload: event.payload)]
-        var version = event.born
-        do {
-            while version < target {
-                var next: [Seen] = []
-                for seen in current { next += try see(event, seen.type, version, seen.payload, at: version.next) }
-                (current, version) = (next, version.next)
+    private static let generatedEach = 100
+
+    private static func checkGenerated(_ site: MigrationSite, _ history: History, _ seed: UInt64) throws(EvstoreError) -> LawTally {
+        let kinds = history.versions.flatMap { file in file.types.map { TypeAtVersion(type: $0, version: file.number) } }
+        return try inJobs(site, kinds.count / 4) { (part, jobs) throws(EvstoreError) in
+            var trial = LawTrial(history, isFull: true)
+            for index in kinds.indices where index % jobs == part {
+                try site.checkCancellation()
+                site.say("laws generated", done: UInt64(index), total: UInt64(kinds.count))
+                trial.check(kinds[index], generated: generatedEach, seed: seed &+ UInt64(index))
             }
-        } catch {
-            count("L4", false)
-            firstFailure = firstFailure ?? placed(error, event)
-            return
-        }
-        var holds = current.count == images.count
-        for (a, b) in zip(current, images) where holds { holds = try Self.isSame(a, b) }
-        count("L4", holds)
-        if !holds, firstFailure == nil {
-            firstFailure = .verificationFailed(
-                reason:
-                    "\(event.type) born at \(event.born), position \(event.position), is not the same at \(target) when seen step by step")
+            return trial.tally
         }
     }
 
-    private mutating func checkReturn(_ event: Sample.Event, _ image: Seen, isCanonical: Bool) throws(EvstoreError) {
-        let holds: Bool
-        do {
-            let back = try see(event, image.type, target, image.payload, at: event.born)
-            let before = Seen(type: event.type, payload: event.payload)
-            holds = if back.count == 1 { try Self.isSame(back[0], before) } else { false }
-        } catch {
-            holds = false
+    private static let mutatedMax = 5_000
+
+    private static func checkMutated(_ site: MigrationSite, _ history: History, _ seed: UInt64) throws(EvstoreError) -> LawTally {
+        let events = try Sample(site, eventsMax: mutatedMax).events
+        return try inJobs(site, events.count / 1_000) { (part, jobs) throws(EvstoreError) in
+            var trial = LawTrial(history, isFull: true)
+            for index in events.indices where index % jobs == part {
+                if index % 100 == 0 {
+                    try site.checkCancellation()
+                    site.say("laws mutated", done: UInt64(index), total: UInt64(events.count))
+                }
+                trial.check(mutationsOf: events[index], seed: seed &+ UInt64(index))
+            }
+            return trial.tally
         }
-        count("L1", holds)
-        guard !holds, isCanonical, firstLoss == nil else { return }
-        if try viewer.history.declaredLosses(of: event.type, born: event.born, to: target).isEmpty { firstLoss = event.position }
     }
 
-    private struct Seen {
-        var type: String
-        var payload: [UInt8]
-    }
-
-    private func see(
-        _ event: Sample.Event, _ type: String, _ born: SchemaVersion, _ payload: [UInt8], at version: SchemaVersion
-    ) throws(EvstoreError) -> [Seen] {
-        var result: [Seen] = []
+    private static func inJobs(
+        _ site: MigrationSite, _ most: Int, _ work: @escaping @Sendable (Int, Int) throws(EvstoreError) -> LawTally
+    ) throws(EvstoreError) -> LawTally {
+        let jobs = max(1, min(site.options.replayJobs ?? sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1 + most))
+        let parts = Mutex<[Int: LawTally]>([:])
         try migrating {
-            try viewer.view(
-                type: type, born: born, payload: payload.lent, time: event.time, stream: event.stream, metadata: event.metadata.lent,
-                at: version, validating: true
-            ) { image in
-                result.append(Seen(type: image.type, payload: [UInt8](copying: image.payload)))
+            try inParallel(jobs) { part in
+                let tally = try work(part, jobs)
+                parts.withLock { $0[part] = tally }
             }
         }
-        return result
-    }
-
-    private static func isSame(_ a: Seen, _ b: Seen) throws(EvstoreError) -> Bool {
-        if a.type != b.type { return false }
-        if a.payload == b.payload { return true }
-        do { return try Canonical.bytes(of: a.payload.lent) == Canonical.bytes(of: b.payload.lent) } catch {
-            throw .invalidJSON(reason: "an image is not JSON", offset: 0)
+        return parts.withLock { parts in
+            (0 ..< jobs).compactMap { parts[$0] }.reduce(into: LawTally()) { $0.add($1) }
         }
     }
+}
 
-    private mutating func count(_ law: String, _ holds: Bool) {
-        counts[law, default: LawCount(law: law, tried: 0, failed: 0)].tried += 1
-        if !holds { counts[law]?.failed += 1 }
-    }
-
-    /// The same failure with the position of the event.
-    private func placed(_ error: EvstoreError, _ event: Sample.Event) -> EvstoreError {
+extension LawTally {
+    /// Of the laws without which no event can be shown, the first that did not hold for an event of the log.
+    var firstFailure: EvstoreError? {
+        let found = failures.first { $0.event.origin == .log && ["T-up", "T-down", "L4"].contains($0.verdict.law) }
+        guard let found else { return nil }
+        guard let error = found.verdict.error else {
+            let (event, target) = (found.event, found.target)
+            return .verificationFailed(
+                reason:
+                    "\(event.type) born at \(event.born), position \(event.position?.description ?? "?"), is not the same at \(target) when seen step by step"
+            )
+        }
         guard case .noImage(var failure) = error else { return error }
-        failure.position = event.position
+        failure.position = found.event.position
         return .noImage(failure)
     }
+
+    /// The first event of the log that did not come back as it was, although no step on its way says that it loses
+    /// something and each value was in its codec's own form.
+    var firstLoss: Position? { failures.first { $0.event.origin == .log && $0.verdict.law == "L1" }?.event.position }
 }

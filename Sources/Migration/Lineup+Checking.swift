@@ -105,11 +105,13 @@ extension Lineup {
     }
 
     /// What a strict replay asks for of those that it built.
-    /// - Throws: `EvstoreError.buildStopped` with the first event that was passed over.
+    /// - Throws: `EvstoreError.buildStopped` with the first event that was passed over and that no file says to pass over.
     func requireNoneQuarantined(among built: [Entry], _ site: MigrationSite) throws(EvstoreError) {
         for entry in built {
-            guard let first = try quarantined(entry, site).first else { continue }
-            throw .buildStopped(projection: entry.name, position: first.position, reason: first.error)
+            guard let name = entry.directory, let first = try open(name, site).quarantined().first(where: { !$0.isDeclared }) else {
+                continue
+            }
+            throw .buildStopped(projection: entry.name, position: first.position, reason: first.reason)
         }
     }
 }

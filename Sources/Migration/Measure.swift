@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventLog
 internal import EventModel
+internal import Projections
 internal import SchemaEvolution
 
 /// What a sample of the log says about the way to a version: where there is no image, and where something is lost.
@@ -15,15 +16,26 @@ struct Measure {
     private var failed: [Kind: UInt64] = [:]
     /// Events that lost something or were dropped.
     private var lost: [Kind: UInt64] = [:]
+    /// Of the events that are from before versions existed; nil where there are none.
+    private(set) var adoption: AdoptionReport?
 
     init(_ history: History, _ target: SchemaVersion, _ sample: Sample, _ site: MigrationSite) throws(EvstoreError) {
         (self.history, self.target) = (history, target)
         let viewer = Viewer(history)
+        viewer.listLeftBehind()
+        let merged = MergedAppends(site.log, viewer, StreamNames(site.log, history), at: target)
+        let epoch = try site.last().epoch
+        let rekeys = history.rekeysStreams
         for (index, event) in sample.events.enumerated() {
             if index % 1_000 == 0 { try site.checkCancellation() }
             let kind = Kind(type: event.type, born: event.born)
             let before = viewer.counts
             do {
+                if rekeys { _ = try history.streamName(StreamName(event.stream), from: event.born, to: target) }
+                if try viewer.path(type: event.type, born: event.born, to: target).merges {
+                    try merged.view(event.position ?? Position(0), epoch) { _ in }
+                    continue
+                }
                 try viewer.view(
                     type: event.type, born: event.born, payload: event.payload.lent, time: event.time, stream: event.stream,
                     metadata: event.metadata.lent, at: target, validating: true
@@ -33,8 +45,16 @@ struct Measure {
                 failed[kind, default: 0] += 1
             }
             let cost = viewer.counts - before
+            if event.born.rawValue == 0 {
+                var one = AdoptionReport(events: 1)
+                (one.kept, one.defaulted) = (UInt64(cost.kept), UInt64(cost.defaulted))
+                adoption = adoption ?? AdoptionReport()
+                adoption?.add(one)
+            }
             if cost.lost + cost.dropped > 0 { lost[kind, default: 0] += 1 }
         }
+        adoption?.notKept = viewer.leftBehind.mapValues { UInt64($0) }
+        adoption?.quarantined = failed.reduce(0) { $0 + ($1.key.born.rawValue == 0 ? $1.value : 0) }
     }
 
     /// What becomes of the events of one type and birth version.
@@ -59,18 +79,5 @@ struct Measure {
         return history.losses(from: from, to: target).map {
             PlannedLoss(version: $0.version, type: $0.type, what: "\($0.op): \($0.because)", declared: true, count: counts[$0] ?? 0)
         } + undeclared
-    }
-}
-
-extension History {
-    /// The losses on the way of events of a type that a step declares: under the names that the type has on its way.
-    func declaredLosses(of type: String, born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> [LossDeclaration] {
-        var found: [LossDeclaration] = []
-        for loss in losses(from: born, to: target) {
-            let before = try path(type: type, born: born, to: max(born, loss.version.previous)).types
-            let after = try path(type: type, born: born, to: loss.version).types
-            if before.contains(loss.type) || after.contains(loss.type) { found.append(loss) }
-        }
-        return found
     }
 }

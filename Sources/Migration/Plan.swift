@@ -26,6 +26,7 @@ package enum Plan {
         report.oneWay = history.oneWaySteps(from: state.live, to: version).map { "\($0)" }
         for row in census { report.types.append(try seen.outlook(of: row)) }
         report.loss = try seen.losses(from: state.live)
+        report.adoption = seen.adoption
         report.sample = UInt64(sample.events.count)
         report.pending = !target.isLive(in: state) || intent.defersDefinitions
         if !report.rebuild.isEmpty { (report.seconds, report.bytes) = try await estimate(site, target, report.events) }

@@ -1,54 +1,53 @@
 internal import Bytes
 internal import EventLog
 internal import EventModel
+internal import Projections
+internal import SchemaEvolution
 
 /// Events taken from all over the log, to measure and to try the laws on.
 struct Sample: Sendable {
-    struct Event: Sendable {
-        var position: Position
-        var stream: String
-        var type: String
-        var born: SchemaVersion
-        var time: Timestamp
-        var payload: [UInt8]
-        var metadata: [UInt8]
-    }
-
     static let eventsMax = 20_000
     private static let windows: UInt64 = 40
 
-    var events: [Event] = []
+    var events: [LawEvent] = []
 
     /// The whole log where it has at most `eventsMax` events, else windows of consecutive events, evenly apart.
     init(_ site: MigrationSite, eventsMax: Int = Sample.eventsMax) throws(EvstoreError) {
         let last = try site.last().position.rawValue
+        let history = try site.evolving.current().history
+        var found: [LawEvent] = []
         if last <= UInt64(eventsMax) {
-            try read(from: 1, through: last, site)
+            try Self.read(from: 1, through: last, history, site) { found += $0 }
         } else {
             let length = UInt64(eventsMax) / Self.windows
             for window in 0 ..< Self.windows {
                 try site.checkCancellation()
                 let start = 1 + window * (last - length) / (Self.windows - 1)
-                try read(from: start, through: start + length - 1, site)
+                try Self.read(from: start, through: start + length - 1, history, site) { found += $0 }
             }
         }
+        events = found
     }
 
-    private mutating func read(from start: UInt64, through end: UInt64, _ site: MigrationSite) throws(EvstoreError) {
+    /// Hands over the events between two positions, about a thousand at a time.
+    static func read(
+        from start: UInt64, through end: UInt64, _ history: History, _ site: MigrationSite,
+        _ body: ([LawEvent]) throws(EvstoreError) -> Void
+    ) throws(EvstoreError) {
+        let names = StreamNames(site.log, history)
         var next = start
         while next <= end {
-            let before = events.count
-            var found: [Event] = []
+            var found: [LawEvent] = []
             try migrating {
                 try site.log.read { reader in
                     try reader.blocks(from: Position(next)) { block in
                         for index in 0 ..< block.count {
                             let record = block.record(index)
                             guard (next ... end).contains(record.position.rawValue) else { continue }
-                            let stream = try reader.name(ofStream: record.streamID).text
+                            let stream = try names.name(of: record, at: record.born).text
                             found.append(
-                                Event(
-                                    position: record.position, stream: stream, type: record.typeName, born: record.born,
+                                LawEvent(
+                                    origin: .log, position: record.position, stream: stream, type: record.typeName, born: record.born,
                                     time: record.time, payload: [UInt8](copying: record.payload),
                                     metadata: [UInt8](copying: record.metadata)))
                         }
@@ -57,8 +56,8 @@ struct Sample: Sendable {
                     }
                 }
             }
-            events += found
-            guard events.count > before, let position = events.last?.position else { return }
+            guard let position = found.last?.position else { return }
+            try body(found)
             next = position.rawValue + 1
         }
     }

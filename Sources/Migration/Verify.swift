@@ -1,11 +1,14 @@
 internal import EventLog
 package import EventModel
 internal import Projections
+internal import SchemaEvolution
 
 /// Looking over a store: its log, its read models, and the steps on its own events.
 package enum Verify {
-    /// `deep` recomputes the read models' digests; `laws` tries the steps to the live version on a sample.
-    package static func run(_ site: MigrationSite, deep: Bool, laws: Bool) throws(EvstoreError) -> VerifyReport {
+    /// `deep` recomputes the read models' digests; `laws` tries the steps on the whole log, and on made events.
+    package static func run(
+        _ site: MigrationSite, deep: Bool, laws: Bool, seed: UInt64? = nil
+    ) throws(EvstoreError) -> VerifyReport {
         var findings = try migrating {
             try site.log.verify(deep: deep) { done, total in site.say("verify", done: done, total: total) }
         }
@@ -24,15 +27,16 @@ package enum Verify {
         }
         var report = VerifyReport(ok: true, findings: findings, laws: [], events: 0)
         if laws {
-            let result = try Laws.check(site, site.evolving.current().history, at: state.live)
-            report.laws = result.counts.values.sorted { $0.law < $1.law }
-            if let failure = result.firstFailure {
-                report.findings.append(Finding(id: "LAW101", position: failure.place.position, message: failure.message, fix: failure.fix))
+            let seed = seed ?? UInt64.random(in: 0 ... UInt64(UInt32.max))
+            let history = try site.evolving.current().history
+            let targets = state.floor == state.live ? [state.live] : [state.live, state.floor]
+            let tally = try Laws.checkAll(site, history, targets, seed: seed)
+            report.laws = Laws.all.map { law in
+                LawCount(law: law, tried: tally.counts[law]?.tried ?? 0, failed: tally.counts[law]?.failed ?? 0)
             }
-            if let loss = result.firstLoss {
-                let message = "L1: the event does not come back as it was after going up to \(state.live)"
-                report.findings.append(Finding(id: "LAW102", severity: .note, position: loss, message: message))
-            }
+            report.notExercised = history.cases(tally.crossings).filter { $0.count == 0 }.map(\.description)
+            (report.seed, report.refused) = (seed, tally.refused)
+            report.findings += tally.failures.map { Laws.finding($0, history) }
         }
         report.events = try site.last().position.rawValue
         report.ok = !report.findings.contains { $0.severity == .error }

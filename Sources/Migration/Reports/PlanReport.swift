@@ -14,6 +14,8 @@ public struct PlanReport: Hashable, Sendable {
     public var new: [String] = []
     /// What the steps on the way lose.
     public var loss: [PlannedLoss] = []
+    /// What adoption makes of the events of the sample that are from before versions existed; nil where there are none.
+    public var adoption: AdoptionReport?
     /// Steps that have no way down, each as `v5: reason`.
     public var oneWay: [String] = []
     /// Estimated from a sample; 0 where nothing is to be built.

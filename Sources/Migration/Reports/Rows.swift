@@ -70,11 +70,17 @@ public struct VerifyReport: Hashable, Sendable {
     /// How many events each law was shown on.
     public var laws: [LawCount]
     public var events: UInt64
+    /// Ops that no event went through, where the laws were asked for.
+    public var notExercised: [String] = []
+    /// What made the events that were not in the log; nil where the laws were not asked for.
+    public var seed: UInt64?
+    /// Events that were made up and that a step which may refuse some did refuse.
+    public var refused: UInt64 = 0
 }
 
 /// How often a law was tried and how often it did not hold.
 public struct LawCount: Hashable, Sendable {
-    /// T-up, T-down, L1, L3 or L4.
+    /// T-up, T-down, or L1 to L5.
     public var law: String
     public var tried: UInt64
     public var failed: UInt64

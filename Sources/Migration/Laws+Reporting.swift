@@ -1,0 +1,32 @@
+internal import EventModel
+internal import SchemaEvolution
+
+extension Laws {
+    static let all = ["L1", "L2", "L3", "L4", "L5", "T-down", "T-up"]
+
+    /// What a person needs to see why a law does not hold: the smallest payload for which it does not.
+    static func finding(_ failure: LawFailure, _ history: History) -> Finding {
+        let small = failure.shrunk(history)
+        let event = small.event
+        var what = "\(failure.verdict.law): \(event.type) born at \(event.born) "
+        what += "\(sentence(failure.verdict.law)) \(failure.target): \(event.origin.rawValue) \(small.example(history))"
+        if case .noImage(let image)? = failure.verdict.error {
+            what += "; \(image.op) of \(image.step) at \(image.pointer.isEmpty ? "the payload" : image.pointer) takes \(image.expected)"
+        }
+        let isRequired = failure.verdict.weight == .required
+        return Finding(
+            id: failure.verdict.law == "L1" ? "LAW102" : "LAW101", severity: isRequired ? .error : .note, position: event.position,
+            message: what,
+            fix: isRequired ? "see what the steps do with: evstore schema explain" : nil)
+    }
+
+    private static func sentence(_ law: String) -> String {
+        switch law {
+        case "L1": "does not come back as it was from"
+        case "L3": "is not the same again after going back and forth, at"
+        case "L4": "is not the same when seen step by step, at"
+        case "L5": "has its parts out of order at"
+        default: "has no image at"
+        }
+    }
+}

@@ -1,0 +1,23 @@
+/// What adoption makes of data from before versions existed: it is stored as it came, and read by the cases of `adopt:`.
+public struct AdoptionReport: Hashable, Sendable {
+    /// Events of version 0.
+    public var events: UInt64
+    /// Members that are kept, under their own or another name.
+    public var kept: UInt64 = 0
+    /// Members that were not there, in whose place a default stands.
+    public var defaulted: UInt64 = 0
+    /// How often each member, by its pointer, is not kept.
+    public var notKept: [String: UInt64] = [:]
+    /// Events that no case takes, or whose members do not fit: they have no image, and are listed in quarantine.
+    public var quarantined: UInt64 = 0
+
+    public init(events: UInt64 = 0) { self.events = events }
+
+    package mutating func add(_ other: AdoptionReport) {
+        events += other.events
+        kept += other.kept
+        defaulted += other.defaulted
+        notKept.merge(other.notKept, uniquingKeysWith: +)
+        quarantined += other.quarantined
+    }
+}
