@@ -21,12 +21,15 @@ struct DoorRules: Sendable {
 final class Door: @unchecked Sendable {
     // Sound because whoever has it has it alone: `DoorPool` hands each to one caller at a time.
     let stamp: StateStamp
-    private let history: History
-    private let rules: DoorRules
+    let history: History
+    let rules: DoorRules
     private let options: Options
     private let limits: JSONLimits
-    private let viewer: Viewer
+    let viewer: Viewer
+    private let rekeys: Bool
     private let aheadViewer: Viewer?
+    /// Whether an event has come that steps merge with others.
+    private(set) var merges = false
     private var entries: [TypeAtVersion: Entry] = [:]
 
     /// What there is to check of a type at a birth version.
@@ -35,11 +38,14 @@ final class Door: @unchecked Sendable {
         var shape: EventShape?
         /// Where an image must be: floor … max(born, live), without born itself.
         var targets: [SchemaVersion]
+        /// Those of them at which it is seen together with others of its append.
+        var merging: [SchemaVersion]
     }
 
     init(history: History, stamp: StateStamp, rules: DoorRules, options: Options) {
         (self.history, viewer, self.stamp) = (history, Viewer(history), stamp)
         (self.rules, self.options) = (rules, options)
+        rekeys = history.rekeysStreams
         limits = JSONLimits(depth: options.jsonDepthMax, members: options.jsonMembersMax, bytes: options.eventBytesMax)
         aheadViewer = rules.ahead.map { Viewer($0) }
     }
@@ -74,7 +80,8 @@ final class Door: @unchecked Sendable {
             if rules.enforcesStream, let template = shape.stream { try checkStream(event, template, at: birth) }
         }
         let stored = stored(event, bornAt: birth)
-        for target in entry.targets { try checkImages(of: stored, at: target) }
+        // What adoption does not take is kept as it came.
+        if birth.rawValue > 0 { for target in entry.targets { try checkImages(of: stored, at: target) } }
         return stored
     }
 
@@ -114,8 +121,9 @@ final class Door: @unchecked Sendable {
         }
     }
 
-    private func checkImages(of event: StoredEvent, at target: SchemaVersion) throws(EvstoreError) {
+    func checkImages(of event: StoredEvent, at target: SchemaVersion) throws(EvstoreError) {
         do {
+            if rekeys { _ = try history.streamName(event.stream, from: event.born, to: target) }
             try viewer.view(
                 type: event.type, born: event.born, payload: event.payload.lent, time: event.time, stream: event.stream.text,
                 metadata: event.metadata.lent, at: target, validating: true
@@ -139,6 +147,7 @@ final class Door: @unchecked Sendable {
             ) { image in
                 var down = event
                 (down.type, down.payload, down.version) = (image.type, [UInt8](copying: image.payload), stamp.live)
+                down.stream = try ahead.streamName(event.stream, from: birth, to: stamp.live)
                 if image.part > 0, let id = event.id { down.id = try EventID("\(id)#\(image.part)") }
                 images.append(try admit(down, bornAt: stamp.live))
             }
@@ -152,18 +161,30 @@ final class Door: @unchecked Sendable {
         return images
     }
 
+    /// Whether events that name no birth version are from before versions existed.
+    var takesOldData: Bool { rules.version.rawValue == 0 }
+
+    /// The versions at which an event must have an image.
+    func targets(of type: String, bornAt birth: SchemaVersion) throws(EvstoreError) -> [SchemaVersion] { try entry(type, birth).targets }
+
+    func merging(_ type: String, _ birth: SchemaVersion) throws(EvstoreError) -> [SchemaVersion] { try entry(type, birth).merging }
+
     private func entry(_ type: String, _ birth: SchemaVersion) throws(EvstoreError) -> Entry {
         let key = TypeAtVersion(type: type, version: birth)
         if let known = entries[key] { return known }
         let shape = birth.rawValue == 0 ? nil : try history.requireShape(of: type, at: birth)
         let last = max(birth, stamp.live)
         var targets: [SchemaVersion] = []
+        var merging: [SchemaVersion] = []
         var target = stamp.floor
         while target <= last {
-            if target != birth { targets.append(target) }
+            if target != birth {
+                if try viewer.path(type: type, born: birth, to: target).merges { merging.append(target) } else { targets.append(target) }
+            }
             target = target.next
         }
-        let entry = Entry(shape: shape, targets: targets)
+        let entry = Entry(shape: shape, targets: targets, merging: merging)
+        merges = merges || !merging.isEmpty
         entries[key] = entry
         return entry
     }

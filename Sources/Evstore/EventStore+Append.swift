@@ -30,18 +30,29 @@ extension EventStore {
             mustBeFresh = true
             defer { doors.give(door) }
             var stored: [StoredEvent] = []
-            do { for event in events { stored += try door.admit(event) } } catch {
+            do throws(EvstoreError) {
+                for event in events { stored += try door.admit(event) }
+                if let failure = try door.mergeFailures(of: stored).min(by: { $0.key < $1.key }) { throw failure.value }
+            } catch {
                 // What an older state of the store refuses, this one may take.
                 if !isFresh { continue }
                 // What was appended once was fit for it then, whatever has become of the versions since.
                 if let receipt = try repeated(events, sameID) { return receipt }
                 throw error
             }
-            let request = AppendRequest(events: stored, conditions: conditions, validated: door.stamp, deadline: deadline)
+            let version = if let given = events[0].version { given } else { try workingVersion }
+            let spelled = try spelled(stored, conditions, at: version)
+            let request = AppendRequest(
+                events: spelled.events, conditions: spelled.conditions, validated: door.stamp, deadline: deadline)
             let outcome: AppendOutcome
-            do { outcome = try await log.append(request) } catch { throw EvstoreError(converting: error, at: path) }
+            do { outcome = try await log.append(request) } catch {
+                guard let failure = spelled.failure(EvstoreError(converting: error, at: path)) else { continue }
+                throw failure
+            }
             switch outcome {
-            case .appended(let receipt): return receipt
+            case .appended(var receipt):
+                receipt.stream = spelled.given[receipt.stream] ?? receipt.stream
+                return receipt
             case .known:
                 if let receipt = try repeated(events, sameID) { return receipt }
             case .revalidate: continue

@@ -25,7 +25,7 @@ extension EventStore {
         let history = if let version { try self.history(serving: version, evolution) } else { evolution.history }
         let source = "urn:evstore:\(log.storeID)"
         var text = ByteBuffer(capacity: 1_024)
-        try scan(from: from, try Lens(history, at: version)) { event in
+        try scan(from: from, try Lens(log, history, at: version)) { event in
             if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "export again, from position \(event.position)") }
             text.removeAll()
             event.write(as: format, source: source, into: &text)

@@ -64,10 +64,11 @@ extension EventStore {
         try await Quarantine.retry(site(again: "evstore quarantine retry", cancellation, progress: progress))
     }
 
-    /// Checks checksums, hash chain, positions and indexes; `deep` also the read models' digests, `laws` the steps on the log's events.
+    /// Checks checksums, hash chain, positions and indexes; `deep` also the read models' digests, `laws` the steps on the
+    /// log's events and on events made from the shapes, the same ones for the same `seed`.
     public func verify(
-        deep: Bool = false, laws: Bool = false, cancellation: Cancellation? = nil, progress: Progress? = nil
+        deep: Bool = false, laws: Bool = false, seed: UInt64? = nil, cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> VerifyReport {
-        try Verify.run(site(again: "evstore verify", cancellation, progress: progress), deep: deep, laws: laws)
+        try Verify.run(site(again: "evstore verify", cancellation, progress: progress), deep: deep, laws: laws, seed: seed)
     }
 }

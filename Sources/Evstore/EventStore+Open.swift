@@ -31,7 +31,9 @@ extension EventStore {
             }
         }
         let evolving = EvolvingLog(log, swiftProjections: projections, logger: logger)
-        return EventStore(evolving, version: nil, policy: .require, schemas: schemas)
+        let store = EventStore(evolving, version: nil, policy: .require, schemas: schemas)
+        if options.followsInBackground { store.follower.start(store) }
+        return store
     }
 
     /// Opens a store to work at `version` (the live one where nil), as `policy` says where that is not the live one.
@@ -49,6 +51,7 @@ extension EventStore {
             try await store.close()
             throw error
         }
+        if options.followsInBackground, !readOnly { store.follower.start(store) }
         return store
     }
 
@@ -112,11 +115,13 @@ extension EventStore {
             throw .policyRefused(program: version, live: live, command: "evstore --store \(path) replay --to \(version)")
         }
         do {
-            if case .releases(let count) = keepWindow, version.number - live.number >= count { _ = try await finalize(live) }
             let report = try await replay(to: version, options: ReplayOptions(onError: onError == .quarantine ? .quarantine : .stop))
             logger.notice(
                 "replayed at opening",
                 metadata: ["from": "\(report.from)", "to": "\(report.to)", "quarantined": "\(report.quarantined)"])
+            if case .releases(let count) = keepWindow, version.number - live.number >= count {
+                _ = try await Finalize.run(site(again: "open the store again"), version, floor: live)
+            }
         } catch {
             guard onError == .openAnyway else { throw error }
             logger.error("the replay at opening failed; read models stay as they are", metadata: ["error": "\(error.message)"])

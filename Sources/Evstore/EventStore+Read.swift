@@ -27,11 +27,11 @@ extension EventStore {
         let evolution = try evolving.current()
         let version = try effective(version)
         let history = try history(serving: version, evolution)
-        let lens = try Lens(history, at: version, type: type)
+        let lens = try Lens(log, history, at: version, type: type)
         var quota = Quota(limit)
         var next = from
         while !quota.isUsed {
-            let page = try page(of: stream, next, backwards, lens)
+            let page = try page(of: stream, at: version, history, next, backwards, lens)
             let goesOn = try converting(at: path) { try page.events.allSatisfy { try quota.takes($0) && body($0) } }
             guard goesOn, let last = page.last, !backwards || last > .first else { return }
             next = Revision(backwards ? last.rawValue - 1 : last.rawValue + 1)
@@ -39,20 +39,22 @@ extension EventStore {
     }
 
     /// One short read transaction's worth of a stream, and the last revision looked at; nil where there was none.
-    private func page(
-        of stream: StreamName, _ from: Revision?, _ backwards: Bool, _ lens: Lens
+    func page(
+        of stream: StreamName, at version: SchemaVersion, _ history: History, _ from: Revision?, _ backwards: Bool, _ lens: Lens
     ) throws(EvstoreError) -> (events: [RecordedEvent], last: Revision?) {
         var events: [RecordedEvent] = []
         var last: Revision?
         try converting(at: path) {
             try log.read { reader in
-                guard let head = try reader.head(of: stream) else { return }
+                guard let stream = try history.storedName(of: stream, at: version, reader), let head = try reader.head(of: stream) else {
+                    return
+                }
                 let start = from ?? (backwards ? head.revision : .first)
                 if start > head.revision, !backwards { return }
                 let limit = options.pageEventsMax
                 try reader.stream(stream, from: min(start, head.revision), limit: limit, backwards: backwards) { record in
                     var parts: [RecordedEvent] = []
-                    try lens.see(record, in: stream, &parts)
+                    try lens.see(record, &parts)
                     events += backwards ? parts.reversed() : parts
                     last = record.revision
                     return true
@@ -64,12 +66,11 @@ extension EventStore {
 
     /// The event at a position as it was stored; nil where there is none.
     public func event(at position: Position) throws(EvstoreError) -> RecordedEvent? {
-        let lens = try Lens(try evolving.current().history, at: nil)
-        let names = StreamNames(log)
+        let lens = try Lens(log, try evolving.current().history, at: nil)
         var events: [RecordedEvent] = []
         try converting(at: path) {
             try log.read { reader in
-                _ = try reader.record(at: position) { record in try lens.see(record, in: try names.name(of: record), &events) }
+                _ = try reader.record(at: position) { record in try lens.see(record, &events) }
             }
         }
         return events.first
@@ -85,7 +86,7 @@ extension EventStore {
     ) throws(EvstoreError) {
         let evolution = try evolving.current()
         let version = try effective(version)
-        let lens = try Lens(try history(serving: version, evolution), at: version, type: type)
+        let lens = try Lens(log, try history(serving: version, evolution), at: version, type: type)
         try scan(from: from, limit: limit, backwards: backwards, lens, body)
     }
 }

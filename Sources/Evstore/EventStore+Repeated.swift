@@ -48,8 +48,8 @@ extension EventStore {
     private func appended(
         at position: Position, _ version: SchemaVersion, _ history: History, count: Int, alone: Bool, _ reader: borrowing LogReader
     ) throws -> (receipt: AppendReceipt, events: [RecordedEvent]) {
-        let lens = try Lens(history, at: version)
-        let names = StreamNames(log)
+        let lens = try Lens(log, history, at: version)
+        let names = StreamNames(log, history)
         var events: [RecordedEvent] = []
         var receipt: AppendReceipt?
         var next = position
@@ -57,12 +57,12 @@ extension EventStore {
             let belongs =
                 try reader.record(at: next) { record in
                     guard next == position || record.continuesAppend && (!record.idGiven || events.count < count) else { return false }
-                    let name = try names.name(of: record)
+                    let name = try names.name(of: record, at: version)
                     receipt = AppendReceipt(
                         positions: position.rawValue ... next.rawValue, stream: name, revision: record.revision,
                         id: receipt?.id ?? record.id, epoch: record.epoch, duplicate: true)
                     // What has no image at the version of the request is not what it says.
-                    do { try lens.see(record, in: name, &events) } catch EvstoreError.noImage {}
+                    do { try lens.see(record, &events) } catch EvstoreError.noImage {}
                     return true
                 } ?? false
             if !belongs { break }

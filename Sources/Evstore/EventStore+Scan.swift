@@ -17,7 +17,6 @@ extension EventStore {
     ) throws(EvstoreError) {
         var quota = Quota(limit)
         let end = try last()
-        let names = StreamNames(log)
         var seen = Checkpoint(epoch: end.epoch, position: end.position)
         if backwards {
             seen.position = min(from ?? end.position, end.position).next
@@ -27,7 +26,7 @@ extension EventStore {
         while !quota.isUsed {
             let page =
                 try backwards
-                ? pageBackwards(before: seen.position, lens, names) : page(after: seen, through: end.position, lens, names)
+                ? pageBackwards(before: seen.position, lens) : page(after: seen, through: end.position, lens)
             let goesOn = try converting(at: path) { try page.events.allSatisfy { try quota.takes($0) && body($0) } }
             if page.isLast || !goesOn { return }
             seen.position = page.reached
@@ -36,7 +35,7 @@ extension EventStore {
 
     /// The next part of the log after a checkpoint, up to a page full of events.
     /// - Throws: `EvstoreError.epochChanged` where a cut took off what lies before the checkpoint.
-    func page(after seen: Checkpoint, through end: Position?, _ lens: Lens, _ names: StreamNames) throws(EvstoreError) -> ScannedPage {
+    func page(after seen: Checkpoint, through end: Position?, _ lens: Lens) throws(EvstoreError) -> ScannedPage {
         try requireValid(seen)
         var page = ScannedPage(reached: max(seen.position, end ?? seen.position))
         if let end, end <= seen.position { return page }
@@ -45,7 +44,7 @@ extension EventStore {
             try log.scan(after: seen.position, through: end, types: lens.storedTypes) { block in
                 for index in block.indices {
                     let record = block.record(index)
-                    try lens.see(record, in: try names.name(of: record), &page.events)
+                    try lens.see(record, &page.events)
                     page.reached = record.position
                 }
                 page.isLast = page.events.count < full
@@ -55,7 +54,7 @@ extension EventStore {
         return page
     }
 
-    private func pageBackwards(before position: Position, _ lens: Lens, _ names: StreamNames) throws(EvstoreError) -> ScannedPage {
+    private func pageBackwards(before position: Position, _ lens: Lens) throws(EvstoreError) -> ScannedPage {
         var page = ScannedPage(reached: position)
         let wanted = lens.storedTypes
         var rest = options.followBatchEvents
@@ -67,7 +66,7 @@ extension EventStore {
                     _ = try reader.record(at: page.reached) { record in
                         if let wanted, !wanted.contains(record.typeName) { return }
                         var parts: [RecordedEvent] = []
-                        try lens.see(record, in: try names.name(of: record), &parts)
+                        try lens.see(record, &parts)
                         page.events += parts.reversed()
                     }
                 }
@@ -83,23 +82,5 @@ extension EventStore {
         if let cut = cuts.first(where: { $0.epoch > seen.epoch && $0.position < seen.position }) {
             throw .epochChanged(seen: seen, cut: cut)
         }
-    }
-}
-
-/// The names of streams by their ids; keeps those that a reader has met, up to a limit. Used by one thread.
-final class StreamNames {
-    private let log: EventLog
-    private var names: [UInt64: StreamName] = [:]
-    private static let keptMax = 65_536
-
-    init(_ log: EventLog) { self.log = log }
-
-    func name(of record: borrowing RecordView) throws -> StreamName {
-        let id = record.streamID
-        if let known = names[id] { return known }
-        let name = try record.streamName ?? log.read { reader in try reader.name(ofStream: id) }
-        if names.count >= Self.keptMax { names.removeAll(keepingCapacity: true) }
-        names[id] = name
-        return name
     }
 }

@@ -18,6 +18,7 @@ public final class EventStore: Sendable {
     let logger: Logger
     let doors = DoorPool()
     let generations = OpenGenerations()
+    let follower = BackgroundFollower()
 
     init(_ evolving: EvolvingLog, version: SchemaVersion?, policy: Policy, schemas: Schemas?) {
         (self.evolving, programVersion, self.policy, self.schemas) = (evolving, version, policy, schemas)
@@ -58,6 +59,7 @@ public final class EventStore: Sendable {
 
     /// Finishes what is under way; the handle serves nothing afterwards.
     public func close() async throws(EvstoreError) {
+        await follower.stop()
         generations.removeAll()
         do { try await log.close() } catch { throw EvstoreError(converting: error, at: path) }
     }

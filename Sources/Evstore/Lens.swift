@@ -1,21 +1,28 @@
 internal import Bytes
 internal import EventLog
 internal import EventModel
+internal import Projections
 internal import SchemaEvolution
 
 /// Shows stored events as they are at one version, or at birth. Used by one thread.
 final class Lens {
     private let history: History
     private let viewer: Viewer
+    private let names: StreamNames
+    private let merged: MergedAppends?
     /// Nil shows each event at its birth version.
     private let version: SchemaVersion?
     private let type: String?
     /// The stored types whose events may be seen as `type`; nil where every event is wanted.
     private let wanted: Set<TypeAtVersion>?
 
-    init(_ history: History, at version: SchemaVersion?, type: String? = nil) throws(EvstoreError) {
-        (self.history, viewer, self.version, self.type) = (history, Viewer(history), version, type)
-        if let type, let version {
+    init(_ log: EventLog, _ history: History, at version: SchemaVersion?, type: String? = nil) throws(EvstoreError) {
+        names = StreamNames(log, history)
+        let viewer = Viewer(history)
+        merged = version.map { [names] in MergedAppends(log, viewer, names, at: $0) }
+        (self.history, self.viewer, self.version, self.type) = (history, viewer, version, type)
+        // Version 0 has no types of its own.
+        if let type, let version, version.rawValue > 0 {
             _ = try history.requireShape(of: type, at: version)
             wanted = history.ancestry(of: type, at: version)
         } else {
@@ -31,7 +38,7 @@ final class Lens {
     }
 
     /// Appends what an event is seen as: nothing, one event, or several parts.
-    func see(_ record: borrowing RecordView, in stream: StreamName, _ events: inout [RecordedEvent]) throws {
+    func see(_ record: borrowing RecordView, _ events: inout [RecordedEvent]) throws {
         let (storedType, born) = (record.typeName, record.born)
         let target = version ?? born
         if let wanted {
@@ -40,7 +47,7 @@ final class Lens {
             return
         }
         let event = RecordedEvent(
-            epoch: record.epoch, position: record.position, stream: stream,
+            epoch: record.epoch, position: record.position, stream: try names.name(of: record, at: target),
             revision: record.revision, type: storedType, payload: [], metadata: [UInt8](copying: record.metadata), id: record.id,
             time: record.time, born: born, version: target, part: 0)
         if target == born {
@@ -50,17 +57,21 @@ final class Lens {
             return
         }
         do {
-            try viewer.view(
-                type: storedType, born: born, payload: record.payload, time: event.time, stream: stream.text,
-                metadata: record.metadata, at: target
-            ) { image in
+            func add(_ image: borrowing Image) {
                 if let type, image.type != type { return }
                 var seen = event
                 (seen.type, seen.payload, seen.part) = (image.type, [UInt8](copying: image.payload), image.part)
                 if image.part > 0 { seen.id = EventID(unchecked: "\(event.id)#\(image.part)") }
                 events.append(seen)
             }
+            let path = try viewer.path(type: storedType, born: born, to: target)
+            if path.merges, let merged { return try merged.view(event.position, event.epoch, add) }
+            try viewer.run(
+                path, payload: record.payload, time: event.time, stream: try names.name(of: record, at: born).text,
+                metadata: record.metadata, add)
         } catch EvstoreError.noImage(var failure) {
+            // By declaration such data is in quarantine, and shown at its birth version only.
+            if born.rawValue == 0 { return }
             failure.position = record.position
             throw EvstoreError.noImage(failure)
         }

@@ -29,7 +29,7 @@ public enum Policy: Sendable, Hashable {
     /// How long the way back stays open.
     public enum WindowPolicy: Sendable, Hashable {
         case untilFinalize
-        /// Before the replay the live version is made the floor, where that leaves so many versions to go back by.
+        /// After the replay the version that was live is made the floor, where that leaves so many versions to go back by.
         case releases(Int)
     }
 }

@@ -35,6 +35,9 @@ public struct Schemas: Sendable {
     /// The newest version.
     public var head: SchemaVersion { history.head }
 
+    /// Whether a version's file says when it was released, so that what its digest covers stays.
+    public func isReleased(_ version: SchemaVersion) -> Bool { history[version]?.isReleased ?? false }
+
     /// What is odd without being wrong, such as a missing lock.
     public var warnings: [Finding] { history.warnings }
 

@@ -57,12 +57,12 @@ public struct Subscription: AsyncSequence, Sendable {
             let end = evolution.last
             let version = try store.effective(subscription.version)
             let history = try store.history(serving: version, evolution)
-            let lens = try Lens(history, at: version, type: subscription.type)
+            let lens = try Lens(store.log, history, at: version, type: subscription.type)
             let page: ScannedPage
             if let stream = subscription.stream {
-                page = try store.page(of: stream, after: checkpoint, &revision, through: end.position, lens)
+                page = try store.page(of: stream, at: version, history, after: checkpoint, &revision, through: end.position, lens)
             } else {
-                page = try store.page(after: checkpoint, through: end.position, lens, StreamNames(store.log))
+                page = try store.page(after: checkpoint, through: end.position, lens)
             }
             checkpoint = Checkpoint(epoch: end.epoch, position: page.reached)
             return page
@@ -73,7 +73,8 @@ public struct Subscription: AsyncSequence, Sendable {
 extension EventStore {
     /// The next part of a stream after a checkpoint; `revision` is where it begins, found at the first call.
     fileprivate func page(
-        of stream: StreamName, after seen: Checkpoint, _ revision: inout Revision?, through end: Position, _ lens: Lens
+        of stream: StreamName, at version: SchemaVersion, _ history: History, after seen: Checkpoint, _ revision: inout Revision?,
+        through end: Position, _ lens: Lens
     ) throws(EvstoreError) -> ScannedPage {
         try requireValid(seen)
         var page = ScannedPage(reached: max(seen.position, end))
@@ -81,7 +82,9 @@ extension EventStore {
         let full = options.pageEventsMax
         try converting(at: path) {
             try log.read { reader in
-                guard let head = try reader.head(of: stream), head.position > seen.position else { return }
+                guard let stream = try history.storedName(of: stream, at: version, reader), let head = try reader.head(of: stream),
+                    head.position > seen.position
+                else { return }
                 if let next, head.revision < next { return }
                 var first = next ?? head.revision
                 if next == nil {
@@ -93,7 +96,7 @@ extension EventStore {
                 var count = 0
                 try reader.stream(stream, from: first, limit: full) { record in
                     guard record.position <= end else { return false }
-                    try lens.see(record, in: stream, &page.events)
+                    try lens.see(record, &page.events)
                     (count, next) = (count + 1, Revision(record.revision.rawValue + 1))
                     if count == full { (page.reached, page.isLast) = (record.position, false) }
                     return true

@@ -66,6 +66,18 @@ struct PolicyTests {
         #expect(try temporary.store.versions == StoreVersions(floor: 4, live: 5, top: 5, head: 5))
     }
 
+    @Test("a replay at opening that fails closes no window")
+    func failedKeepsWindow() async throws {
+        let temporary = try await Self.store()
+        let id = String(repeating: "k", count: 600)
+        let payload = #"{"id":"\#(id)","buyer":{"name":"Ann"},"cents":100,"currency":"USD"}"#
+        let file = try temporary.write(#"{"stream":"order-k","type":"OrderPlaced","data":\#(payload)}"# + "\n", to: "long-key.jsonl")
+        _ = try await temporary.store.importLines(from: .file(file), as: SchemaVersion(4))
+        let failed = try await code(temporary, 5, .migrate(keepWindow: .releases(1)))
+        #expect(failed == "buildStopped")
+        #expect(try temporary.store.versions == StoreVersions(floor: 2, live: 4, top: 4, head: 5))
+    }
+
     @Test("a version whose file differs from the registered one is refused")
     func differingFile() async throws {
         let temporary = try await Self.store()

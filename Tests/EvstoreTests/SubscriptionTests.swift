@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Subscribing")
 struct SubscriptionTests {
-    @Test("a subscription sees every event once, in order, while appends go on", .timeLimit(.minutes(1)))
+    @Test("a subscription sees every event once, in order, while appends go on", .timeLimit(.minutes(5)))
     func catchUpThenLive() async throws {
         let temporary = try await Orders.store(at: 1)
         let store = temporary.store
@@ -22,7 +22,7 @@ struct SubscriptionTests {
         try await writer.value
     }
 
-    @Test("a subscription goes on from a checkpoint, and to one stream only", .timeLimit(.minutes(1)))
+    @Test("a subscription goes on from a checkpoint, and to one stream only", .timeLimit(.minutes(5)))
     func fromCheckpoint() async throws {
         let temporary = try await Orders.store(at: 1)
         let store = temporary.store
@@ -34,7 +34,7 @@ struct SubscriptionTests {
         #expect(try await pages.next()?.map(\.position.rawValue) == [22])
     }
 
-    @Test("a subscription ends when its task is cancelled", .timeLimit(.minutes(1)))
+    @Test("a subscription ends when its task is cancelled", .timeLimit(.minutes(5)))
     func cancelled() async throws {
         let temporary = try await Orders.store(at: 1)
         let store = temporary.store
@@ -45,5 +45,23 @@ struct SubscriptionTests {
         try await Task.sleep(for: .milliseconds(30))
         task.cancel()
         #expect(try await task.value)
+    }
+
+    @Test("a subscription whose events were cut off says so, and where the log was cut", .timeLimit(.minutes(5)))
+    func cutOff() async throws {
+        let temporary = try await Orders.store(at: 1)
+        let store = temporary.store
+        for index in 0 ..< 3 { _ = try await store.append([try Orders.placed("\(index)", at: 1)]) }
+        _ = try await store.takeSnapshot("here")
+        for index in 3 ..< 6 { _ = try await store.append([try Orders.placed("\(index)", at: 1)]) }
+        var behind = store.subscribe(after: Checkpoint(epoch: .first, position: Position(2))).makeAsyncIterator()
+        var ahead = store.subscribe(after: Checkpoint(epoch: .first, position: Position(5))).makeAsyncIterator()
+        _ = try await store.rollback(toSnapshot: "here", discardTail: true)
+        #expect(try store.verifySnapshots().isEmpty)
+        _ = try await store.append([try Orders.placed("new", at: 1)])
+        #expect(try await behind.next()?.map(\.position.rawValue) == [3, 4], "what it had seen is still there")
+        await #expect { try await ahead.next() } throws: {
+            if case EvstoreError.epochChanged(_, let cut) = $0 { cut.position == Position(3) } else { false }
+        }
     }
 }

@@ -6,12 +6,16 @@ internal import JSONText
 ///
 /// Own form: `{"stream", "type", "data"}` with optional `id`, `time`, `metadata`, `version` (the birth version); what an
 /// export adds (`position revision born part epoch`) is ignored, any other member is refused.
+/// A line of old data that has not both a `type` and `data` is the payload, of the type `$unknown`.
 /// CloudEvents (told by `specversion`): `subject` is the stream, `dataschema` = `…/v<born>`; extension attributes are ignored.
 struct EventLineParser: ~Copyable {
     private var splice = Splice()
     private let limits: JSONLimits
+    private let takesOldData: Bool
 
-    init(options: Options) {
+    /// - Parameter takesOldData: whether lines are data from before versions existed, unless they say otherwise.
+    init(options: Options, takesOldData: Bool) {
+        self.takesOldData = takesOldData
         // The envelope is one level, has some members of its own, and stands beside payload and metadata.
         limits = JSONLimits(
             depth: options.jsonDepthMax + 1, members: options.jsonMembersMax + 64, bytes: options.eventBytesMax + Self.envelopeBytes)
@@ -30,7 +34,23 @@ struct EventLineParser: ~Copyable {
             try splice.load(line)
         } catch { throw EvstoreError(converting: error) }
         if let version = splice.member(Names.specversion, of: splice.root) { return try cloudEvent(version) }
-        return try ownLine()
+        return takesOldData && !isEventLine() ? oldData(line) : try ownLine()
+    }
+
+    private mutating func isEventLine() -> Bool {
+        guard let type = splice.member(Names.type, of: splice.root), let data = splice.member(Names.data, of: splice.root) else {
+            return false
+        }
+        return splice.kind(type) == .string && splice.kind(data) == .object
+    }
+
+    /// The whole line, without the white space around it.
+    private func oldData(_ line: RawSpan) -> NewEvent {
+        var (start, end) = (0, line.byteCount)
+        while line.byte(at: start) <= UInt8(ascii: " ") { start += 1 }
+        while line.byte(at: end - 1) <= UInt8(ascii: " ") { end -= 1 }
+        return NewEvent(
+            stream: .unknown, type: StreamName.unknown.text, payload: [UInt8](copying: line.slice(start, end - start)))
     }
 
     private mutating func ownLine() throws(EvstoreError) -> NewEvent {
@@ -80,7 +100,7 @@ struct EventLineParser: ~Copyable {
 
     private func event(_ fields: Fields, _ streamName: MemberName) throws(EvstoreError) -> NewEvent {
         var event = NewEvent(
-            stream: try StreamName(try text(fields.stream, streamName)), type: try text(fields.type, Names.type),
+            stream: try stream(fields, streamName), type: try text(fields.type, Names.type),
             payload: try object(fields.data, Names.data) ?? [], version: fields.version)
         if event.payload.isEmpty { throw .invalidLine(reason: "is missing", pointer: "/data") }
         event.metadata = try object(fields.metadata, Names.metadata)
@@ -92,6 +112,12 @@ struct EventLineParser: ~Copyable {
             event.time = parsed
         }
         return event
+    }
+
+    /// Old data belongs where adoption says, if it does not say itself.
+    private func stream(_ fields: Fields, _ name: MemberName) throws(EvstoreError) -> StreamName {
+        if fields.stream == nil, fields.version.map({ $0.rawValue == 0 }) ?? takesOldData { return .unknown }
+        return try StreamName(try text(fields.stream, name))
     }
 
     private func text(_ node: Splice.Node?, _ name: MemberName) throws(EvstoreError) -> String {
@@ -121,6 +147,11 @@ struct EventLineParser: ~Copyable {
         guard let last = splice.string(node)?.split(separator: "/").last, last.first == "v" else { return nil }
         return UInt32(last.dropFirst()).map { SchemaVersion($0) }
     }
+}
+
+extension StreamName {
+    /// Of data from before versions existed that nothing gives a name; its type is called the same.
+    static let unknown = StreamName(unchecked: "$unknown")
 }
 
 private enum Names {

@@ -1,4 +1,5 @@
 internal import EventModel
+internal import Migration
 
 /// Where an import reads from.
 public enum ImportSource: Sendable, Hashable {
@@ -45,12 +46,28 @@ public struct ImportReport: Hashable, Sendable {
     public var position: Position = .start
     /// Events whose stream is not the one that the type's template names: an import takes them as they are.
     public var streamMismatches: UInt64 = 0
+    /// What adoption makes of the added lines that are from before versions existed; nil where none is.
+    public var adoption: AdoptionReport?
     /// The first refused lines, at most `refusedMax`.
     public var refused: [RefusedLine] = []
+
+    /// The first added lines that adoption does not take, at most `refusedMax`: they are kept as they came, and quarantined.
+    public var unadopted: [RefusedLine] = []
 
     public static let refusedMax = 1_000
 
     public init() {}
+
+    mutating func add(_ lines: [CheckedLine]) {
+        added += UInt64(lines.count)
+        for line in lines {
+            guard let adopted = line.adopted else { continue }
+            adoption = adoption ?? AdoptionReport()
+            adoption?.add(adopted.report)
+            guard let failure = adopted.failure, unadopted.count < Self.refusedMax else { continue }
+            unadopted.append(RefusedLine(line: line.line, error: failure))
+        }
+    }
 
     mutating func note(_ lines: [RefusedLine]) {
         quarantined += UInt64(lines.count)

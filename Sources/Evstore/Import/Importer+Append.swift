@@ -46,17 +46,21 @@ extension Importer {
     func append(_ chunk: CheckedChunk, _ mark: ImportMark) async throws(EvstoreError) {
         var chunk = chunk
         while !chunk.lines.isEmpty {
+            let spelled = try store.spelled(chunk.lines.map(\.stored), at: rules.version)
             let request = AppendRequest(
-                events: chunk.lines.map(\.stored), validated: chunk.stamp,
+                events: spelled.events, conditions: spelled.conditions, validated: chunk.stamp,
                 rows: [SideRow(.imports, key: mark.hash.bytes, value: mark.value)],
                 deadline: .now + .seconds(store.options.appendDeadlineSeconds))
             let outcome: AppendOutcome?
             do { outcome = try await store.log.append(request) } catch EvstoreError.idReused {
                 outcome = nil
-            } catch { throw EvstoreError(converting: error, at: store.path) }
+            } catch {
+                guard let failure = spelled.failure(EvstoreError(converting: error, at: store.path)) else { continue }
+                throw failure
+            }
             switch outcome {
             case .appended(let receipt):
-                report.added += UInt64(chunk.lines.count)
+                report.add(chunk.lines)
                 report.position = receipt.position
                 marks.leave(mark)
                 return

@@ -51,6 +51,7 @@ final class Importer {
         try await read(.checking)
         if options.dryRun || report.read == report.skipped + report.quarantined { return report }
         (report.read, report.added, report.skipped) = (0, 0, 0)
+        (report.adoption, report.unadopted) = (nil, [])
         try input.rewind()
         try await read(.applying)
         return report
@@ -127,7 +128,7 @@ final class Importer {
         chunk.refused = []
         if pass == .checking {
             refusedLines.formUnion(refusedNow.map(\.line))
-            report.added += UInt64(chunk.lines.count)
+            report.add(chunk.lines)
         } else {
             try await append(chunk, mark(entry, through: entry.chunk.lastLine))
         }

@@ -120,9 +120,11 @@ final class LineInput {
     private func findEnds(_ ends: inout [Int], from start: Int) -> Int {
         let held = buffer
         let bytes = held.lent
-        for index in cursor + start ..< bytes.byteCount where bytes.byte(at: index) == UInt8(ascii: "\n") {
-            ends.append(index + 1 - cursor)
-            if ends.count >= linesMax || index + 1 - cursor >= chunkBytesMax { return index + 1 - cursor }
+        var index = cursor + start
+        while let feed = bytes.firstLineFeed(from: index) {
+            index = feed + 1
+            ends.append(index - cursor)
+            if ends.count >= linesMax || index - cursor >= chunkBytesMax { return index - cursor }
         }
         return bytes.byteCount - cursor
     }
@@ -165,6 +167,25 @@ final class LineInput {
             }
             return lines.array()
         } catch { throw EvstoreError(converting: error, at: name) }
+    }
+}
+
+extension RawSpan {
+    /// The offset of the first line feed from one on; nil where there is none.
+    fileprivate func firstLineFeed(from start: Int) -> Int? {
+        var offset = start
+        while offset + 8 <= byteCount {
+            let other = load(UInt64.self, at: offset) ^ 0x0a0a_0a0a_0a0a_0a0a
+            // The lowest bit that is set is that of the first byte which is zero.
+            let zeros = (other &- 0x0101_0101_0101_0101) & ~other & 0x8080_8080_8080_8080
+            if zeros != 0 { return offset + (zeros.trailingZeroBitCount >> 3) }
+            offset += 8
+        }
+        while offset < byteCount {
+            if byte(at: offset) == UInt8(ascii: "\n") { return offset }
+            offset += 1
+        }
+        return nil
     }
 }
 

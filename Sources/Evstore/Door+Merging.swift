@@ -1,0 +1,36 @@
+internal import EventLog
+internal import EventModel
+internal import SchemaEvolution
+
+extension Door {
+    private struct Group: Hashable {
+        var stream: StreamName
+        var born: SchemaVersion
+        var target: SchemaVersion
+    }
+
+    /// Why events of one append that steps merge with each other have no image, by their index.
+    func mergeFailures(of events: [StoredEvent]) throws(EvstoreError) -> [Int: EvstoreError] {
+        guard merges else { return [:] }
+        var groups: [Group: [Int]] = [:]
+        for (index, event) in events.enumerated() where event.born.rawValue > 0 {
+            for target in try merging(event.type, event.born) {
+                groups[Group(stream: event.stream, born: event.born, target: target), default: []].append(index)
+            }
+        }
+        var failures: [Int: EvstoreError] = [:]
+        do {
+            for (group, indices) in groups {
+                let appended = indices.map { index in
+                    AppendedEvent(
+                        type: events[index].type, payload: events[index].payload, metadata: events[index].metadata,
+                        time: events[index].time, stream: group.stream.text)
+                }
+                try viewer.view(
+                    appended: appended, born: group.born, at: group.target, failed: { failures[indices[$0]] = .noImage($1) }
+                ) { _, _ in }
+            }
+        } catch { throw EvstoreError(converting: error) }
+        return failures
+    }
+}

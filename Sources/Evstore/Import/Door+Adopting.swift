@@ -1,0 +1,44 @@
+internal import Bytes
+internal import EventLog
+internal import EventModel
+internal import Migration
+internal import SchemaEvolution
+
+/// What adoption makes of one line.
+final class AdoptedLine: Sendable {
+    let report: AdoptionReport
+    /// Why it has no image at a version that must see it.
+    let failure: EvstoreError?
+
+    init(_ report: AdoptionReport, failure: EvstoreError?) { (self.report, self.failure) = (report, failure) }
+}
+
+extension Door {
+    /// Takes in data from before versions existed: finds the stream that it belongs in, where the input names none, and says
+    /// what becomes of it. Nil for any other event.
+    ///
+    /// What no case takes is not refused, since it is kept as it came.
+    func adopt(_ event: inout NewEvent, line: UInt64) throws(EvstoreError) -> AdoptedLine? {
+        let birth = SchemaVersion(0)
+        guard (event.version ?? rules.version) == birth else { return nil }
+        guard history.adopts else { throw .versionNotAllowed(birth, floor: stamp.floor, top: stamp.top) }
+        let metadata = event.metadata ?? []
+        var report = AdoptionReport(events: 1)
+        do {
+            viewer.listLeftBehind()
+            let adopted = try viewer.adopt(
+                type: event.type, payload: event.payload.lent, time: event.time ?? .now, metadata: metadata.lent)
+            if event.stream == .unknown, let stream = adopted.stream { event.stream = stream }
+            (report.kept, report.defaulted) = (UInt64(adopted.counts.kept), UInt64(adopted.counts.defaulted))
+            report.notKept = viewer.leftBehind.mapValues { UInt64($0) }
+            for target in try targets(of: event.type, bornAt: birth) where target > SchemaVersion(1) {
+                try checkImages(of: stored(event), at: target)
+            }
+            return AdoptedLine(report, failure: nil)
+        } catch {
+            report = AdoptionReport(events: 1)
+            report.quarantined = 1
+            return AdoptedLine(report, failure: EvstoreError(converting: error))
+        }
+    }
+}

@@ -1,0 +1,47 @@
+public import EventModel
+internal import JSONText
+
+/// A fact as a Swift type: what the payload of one event type is at one version.
+///
+/// Optional members are absent where nil. `Date` and `Timestamp` are RFC 3339 text in UTC, `Decimal` an exact number,
+/// `Data` Base64 text, `URL` text; everything else is what its `Codable` says.
+public protocol Event: Codable, Sendable {
+    /// What the version files call it.
+    static var type: String { get }
+    /// The version whose shape this type is; it also reads later versions, as long as the shape stays.
+    static var version: SchemaVersion { get }
+}
+
+extension NewEvent {
+    /// An event to append, born at its type's version.
+    /// - Throws: `EvstoreError.invalidEvent` where JSON can't say the value.
+    public init<E: Event>(
+        _ event: E, to stream: StreamName, metadata: [UInt8]? = nil, id: EventID? = nil, time: Timestamp? = nil
+    ) throws(EvstoreError) {
+        let payload: [UInt8]
+        do { payload = try EventJSON.coding.encode(event) } catch { throw EventJSON.failure(error, of: E.self) }
+        self.init(stream: stream, type: E.type, payload: payload, metadata: metadata, id: id, time: time, version: E.version)
+    }
+}
+
+extension RecordedEvent {
+    /// The payload as a Swift type, read straight from the bytes.
+    /// - Throws: `EvstoreError.invalidEvent` where the event is of another type, or its payload is not what the Swift type reads.
+    public func decode<E: Event>(_ type: E.Type = E.self) throws(EvstoreError) -> E {
+        guard self.type == E.type else {
+            throw .invalidEvent(type: self.type, version: version, pointer: "", reason: "is no \(E.type), which \(E.self) reads")
+        }
+        do { return try EventJSON.coding.decode(type, from: payload, hasUniqueNames: true) } catch {
+            throw EventJSON.failure(error, of: E.self)
+        }
+    }
+
+    /// The metadata as a Swift type; nil where the event has none.
+    public func metadata<M: Decodable>(as type: M.Type) throws(EvstoreError) -> M? {
+        if metadata.isEmpty { return nil }
+        do { return try EventJSON.coding.decode(type, from: metadata, hasUniqueNames: true) } catch {
+            throw .invalidEvent(
+                type: self.type, version: version, pointer: EventJSON.pointer(error), reason: "metadata: \(EventJSON.reason(error))")
+        }
+    }
+}

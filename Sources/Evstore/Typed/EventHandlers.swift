@@ -1,0 +1,60 @@
+public import EventModel
+
+/// What to do with one type of event.
+public struct EventHandler: Sendable {
+    let type: any Event.Type
+    let run: @Sendable (RecordedEvent) throws -> Void
+}
+
+/// Handles events of one Swift type; the closure has the type's members, checked by the compiler.
+public func on<E: Event>(
+    _ type: E.Type, _ body: @escaping @Sendable (_ event: E, _ context: RecordedEvent) throws -> Void
+) -> EventHandler {
+    EventHandler(type: type) { event in try body(event.decode(type), event) }
+}
+
+/// Lists handlers one after the other.
+@resultBuilder
+public enum Handlers<Handler> {
+    // Tells the closure of a handler what it changes.
+    public static func buildExpression(_ handler: Handler) -> Handler { handler }
+
+    public static func buildBlock(_ handlers: Handler...) -> [Handler] { handlers }
+}
+
+/// Handlers by type, at most one for each.
+struct HandlerTable<Handler: Sendable>: Sendable {
+    let handlers: [String: Handler]
+    /// The newest version of the types: what events are read at.
+    let version: SchemaVersion
+
+    init(_ list: [Handler], _ type: (Handler) -> any Event.Type) throws(EvstoreError) {
+        guard let version = list.map({ type($0).version }).max() else { throw .misuse("there is at least one handler") }
+        var handlers: [String: Handler] = [:]
+        for handler in list where handlers.updateValue(handler, forKey: type(handler).type) != nil {
+            throw .misuse("the event type \(type(handler).type) has two handlers")
+        }
+        (self.handlers, self.version) = (handlers, version)
+    }
+}
+
+/// Closures for the event types that a reader wants; events of other types pass by.
+public struct EventHandlers: Sendable {
+    private let table: HandlerTable<EventHandler>
+
+    /// - Throws: `EvstoreError.misuse` where two handlers want one event type.
+    public init(@Handlers<EventHandler> _ handlers: () -> [EventHandler]) throws(EvstoreError) {
+        table = try HandlerTable(handlers(), \.type)
+    }
+
+    /// The version that events are read at: the newest of the types'.
+    public var version: SchemaVersion { table.version }
+
+    /// Hands an event to its handler; false where none wants it.
+    @discardableResult
+    public func handle(_ event: RecordedEvent) throws -> Bool {
+        guard let handler = table.handlers[event.type] else { return false }
+        try handler.run(event)
+        return true
+    }
+}

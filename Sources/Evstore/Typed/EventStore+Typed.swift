@@ -1,0 +1,98 @@
+public import EventModel
+
+extension EventStore {
+    /// Appends a typed event if its stream is as expected; it is born at its type's version.
+    @discardableResult
+    public func append<E: Event>(
+        _ event: E, to stream: StreamName, expecting expectation: Expectation, id: EventID? = nil
+    ) async throws(EvstoreError) -> AppendReceipt {
+        try await append(NewEvent(event, to: stream, id: id), expecting: expectation)
+    }
+
+    /// Appends typed events to one stream together, all of them or none.
+    @discardableResult
+    public func append(
+        _ events: [any Event], to stream: StreamName, expecting expectation: Expectation
+    ) async throws(EvstoreError) -> AppendReceipt {
+        var list: [NewEvent] = []
+        for event in events { list.append(try Self.new(event, to: stream)) }
+        return try await append(list, conditions: [StreamCondition(stream, expectation)])
+    }
+
+    private static func new<E: Event>(_ event: E, to stream: StreamName) throws(EvstoreError) -> NewEvent {
+        try NewEvent(event, to: stream)
+    }
+
+    /// The events of a stream as a catalogue's Swift types.
+    public func read(
+        _ stream: StreamName, as catalogue: EventCatalogue, from: Revision? = nil, limit: Int = 1_000, backwards: Bool = false
+    ) throws(EvstoreError) -> [TypedEvent] {
+        var events: [TypedEvent] = []
+        try read(stream, at: catalogue.version, from: from, limit: limit, backwards: backwards) { event in
+            events.append(try catalogue.decode(event))
+            return true
+        }
+        return events
+    }
+
+    /// The events of one Swift type in a stream.
+    public func read<E: Event>(
+        _ type: E.Type, in stream: StreamName, from: Revision? = nil, limit: Int = 1_000
+    ) throws(EvstoreError) -> [(event: E, context: RecordedEvent)] {
+        var events: [(event: E, context: RecordedEvent)] = []
+        try read(stream, at: E.version, from: from, limit: limit, type: E.type) { event in
+            events.append((try event.decode(type), event))
+            return true
+        }
+        return events
+    }
+
+    /// Gives the events of a stream to the handlers that want them; how many there were.
+    @discardableResult
+    public func read(_ stream: StreamName, from: Revision? = nil, with handlers: EventHandlers) throws(EvstoreError) -> Int {
+        var count = 0
+        try read(stream, at: handlers.version, from: from, limit: nil) { event in
+            if try handlers.handle(event) { count += 1 }
+            return true
+        }
+        return count
+    }
+
+    /// Pages of events as a catalogue's Swift types: what is there after a checkpoint, then what is appended.
+    public func subscribe(
+        to stream: StreamName? = nil, as catalogue: EventCatalogue, after checkpoint: Checkpoint? = nil
+    ) -> TypedSubscription {
+        TypedSubscription(pages: subscribe(to: stream, after: checkpoint, at: catalogue.version), catalogue: catalogue)
+    }
+}
+
+/// A subscription whose events are Swift values.
+public struct TypedSubscription: AsyncSequence, Sendable {
+    public typealias Element = [TypedEvent]
+    public typealias Failure = EvstoreError
+
+    let pages: Subscription
+    let catalogue: EventCatalogue
+
+    public func makeAsyncIterator() -> Iterator { Iterator(pages: pages.makeAsyncIterator(), catalogue: catalogue) }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        private var pages: Subscription.Iterator
+        private let catalogue: EventCatalogue
+
+        init(pages: Subscription.Iterator, catalogue: EventCatalogue) { (self.pages, self.catalogue) = (pages, catalogue) }
+
+        /// Up to where the log was looked through.
+        public var checkpoint: Checkpoint { pages.checkpoint }
+
+        /// The next page, never empty; nil when the task is cancelled.
+        public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws(EvstoreError) -> [TypedEvent]? {
+            guard let page = try await pages.next(isolation: actor) else { return nil }
+            var events: [TypedEvent] = []
+            for event in page { events.append(try catalogue.decode(event)) }
+            return events
+        }
+
+        public mutating func next() async throws(EvstoreError) -> [TypedEvent]? { try await next(isolation: nil) }
+    }
+}

@@ -1,0 +1,44 @@
+public import EventModel
+
+/// What one type of event does to a state.
+public struct StateHandler<State: Sendable>: Sendable {
+    let type: any Event.Type
+    let apply: @Sendable (inout State, RecordedEvent) throws -> Void
+}
+
+/// Changes a state by events of one Swift type.
+public func on<E: Event, State: Sendable>(
+    _ type: E.Type, _ body: @escaping @Sendable (_ state: inout State, _ event: E, _ context: RecordedEvent) throws -> Void
+) -> StateHandler<State> {
+    StateHandler(type: type) { state, event in try body(&state, event.decode(type), event) }
+}
+
+/// How a stream's events become a Swift value: the state of an aggregate.
+///
+/// Pure: the same events in the same order give the same state. Events of other types pass by.
+public struct StreamFold<State: Sendable>: Sendable {
+    public let name: String
+    /// Grows with every change of what it does; a state kept of another revision is folded anew.
+    public let revision: Int
+    public let initial: State
+    private let table: HandlerTable<StateHandler<State>>
+
+    /// - Throws: `EvstoreError.misuse` where two handlers want one event type.
+    public init(
+        _ name: String, revision: Int, from initial: State, @Handlers<StateHandler<State>> _ handlers: () -> [StateHandler<State>]
+    ) throws(EvstoreError) {
+        (self.name, self.revision, self.initial) = (name, revision, initial)
+        table = try HandlerTable(handlers(), \.type)
+    }
+
+    /// The version that events are read at: the newest of the types'.
+    public var version: SchemaVersion { table.version }
+
+    /// Changes a state by one event; false where no handler wants it.
+    @discardableResult
+    public func apply(_ event: RecordedEvent, to state: inout State) throws -> Bool {
+        guard let handler = table.handlers[event.type] else { return false }
+        try handler.apply(&state, event)
+        return true
+    }
+}

@@ -1,0 +1,54 @@
+public import EventModel
+internal import JSONText
+public import Projections
+
+/// What one type of event does to the rows of a read model.
+public struct RowHandler<Row: Codable & Sendable>: Sendable {
+    let type: any Event.Type
+    let keys: @Sendable (RecordedEvent) throws -> [String]
+    let apply: @Sendable (inout Row?, RecordedEvent) throws -> Void
+}
+
+/// Changes the row under a key of the event; a nil row is one that is not there, and setting it to nil removes it.
+public func on<E: Event, Row: Codable & Sendable>(
+    _ type: E.Type, key: @escaping @Sendable (E) throws -> String?,
+    _ body: @escaping @Sendable (_ row: inout Row?, _ event: E, _ context: RecordedEvent) throws -> Void
+) -> RowHandler<Row> {
+    RowHandler(type: type, keys: { event in try key(event.decode(type)).map { [$0] } ?? [] }) { row, event in
+        try body(&row, event.decode(type), event)
+    }
+}
+
+/// A projection whose handlers take Swift types and whose rows are Swift values.
+public struct TypedProjection<Row: Codable & Sendable>: SwiftProjection {
+    public let name: String
+    public let since: SchemaVersion
+    public let revision: Int
+    private let table: HandlerTable<RowHandler<Row>>
+
+    /// - Parameter since: the newest of the types' versions where nil.
+    /// - Throws: `EvstoreError.misuse` where two handlers want one event type.
+    public init(
+        _ name: String, since: SchemaVersion? = nil, revision: Int, row: Row.Type = Row.self,
+        @Handlers<RowHandler<Row>> _ handlers: () -> [RowHandler<Row>]
+    ) throws(EvstoreError) {
+        table = try HandlerTable(handlers(), \.type)
+        (self.name, self.since, self.revision) = (name, since ?? table.version, revision)
+    }
+
+    public var consumes: Set<String> { Set(table.handlers.keys) }
+
+    public func keys(of event: RecordedEvent) throws -> [String] { try table.handlers[event.type]?.keys(event) ?? [] }
+
+    public func apply(_ event: RecordedEvent, key: String, to row: inout Row?) throws {
+        try table.handlers[event.type]?.apply(&row, event)
+    }
+}
+
+extension ReadModelRow {
+    /// The row as a Swift value.
+    /// - Throws: `DecodingError`.
+    public func decode<Row: Decodable>(_ type: Row.Type) throws -> Row {
+        try EventJSON.coding.decode(type, from: value, hasUniqueNames: true)
+    }
+}

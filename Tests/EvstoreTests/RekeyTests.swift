@@ -1,0 +1,143 @@
+import Evstore
+import EvstoreTesting
+import Testing
+
+@Suite("Streams with other names")
+struct RekeyTests {
+    private static let v1 = """
+        evstore: 1
+        version: 1
+        events:
+          Set:
+            stream: "pref-{/key}"
+            required: [key, value]
+            properties: {key: {type: string}, value: {type: integer}}
+        """
+
+    private static let v2 = """
+        evstore: 1
+        version: 2
+        upcast:
+          - rekey: {from: "pref-{key}", to: "setting-{key}"}
+        events:
+          Set:
+            stream: "setting-{/key}"
+            required: [key, value]
+            properties: {key: {type: string}, value: {type: integer}}
+        """
+
+    private static let projections = """
+        evstore: 1
+        projections:
+          settings:
+            - since: 1
+              key: $stream
+              on: {Set: {set: {/value: /value}}}
+        """
+
+    private func store() async throws -> TemporaryStore {
+        let schemas = try SchemaFiles(Self.v1, Self.v2, projections: Self.projections).load()
+        return try await TemporaryStore.make(schemas, at: SchemaVersion(2), from: SchemaVersion(1))
+    }
+
+    private func set(_ stream: String, _ key: String, _ value: Int, at version: Int) throws -> NewEvent {
+        try .event(stream, "Set", #"{"key":"\#(key)","value":\#(value)}"#, at: version)
+    }
+
+    @Test("a stream goes on under its older spelling with one sequence of revisions")
+    func oneSequence() async throws {
+        let temporary = try await store()
+        let store = temporary.store
+        _ = try await store.append(try set("pref-theme", "theme", 1, at: 1), expecting: .noStream)
+        let second = try await store.append(try set("setting-theme", "theme", 2, at: 2), expecting: .revision(.first))
+        #expect(second.revision == Revision(1))
+        #expect(second.stream.text == "setting-theme")
+        let third = try await store.append(try set("pref-theme", "theme", 3, at: 1), expecting: .exists)
+        #expect(third.revision == Revision(2))
+        for (version, name) in [(1, "pref-theme"), (2, "setting-theme")] {
+            let events = try store.read(try StreamName(name), at: SchemaVersion(version))
+            #expect(events.map(\.revision) == [Revision(0), Revision(1), Revision(2)])
+            #expect(events.allSatisfy { $0.stream.text == name })
+            var all: [String] = []
+            try store.readAll(at: SchemaVersion(version)) { event in
+                all.append(event.stream.text)
+                return true
+            }
+            #expect(all == [name, name, name])
+        }
+        #expect(try store.read(try StreamName("pref-theme"), at: SchemaVersion(2)).isEmpty)
+        var born: [String] = []
+        try store.export { line in
+            born.append(String(decoding: line, as: UTF8.self))
+            return true
+        }
+        #expect(born.map { $0.contains("pref-theme") } == [true, false, true])
+    }
+
+    @Test("a failed expectation names the stream as the caller does")
+    func failedExpectation() async throws {
+        let temporary = try await store()
+        _ = try await temporary.store.append(try set("pref-a", "a", 1, at: 1), expecting: .noStream)
+        await #expect {
+            try await temporary.store.append(try set("setting-a", "a", 2, at: 2), expecting: .noStream)
+        } throws: { error in
+            guard case EvstoreError.expectationFailed(let stream, _, let actual)? = error as? EvstoreError else { return false }
+            return stream.text == "setting-a" && actual == .first
+        }
+    }
+
+    @Test("a stream made at the newer version is found under its older name")
+    func newerFirst() async throws {
+        let temporary = try await store()
+        let store = temporary.store
+        _ = try await store.append([try set("setting-a", "a", 1, at: 2), try set("pref-a", "a", 2, at: 1)])
+        #expect(try store.read(try StreamName("pref-a"), at: SchemaVersion(1)).map(\.revision) == [Revision(0), Revision(1)])
+        #expect(try store.read(try StreamName("setting-a"), at: SchemaVersion(2)).count == 2)
+    }
+
+    @Test("two callers that make one stream under two spellings make one stream")
+    func racing() async throws {
+        let temporary = try await store()
+        let store = temporary.store
+        for number in 0 ..< 20 {
+            async let old = store.append([try set("pref-\(number)", "\(number)", 1, at: 1)])
+            async let new = store.append([try set("setting-\(number)", "\(number)", 2, at: 2)])
+            let revisions = [try await old.revision, try await new.revision].sorted()
+            #expect(revisions == [Revision(0), Revision(1)])
+        }
+    }
+
+    @Test("a read model keyed by the stream has the names of its version")
+    func projected() async throws {
+        let temporary = try await store()
+        let store = temporary.store
+        _ = try await store.append([try set("pref-a", "a", 1, at: 1), try set("setting-a", "a", 2, at: 2)])
+        for (version, name) in [(1, "pref-a"), (2, "setting-a")] {
+            var rows: [String] = []
+            _ = try await store.query("settings", at: SchemaVersion(version)) { row in
+                rows.append("\(row.key) \(row.json)")
+                return true
+            }
+            #expect(rows == [name + #" {"value":2}"#])
+        }
+    }
+
+    @Test("a subscription to a stream follows it under its older spelling")
+    func watched() async throws {
+        let temporary = try await store()
+        let store = temporary.store
+        _ = try await store.append([try set("pref-a", "a", 1, at: 1)])
+        var pages = store.subscribe(to: try StreamName("setting-a"), at: SchemaVersion(2)).makeAsyncIterator()
+        #expect(try await pages.next()?.map(\.stream.text) == ["setting-a"])
+        _ = try await store.append([try set("pref-a", "a", 2, at: 1)])
+        #expect(try await pages.next()?.map(\.revision) == [Revision(1)])
+    }
+
+    @Test("a name that would be another stream's at a promised version is refused")
+    func refused() async throws {
+        let temporary = try await store()
+        await #expect {
+            try await temporary.store.append([try .event("setting-a", "Set", #"{"key":"a","value":1}"#, at: 1)])
+        } throws: { ($0 as? EvstoreError)?.exit == 3 }
+    }
+}
