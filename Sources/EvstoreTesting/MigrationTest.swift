@@ -1,0 +1,69 @@
+public import Evstore
+internal import Foundation
+
+/// A store as a released version left it, migrated: given its fixtures, when migrated, then what is asserted.
+///
+///     let test = try await MigrationTest(schemas, from: 1)
+///     let report = try await test.migrate(to: 3)
+///     try await test.goBackAndCompare()
+///
+/// The fixtures are the event lines in `fixtures/vN/*.jsonl` beside the version files, of every version up to `from`, each
+/// born at its version.
+public final class MigrationTest: Sendable {
+    private let temporary: TemporaryStore
+    public let from: SchemaVersion
+    /// How many events the fixtures hold.
+    public let events: UInt64
+
+    public var store: EventStore { temporary.store }
+
+    /// - Throws: `ScenarioFailure` where there are no fixtures: a migration of nothing proves nothing.
+    public init(
+        _ schemas: Schemas, from: SchemaVersion, projections: [any SwiftProjection] = [], options: Options = .forTests
+    ) async throws {
+        self.from = from
+        temporary = try await TemporaryStore.make(schemas, at: from, from: SchemaVersion(1), projections: projections, options: options)
+        var events: UInt64 = 0
+        for number in 1 ... from.number {
+            for file in try GoldenFixtures(schemas).files(of: SchemaVersion(number)) {
+                events += try await temporary.store.importLines(from: .file(file), as: SchemaVersion(number)).added
+            }
+        }
+        self.events = events
+        if events == 0 { throw ScenarioFailure(description: "no fixtures of v1 … \(from) lie in \(schemas.directory)/fixtures") }
+    }
+
+    /// Replays to a version (the newest where nil), having checked that every event of the store has an image there.
+    @discardableResult
+    public func migrate(to version: SchemaVersion? = nil, yes: Bool = true) async throws -> ReplayReport {
+        let target = version ?? temporary.schemas.head
+        let report = try await store.replay(to: target, options: ReplayOptions(yes: yes))
+        let sweep = try store.sweep(at: target)
+        if let failure = sweep.failures.first {
+            throw ScenarioFailure(
+                description: "\(sweep.failed) of \(sweep.events) events have no image at \(target), the first: \(failure)")
+        }
+        return report
+    }
+
+    /// Rolls back to where the test began, and requires read models equal to a replay from scratch and events that read as before.
+    public func goBackAndCompare() async throws {
+        let before = try lines(at: from)
+        _ = try await store.rollback(to: from)
+        let rows = Dictionary(uniqueKeysWithValues: try store.projections(at: from).map { ($0.name, $0.digest) })
+        let fresh = try await store.replay(to: from, options: ReplayOptions(dryRun: true, yes: true)).digests
+        for (name, digest) in fresh where rows[name] != digest {
+            throw ScenarioFailure(description: "\(name) at \(from) is not what a replay from scratch gives")
+        }
+        if try lines(at: from) != before { throw ScenarioFailure(description: "events read at \(from) are others than before") }
+    }
+
+    private func lines(at version: SchemaVersion) throws -> [[UInt8]] {
+        var lines: [[UInt8]] = []
+        try store.export(at: version) { line in
+            lines.append(line)
+            return true
+        }
+        return lines
+    }
+}
