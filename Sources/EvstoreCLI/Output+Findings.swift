@@ -2,9 +2,9 @@ internal import EventModel
 
 extension Output {
     /// What a check found, as one object or as lines that editors jump to.
-    func findings(_ findings: [Finding], ok: Bool, checked: String) throws {
+    func findings(_ findings: [Finding], ok: Bool, extra: [(name: String, value: OutputValue)] = [], checked: String) throws {
         if json {
-            try object(["ok": .bool(ok), "findings": .list(findings.map(\.object))])
+            try object(.object([("ok", .bool(ok)), ("findings", .list(findings.map(\.object)))] + extra))
             return
         }
         for finding in findings {

@@ -27,7 +27,12 @@ final class Shop {
 
     func path(_ name: String) -> String { directory.appending(path: name).path }
 
-    func write(_ name: String, _ text: String) throws { try Data(text.utf8).write(to: directory.appending(path: name)) }
+    /// Writes a file, and makes the directories that it lies in.
+    func write(_ name: String, _ text: String) throws {
+        let file = directory.appending(path: name)
+        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: file)
+    }
 
     /// What a file of the directory holds so far; nothing where there is none yet.
     func text(_ name: String) throws -> String {

@@ -13,6 +13,10 @@ struct ImportCommand: Command {
             again finishes an interrupted import and adds nothing that is there. Where there is no \
             store, one is made at the version of --as.
 
+            --as 0 is data from before versions existed: any JSON object, a line or (--each) an element \
+            of a document, is stored as it is, and read by the cases of adopt: in v1.yaml. What they do \
+            not take is in quarantine, and shown by read --at 0.
+
             Example: evstore --store shop import orders.jsonl --as v1 --schemas Schemas/shop
             From a pipe: other-store dump | evstore --store shop import - --as 1.2.0
             """)
@@ -56,7 +60,7 @@ struct ImportCommand: Command {
                 cancellation: session.cancellation, progress: session.progress)
         }
         try report.write(to: session.output, dryRun: dryRun)
-        if report.quarantined > 0 { throw Exit.quarantined }
+        if report.quarantined + (report.adoption?.quarantined ?? 0) > 0 { throw Exit.quarantined }
     }
 
     private static func birth(_ text: String, in store: EventStore) throws(EvstoreError) -> SchemaVersion {
@@ -101,18 +105,21 @@ enum SameIDChoice: String, ExpressibleByArgument, CaseIterable { case keep }
 extension ImportReport {
     func write(to output: Output, dryRun: Bool) throws {
         for line in refused { output.note("refused line \(grouped(line.line)): \(line.error.message)") }
+        for line in unadopted { output.note("kept raw, line \(grouped(line.line)): \(line.error.message)") }
         if streamMismatches > 0 {
             output.note("note: \(counted(streamMismatches, "event")) of a stream that its type's template does not name")
         }
         if output.json {
-            try output.object([
+            let object: OutputValue = [
                 "read": .count(read), "added": .count(added), "skipped": .count(skipped), "quarantined": .count(quarantined),
                 "position": .position(position),
-            ])
+            ]
+            try output.object(object.adding("adoption", adoption?.object))
             return
         }
         try output.line("read       \(counted(read, "line"))")
         try output.line((dryRun ? "would add  " : "added      ") + counted(added, "event"))
+        if let adoption { try output.line("adopted    \(adoption.words)") }
         if skipped > 0 { try output.line("skipped    \(grouped(skipped)) that an earlier import appended") }
         if quarantined > 0 { try output.line("refused    \(counted(quarantined, "line")), not appended") }
         try output.line(dryRun ? "nothing was changed" : "position   \(grouped(position.rawValue))")

@@ -27,7 +27,7 @@ struct PlanCommand: Command {
 
 extension PlanReport {
     var object: OutputValue {
-        [
+        let object: OutputValue = [
             "from": .version(from), "to": .version(to), "events": .count(events), "rebuild": .list(rebuild.map { .text($0) }),
             "carry": .list(carry.map { .text($0) }),
             "loss": .list(
@@ -39,6 +39,7 @@ extension PlanReport {
                 }),
             "oneWay": .list(oneWay.map { .text($0) }), "seconds": .measure(seconds), "bytes": .count(bytes),
         ]
+        return object.adding("adoption", adoption?.object)
     }
 
     func write(to output: Output) throws {
@@ -58,6 +59,7 @@ extension PlanReport {
                 "loss         \(line.version) \(line.type): \(line.what) (\(line.declared ? "declared" : "not declared")\(seen))"
             )
         }
+        if let adoption { try output.line("adopted      \(adoption.words) (of the sample)") }
         for step in oneWay { try output.line("one way      \(step) (needs --yes)") }
         try output.line("estimate     " + estimate)
         try output.line("rollback     " + (oneWay.isEmpty ? "possible until finalize" : "not across the one-way steps"))

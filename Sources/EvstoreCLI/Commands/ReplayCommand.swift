@@ -49,13 +49,20 @@ struct ReplayCommand: Command {
     }
 
     private func show(_ stream: StreamName, _ session: Session) async throws {
-        try await session.withStore(.reading) { store in
+        let report = try await session.withStore { store in
             var lines = Lines(session)
-            try store.read(stream, at: store.version(named: to), from: nil, limit: nil) { event in
+            let version = try store.version(named: to)
+            let report = try await store.replay(stream: stream, at: version)
+            if let failure = report.failures.first { throw EvstoreError.noImage(failure) }
+            try store.read(stream, at: version, from: nil, limit: nil) { event in
                 lines.next { try $0.put(store.line(event)) }
             }
             try lines.end()
+            return report
         }
+        session.output.note(
+            "stream \(stream) at \(report.version): \(counted(report.events, "event")), \(grouped(report.converted)) of them not born there, "
+                + "in \(duration(seconds: report.seconds)); nothing was flipped")
     }
 }
 

@@ -25,7 +25,7 @@ struct SchemaCheckCommand: Command {
     }
 
     /// Everything there is to say about a directory; files that can't be read are findings too.
-    private static func findings(in directory: String) throws -> [Finding] {
+    static func findings(in directory: String) throws -> [Finding] {
         var findings: [Finding] = []
         do {
             let history = try History.load(directory: directory)

@@ -5,9 +5,12 @@ internal import SchemaEvolution
 struct SchemaCommand: ParsableCommand, Group {
     static let configuration = CommandConfiguration(
         commandName: "schema",
-        abstract: "Checks version files, shows shapes, tries payloads. Needs no store.",
+        abstract: "Checks, explains and locks version files, shows shapes, tries payloads. Needs no store.",
         discussion: "Example: evstore schema check --schemas Schemas/shop",
-        subcommands: [SchemaCheckCommand.self, SchemaShowCommand.self, SchemaValidateCommand.self])
+        subcommands: [
+            SchemaNewCommand.self, SchemaCheckCommand.self, SchemaDiffCommand.self, SchemaExplainCommand.self, SchemaFormatCommand.self,
+            SchemaLintCommand.self, SchemaLockCommand.self, SchemaShowCommand.self, SchemaValidateCommand.self,
+        ])
 }
 
 /// `OrderPlaced@v3` as typed; without a version, the newest that has the type.

@@ -28,35 +28,7 @@ struct SchemaShowCommand: Command {
             ])
         } else {
             try session.output.line("\(type.type) at \(version)" + (stream.map { ", in stream \($0)" } ?? ""))
-            for line in shape.shape.canonical.indented() { try session.output.line(line) }
+            for line in shape.shape.canonical.indented(width: 72) { try session.output.line(line) }
         }
-    }
-}
-
-extension JSONValue {
-    /// JSON text over several lines; what is short stays on one.
-    func indented() -> [String] {
-        let whole = text
-        if whole.utf8.count <= 72 { return [whole] }
-        switch self {
-        case .object(let members):
-            let inner = members.map { member in
-                var lines = member.value.indented()
-                lines[0] = JSONValue.string(member.name).text + ": " + lines[0]
-                return lines
-            }
-            return Self.bracketed("{", inner, "}")
-        case .array(let elements): return Self.bracketed("[", elements.map { $0.indented() }, "]")
-        default: return [whole]
-        }
-    }
-
-    private static func bracketed(_ open: String, _ parts: [[String]], _ close: String) -> [String] {
-        var lines = [open]
-        for (index, part) in parts.enumerated() {
-            lines += part.map { "  " + $0 }
-            if index < parts.count - 1 { lines[lines.count - 1] += "," }
-        }
-        return lines + [close]
     }
 }

@@ -7,8 +7,10 @@ struct VerifyCommand: Command {
         commandName: "verify",
         abstract: "Checks the log, its hash chain and its indexes.",
         discussion: """
-            --deep also computes the digests of the read models anew; --laws also proves the steps \
-            on the log's own events, up and down. Changes nothing; a store in use can be verified.
+            --deep also computes the digests of the read models anew; --laws also proves the steps, \
+            up and down, on the whole log, on events made from the shapes and on changed events of \
+            the log, and lists what no event went through. Changes nothing; a store in use can be \
+            verified.
 
             Example: evstore verify --deep --laws
             """)
@@ -16,26 +18,33 @@ struct VerifyCommand: Command {
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
     @Flag(help: "Also the read models, row by row.") var deep = false
-    @Flag(help: "Also the laws of the steps, on the events of the log.") var laws = false
-    @Flag(help: "A warning, or a law that nothing exercised, is a failure too.") var strict = false
+    @Flag(help: "Also the laws of the steps, on the events of the log and on made ones.") var laws = false
+    @Option(help: ArgumentHelp("Make the same events as the run that printed it.", valueName: "n")) var seed: UInt64?
+    @Flag(help: "A warning, or an op that no event went through, is a failure too.") var strict = false
 
     func run(in session: Session) async throws {
         let (report, quarantined) = try await session.withStore(.reading) { store in
-            let report = try await store.verify(deep: deep, laws: laws, cancellation: session.cancellation, progress: session.progress)
+            let report = try await store.verify(
+                deep: deep, laws: laws, seed: seed, cancellation: session.cancellation, progress: session.progress)
             return try (report, store.quarantine().count)
         }
         let errors = report.findings.filter { $0.severity == .error }
-        let isStrict = report.findings.allSatisfy { $0.severity == .note } && report.laws.allSatisfy { $0.tried > 0 }
+        let isStrict = report.findings.allSatisfy { $0.severity == .note } && report.notExercised.isEmpty
         let ok = errors.isEmpty && (!strict || isStrict)
         if !session.output.json {
             for law in report.laws {
                 let count = law.tried == 0 ? "NOT EXERCISED" : "\(grouped(law.tried)) tried, \(grouped(law.failed)) failed"
                 try session.output.line("law \(law.law.padded(to: 7)) \(count)")
             }
+            for op in report.notExercised { try session.output.line("NOT EXERCISED \(op)") }
+            if let seed = report.seed {
+                try session.output.line("seed \(seed); \(counted(report.refused, "made event")) refused by steps that may refuse some")
+            }
         }
         let checked = [deep ? "read models" : nil, laws ? "laws" : nil].compactMap(\.self)
         try session.output.findings(
             report.findings, ok: ok,
+            extra: extra(report),
             checked: (["\(counted(report.events, "event")): structure, checksums, hash chain, indexes"] + checked).joined(separator: ", "))
         // A law that does not hold says that a step is wrong; the bytes are as they were written.
         if !errors.allSatisfy({ $0.id.hasPrefix("LAW") }) { throw Exit.integrity }
@@ -44,5 +53,12 @@ struct VerifyCommand: Command {
             session.output.note("note: \(counted(quarantined, "event")) quarantined; see: evstore quarantine list")
             throw Exit.quarantined
         }
+    }
+
+    private func extra(_ report: VerifyReport) -> [(name: String, value: OutputValue)] {
+        [
+            ("laws", .list(report.laws.map { ["law": .text($0.law), "tried": .count($0.tried), "failed": .count($0.failed)] })),
+            ("notExercised", .list(report.notExercised.map { .text($0) })), ("seed", .count(report.seed)),
+        ]
     }
 }

@@ -1,0 +1,91 @@
+internal import ArgumentParser
+internal import Evstore
+internal import JSONText
+internal import SchemaEvolution
+
+struct SchemaExplainCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "explain",
+        abstract: "Says what happens to one event of a type between two versions, member by member.",
+        discussion: """
+            Up or down: --from may be the newer version. Without --from, from the oldest version that \
+            has the type; without --to, to the newest. Without --schemas, as the store knows it.
+
+            Example: evstore schema explain OrderPlaced --from v1 --to v5 --schemas Schemas/shop
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    @Argument(help: ArgumentHelp("An event type, as it is called at --from.", valueName: "type")) var type: String
+    @Option(help: ArgumentHelp("The version that the event is of.", valueName: "version")) var from: String?
+    @Option(help: ArgumentHelp("The version that it is seen at.", valueName: "version")) var to: String?
+
+    func run(in session: Session) async throws {
+        let history = try await session.history()
+        let from =
+            try from.map { text throws(EvstoreError) in try history.resolve(text) }
+            ?? history.versions.first { $0.events[type] != nil }?.number ?? history.head
+        let to = try to.map { text throws(EvstoreError) in try history.resolve(text) } ?? history.head
+        let explanation = try history.explain(type, from: from, to: to)
+        if session.output.json { try session.output.object(explanation.object) } else { try explanation.write(to: session.output) }
+    }
+}
+
+extension Explanation {
+    fileprivate var object: OutputValue {
+        [
+            "type": .text(type), "from": .version(from), "to": .version(to),
+            "outcomes": .list(
+                outcomes.map { outcome in
+                    [
+                        "type": .optional(outcome.type), "stream": .optional(outcome.stream),
+                        "changes": .list(outcome.changes.map(\.object)),
+                        "members": .list(
+                            outcome.members.map { member in
+                                [
+                                    "from": .optional(member.before?.description), "to": .optional(member.after?.description),
+                                    "was": .optional(member.wasNoun), "is": .optional(member.noun),
+                                    "changes": .list(member.changes.map(\.object)),
+                                ]
+                            }),
+                    ]
+                }),
+        ]
+    }
+
+    fileprivate func write(to output: Output) throws {
+        try output.line("\(type), from \(from) to \(to)")
+        for outcome in outcomes {
+            try output.line()
+            try output.line(outcome.type.map { "\($0)" + (outcome.stream.map { ", in stream \($0)" } ?? "") } ?? "no event")
+            for change in outcome.changes { try output.line("  \(change.version)  it \(change.words)") }
+            let width = outcome.members.map { $0.title.count }.max() ?? 0
+            for member in outcome.members {
+                let title = member.title + String(repeating: " ", count: width - member.title.count)
+                try output.line("  \(title)  \(member.nouns)")
+                for change in member.changes { try output.line("      \(change.version)  \(change.words)") }
+            }
+        }
+    }
+}
+
+extension Explanation.Member {
+    fileprivate var title: String {
+        switch (before?.description, after?.description) {
+        case (let before?, let after?): before == after ? before : "\(before) -> \(after)"
+        case (let before?, nil): "\(before) -> gone"
+        case (nil, let after): "new -> \(after ?? "gone again")"
+        }
+    }
+
+    fileprivate var nouns: String {
+        switch (wasNoun, noun) {
+        case (let was?, let noun?): was == noun ? (changes.isEmpty ? "\(was), unchanged" : was) : "\(was) -> \(noun)"
+        default: wasNoun ?? noun ?? ""
+        }
+    }
+}
+
+extension Explanation.Change {
+    fileprivate var object: OutputValue { ["version": .version(version), "words": .text(words)] }
+}

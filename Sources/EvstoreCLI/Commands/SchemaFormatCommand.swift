@@ -1,0 +1,93 @@
+internal import ArgumentParser
+internal import Bytes
+internal import Evstore
+internal import FoundationEssentials
+internal import SchemaEvolution
+
+struct SchemaFormatCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "fmt",
+        abstract: "Writes version, projection and rules files in their one layout, as YAML or JSON.",
+        discussion: """
+            Without files, those of --schemas. A file's values, and so its digest, stay the same; so do its \
+            comments. --to writes the other form under the other name and removes the old file; JSON has no \
+            comments, so that a file with some is refused unless --drop-comments is given.
+
+            Example: evstore schema fmt --check --schemas Schemas/shop
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    @Argument(help: ArgumentHelp("Files to lay out.", valueName: "file")) var files: [String] = []
+    @Flag(help: "Change nothing; say which files are laid out otherwise, and exit with 3 where there are some.") var check = false
+    @Option(help: ArgumentHelp("The form to write: yaml or json.", valueName: "form"), transform: oneOf) var to: FileLayout.Form?
+    @Flag(help: "Write JSON also where comments are lost.") var dropComments = false
+
+    func run(in session: Session) async throws {
+        var findings: [Finding] = []
+        var changed: [String] = []
+        let all = try files.isEmpty ? Self.files(in: global.schemasPath(for: "schema fmt without files")) : files
+        for file in all {
+            do {
+                let target = target(of: file)
+                let old = try Input.all(file, session.cancellation)
+                let new = Array(try FileLayout.format(old, file: file, as: form(of: file), droppingComments: dropComments).utf8)
+                if target == file, old == new { continue }
+                changed.append(target)
+                if check { findings.append(finding(file, old, new)) } else { try write(new, to: target, insteadOf: file) }
+            } catch EvstoreError.schemaInvalid(let problems) { findings += problems }
+        }
+        try report(changed, of: all.count, findings, session.output)
+        if !findings.isEmpty { throw Exit.refused }
+    }
+
+    private func form(of file: String) -> FileLayout.Form { to ?? (file.hasSuffix(".json") ? .json : .yaml) }
+
+    private func target(of file: String) -> String {
+        let stem = file.hasSuffix(".json") || file.hasSuffix(".yaml") ? String(file.dropLast(5)) : file
+        return stem + ".\(form(of: file).rawValue)"
+    }
+
+    private func finding(_ file: String, _ old: [UInt8], _ new: [UInt8]) -> Finding {
+        let (before, after) = (
+            old.split(separator: 10, omittingEmptySubsequences: false), new.split(separator: 10, omittingEmptySubsequences: false)
+        )
+        let same = zip(before, after).prefix { $0 == $1 }.count
+        return Finding(
+            id: "STYLE400", file: file, line: same + 1, column: 1, message: "the file is not in its layout",
+            fix: "evstore schema fmt \(file)" + (to.map { " --to \($0.rawValue)" } ?? ""))
+    }
+
+    /// Order: the new file is there before the old one goes.
+    private func write(_ text: [UInt8], to target: String, insteadOf file: String) throws {
+        do {
+            try Data(text).write(to: URL(filePath: target), options: .atomic)
+            if target != file { try FileManager.default.removeItem(atPath: file) }
+        } catch { throw EvstoreError.ioFailure(doing: "writing \(target)", reason: "\(error)") }
+    }
+
+    private func report(_ changed: [String], of count: Int, _ findings: [Finding], _ output: Output) throws {
+        if check || !findings.isEmpty {
+            try output.findings(findings, ok: findings.isEmpty, checked: counted(count, "file"))
+        } else if output.json {
+            try output.object(["ok": true, "written": .list(changed.map { .text($0) }), "unchanged": .count(count - changed.count)])
+        } else {
+            for file in changed { try output.line(file) }
+            try output.line("\(counted(changed.count, "file")) written, \(count - changed.count) as they were")
+        }
+    }
+
+    /// The files of a directory that have a layout, in the order of their names.
+    private static func files(in directory: String) throws -> [String] {
+        let names: [String]
+        do { names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted() } catch {
+            throw EvstoreError.usage("\(quoted(directory)) can't be listed")
+        }
+        let stems = ["projections", "rules"]
+        return names.filter { name in
+            guard name.hasSuffix(".yaml") || name.hasSuffix(".json") else { return false }
+            let stem = name.dropLast(5)
+            return stems.contains(String(stem)) || stem.hasPrefix("v") && Int(stem.dropFirst()) != nil
+        }.map { (directory.hasSuffix("/") ? directory : directory + "/") + $0 }
+    }
+}

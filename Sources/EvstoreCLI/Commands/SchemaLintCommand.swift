@@ -1,0 +1,39 @@
+internal import ArgumentParser
+internal import EventModel
+internal import Evstore
+internal import SchemaEvolution
+
+struct SchemaLintCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "lint",
+        abstract: "Says what is allowed and not advised, and what rules.yaml forbids.",
+        discussion: """
+            Beyond `schema check`: fixtures for every type of every released version, removal only of what was \
+            deprecated before, rounding, names and descriptions. In rules.yaml beside the version files: forbid: [ops], \
+            error: [ids], forward: N, and waive: [{id, file, because, until}]; a waiver without reason or end is an error.
+
+            Example: evstore schema lint --schemas Schemas/shop
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    func run(in session: Session) async throws {
+        let directory = try global.schemasPath(for: "schema lint")
+        let findings = try Self.findings(in: directory)
+        let ok = !findings.contains { $0.severity == .error }
+        try session.output.findings(findings, ok: ok, checked: "fixtures, losses, names, rules")
+        if !ok { throw Exit.refused }
+    }
+
+    /// Files that can't be read are findings too.
+    private static func findings(in directory: String) throws -> [Finding] {
+        do {
+            let history = try History.load(directory: directory)
+            let (rules, fixtures) = (try LintRules.load(directory: directory), try Fixtures.load(directory: directory, history))
+            let today = String(Timestamp.now.description.prefix(10))
+            return history.warnings + Lint.run(history, rules, fixtures: fixtures, today: today)
+        } catch EvstoreError.schemaInvalid(let unreadable) {
+            return unreadable
+        }
+    }
+}

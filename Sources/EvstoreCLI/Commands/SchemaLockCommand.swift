@@ -1,0 +1,39 @@
+internal import ArgumentParser
+internal import Evstore
+internal import FoundationEssentials
+internal import SchemaEvolution
+
+struct SchemaLockCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "lock",
+        abstract: "Writes the digests of the released versions into schemas.lock.",
+        discussion: """
+            A released version whose file is no longer what the lock says is refused and the lock stays as it is: undo the \
+            change and make it in a new version.
+
+            Example: evstore schema lock --schemas Schemas/shop
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    func run(in session: Session) async throws {
+        let directory = try global.schemasPath(for: "schema lock")
+        // Reading the directory compares what is there with the lock.
+        let history = try History.load(directory: directory)
+        let errors = history.check().filter { $0.severity == .error }
+        if !errors.isEmpty { throw EvstoreError.schemaInvalid(errors) }
+        let lock = SchemaLock(locking: history)
+        let path = directory + (directory.hasSuffix("/") ? "" : "/") + SchemaLock.fileName
+        do { try Data(lock.text.utf8).write(to: URL(filePath: path), options: .atomic) } catch {
+            throw EvstoreError.ioFailure(doing: "writing \(path)", reason: "\(error)")
+        }
+        let versions = lock.digests.keys.sorted().map(\.description)
+        if session.output.json {
+            try session.output.object(["file": .text(path), "versions": .list(versions.map { .text($0) })])
+        } else {
+            let open = history.versions.count - versions.count
+            try session.output.line(
+                "locked     \(versions.joined(separator: ", "))" + (open > 0 ? "; \(open) not released yet" : ""))
+        }
+    }
+}
