@@ -1,0 +1,128 @@
+import EvstoreTesting
+import Foundation
+import Testing
+
+/// A call of the C library that fails once in a process of ours.
+struct Fault: CustomTestStringConvertible, Sendable {
+    let call: String
+    let error: Int32
+
+    var testDescription: String { "\(call) fails with \(error == EIO ? "EIO" : "ENOSPC")" }
+
+    static let all = ["write", "sync"].flatMap { call in [EIO, ENOSPC].map { Fault(call: call, error: $0) } }
+
+    /// The library that makes it fail, built once from `Faults/fault.c`.
+    static let library: Result<String, any Error> = Result {
+        let source = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Faults/fault.c").path
+        let target = FileManager.default.temporaryDirectory.appending(path: "evstore-fault-\(UUID().uuidString).so").path
+        let compiler = BuiltProgram(path: "/usr/bin/env")
+        let outcome = try compiler.run("clang", "-shared", "-fPIC", "-O1", "-o", target, source, "-ldl")
+        try #require(outcome.exit == 0, "\(outcome.errors)")
+        return target
+    }
+
+    /// A program whose `nth` such call on a file of this name fails.
+    func program(_ program: BuiltProgram, nth: Int, on file: String) throws -> BuiltProgram {
+        var faulty = program
+        faulty.environment["LD_PRELOAD"] = try Self.library.get()
+        faulty.environment["FAULT_CALL"] = call
+        faulty.environment["FAULT_ERRNO"] = String(error)
+        faulty.environment["FAULT_NTH"] = String(nth)
+        faulty.environment["FAULT_FILE"] = file
+        return faulty
+    }
+}
+
+@Suite("A disk that fails", .serialized)
+struct FaultTests {
+    @Test(
+        "each failing call of an import is an error, nothing is half there, and running it again adds every line once", arguments: Fault.all
+    )
+    func imports(fault: Fault) throws {
+        for nth in 1 ... 20 {
+            let orders = try Orders(count: 10)
+            defer { try? orders.remove() }
+            let lines = Orders.lines(10 ..< 200)
+            let faulty = try fault.program(orders.program, nth: nth, on: "/log/data.mdb")
+            let outcome = try faulty.run(["import", "-", "--as", "v1"], input: lines)
+            #expect(outcome.signal == nil && [0, 1].contains(outcome.exit), "call \(nth): \(outcome.errors)")
+            if outcome.exit == 1 { #expect(outcome.errors.contains(fault.error == EIO ? "failed" : "full"), "\(outcome.errors)") }
+            try orders.mustSucceed("verify", "--deep")
+            let left = try orders.mustSucceed("export").lines.count
+            #expect(outcome.exit == 0 ? left == 200 : left >= 10)
+            try orders.mustSucceed("import", "-", "--as", "v1", input: lines)
+            #expect(try orders.mustSucceed("export").lines.count == 200)
+            if outcome.exit == 0 { return }
+        }
+        Issue.record("an import makes more than twenty such calls")
+    }
+
+    @Test("each failing call of a replay leaves the old or the new state, and running it again finishes", arguments: Fault.all)
+    func replays(fault: Fault) throws {
+        var nth = 1
+        while true {
+            let orders = try Orders(count: 50)
+            defer { try? orders.remove() }
+            let faulty = try fault.program(orders.program, nth: nth, on: "/data.mdb")
+            let replay = ["replay", "--to", "v5", "--schemas", Orders.schemas]
+            let outcome = try faulty.run(replay)
+            #expect(outcome.signal == nil && [0, 1].contains(outcome.exit), "call \(nth): exit \(outcome.exit) \(outcome.errors)")
+            try orders.mustSucceed("verify", "--deep")
+            #expect(try [1, 5].contains(orders.live))
+            try orders.mustSucceed(array: replay)
+            #expect(try orders.live == 5)
+            let fresh = try orders.mustSucceed("replay", "--to", "v5", "--dry-run", "--json").output
+            #expect(try fresh.contains(#require(orders.digests(at: 5)["orders"])), "call \(nth)")
+            if outcome.exit == 0 { break }
+            nth += 1 + nth / 4
+        }
+        #expect(nth > 1, "no call failed")
+    }
+
+    @Test("a limit on address space is lived with or said, never a crash")
+    func addressSpace() throws {
+        let orders = try Orders(count: 20)
+        defer { try? orders.remove() }
+        for megabytes in [16_000, 2_000, 600] {
+            let shell = BuiltProgram(path: "/bin/sh", environment: orders.program.environment)
+            let outcome = try shell.run("-c", "ulimit -v \(megabytes * 1_024); exec \(orders.program.path) export")
+            #expect(outcome.signal == nil)
+            #expect(outcome.exit == 0 ? outcome.lines.count == 20 : outcome.errors.contains("memory"), "\(megabytes) MB: \(outcome.errors)")
+        }
+        try orders.mustSucceed("verify", "--deep")
+    }
+
+    @Test("a limit on the size of files is an error, not a signal")
+    func fileSize() throws {
+        let orders = try Orders(count: 20)
+        defer { try? orders.remove() }
+        let shell = BuiltProgram(path: "/bin/sh", environment: orders.program.environment)
+        let outcome = try shell.run(
+            ["-c", "ulimit -f 400; exec \(orders.program.path) import - --as v1"], input: Orders.lines(20 ..< 3_000))
+        #expect(outcome.signal == nil && outcome.exit == 1, "\(outcome.errors)")
+        try orders.mustSucceed("verify", "--deep")
+        #expect(try orders.mustSucceed("export").lines.count >= 20)
+    }
+
+    @Test(
+        "on a read-only file system everything can be read, and an append says why it can't be made",
+        .enabled(if: geteuid() == 0, "mounting needs root"))
+    func readOnly() throws {
+        let orders = try Orders(count: 20)
+        defer { try? orders.remove() }
+        func mounted(_ command: String) throws -> BuiltProgram.Outcome {
+            let place = orders.directory.path
+            let script = "mount --bind \(place) \(place) && mount -o remount,ro,bind \(place) && exec \(orders.program.path) \(command)"
+            return try BuiltProgram(path: "/usr/bin/unshare", environment: orders.program.environment).run("-m", "sh", "-c", script)
+        }
+        for command in ["status", "export", "query orders", "verify --deep", "journal"] {
+            let outcome = try mounted(command)
+            #expect(outcome.exit == 0, "\(command): \(outcome.errors)")
+        }
+        #expect(try mounted("export").lines.count == 20)
+        for command in ["append s OrderPlaced '{}'", "replay --to v5 --schemas \(Orders.schemas)", "snapshot take here"] {
+            let outcome = try mounted(command)
+            #expect(outcome.exit == 1 && outcome.errors.contains("can't be written"), "\(command): \(outcome.exit) \(outcome.errors)")
+        }
+    }
+}
