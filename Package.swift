@@ -79,7 +79,8 @@ let package = Package(
             swiftSettings: lending),
         // Row 5: who comes through it.
         .target(
-            name: "EvstoreTesting", dependencies: ["Bytes", "JSONText", "Evstore", .product(name: "Logging", package: "swift-log")],
+            name: "EvstoreTesting",
+            dependencies: ["Bytes", "System", "JSONText", "Evstore", .product(name: "Logging", package: "swift-log")],
             swiftSettings: house),
         .target(
             name: "EvstoreCLI",
@@ -97,6 +98,7 @@ let package = Package(
         .testTarget(name: "EventLogTests", dependencies: ["Bytes", "Hashing", "LMDB", "EventModel", "EventLog"], swiftSettings: house),
         .testTarget(
             name: "SchemaEvolutionTests", dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", "SchemaEvolution"],
+            exclude: ["Suite"],
             swiftSettings: house),
         .testTarget(
             name: "ProjectionsTests",
@@ -118,9 +120,11 @@ let package = Package(
         .executableTarget(
             name: "OrdersService", dependencies: ["EventModel", "Projections", "EvstoreCLI"], path: "Tests/OrdersService",
             swiftSettings: house),
+        .executableTarget(
+            name: "StoreWorker", dependencies: ["Bytes", "LMDB", "EventLog", "Evstore"], path: "Tests/StoreWorker", swiftSettings: house),
         .testTarget(
             name: "CrashTests",
-            dependencies: ["EventLog", "Migration", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore", "OrdersService"],
+            dependencies: ["EventLog", "Migration", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore", "OrdersService", "StoreWorker"],
             exclude: ["Faults"], swiftSettings: house),
         .testTarget(
             name: "DomainTests",
@@ -129,6 +133,16 @@ let package = Package(
             ],
             exclude: ["Fixtures"], swiftSettings: house),
         .testTarget(name: "HouseTests", dependencies: [], swiftSettings: house),
+        // Broken files and events: what makes and judges them, and the program that does so by the million.
+        .target(
+            name: "Fuzzing",
+            dependencies: ["Bytes", "JSONText", "EventModel", "SchemaEvolution", "Projections", "Evstore", "EvstoreTesting"],
+            path: "tools/fuzz/Fuzzing", swiftSettings: house),
+        .executableTarget(
+            name: "evstore-fuzz",
+            dependencies: ["Fuzzing", "EvstoreTesting", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            path: "tools/fuzz/Program", swiftSettings: house),
+        .testTarget(name: "FuzzTests", dependencies: ["EvstoreTesting", "evstore-fuzz"], swiftSettings: house),
     ],
     swiftLanguageModes: [.v6]
 )
