@@ -31,6 +31,13 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
         }
     }
 
+    /// The byte at `offset`.
+    @inlinable
+    package func byte(at offset: Int) -> UInt8 {
+        precondition(UInt(bitPattern: offset) < UInt(bitPattern: used), "a byte within the buffer")
+        return unsafe base.load(fromByteOffset: offset, as: UInt8.self)
+    }
+
     /// `count` bytes from `start`, lent.
     @inlinable
     @_lifetime(borrow self)
@@ -90,6 +97,15 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
         if count > capacity - used { grow(by: count) }
         unsafe (base + used).copyMemory(from: base + start, byteCount: count)
         used += count
+    }
+
+    /// Appends zeros.
+    @inlinable
+    package mutating func append(zeros count: Int) {
+        precondition(count >= 0, "no fewer than none")
+        if count > capacity &- used { grow(by: count) }
+        unsafe (base + used).initializeMemory(as: UInt8.self, repeating: 0, count: count)
+        used &+= count
     }
 
     /// Appends an integer, little-endian.

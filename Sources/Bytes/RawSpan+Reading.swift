@@ -27,7 +27,19 @@ extension RawSpan {
     /// Whether both spans hold the same bytes.
     @inlinable
     package func equals(_ other: RawSpan) -> Bool {
-        byteCount == other.byteCount && compare(other) == 0
+        let count = byteCount
+        if count != other.byteCount { return false }
+        if count < 8 {
+            for offset in 0 ..< count where byte(at: offset) != other.byte(at: offset) { return false }
+            return true
+        }
+        // The last word overlaps the one before it.
+        var offset = 0
+        while offset < count &- 8 {
+            if load(UInt64.self, at: offset) != other.load(UInt64.self, at: offset) { return false }
+            offset &+= 8
+        }
+        return load(UInt64.self, at: count &- 8) == other.load(UInt64.self, at: count &- 8)
     }
 
     /// Whether these bytes are the UTF-8 of a text.

@@ -6,7 +6,7 @@
 public struct Slots<Element: BitwiseCopyable>: ~Copyable, @unchecked Sendable where Element: Sendable {
     // The pointer is owned by this value alone, which is what makes sending it sound.
     @usableFromInline var base: UnsafeMutablePointer<Element>
-    @usableFromInline var capacity: Int
+    @usableFromInline package private(set) var capacity: Int
     @usableFromInline var used = 0
 
     package init(capacity: Int = 16) {
@@ -17,6 +17,11 @@ public struct Slots<Element: BitwiseCopyable>: ~Copyable, @unchecked Sendable wh
     package init(_ elements: some Collection<Element>) {
         self.init(capacity: elements.count)
         for element in elements { append(element) }
+    }
+
+    package init(repeating element: Element, count: Int) {
+        self.init(capacity: count)
+        fill(0 ..< count, with: element)
     }
 
     deinit { unsafe base.deallocate() }

@@ -44,6 +44,17 @@ package struct SHA256Hasher {
         unsafe withUnsafeBytes(of: &value) { unsafe hasher.update(bufferPointer: $0) }
     }
 
+    /// The digest as four little-endian integers.
+    consuming func words() -> (UInt64, UInt64, UInt64, UInt64) {
+        let digest = hasher.finalize()
+        return unsafe digest.withUnsafeBytes { bytes in
+            func word(_ index: Int) -> UInt64 {
+                UInt64(littleEndian: unsafe bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
+            }
+            return (word(0), word(1), word(2), word(3))
+        }
+    }
+
     package consuming func finalize() -> Digest { Digest(checked: Array(hasher.finalize())) }
 
     package static func hash(_ bytes: [UInt8]) -> Digest {

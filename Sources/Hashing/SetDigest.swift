@@ -39,7 +39,9 @@ package struct SetDigest: Hashable, Sendable {
         hasher.update(UInt64(key.byteCount))
         hasher.update(key)
         hasher.update(value)
-        return SetDigest(hasher.finalize())
+        var digest = SetDigest()
+        digest.words = hasher.words()
+        return digest
     }
 
     private mutating func add(_ other: SetDigest) {

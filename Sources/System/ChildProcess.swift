@@ -1,0 +1,80 @@
+internal import Glibc
+
+/// Another program, run by this process (POSIX `posix_spawn`). It has no signals blocked or ignored, and
+/// of this process's files those that do not close themselves.
+package final class ChildProcess {
+    /// How a program came to its end.
+    package enum Ending: Equatable, Sendable {
+        case exit(Int32)
+        case signal(Int32)
+    }
+
+    private let id: pid_t
+    private var ending: Ending?
+
+    /// - Parameter environment: all of it, as `NAME=value`.
+    /// - Parameter input, output, errors: paths of files; the last two are made, or emptied.
+    /// - Throws: `SystemFailure` where the program can't be started.
+    package init(
+        _ path: String, _ arguments: [String], environment: [String], input: String, output: String, errors: String
+    ) throws(SystemFailure) {
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        unsafe posix_spawn_file_actions_addopen(&actions, 0, input, O_RDONLY, 0)
+        for (descriptor, file) in [(1, output), (2, errors)] {
+            unsafe posix_spawn_file_actions_addopen(&actions, Int32(descriptor), file, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        }
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawnattr_init(&attributes)
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        // A thread of a pool blocks most signals, and would hand that on.
+        var (none, all) = (sigset_t(), sigset_t())
+        unsafe sigemptyset(&none)
+        unsafe sigfillset(&all)
+        unsafe posix_spawnattr_setsigmask(&attributes, &none)
+        unsafe posix_spawnattr_setsigdefault(&attributes, &all)
+        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        var started: pid_t = 0
+        let code = unsafe Self.withTexts([path] + arguments) { arguments in
+            unsafe Self.withTexts(environment) { environment in
+                unsafe posix_spawn(&started, path, &actions, &attributes, arguments, environment)
+            }
+        }
+        guard code == 0 else { throw SystemFailure(code: code) }
+        id = started
+    }
+
+    /// Lends texts as C has them: each with a zero behind it, and a null behind the last.
+    private static func withTexts<R>(_ texts: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> R) -> R {
+        var pointers: [UnsafeMutablePointer<CChar>?] = unsafe texts.map { unsafe strdup($0) }
+        defer { unsafe pointers.forEach { unsafe free($0) } }
+        unsafe pointers.append(nil)
+        return unsafe body(pointers)
+    }
+
+    /// Whether it has not come to its end.
+    package var isRunning: Bool {
+        if ending == nil { look(WNOHANG) }
+        return ending == nil
+    }
+
+    package func send(signal: Int32) { if ending == nil { kill(id, signal) } }
+
+    /// Waits until the program ends.
+    package func wait() -> Ending {
+        while true {
+            if let ending { return ending }
+            look(0)
+        }
+    }
+
+    private func look(_ options: Int32) {
+        var status: Int32 = 0
+        let found = unsafe waitpid(id, &status, options)
+        if found < 0, errno == EINTR { return }
+        // Taken by somebody else: how it ended is not known.
+        if found < 0 { ending = .exit(-1) }
+        if found == id { ending = status & 0x7f == 0 ? .exit(status >> 8 & 0xff) : .signal(status & 0x7f) }
+    }
+}
