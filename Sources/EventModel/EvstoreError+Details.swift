@@ -203,6 +203,10 @@ extension EvstoreError {
                 "building \(projection) stopped at position \(position): \(reason); nothing was changed",
                 fix: "mend the event's step in a new version file, or accept such events: --on-error quarantine",
                 place: .init(position: position))
+        case .invalidRow(let projection, let key, let reason):
+            .init(
+                "invalidRow", 3, "the row \(quoted(key)) of \(projection) does not keep its shape: \(reason)",
+                fix: "append an event that sets it right, or loosen row: of \(projection) in projections.yaml, and run it again")
         case .nothingToRollBackTo(let live):
             .init(
                 "nothingToRollBackTo", 3, "there is no version below \(live) to go back to", fix: "see: evstore status")

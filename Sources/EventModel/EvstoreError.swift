@@ -51,6 +51,8 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case policyRefused(program: SchemaVersion, live: SchemaVersion, command: String)
     case migrationInProgress(holder: String)
     case buildStopped(projection: String, position: Position, reason: String)
+    /// A row of a read model that does not keep the shape that its definition gives it.
+    case invalidRow(projection: String, key: String, reason: String)
     case nothingToRollBackTo(live: SchemaVersion)
     case belowFloor(SchemaVersion, floor: SchemaVersion)
     case notLive(SchemaVersion, live: SchemaVersion)
@@ -87,28 +89,5 @@ public struct ImageFailure: Hashable, Sendable {
         (self.position, self.type, self.born, self.target) = (position, type, born, target)
         (self.step, self.op, self.pointer) = (step, op, pointer)
         (self.expected, self.found) = (expected, found)
-    }
-}
-
-/// One thing that a check found, with where it stands and how to mend it.
-public struct Finding: Hashable, Sendable {
-    public enum Severity: String, Hashable, Sendable { case error, warning, note }
-
-    /// A rule's id, such as `COMPAT101`.
-    public var id: String
-    public var severity: Severity
-    public var file: String?
-    public var line: Int?
-    public var column: Int?
-    public var position: Position?
-    public var message: String
-    public var fix: String?
-
-    public init(
-        id: String, severity: Severity = .error, file: String? = nil, line: Int? = nil, column: Int? = nil,
-        position: Position? = nil, message: String, fix: String? = nil
-    ) {
-        (self.id, self.severity, self.file, self.line) = (id, severity, file, line)
-        (self.column, self.position, self.message, self.fix) = (column, position, message, fix)
     }
 }

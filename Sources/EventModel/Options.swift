@@ -46,6 +46,8 @@ public struct Options: Sendable {
     /// Rows of a read model up to which a rollback recomputes its digest; larger ones are not read through, so that
     /// going back costs the tail alone.
     public var rollbackVerifyRowsMax: UInt64 = 20_000
+    /// How many of the newest snapshots that replays took are kept when a replay takes one; all of them where nil.
+    public var replaySnapshotsKept: Int?
     public var followBatchEvents = 4_096
     /// Whether read models of the working version are kept at the log's end while the store is open; else whoever asks
     /// for one brings it there.

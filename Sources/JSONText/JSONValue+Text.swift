@@ -80,4 +80,21 @@ extension JSONValue {
             preconditionFailure("a tree that is no JSON: \(error)")
         }
     }
+
+    /// The same value as a tree whose text is the canonical one.
+    package var normal: JSONValue {
+        switch self {
+        case .null, .bool, .string: return self
+        case .number(let text):
+            guard let number = NumberText(Array(text.utf8).lent) else { return self }
+            var output = ByteBuffer()
+            number.appendCanonical(to: &output)
+            return .number(String(decoding: output.array(), as: UTF8.self))
+        case .array(let elements): return .array(elements.map(\.normal))
+        case .object(let members):
+            return .object(
+                members.map { .init(name: $0.name, value: $0.value.normal) }
+                    .sorted { Canonical.precedes(Array($0.name.utf8), Array($1.name.utf8)) })
+        }
+    }
 }

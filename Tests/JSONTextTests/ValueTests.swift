@@ -19,6 +19,15 @@ import Testing
         #expect(throws: JSONError.self) { try JSONValue(parsing: utf8("[[1]]").lent, limits: JSONLimits(depth: 1)) }
     }
 
+    @Test(
+        "the normal tree has the canonical text",
+        arguments: [#"{"b":[1.50,-0,2E3],"a":{"é":"x\ty","":null}}"#, "1e-400", "[true,\"1.0\",[{}]]"])
+    func normal(_ json: String) throws {
+        let value = try JSONValue(parsing: Array(json.utf8).lent)
+        #expect(Array(value.normal.text.utf8) == value.canonical())
+        #expect(value.normal.normal == value.normal)
+    }
+
     @Test("equality is by bytes and by order")
     func equality() throws {
         #expect(JSONValue.string("\u{E9}") != .string("e\u{301}"))

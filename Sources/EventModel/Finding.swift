@@ -1,0 +1,79 @@
+/// One thing that a check found, with where it stands and how to mend it.
+public struct Finding: Hashable, Sendable {
+    public enum Severity: String, Hashable, Sendable { case error, warning, note }
+
+    /// A rule's id, such as `COMPAT101`.
+    public var id: String
+    public var severity: Severity
+    public var file: String?
+    public var line: Int?
+    public var column: Int?
+    public var position: Position?
+    public var message: String
+    public var fix: String?
+    /// The fix as lines of files; empty where it takes a decision that no program can make.
+    public var edits: [FileEdit] = []
+    /// What the edits are made of once the files' texts are at hand.
+    package var repairs: [Repair] = []
+
+    public init(
+        id: String, severity: Severity = .error, file: String? = nil, line: Int? = nil, column: Int? = nil,
+        position: Position? = nil, message: String, fix: String? = nil
+    ) {
+        (self.id, self.severity, self.file, self.line) = (id, severity, file, line)
+        (self.column, self.position, self.message, self.fix) = (column, position, message, fix)
+    }
+}
+
+/// A change of neighbouring lines of a file.
+public struct FileEdit: Hashable, Sendable {
+    public var file: String
+    /// The first line that is taken out, from 1; where none is, the line that the new ones come before. All edits of a finding
+    /// count in the file as it was.
+    public var line: Int
+    public var remove: [String]
+    /// A file that is not there yet begins with these.
+    public var insert: [String]
+    /// The name that the file gets besides.
+    public var renamed: String?
+
+    public init(file: String, line: Int, remove: [String] = [], insert: [String] = [], renamed: String? = nil) {
+        (self.file, self.line, self.remove, self.insert, self.renamed) = (file, line, remove, insert, renamed)
+    }
+}
+
+/// What mends a finding, said by what stands in a file rather than by its lines.
+package struct Repair: Hashable, Sendable {
+    package enum Change: Hashable, Sendable {
+        /// The value becomes this JSON; a member that is not there is made, before one of another name if that is there.
+        case set(String, before: String? = nil)
+        /// The scalar that stands here, a name or a value, becomes another.
+        case rename(String)
+        /// The first scalar in here that is this text becomes this JSON.
+        case swap(String, String)
+        /// A list has this JSON as one more item.
+        case append(String)
+        /// The value goes, with the name that it has or the item that it is.
+        case remove
+        /// So many characters become a text, in a file that can't be read yet.
+        case text(count: Int, String)
+        /// The line goes.
+        case cut
+        /// Lines at the end of a file, which may not be there yet.
+        case lines([String])
+        /// The file gets another name.
+        case move(String)
+    }
+
+    package var file: String
+    /// 0 means the file as a whole.
+    package var line: Int
+    package var column: Int
+    /// From the value at that place on: names of members, numbers of items, `*` for the only member, `..` for what it is in.
+    package var path: [String]
+    package var change: Change
+
+    package init(file: String, line: Int = 0, column: Int = 0, path: [String] = [], _ change: Change) {
+        (self.file, self.line, self.column, self.path, self.change) = (file, line, column, path, change)
+    }
+}
