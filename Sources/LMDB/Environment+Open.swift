@@ -60,7 +60,7 @@ extension Environment {
     }
 
     private func openTables(_ names: [String], _ configuration: Configuration, making: Bool) throws(LMDBError) -> Bool {
-        try gate.enter()
+        try enter()
         defer { gate.leave() }
         var transaction: OpaquePointer?
         try check(unsafe mdb_txn_begin(handle, nil, making ? 0 : UInt32(MDB_RDONLY), &transaction), "opening the tables of \(directory)")
@@ -106,6 +106,6 @@ extension Environment {
 
     func closeFiles() {
         gate.close()
-        if process == ProcessIdentity.id { unsafe mdb_env_close(handle) }
+        unsafe mdb_env_close(handle)
     }
 }

@@ -47,29 +47,27 @@ extension Environment {
 
     private func attempt<R>(_ body: (consuming WriteTransaction) throws -> R) throws -> R {
         try enter()
-        defer { gate.leave() }
+        // The gate's lock may be held by a thread that the child of a fork does not have.
+        defer { if isOfThisProcess { gate.leave() } }
         try gate.startWriting()
-        defer { gate.stopWriting() }
+        defer { if isOfThisProcess { gate.stopWriting() } }
         var pointer: OpaquePointer?
         try check(unsafe mdb_txn_begin(handle, nil, 0, &pointer), "starting to write \(directory)")
         guard let pointer = unsafe pointer else { throw LMDBError(MDB_BAD_TXN, "starting to write \(directory)") }
         let state = WriteState()
         do {
             let result = try body(unsafe WriteTransaction(state, ReadTransaction(self, pointer, isOwner: false)))
+            // In the child of a fork that `body` made the transaction is its parent's, to commit and to undo.
+            try checkProcess()
             state.isFinished = true
             if let error = state.failure { throw error }
             try check(unsafe mdb_txn_commit(pointer), "committing to \(directory)")
             keepLastPageInFile()
             return result
         } catch {
-            if !state.isFinished || state.failure != nil { unsafe mdb_txn_abort(pointer) }
+            if isOfThisProcess, !state.isFinished || state.failure != nil { unsafe mdb_txn_abort(pointer) }
             state.isFinished = true
             throw state.failure ?? error
         }
-    }
-
-    private func enter() throws(LMDBError) {
-        if process != ProcessIdentity.id { throw LMDBError(misuse: "\(directory) was opened before a fork; open it again in the child") }
-        try gate.enter()
     }
 }

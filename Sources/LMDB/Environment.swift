@@ -1,6 +1,5 @@
 internal import CLMDB
 internal import Glibc
-internal import Synchronization
 
 /// One LMDB environment: a directory with `data.mdb` and `lock.mdb`, open once in this process.
 @safe
@@ -33,9 +32,9 @@ package final class Environment: @unchecked Sendable {
     package let isReadOnly: Bool
     let pageBytes: Int
     let handle: OpaquePointer
-    let process = ProcessIdentity.id
+    private let process = ProcessIdentity.id
     let gate = Gate()
-    let tables = Mutex<[String: Table]>([:])
+    let tables = Monitor<[String: Table]>([:])
 
     init(_ directory: String, _ configuration: Configuration, _ handle: OpaquePointer, pageBytes: Int) {
         self.directory = directory
@@ -49,8 +48,25 @@ package final class Environment: @unchecked Sendable {
         try Registry.shared.open(directory, configuration)
     }
 
-    /// Gives up one `open`; the last one waits for running transactions and closes the files.
-    package func close() { Registry.shared.close(self) }
+    /// Gives up one `open`; the last one waits for running transactions and closes the files. The child of a fork has
+    /// nothing to give up: the files are its parent's.
+    package func close() { if isOfThisProcess { Registry.shared.close(self) } }
+
+    /// False in the child of a fork, where LMDB forbids every use of the handle, its end included.
+    package var isOfThisProcess: Bool { process == ProcessIdentity.id }
+
+    package func checkProcess() throws(LMDBError) {
+        if !isOfThisProcess {
+            throw LMDBError(misuse: "\(directory) was opened before a fork; open it again in the child")
+        }
+    }
+
+    /// Lets a use of the handle begin; `gate.leave()` ends it.
+    func enter() throws(LMDBError) {
+        // Order: the process before the gate, whose lock a thread of the parent may have held at the fork.
+        try checkProcess()
+        try gate.enter()
+    }
 
     /// A table that was named at `open`.
     package func table(_ name: String) throws(LMDBError) -> Table {
@@ -62,14 +78,14 @@ package final class Environment: @unchecked Sendable {
 
     /// Makes every commit durable, or leaves that to `sync()`; for who alone writes the environment.
     package func setSyncing(_ isSyncing: Bool) throws(LMDBError) {
-        try gate.enter()
+        try enter()
         defer { gate.leave() }
         try check(unsafe mdb_env_set_flags(handle, UInt32(MDB_NOSYNC), isSyncing ? 0 : 1), "setting the syncing of \(directory)")
     }
 
     /// Makes everything committed durable, for an environment that does not sync by itself.
     package func sync() throws(LMDBError) {
-        try gate.enter()
+        try enter()
         defer { gate.leave() }
         try check(unsafe mdb_env_sync(handle, 1), "syncing \(directory)")
     }
@@ -77,7 +93,7 @@ package final class Environment: @unchecked Sendable {
     /// Frees the slots of readers whose process has ended; returns how many there were.
     @discardableResult
     package func clearStaleReaders() throws(LMDBError) -> Int {
-        try gate.enter()
+        try enter()
         defer { gate.leave() }
         return try reapReaders()
     }
@@ -102,7 +118,7 @@ package final class Environment: @unchecked Sendable {
 
     package var usage: Usage {
         get throws(LMDBError) {
-            try gate.enter()
+            try enter()
             defer { gate.leave() }
             var info = unsafe MDB_envinfo()
             try check(unsafe mdb_env_info(handle, &info), "asking \(directory) for its size")

@@ -17,7 +17,8 @@ package struct ReadTransaction: ~Copyable {
     }
 
     deinit {
-        guard isOwner else { return }
+        // In the child of a fork the slot that this would free is its parent's.
+        guard isOwner, environment.isOfThisProcess else { return }
         unsafe mdb_txn_abort(pointer)
         environment.gate.leave()
     }

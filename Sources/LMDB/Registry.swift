@@ -16,7 +16,6 @@ final class Registry: Sendable {
         var opens: Int
     }
 
-    // The thread sanitizer sees the lock of a monitor, and not that of the standard library's mutex.
     private let entries = Monitor<[Key: Entry]>([:])
 
     /// Held while an environment is opened or closed, so that both are done one after the other.
@@ -24,7 +23,7 @@ final class Registry: Sendable {
         try entries.withLock { (entries) throws(LMDBError) in
             if let status = try Directory.status(directory + "/data.mdb"),
                 let entry = entries[Key(device: status.device, inode: status.inode)],
-                entry.environment.process == ProcessIdentity.id
+                entry.environment.isOfThisProcess
             {
                 if entry.environment.isReadOnly && !configuration.readOnly {
                     throw LMDBError(EROFS, "opening \(directory) for writing while this process has it open for reading only")

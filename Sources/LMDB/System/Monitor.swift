@@ -1,6 +1,7 @@
 internal import Glibc
 
-/// State under a lock that threads can wait on until it changes.
+/// State under a lock that threads can wait on until it changes: the lock of this room and of those above, since the thread
+/// sanitizer does not see that of the standard library's mutex.
 @safe
 package final class Monitor<State>: @unchecked Sendable {
     // Sound to share: `state` is only touched between lock and unlock.
