@@ -14,7 +14,7 @@ extension AppendRequest {
             if !(1 ... min(options.typeNameBytesMax, 255)).contains(event.type.utf8.count) {
                 throw EvstoreError.misuse("a type name has 1 to \(options.typeNameBytesMax) bytes, not \(event.type.utf8.count)")
             }
-            total += bytes
+            total += bytes + event.shadow.count
         }
         if total > options.appendBytesMax {
             throw EvstoreError.appendTooLarge(reason: "\(total) bytes, and at most \(options.appendBytesMax) are possible")

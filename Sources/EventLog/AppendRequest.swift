@@ -11,6 +11,8 @@ package struct StoredEvent: Hashable, Sendable {
     /// Unique in the store where given; a UUIDv7 is made where nil.
     package var id: EventID?
     package var time: Timestamp
+    /// What older versions see of the event, as the room above writes it; empty where nothing is kept.
+    package var shadow: [UInt8] = []
 
     package init(
         stream: StreamName, type: String, born: SchemaVersion, payload: [UInt8], metadata: [UInt8] = [], id: EventID? = nil,

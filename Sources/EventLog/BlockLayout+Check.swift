@@ -47,10 +47,16 @@ extension BlockLayout {
         let flags = bytes.load(UInt16.self, at: start + Record.flags)
         let idBytes = Int(bytes.byte(at: start + Record.idBytes))
         let nameBytes = Int(bytes.byte(at: start + Record.nameBytes))
-        let length =
+        var length =
             recordBytes + idBytes + nameBytes + Int(bytes.load(UInt32.self, at: start + Record.payloadBytes))
             + Int(bytes.load(UInt32.self, at: start + Record.metadataBytes))
         guard start + length <= end, flags & ~Flag.known == 0 else { return nil }
+        if flags & Flag.shadow != 0 {
+            guard start + length + shadowBytes <= end else { return nil }
+            let count = Int(bytes.load(UInt32.self, at: start + length))
+            length += shadowBytes + count
+            guard count > 0, start + length <= end else { return nil }
+        }
         guard flags & Flag.idText == 0 ? idBytes == 16 : (1 ... 64).contains(idBytes) else { return nil }
         let isFirst = bytes.load(UInt64.self, at: start + Record.revision) == 0
         guard isFirst == (flags & Flag.named != 0), isFirst == (nameBytes > 0) else { return nil }

@@ -31,10 +31,11 @@ internal import Bytes
 ///     48  u32  payload bytes
 ///     52  u32  metadata bytes
 ///     56  u16  flags: 1 stream name present · 2 same append as the record before · 4 id given by
-///              the caller · 8 the id is text (else a UUID's 16 bytes)
+///              the caller · 8 the id is text (else a UUID's 16 bytes) · 16 a shadow is kept
 ///     58  u8   id bytes
 ///     59  u8   stream name bytes
-///     60       id, stream name, payload, metadata
+///     60       id, stream name, payload, metadata; then, where a shadow is kept, u32 its bytes and the shadow: what
+///              older versions see of the event, as `Shadow` writes it
 ///
 /// Valid is a block that keeps all of these:
 /// 1. It has at least 96 bytes, and byte 44 holds exactly how many.
@@ -42,7 +43,7 @@ internal import Bytes
 /// 3. The store tag is the store's; the first position is its key in the table `blocks`.
 /// 4. There is at least one event; names, offsets and records follow each other without a gap and
 ///    end where the checksum begins.
-/// 5. Every record's lengths add up to its place; an id has 1 to 64 bytes, and 16 where it is a UUID;
+/// 5. Every record's lengths add up to its place; an id has 1 to 64 bytes, and 16 where it is a UUID; a shadow is not empty;
 ///    the stream name is there exactly for revision 0.
 /// 6. Within an epoch, first position = the previous block's first position + its events, and the
 ///    link is as above; the first block of an epoch links to `Epochs.link`. (`verify` checks this.)
@@ -51,6 +52,8 @@ package enum BlockLayout {
     static let headerBytes = 88
     static let checksumBytes = 8
     static let recordBytes = 60
+    /// The length before a shadow.
+    static let shadowBytes = 4
 
     /// Eight pages of 4 KiB less LMDB's header of an overflow run; one byte more costs a page.
     package static let bytesMax = 32_752
@@ -89,6 +92,7 @@ package enum BlockLayout {
         static let sameAppend: UInt16 = 2
         static let idGiven: UInt16 = 4
         static let idText: UInt16 = 8
-        static let known: UInt16 = 15
+        static let shadow: UInt16 = 16
+        static let known: UInt16 = 31
     }
 }

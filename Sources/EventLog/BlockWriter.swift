@@ -51,7 +51,9 @@ struct BlockWriter: ~Copyable {
         let isText = event.id != nil && givenUUID == nil
         let idBytes = isText ? event.id.map { $0.text.utf8.count } ?? 0 : 16
         let nameBytes = place.revision == 0 ? event.stream.text.utf8.count : 0
-        let size = BlockLayout.recordBytes + idBytes + nameBytes + event.payload.count + event.metadata.count
+        let size =
+            BlockLayout.recordBytes + idBytes + nameBytes + event.payload.count + event.metadata.count
+            + (event.shadow.isEmpty ? 0 : BlockLayout.shadowBytes + event.shadow.count)
         let isNewType = !types.contains { $0.id == place.type }
         let nameCost = isNewType ? 5 + event.type.utf8.count : 0
         if !offsets.isEmpty && bytes + 4 + size + nameCost > BlockLayout.bytesMax { try finish(store) }
@@ -64,6 +66,7 @@ struct BlockWriter: ~Copyable {
         if place.isSameAppend { flags |= BlockLayout.Flag.sameAppend }
         if event.id != nil { flags |= BlockLayout.Flag.idGiven }
         if isText { flags |= BlockLayout.Flag.idText }
+        if !event.shadow.isEmpty { flags |= BlockLayout.Flag.shadow }
         offsets.append(records.count)
         records.append(littleEndian: place.stream)
         records.append(littleEndian: place.revision)
@@ -87,6 +90,10 @@ struct BlockWriter: ~Copyable {
         if nameBytes > 0 { records.append(event.stream.text) }
         records.append(event.payload)
         records.append(event.metadata)
+        if !event.shadow.isEmpty {
+            records.append(littleEndian: UInt32(event.shadow.count))
+            records.append(event.shadow)
+        }
     }
 
     /// Adds a record as it lies in another block: for a block that is made again up to a cut.

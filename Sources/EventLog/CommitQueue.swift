@@ -137,5 +137,5 @@ extension CommitQueue.State {
 
 extension AppendRequest {
     /// What the request's events hold, without what the log adds to them.
-    var payloadBytes: Int { events.reduce(0) { $0 + $1.payload.count + $1.metadata.count } }
+    var payloadBytes: Int { events.reduce(0) { $0 + $1.payload.count + $1.metadata.count + $1.shadow.count } }
 }

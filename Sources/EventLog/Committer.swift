@@ -1,7 +1,6 @@
 internal import EventModel
 internal import LMDB
 internal import Logging
-internal import Synchronization
 
 /// The one thread of this process that writes to the log, and a second one that keeps its deadlines.
 final class Committer: Sendable {
@@ -16,7 +15,7 @@ final class Committer: Sendable {
     private let queue = CommitQueue()
     private let keeper: Keeper
     /// Set when the disk has failed during a commit: nothing is written any more.
-    private let poison = Mutex<EvstoreError?>(nil)
+    private let poison = Monitor<EvstoreError?>(nil)
     private let ended = Monitor(false)
 
     init(

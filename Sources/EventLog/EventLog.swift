@@ -1,7 +1,6 @@
 package import EventModel
 internal import LMDB
 internal import Logging
-internal import Synchronization
 
 /// The append-only truth of a store: events as bytes, in order, durable when an append has returned.
 package final class EventLog: Sendable {
@@ -15,7 +14,7 @@ package final class EventLog: Sendable {
     /// Nil where the log was opened for reading only.
     private let committer: Committer?
     private let presence: HeldLock
-    private let isClosed = Mutex(false)
+    private let isClosed = Monitor(false)
 
     package var storeID: StoreID { access.storeID }
 
@@ -34,7 +33,7 @@ package final class EventLog: Sendable {
     }
 
     deinit {
-        if isClosed.withLock({ $0 }) { return }
+        if !isOfThisProcess || isClosed.withLock({ $0 }) { return }
         // Nobody waits here: the writing thread ends by itself, and then the files go.
         let environment = access.environment
         signal.close()
@@ -47,7 +46,10 @@ package final class EventLog: Sendable {
     package func append(_ request: AppendRequest) async throws -> AppendOutcome {
         guard let committer else { throw EvstoreError.readOnly(path: path) }
         try request.checkLimits(options)
-        do { return try await committer.append(request) } catch { throw storeError(error, path, doing: "appending") }
+        do {
+            try access.environment.checkProcess()
+            return try await committer.append(request)
+        } catch { throw storeError(error, path, doing: "appending") }
     }
 
     /// Runs `body` in one durable transaction on the writing thread; what it throws undoes everything.
@@ -56,6 +58,7 @@ package final class EventLog: Sendable {
         guard let committer else { throw EvstoreError.readOnly(path: path) }
         let box = ResultBox<R>()
         do {
+            try access.environment.checkProcess()
             try await committer.update { changes in box.put(try body(&changes)) }
         } catch { throw storeError(error, path, doing: "writing to the store") }
         return try box.take()
@@ -89,12 +92,18 @@ package final class EventLog: Sendable {
     /// Makes this process the only one that has the store open, or fails at once.
     /// - Throws: `EvstoreError.locked`, naming a holder.
     package func takeAlone(what: String) throws {
-        do { try presence.take(shared: false, what: what) } catch { throw storeError(error, path, doing: "locking the store") }
+        do {
+            try access.environment.checkProcess()
+            try presence.take(shared: false, what: what)
+        } catch { throw storeError(error, path, doing: "locking the store") }
     }
 
     /// Lets others in again.
     package func shareAgain() throws {
-        do { try presence.take(shared: true, what: "") } catch { throw storeError(error, path, doing: "unlocking the store") }
+        do {
+            try access.environment.checkProcess()
+            try presence.take(shared: true, what: "")
+        } catch { throw storeError(error, path, doing: "unlocking the store") }
     }
 
     /// How much room the log takes, and who reads it.
@@ -109,8 +118,13 @@ package final class EventLog: Sendable {
         }
     }
 
-    /// Finishes what is under way, writes the anchor and gives up the files; a second time does nothing.
+    /// False in the child of a fork: threads, locks and files are its parent's, and every call but `close` is an error.
+    package var isOfThisProcess: Bool { access.environment.isOfThisProcess }
+
+    /// Finishes what is under way, writes the anchor and gives up the files; a second time does nothing, nor does it in
+    /// the child of a fork.
     package func close() async throws {
+        guard isOfThisProcess else { return }
         let isFirst = isClosed.withLock { isClosed in
             defer { isClosed = true }
             return !isClosed
@@ -152,7 +166,7 @@ package struct LogUsage: Hashable, Sendable {
 
 /// Where the writing thread leaves what an update has returned.
 private final class ResultBox<R: Sendable>: Sendable {
-    private let value = Mutex<R?>(nil)
+    private let value = Monitor<R?>(nil)
 
     func put(_ result: R) { value.withLock { $0 = result } }
 

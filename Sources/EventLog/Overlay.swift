@@ -1,6 +1,5 @@
 internal import EventModel
 internal import LMDB
-internal import Synchronization
 
 /// What the index tables do not say yet: the entries of the blocks after `base`, kept in memory and
 /// extended as the log grows. One epoch and one base each; a sweep or a cut brings a new overlay.
@@ -13,11 +12,11 @@ final class Overlay: Sendable {
     let epoch: Epoch
     /// The events up to here are in the tables.
     let base: Position
-    private let state: Mutex<State>
+    private let state: Monitor<State>
 
     init(epoch: Epoch, base: Position) {
         (self.epoch, self.base) = (epoch, base)
-        state = Mutex(State(through: base))
+        state = Monitor(State(through: base))
     }
 
     /// The last event whose entries are here.
@@ -58,7 +57,7 @@ final class Overlay: Sendable {
 
 /// The overlay that is current in this process.
 final class Overlays: Sendable {
-    private let current = Mutex<Overlay?>(nil)
+    private let current = Monitor<Overlay?>(nil)
 
     /// The overlay for a transaction; nil where the transaction is older than what this process has
     /// seen already and must be begun again.

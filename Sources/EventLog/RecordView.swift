@@ -40,11 +40,16 @@ package struct RecordView: ~Escapable {
     private var payloadCount: Int { Int(load(UInt32.self, BlockLayout.Record.payloadBytes)) }
     private var metadataCount: Int { Int(load(UInt32.self, BlockLayout.Record.metadataBytes)) }
     private var afterID: Int { start + BlockLayout.recordBytes + idCount }
+    private var afterMetadata: Int { afterID + nameCount + payloadCount + metadataCount }
+    private var shadowCount: Int { Int(block.load(UInt32.self, at: afterMetadata)) }
+
+    /// Whether what older versions see of the event lies with it.
+    package var hasShadow: Bool { flags & BlockLayout.Flag.shadow != 0 }
 
     /// All of the record, as it lies in its block.
     var bytes: RawSpan {
         @_lifetime(copy self)
-        get { block.slice(start, afterID - start + nameCount + payloadCount + metadataCount) }
+        get { block.slice(start, afterMetadata - start + (hasShadow ? BlockLayout.shadowBytes + shadowCount : 0)) }
     }
 
     /// The id's bytes in the log: 16 of a UUID, most significant first, or its text.
@@ -72,6 +77,12 @@ package struct RecordView: ~Escapable {
     package var payload: RawSpan {
         @_lifetime(copy self)
         get { block.slice(afterID + nameCount, payloadCount) }
+    }
+
+    /// What older versions see of the event, as `StoredEvent.shadow` said it; empty where nothing is kept.
+    package var shadow: RawSpan {
+        @_lifetime(copy self)
+        get { block.slice(hasShadow ? afterMetadata + BlockLayout.shadowBytes : afterMetadata, hasShadow ? shadowCount : 0) }
     }
 
     /// The metadata's bytes; empty where the event has none.

@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import LMDB
 
 /// A type's number in this store; the same for as long as the store exists, whatever is cut.
 package typealias TypeID = UInt32
@@ -10,7 +10,7 @@ package final class TypeNames: Sendable {
         var ids: [String: TypeID] = [:]
     }
 
-    private let state = Mutex(State())
+    private let state = Monitor(State())
 
     subscript(id: TypeID) -> String? { state.withLock { $0.names[id] } }
 
