@@ -24,7 +24,7 @@ private let text = "{type: string}"
 private let broken = [
     Broken(
         what: "a missing required member", ops: "reserve: [x]", after: "required: [a, b], properties: {a: \(text), b: {type: integer}}",
-        id: "COMPAT102", line: 7, message: "E /b: a required member, an integer, is declared", fix: "add: {path: /b, value: …}"),
+        id: "COMPAT102", line: 7, message: "E /b: a required member, an integer, is declared", fix: "add: {path: /b, value: 0}"),
     Broken(
         what: "a new optional member", ops: "reserve: [x]", after: "required: [a], properties: {a: \(text), b: \(text)}", id: "COMPAT101",
         line: 7,
@@ -46,15 +46,15 @@ private let broken = [
         message: "E /a: its format"),
     Broken(
         what: "a scalar that is a list now", ops: "reserve: [x]", after: "required: [a], properties: {a: {type: array, items: \(text)}}",
-        id: "COMPAT102", line: 7, message: "an array is declared", fix: "wrap: {path: /a}"),
+        id: "COMPAT102", line: 7, message: "an array is declared", fix: "wrap: {path: /a, empty: x}"),
     Broken(
         what: "required became optional", ops: "reserve: [x]", after: "properties: {a: \(text)}", id: "COMPAT101", line: 7,
         message: "may be absent now",
-        fix: "allow: {path: /a, down: {absent-as: …}}"),
+        fix: "allow: {path: /a, down: {absent-as: x}}"),
     Broken(
         what: "a wider enum", before: "properties: {a: {type: string, enum: [x]}}", ops: "reserve: [z]",
         after: "properties: {a: {type: string, enum: [x, y]}}", id: "COMPAT101", line: 7, message: "\"y\" may stand there now",
-        fix: "allow: {path: /a, down: {table: {new: old}}}"),
+        fix: "allow: {path: /a, down: {table: {y: x}}}"),
     Broken(
         what: "a tighter bound", ops: "reserve: [x]", after: "required: [a], properties: {a: {type: string, maxLength: 3}}",
         id: "COMPAT104", line: 7,
@@ -77,7 +77,7 @@ private let broken = [
     Broken(
         what: "an op without its argument", ops: "add: {path: /b}", after: "required: [a, b], properties: {a: \(text), b: \(text)}",
         id: "OPS307",
-        message: "add takes a value or a from"),
+        message: "nothing says what /b is in older events"),
     Broken(
         what: "a constant that does not fit", ops: "add: {path: /b, value: 7}",
         after: "required: [a, b], properties: {a: \(text), b: \(text)}",

@@ -42,7 +42,7 @@ func explainsUp() throws {
     #expect(
         lines(outcome) == [
             "/id /id", #"/customer /name/first; is split at the first " " into /name/first, /name/last; moves to /name/first"#,
-            "/total /cents; becomes an integer: a decimal text and whole units, 2 digits; moves to /cents",
+            "/total /cents; becomes an integer: a decimal text <-> whole units, 2 digits; moves to /cents",
             #"new /name/last; is split off /customer at the first " "; without one, absent"#, #"new /currency; is added: "USD""#,
         ])
 }
@@ -83,4 +83,88 @@ func diffs() throws {
     #expect(diff.added == ["D"] && diff.removed == ["B"] && diff.unchanged == ["C"])
     #expect(diff.changed.map(\.type) == ["Z"] && diff.changed.first?.was == ["A"])
     #expect(diff.changed.first?.differences.map { "\($0.pointer) \($0.kind)" } == ["/x gone", "/y new"])
+}
+
+@Test("what becomes of data from before versions existed is said case by case")
+func explainsAdoption() throws {
+    let history = try history([
+        """
+        adopt:
+          - when: {path: /old, exists: true}
+            as: Saved
+            stream: "save-{/slot}"
+            keep: [/slot]
+            from: {/name: /old}
+            default: {/at: $time, /level: {value: 1}, /app: $metadata/app}
+            convert:
+              - {path: /level, to: integer, using: integer-text}
+          - otherwise: quarantine
+        events:
+          Saved:
+            required: [slot, name, at, level, app]
+            properties:
+              slot: {type: string}
+              name: {type: string}
+              at: {type: string, format: date-time}
+              level: {type: integer}
+              app: {type: string}
+        """,
+        """
+        upcast:
+          - rename-event: {from: Saved, to: GameSaved}
+          - on: GameSaved
+            do: [{move: {from: /name, path: /player}}]
+        events:
+          GameSaved:
+            required: [slot, player, at, level, app]
+            properties:
+              slot: {type: string}
+              player: {type: string}
+              at: {type: string, format: date-time}
+              level: {type: integer}
+              app: {type: string}
+        """,
+    ])
+    let outcomes = try history.explain("$unknown", from: SchemaVersion(0), to: SchemaVersion(2)).outcomes
+    #expect(outcomes.map(\.type) == ["GameSaved", nil])
+    let adopted = try #require(outcomes.first)
+    #expect(
+        adopted.changes.map { "\($0.version) \($0.words)" } == [
+            "v1 is adopted as Saved, where /old is there", "v1 goes to the stream save-{/slot} of its old members",
+            "v2 is called GameSaved",
+        ])
+    #expect(
+        lines(adopted) == [
+            "/slot /slot", "/old /player; moves to /player", "new /at; is the event's time where there is none",
+            "new /level; is 1 where there is none; becomes an integer: a text <-> its value",
+            "new /app; is /app of the metadata where there is none",
+        ])
+    #expect(outcomes.last?.changes.map(\.words) == ["is quarantined, where no case takes it"])
+    #expect(throws: EvstoreError.self) { try history.explain("GameSaved", from: SchemaVersion(2), to: SchemaVersion(0)) }
+}
+
+@Test("merged events and other names for streams are explained both ways")
+func explainsMergeAndRekey() throws {
+    let member = "{type: string}"
+    let history = try history([
+        "events: {Asked: {required: [id, q], properties: {id: \(member), q: \(member)}}, Answered: {required: [id, a], properties: {id: \(member), a: \(member)}}}",
+        """
+        upcast:
+          - merge-events: {types: [Asked, Answered], into: Talked, on: /id}
+          - rekey: {from: "old-{key}", to: "talk-{key}"}
+        events: {Talked: {required: [id], properties: {id: \(member), q: \(member), a: \(member)}}}
+        """,
+    ])
+    let up = try #require(try history.explain("Asked", from: SchemaVersion(1), to: SchemaVersion(2)).outcomes.first)
+    #expect(up.type == "Talked")
+    #expect(
+        up.changes.map(\.words) == [
+            "is merged with Answered of its append that has the same /id", "is in a stream talk-{key} where that was old-{key}",
+        ])
+    let down = try history.explain("Talked", from: SchemaVersion(2), to: SchemaVersion(1)).outcomes
+    #expect(down.map(\.type) == ["Asked", "Answered"])
+    #expect(
+        down.first?.changes.map(\.words) == [
+            "is in a stream old-{key} where that was talk-{key}", "is Asked again, where it has what only Asked has",
+        ])
 }

@@ -181,6 +181,55 @@ func fusedIsTheSame() throws {
     #expect(fused > 100, "seed \(seed): \(fused) of 400 paths were fused")
 }
 
+/// What stands at pointers of the images of an event, or the error; and whether the images came without the rest.
+private func values(_ pointers: [JSONPointer], _ path: Path, _ json: String, _ viewer: Viewer) -> (text: String, isPart: Bool) {
+    var (found, isPart): ([String], Bool) = ([], false)
+    do {
+        try viewer.run(path, payload: Array(json.utf8).lent, time: Timestamp(microseconds: 0), stream: "", metadata: [UInt8]().lent) {
+            image in
+            isPart = isPart || !image.isWhole
+            for (index, pointer) in pointers.enumerated() {
+                if image.isWhole {
+                    let whole = try JSONValue(parsing: image.payload)
+                    let value = pointer.tokens.reduce(whole) { (value: JSONValue?, name) in value?.member(name.text) }
+                    found.append(value?.text ?? "absent")
+                } else {
+                    let place = image.place(of: index)
+                    found.append(place.size < 0 ? "absent" : try JSONValue(parsing: image.payload.slice(place.start, place.size)).text)
+                }
+            }
+        }
+    } catch { return ("\(error)", isPart) }
+    return (found.joined(separator: " "), isPart)
+}
+
+@Test("values that are made one by one are those of the whole image, up and down")
+func readingIsTheSame() throws {
+    let seed = UInt64.random(in: .min ... .max)
+    var maker = Maker(state: seed)
+    let history = try orders()
+    var parts = 0
+    for _ in 0 ..< 200 {
+        let bound = try Bound(&maker)
+        for direction in [Direction.up, .down] {
+            let shape = direction == .up ? bound.low : bound.high
+            let pointers = try Maker.paths.shuffled(using: &maker).prefix(4).map { try JSONPointer($0) }
+            let path = bound.path(direction)
+            let reading = path.fused(for: EventShape(shape: shape)).fused(for: EventShape(shape: shape)) { _ in pointers }
+            let (slow, quick) = (Viewer(history), Viewer(history))
+            for _ in 0 ..< 12 {
+                let json = maker.event(shape)
+                let (wanted, found) = (values(pointers, path, json, slow), values(pointers, reading, json, quick))
+                if found.isPart { parts += 1 }
+                #expect(found.text == wanted.text, "seed \(seed): \(json) \(direction) by \(bound.words) at \(pointers)")
+                #expect(quick.counts == slow.counts, "seed \(seed): \(json) \(direction) by \(bound.words)")
+                if found.text != wanted.text || quick.counts != slow.counts { return }
+            }
+        }
+    }
+    #expect(parts > 1_000, "seed \(seed): \(parts) of 4,800 images came in parts")
+}
+
 @Test("the paths of the examples are fused, and give what their ops give")
 func fusedExamples() throws {
     let history = try orders()

@@ -122,6 +122,57 @@ struct LawTrialTests {
         #expect(trial(right).tally.counts["L3"]?.failed == 0)
     }
 
+    @Test("an empty parent that both versions may have goes there and back, and a wrong prune of it is caught by L3")
+    func wrongPrune() throws {
+        let right = try history([
+            "events: {E: {properties: {a: {type: string}, o: {type: object, properties: {y: {type: string}}}}}}",
+            """
+            upcast: [{on: E, do: [{move: {from: /a, path: /o/a}}]}]
+            events: {E: {properties: {o: {type: object, properties: {a: {type: string}, y: {type: string}}}}}}
+            """,
+        ])
+        #expect(trial(right).tally.counts["L3"]?.failed == 0)
+        let viewer = Viewer(right)
+        #expect(try viewer.up("{\"o\":{}}") == "{\"o\":{}}")
+        #expect(try viewer.image("E", "{\"o\":{}}", from: 2, to: 1) == "{\"o\":{}}")
+        #expect(try viewer.image("E", "{\"o\":{\"a\":\"x\"}}", from: 2, to: 1) == "{\"a\":\"x\"}")
+        let wrong = right.replacing {
+            AlteredOp(
+                $0,
+                afterDown: { doc, object in
+                    if let o = doc.member(MemberName("o"), of: object), doc.isEmpty(o) { doc.detach(o) }
+                })
+        }
+        let failure = try #require(trial(wrong).tally.failures.first { $0.verdict.law == "L3" })
+        #expect(failure.verdict.weight == .required)
+        #expect(failure.shrunk(wrong).example(wrong) == "{\"o\":{}}")
+    }
+
+    @Test("what is refused at its own shape, or has no image below, breaks L8")
+    func accepted() throws {
+        let history = try history([
+            "events: {E: {properties: {n: {type: integer}}}}",
+            """
+            upcast: [{on: E, do: [{convert: {path: /n, to: string, using: integer-text}}]}]
+            events: {E: {properties: {n: {type: string}}}}
+            """,
+        ])
+        var trial = LawTrial(history, isFull: true)
+        func check(_ json: String) {
+            trial.check(
+                accepted: LawEvent(
+                    origin: .log, position: Position(1), stream: "s-1", type: "E", born: SchemaVersion(2),
+                    time: Timestamp(microseconds: 0), payload: Array(json.utf8), metadata: []), from: SchemaVersion(1))
+        }
+        check("{\"n\":\"7\"}")
+        #expect(trial.tally.counts["L8"]?.tried == 2 && trial.tally.failures.isEmpty)
+        check("{\"n\":\"seven\"}")
+        #expect(trial.tally.counts["L8"]?.failed == 1)
+        check("{\"n\":7}")
+        #expect(trial.tally.failures.first?.target == SchemaVersion(1))
+        #expect(trial.tally.counts["L8"]?.failed == 3)
+    }
+
     @Test("an event that has no image is a failure, and one that a partial step may refuse is not")
     func noImage() throws {
         let history = try history([
@@ -131,8 +182,9 @@ struct LawTrialTests {
             events: {E: {required: [n], properties: {n: {type: integer}}}}
             """,
         ])
-        let made = trial(history).tally
+        let made = trial(history, each: 400).tally
         #expect(made.refused > 0)
+        #expect(made.refused < made.events / 10, "what the codec reads is known")
         #expect(made.counts["T-up"]?.tried ?? 0 > 0)
         #expect(made.failures.isEmpty)
         var real = LawTrial(history, isFull: true)
@@ -146,7 +198,7 @@ struct LawTrialTests {
 }
 
 /// An op that does something more than it should.
-private final class AlteredOp: BoundOp {
+final class AlteredOp: BoundOp {
     typealias Change = @Sendable (inout Splice, Splice.Node) -> Void
 
     private let op: any BoundOp
@@ -169,7 +221,7 @@ private final class AlteredOp: BoundOp {
 
 extension History {
     /// The same history with other ops in its steps.
-    fileprivate func replacing(_ change: (any BoundOp) -> any BoundOp) -> History {
+    func replacing(_ change: (any BoundOp) -> any BoundOp) -> History {
         let steps = chain.steps.map { step in
             var other = step
             other.stages = step.stages.map { stage in

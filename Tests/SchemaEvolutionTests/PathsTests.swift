@@ -26,6 +26,26 @@ func views() throws {
     #expect(viewer.counts == PathCounts())
 }
 
+@Test("a constant is the same from a file and from what a store keeps of it")
+func keptConstants() throws {
+    let history = try history(
+        before: "type: object, required: [m], properties: {m: {type: string, enum: [a, b]}}",
+        ops: """
+            add: {path: /v, value: {y: 1.50, x: [2E1]}}
+                  - convert: {path: /m, to: number, using: {table: {map: {a: 1.0, b: 2.00}}}}
+            """,
+        after: """
+            type: object, required: [m, v], properties: {m: {type: number, enum: [1, 2]}, v: {type: object, required: [x, y], properties:
+              {x: {type: array, items: {type: number}}, y: {type: number}}}}
+            """)
+    let kept = try History(files: history.versions.map { try VersionFile(text: $0.canonical, file: "kept.json") })
+    #expect(history.check().errors.isEmpty)
+    for history in [history, kept] {
+        #expect(try Viewer(history).up(#"{"m":"b"}"#) == #"{"m":2,"v":{"x":[20],"y":1.5}}"#)
+        #expect(try Viewer(history).down(#"{"m":1.0,"v":{"x":[],"y":0}}"#) == #"{"m":"a"}"#)
+    }
+}
+
 @Test("an event at its own version, or one that no step touches, is lent as it is")
 func untouched() throws {
     let viewer = Viewer(try orders())

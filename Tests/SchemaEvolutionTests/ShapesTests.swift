@@ -31,6 +31,19 @@ func editing() throws {
     #expect(shape.shape(at: try JSONPointer("/name"))?.properties.map(\.name) == ["family"])
 }
 
+@Test(
+    "a shape whose values no event has room for is refused",
+    arguments: [
+        "{type: string, minLength: 2147483647}", "{type: array, minItems: 9223372036854775807, items: {type: string, minLength: 2}}",
+        "{type: array, minItems: 2000, items: {type: array, minItems: 2000, items: {type: integer}}}",
+        "{type: object, properties: {a: {type: string, minLength: 600000}, b: {type: string, minLength: 600000}}}",
+    ])
+func tooLarge(_ text: String) throws {
+    let problem = #expect(throws: FileProblem.self) { try shape(text) }
+    #expect(problem?.finding.message == "a value that has every member is larger than any event, by minLength or minItems")
+    #expect(throws: Never.self) { try shape("{type: string, minLength: 1000000}") }
+}
+
 @Test("a shape reads back from its canonical form")
 func canonicalForm() throws {
     let original = try shape(

@@ -106,6 +106,13 @@ func misfits(_ misfit: Misfit) throws {
     #expect(error.found.contains(misfit.found), "\(error.found)")
 }
 
+@Test("of several absent members the same one is named, in whatever order the file has them")
+func severalAbsent() throws {
+    for order in ["b: {type: string}, a: {type: integer}", "a: {type: integer}, b: {type: string}"] {
+        #expect(try problem(shape("{required: [b, a], properties: {\(order)}}"), "{}")?.pointer == "/a")
+    }
+}
+
 @Test("a long value is shortened where it is shown")
 func shortened() throws {
     let payload = #"{"id":"\#(String(repeating: "x", count: 500))"}"#

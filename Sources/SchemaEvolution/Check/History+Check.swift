@@ -37,11 +37,12 @@ extension History {
                 do {
                     guard let block = try path(type: type, born: file.number, to: target).blocks.first else { continue }
                     let mark = block.mark ?? file.events[type]?.mark ?? file.mark
-                    findings.append(
-                        Finding(
-                            id: Rule.downNotTotal, severity: file.forward == nil ? .warning : .error, file: mark.file, line: mark.line,
-                            column: mark.column, message: "\(type) of \(file.number) may have no image at \(target): \(block.why)",
-                            fix: "hide it instead: down: {hide: \"…\"}\(file.forward == nil ? "" : ", or leave forward: out")"))
+                    var finding = Finding(
+                        id: Rule.downNotTotal, severity: file.forward == nil ? .warning : .error, file: mark.file, line: mark.line,
+                        column: mark.column, message: "\(type) of \(file.number) may have no image at \(target): \(block.why)",
+                        fix: "hide it instead: down: {hide: \"…\"}\(file.forward == nil ? "" : ", or leave forward: out")")
+                    finding.repairs = [mark.hiding]
+                    findings.append(finding)
                 } catch {
                     findings.append(Finding(id: Rule.downNotTotal, file: file.file, message: error.message, fix: error.fix))
                 }

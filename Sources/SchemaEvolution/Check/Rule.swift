@@ -1,5 +1,7 @@
 /// The ids of what can be wrong with steps, by category. FILE… ids are about files as such.
-enum Rule {
+package enum Rule {
+    /// A file that is laid out in another way than `schema fmt` does.
+    package static let layout = "STYLE400"
     /// A name that was removed or reserved is used again.
     static let reused = "LOG004"
     /// The ops do not make of version n-1 what version n declares.
@@ -11,7 +13,7 @@ enum Rule {
     /// A constraint is tighter: a note, proved on the data.
     static let tightened = "COMPAT104"
     /// A version that changes nothing.
-    static let changesNothing = "COMPAT106"
+    package static let changesNothing = "COMPAT106"
     /// Something is lost and nobody says why.
     static let unexplainedLoss = "LOSS201"
     /// An op names a member that is not there at its place in the list.
@@ -20,6 +22,8 @@ enum Rule {
     static let occupied = "OPS302"
     /// A `remove` and an `add` of one type.
     static let didYouMeanMove = "OPS303"
+    /// A Swift step that does not say what it is, or that the program has otherwise than the file says.
+    static let swiftStep = "OPS304"
     /// An op that this program does not know.
     static let unknownOp = "OPS306"
     /// An op's argument is missing or wrong.

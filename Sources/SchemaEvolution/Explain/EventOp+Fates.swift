@@ -104,6 +104,27 @@ extension MergeEvents {
     }
 }
 
+extension Adopt {
+    /// The members of version 1 that old data becomes; what none of them takes is left behind, and counted.
+    var tracks: [MemberTrack] {
+        let version = SchemaVersion(1)
+        var tracks = taken.map { MemberTrack(before: $0.from, place: $0.place.pointer) }
+        for one in defaults {
+            let words =
+                switch one.source {
+                case .value(let text): "is \(String(decoding: text, as: UTF8.self)) where there is none"
+                case .time: "is the event's time where there is none"
+                case .metadata(let pointer): "is \(pointer) of the metadata where there is none"
+                }
+            tracks.apply(OpEffect(.appears(one.place.pointer), words), at: version)
+        }
+        for convert in converts {
+            for effect in convert.effects(.up) { tracks.apply(effect, at: version) }
+        }
+        return tracks
+    }
+}
+
 extension Rekey {
     func fates(of type: String, _ direction: Direction) -> [EventFate]? {
         let (old, new) = direction == .up ? (from, to) : (to, from)

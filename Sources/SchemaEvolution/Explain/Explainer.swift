@@ -33,6 +33,21 @@ struct Explainer {
         return outcomes
     }
 
+    /// Data from before versions existed: a way for each case of `adopt`, and the one for what none of them takes.
+    mutating func run(_ adoption: Adoption) -> [Explanation.Outcome] {
+        for one in adoption.cases {
+            let guarded = one.test.map { ", where \($0.words)" } ?? ""
+            var traveller = Traveller(type: one.type, tracks: one.tracks)
+            traveller.changes = [.init(version: SchemaVersion(1), words: "is adopted as \(one.type)\(guarded)")]
+            if let stream = one.stream {
+                traveller.changes.append(.init(version: SchemaVersion(1), words: "goes to the stream \(stream) of its old members"))
+            }
+            follow(traveller, from: 0)
+        }
+        let rest = Explanation.Change(version: SchemaVersion(1), words: "is quarantined, where no case takes it")
+        return outcomes + [.init(type: nil, stream: nil, changes: [rest], members: [])]
+    }
+
     private mutating func follow(_ start: Traveller, from first: Int) {
         var traveller = start
         for index in first ..< max(first, stations.count) {

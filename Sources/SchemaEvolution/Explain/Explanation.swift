@@ -36,15 +36,16 @@ package struct Explanation: Sendable {
 }
 
 extension History {
-    /// What becomes of an event of a type between two versions, in either order.
+    /// What becomes of an event of a type between two versions, in either order; from version 0, of old data of any type.
     package func explain(_ type: String, from: SchemaVersion, to: SchemaVersion) throws(EvstoreError) -> Explanation {
-        let shape = try requireShape(of: type, at: from)
         guard self[to] != nil else { throw unknown(to.description) }
+        let adoption = from.number == 0 ? Adoption(versions.first) : nil
+        let shape = adoption == nil ? try requireShape(of: type, at: from) : nil
         // Order: an op that could not be bound has nothing to explain; its finding says why.
-        let errors = steps(from: from, to: to).flatMap(\.findings).filter { $0.severity == .error }
+        let errors = ((adoption?.findings ?? []) + steps(from: from, to: to).flatMap(\.findings)).filter { $0.severity == .error }
         if !errors.isEmpty { throw .schemaInvalid(errors) }
         var explainer = Explainer(self, type, from, to)
-        let outcomes = explainer.run(shape)
+        let outcomes = adoption.map { explainer.run($0) } ?? shape.map { explainer.run($0) } ?? []
         return Explanation(type: type, from: from, to: to, outcomes: outcomes)
     }
 }

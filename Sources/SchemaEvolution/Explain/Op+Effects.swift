@@ -6,6 +6,7 @@ extension Add {
         guard direction == .up else { return [OpEffect(.goes(path), "is left out: it was added")] }
         let what =
             switch source {
+            case nil: "nothing says as what"
             case .constant(let value): value.text
             case .time: "the event's time"
             case .stream: "the name of the event's stream"
@@ -155,6 +156,16 @@ extension Allow {
                     + (down.absent.map { ["\(String(decoding: $0, as: UTF8.self)) for absent"] } ?? [])).joined(separator: ", ")
             }
         return [OpEffect(.changes(path), words)]
+    }
+}
+
+extension SwiftOp {
+    func effects(_ direction: Direction) -> [OpEffect] {
+        if direction == .down, down == .oneWay { return writes.map { OpEffect(.changes($0), "has no way down: \(id) is one-way") } }
+        let source = reads.isEmpty ? "" : " from \(reads.map(\.description).joined(separator: ", "))"
+        let kept = down == .shadow ? " when the event is appended, and kept with it" : ""
+        let words = direction == .up ? "is made by the Swift step \(id)\(source)" : "is made again by the Swift step \(id)\(kept)"
+        return writes.map { OpEffect(.appears($0), words) }
     }
 }
 

@@ -5,15 +5,15 @@ extension Codec {
     /// The codec in a few words that hold both ways.
     var words: String {
         switch self {
-        case let decimal as DecimalText: "a decimal text and whole units, \(decimal.scale) digits"
+        case let decimal as DecimalText: "a decimal text <-> whole units, \(decimal.scale) digits"
         case let epoch as EpochSeconds:
-            "seconds since \(epoch.form.origin == 0 ? "1970" : "second \(epoch.form.origin) of 1970") and RFC 3339"
-        case is EpochMillis: "milliseconds since 1970 and RFC 3339"
-        case is DateOfTime: "a moment and its day"
-        case is LocalTime: "a local time and RFC 3339"
+            "seconds since \(epoch.form.origin == 0 ? "1970" : "second \(epoch.form.origin) of 1970") <-> RFC 3339"
+        case is EpochMillis: "milliseconds since 1970 <-> RFC 3339"
+        case is DateOfTime: "a moment <-> its day"
+        case is LocalTime: "a local time <-> RFC 3339"
         case let scale as Scale: "times \(scale.num) / \(scale.den), and back"
         case let table as Table: table.rows.map { "\($0.key) is \($0.value.word)" }.joined(separator: ", ")
-        case is IntegerText, is NumberText, is BooleanText: "the text and its value"
+        case is IntegerText, is NumberText, is BooleanText: "a text <-> its value"
         default: Self.name
         }
     }

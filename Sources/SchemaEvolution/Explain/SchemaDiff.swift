@@ -66,7 +66,7 @@ extension SchemaDiff {
             switch difference.kind {
             case .missing: return Difference(pointer: place, kind: "new", words: "new: \(new.shape.memberNoun(at: place) ?? "a member")")
             case .extra:
-                return Difference(pointer: place, kind: "gone", words: "gone: it was \(old.shape.memberNoun(at: place) ?? "a member")")
+                return Difference(pointer: place, kind: "gone", words: "gone: \(old.shape.memberNoun(at: place) ?? "a member")")
             case .type:
                 let (was, noun) = (old.shape.memberNoun(at: place) ?? "", new.shape.memberNoun(at: place) ?? "")
                 return Difference(pointer: place, kind: "type", words: "\(was) -> \(noun)")

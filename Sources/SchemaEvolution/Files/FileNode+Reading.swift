@@ -14,21 +14,39 @@ extension FileNode {
 
     package func text(_ what: String) throws(FileProblem) -> String {
         if case .string(let text) = kind { return text }
-        if case .number(let text) = kind { throw mismatch(what, "a text", fix: "put it in quotes: \"\(text)\"") }
-        if case .bool(let value) = kind { throw mismatch(what, "a text", fix: "put it in quotes: \"\(value)\"") }
+        if case .number(let text) = kind {
+            throw mismatch(what, "a text", fix: "put it in quotes: \"\(text)\"").mended(becomes(.string(text)))
+        }
+        if case .bool(let value) = kind {
+            throw mismatch(what, "a text", fix: "put it in quotes: \"\(value)\"").mended(becomes(.string("\(value)")))
+        }
         throw mismatch(what, "a text")
     }
 
     package func integer(_ what: String, from least: Int = .min, through most: Int = .max) throws(FileProblem) -> Int {
-        guard case .number(let text) = kind, let value = Int(text), text != "-0" else { throw mismatch(what, "a whole number") }
-        guard value >= least else { throw problem("\(what) must be at least \(least), not \(value)") }
-        guard value <= most else { throw problem("\(what) must be at most \(most), not \(value)") }
+        guard case .number(let text) = kind, let value = Int(text), text != "-0" else {
+            guard case .string(let text) = kind, let value = Int(text) else { throw mismatch(what, "a whole number") }
+            throw mismatch(what, "a whole number", fix: "take the quotes off").mended(becomes(.number("\(value)")))
+        }
+        guard value >= least else {
+            throw problem("\(what) must be at least \(least), not \(value)").mended(becomes(.number("\(least)")))
+        }
+        guard value <= most else {
+            throw problem("\(what) must be at most \(most), not \(value)").mended(becomes(.number("\(most)")))
+        }
         return value
     }
 
     package func flag(_ what: String) throws(FileProblem) -> Bool {
         guard case .bool(let value) = kind else {
+            let meant: Bool? =
+                switch kind {
+                case .string("yes"), .string("on"), .string("True"), .string("true"): true
+                case .string("no"), .string("off"), .string("False"), .string("false"): false
+                default: nil
+                }
             throw mismatch(what, "true or false", fix: "only true and false are flags; yes, no, on and off are texts")
+                .mended(meant.map { becomes(.bool($0)) })
         }
         return value
     }
@@ -66,17 +84,30 @@ extension FileNode {
         do { return try JSONPointer(text) } catch {
             throw problem(
                 "\(what) must be a pointer, not \(quoted(text)): \(error.reason)",
-                fix: text.hasPrefix("/") ? "~ is written ~0 and / within a name ~1" : "begin it with a slash: /\(text)")
+                fix: text.hasPrefix("/") ? "~ is written ~0 and / within a name ~1" : "begin it with a slash: /\(text)"
+            ).mended(text.hasPrefix("/") ? nil : becomes(.string("/" + text)))
         }
     }
 
-    /// The value of a member that has to be there.
-    package func required(_ name: String, of what: String) throws(FileProblem) -> FileNode {
+    /// The value of a member that has to be there; `choices` says what it may be, `guess` is one that fits.
+    package func required(
+        _ name: String, of what: String, choices: String? = nil, guess: JSONValue? = nil
+    ) throws(FileProblem) -> FileNode {
         guard let value = member(name) else {
             _ = try map(what)
-            throw problem("\(what) has no \(quoted(name))", rule: FileRule.member, fix: "add \(name):")
+            throw problem(
+                "\(what) has no \(quoted(name))", rule: FileRule.member, fix: "add \(name):" + (choices.map { " \($0)" } ?? "")
+            ).mended(guess.map { mark.mend(name, to: $0) })
         }
         return value
+    }
+
+    /// A text that is one of a few words.
+    package func word(_ what: String, of known: [String], why: String) throws(FileProblem) -> String {
+        let text = try text(what)
+        if known.contains(text) { return text }
+        throw problem("\(what) must be \(known.joined(separator: " or ")), not \(quoted(text))", rule: Rule.opArgument, fix: why)
+            .mended(nearest(to: text, among: known).map { becomes(.string($0)) })
     }
 }
 
@@ -88,10 +119,9 @@ extension FileNode.Member {
     /// That `what` has no such member, with the nearest name that it does have.
     package func unknown(in what: String, known: [String], rule: String = FileRule.member) -> FileProblem {
         let known = known.filter { !$0.isEmpty }
-        let fix =
-            nearest(to: name, among: known).map { "did you mean \($0)?" }
-            ?? "\(what) may have: \(known.joined(separator: ", "))"
-        return problem("\(what) has no member \(quoted(name))", rule: rule, fix: fix)
+        let meant = nearest(to: name, among: known) ?? (name == "to" && known.contains("path") ? "path" : nil)
+        let fix = meant.map { "did you mean \($0)?" } ?? "\(what) may have: \(known.joined(separator: ", "))"
+        return problem("\(what) has no member \(quoted(name))", rule: rule, fix: fix).mended(meant.map { place.mend(.rename($0)) })
     }
 }
 

@@ -58,6 +58,9 @@ package struct FileNode: Hashable, Sendable {
         }
     }
 
+    /// What a step or a fold puts into events and rows: spelled as the store keeps it, so that a file and a store say the same.
+    package var constant: JSONValue { json.normal }
+
     /// What a message calls this node: its kind, and its value where that is short.
     package var words: String {
         switch kind {

@@ -7,7 +7,7 @@ extension JSONValue {
     private static let width = 110
 
     /// One line at the most, within braces and brackets.
-    private var flow: String {
+    var flow: String {
         switch self {
         case .null: "null"
         case .bool(let value): String(value)

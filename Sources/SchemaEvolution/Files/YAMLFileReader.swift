@@ -5,7 +5,7 @@ internal import Yams
 /// A strict subset of YAML 1.1 as nodes with places.
 struct YAMLFileReader {
     private let file: String
-    private let lines: [[Unicode.Scalar]]
+    let lines: [[Unicode.Scalar]]
 
     static func read(_ text: [UInt8], file: String) throws(FileProblem) -> FileNode {
         let start = Mark(file: file, line: 1, column: 1)
@@ -38,13 +38,14 @@ struct YAMLFileReader {
     private func refuseTabs() throws(FileProblem) {
         for (index, line) in lines.enumerated() {
             if let column = line.firstIndex(where: { $0 == "\t" }) {
-                throw FileProblem(
-                    FileRule.syntax, "there is a tab", at: mark(index + 1, column + 1), fix: "indent with spaces; in a text write \"\\t\"")
+                let place = mark(index + 1, column + 1)
+                throw FileProblem(FileRule.syntax, "there is a tab", at: place, fix: "indent with spaces; in a text write \"\\t\"")
+                    .mended(place.mend(.text(count: 1, line[..<column].allSatisfy { $0 == " " } ? "  " : " ")))
             }
             if let column = line.firstIndex(of: "\u{feff}") {
-                throw FileProblem(
-                    FileRule.syntax, "there is a byte order mark", at: mark(index + 1, column + 1),
-                    fix: "save the file as UTF-8 without one")
+                let place = mark(index + 1, column + 1)
+                throw FileProblem(FileRule.syntax, "there is a byte order mark", at: place, fix: "save the file as UTF-8 without one")
+                    .mended(place.mend(.text(count: 1, "")))
             }
         }
     }
@@ -112,15 +113,22 @@ struct YAMLFileReader {
         guard lines.indices.contains(place.line - 1), lines[place.line - 1].indices.contains(place.column - 1) else { return }
         let fix = "write it out, or use $ref"
         switch lines[place.line - 1][place.column - 1] {
-        case "&": throw FileProblem(FileRule.syntax, "anchors are refused", at: place, fix: fix)
+        case "&":
+            var problem = FileProblem(FileRule.syntax, "anchors are refused", at: place, fix: fix)
+            problem.finding.repairs = withoutAnchor(at: place)
+            throw problem
         case "*": throw FileProblem(FileRule.syntax, "aliases are refused", at: place, fix: fix)
-        case "!": throw FileProblem(FileRule.syntax, "tags are refused", at: place, fix: "put a text in quotes; write other values plainly")
+        case "!":
+            throw FileProblem(FileRule.syntax, "tags are refused", at: place, fix: "put a text in quotes; write other values plainly")
+                .mended(place.mend(.text(count: word(at: place, andSpace: true).count, "")))
         default: break
         }
     }
 
     private func duplicate(_ name: String, at place: Mark) -> FileProblem {
-        FileProblem(FileRule.syntax, "the member \(quoted(name)) is there twice", at: place, fix: "keep one of the two")
+        var problem = FileProblem(FileRule.syntax, "the member \(quoted(name)) is there twice", at: place, fix: "keep one of the two")
+        problem.finding.repairs = withoutLines(of: place)
+        return problem
     }
 
     private func problem(_ error: YamlError) -> FileProblem {

@@ -36,7 +36,15 @@ extension History {
                 findings.add(problems)
             }
         }
-        findings.add(gaps(found.keys.sorted(), in: directory))
+        var missing = gaps(found.keys.sorted(), in: directory)
+        if !missing.isEmpty, let next = found.keys.sorted().enumerated().first(where: { $0.element != $0.offset + 1 })?.element {
+            // A gap stands where its next version does.
+            if case let file?? = found[next] {
+                (missing[0].file, missing[0].line, missing[0].column) = (file.file, file.numberMark.line, file.numberMark.column)
+            }
+            missing[0].repairs = renumbering(found, in: prefix)
+        }
+        findings.add(missing)
         let files = found.sorted { $0.key < $1.key }.compactMap(\.value)
         findings.add(labelProblems(files))
         let lock = prefix + SchemaLock.fileName
@@ -50,11 +58,14 @@ extension History {
                 findings.add(problems)
             }
         } else {
-            findings.add(
-                Finding(
-                    id: "LOG002", severity: .warning, file: lock,
-                    message: "there is no \(SchemaLock.fileName): released versions may change unnoticed",
-                    fix: "keep the folder under version control; a store holds the digests of what it has registered and refuses others"))
+            var finding = Finding(
+                id: "LOG002", severity: .warning, file: lock,
+                message: "there is no \(SchemaLock.fileName): released versions may change unnoticed",
+                fix: "evstore schema lock writes it: commit it with the version files")
+            if files.count == found.count {
+                finding.repairs = [Repair(file: lock, .lines(SchemaLock(locking: files).text.split(separator: "\n").map(String.init)))]
+            }
+            findings.add(finding)
         }
         if findings.hasErrors { throw .schemaInvalid(findings.findings) }
         return History(versions: files, warnings: findings.findings)
@@ -96,10 +107,12 @@ extension History {
         let ending = name[dot...]
         guard [".yaml", ".yml", ".json"].contains(ending) else { return nil }
         guard let number = Int(digits), number > 0, String(number) == digits, ending != ".yml" else {
-            findings.add(
-                Finding(
-                    id: "LOG001", file: path, line: 1, column: 1, message: "\(name) is not a name of a version file",
-                    fix: "rename it to v\(Int(digits).map { max($0, 1) } ?? 1).\(ending == ".json" ? "json" : "yaml")"))
+            let better = "v\(Int(digits).map { max($0, 1) } ?? 1).\(ending == ".json" ? "json" : "yaml")"
+            var finding = Finding(
+                id: "LOG001", file: path, line: 1, column: 1, message: "\(name) is not a name of a version file",
+                fix: "rename it to \(better)")
+            finding.repairs = [Repair(file: path, .move(String(path.dropLast(name.count)) + better))]
+            findings.add(finding)
             return nil
         }
         return number
@@ -107,10 +120,31 @@ extension History {
 
     private static func misnamed(_ file: VersionFile, _ number: Int) -> Finding {
         let place = file.numberMark
-        return Finding(
+        var finding = Finding(
             id: "LOG001", file: file.file, line: place.line, column: place.column,
             message: "the file says version \(file.number.number) and its name says \(number)",
             fix: "write version: \(number), or rename the file")
+        finding.repairs = [place.mend(.set("\(number)"))]
+        return finding
+    }
+
+    /// The versions behind a gap move up, with their fixtures, where none of them was released.
+    private static func renumbering(_ found: [Int: VersionFile?], in prefix: String) -> [Repair] {
+        var repairs: [Repair] = []
+        for (index, number) in found.keys.sorted().enumerated() where number != index + 1 {
+            guard case let file?? = found[number], !file.isReleased else { return [] }
+            let ending = file.file.hasSuffix(".json") ? "json" : "yaml"
+            repairs.append(file.numberMark.mend(.set("\(index + 1)")))
+            repairs.append(Repair(file: file.file, .move("\(prefix)v\(index + 1).\(ending)")))
+            for name in names(in: "\(prefix)fixtures/v\(number)") where name.hasSuffix(".jsonl") {
+                repairs.append(Repair(file: "\(prefix)fixtures/v\(number)/\(name)", .move("\(prefix)fixtures/v\(index + 1)/\(name)")))
+            }
+        }
+        return repairs
+    }
+
+    private static func names(in directory: String) -> [String] {
+        do { return try FileManager.default.contentsOfDirectory(atPath: directory).sorted() } catch { return [] }
     }
 
     private static func gaps(_ numbers: [Int], in directory: String) -> [Finding] {

@@ -40,7 +40,7 @@ extension History {
             }
             result[file.number.number - 1] = file
         }
-        registration.history = result.isEmpty ? .empty : try History(files: result)
+        registration.history = result.isEmpty ? .empty : try History(files: result).with(swiftSteps)
         return registration
     }
 }

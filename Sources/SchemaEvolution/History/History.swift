@@ -9,15 +9,17 @@ package struct History: Sendable {
     package let warnings: [Finding]
     /// SHA-256 over the number and digest of every version.
     package let digest: Digest
+    /// The code behind `swift` ops.
+    let swiftSteps: SwiftSteps
     /// The steps, compiled when they are first asked for.
     let chain: Chain
 
     package static let empty = History(versions: [], warnings: [])
 
     /// The versions must have been checked to be 1 … n.
-    init(versions: [VersionFile], warnings: [Finding], steps: [CompiledStep]? = nil) {
-        (self.versions, self.warnings) = (versions, warnings)
-        chain = Chain(versions, steps: steps)
+    init(versions: [VersionFile], warnings: [Finding], swiftSteps: SwiftSteps = .none, steps: [CompiledStep]? = nil) {
+        (self.versions, self.warnings, self.swiftSteps) = (versions, warnings, swiftSteps)
+        chain = Chain(versions, swiftSteps, steps: steps)
         var hasher = SHA256Hasher()
         for version in versions {
             hasher.update(UInt64(version.number.rawValue))
@@ -50,7 +52,7 @@ package struct History: Sendable {
 
     /// The history as it was when `version` was the newest.
     package func through(_ version: SchemaVersion) -> History {
-        History(versions: Array(versions.prefix(version.number)), warnings: warnings)
+        History(versions: Array(versions.prefix(version.number)), warnings: warnings, swiftSteps: swiftSteps)
     }
 }
 

@@ -11,9 +11,11 @@ package struct SchemaLock: Hashable, Sendable {
     package var digests: [SchemaVersion: Digest]
 
     /// What `evstore schema lock` writes for these versions: the released ones.
-    package init(locking history: History) {
+    package init(locking history: History) { self.init(locking: history.versions) }
+
+    init(locking files: [VersionFile]) {
         digests = [:]
-        for file in history.versions where file.isReleased { digests[file.number] = file.digest }
+        for file in files where file.isReleased { digests[file.number] = file.digest }
     }
 
     package init(text: [UInt8], file: String) throws(EvstoreError) {
@@ -64,10 +66,11 @@ package struct SchemaLock: Hashable, Sendable {
                             "\(version.number) was released and has been changed: its digest is \(version.digest.hex.prefix(16))… and \(file) says \(locked.hex.prefix(16))…",
                         fix: "undo the change (git restore \(version.file)) and make it in a new version, v\(versions.count + 1)"))
             case nil where version.isReleased:
-                findings.append(
-                    Finding(
-                        id: "LOG002", severity: .warning, file: version.file, line: 1, column: 1,
-                        message: "\(version.number) is released and \(file) does not hold its digest", fix: "evstore schema lock"))
+                var finding = Finding(
+                    id: "LOG002", severity: .warning, file: version.file, line: 1, column: 1,
+                    message: "\(version.number) is released and \(file) does not hold its digest", fix: "evstore schema lock")
+                finding.repairs = [Repair(file: file, path: ["versions", "\(version.number.number)"], .set("\"\(version.digest.hex)\""))]
+                findings.append(finding)
             default: break
             }
         }

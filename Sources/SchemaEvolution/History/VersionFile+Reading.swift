@@ -123,7 +123,8 @@ private struct VersionFileReader {
             _ = findings.attempt { () throws(FileProblem) in
                 if case .number(let text) = node.kind {
                     throw node.problem(
-                        "a label is a text, and \(text) is a number: 1.10 would be 1.1", fix: "put it in quotes: \"\(text)\"")
+                        "a label is a text, and \(text) is a number: 1.10 would be 1.1", fix: "put it in quotes: \"\(text)\""
+                    ).mended(node.becomes(.string(text)))
                 }
                 let text = try node.text("a label")
                 guard Label(text) != nil, text.contains(".") else {
@@ -142,6 +143,7 @@ private struct VersionFileReader {
                 _ = try upcast.list("upcast")
                 if number == 1 {
                     throw upcast.problem("version 1 has no version before it", fix: "take upcast out; adopt reads older data")
+                        .mended(upcast.mark.mend(.remove))
                 }
             }
         }
@@ -199,9 +201,11 @@ private struct VersionFileReader {
             let template: StreamTemplate
             do throws(TemplateError) { template = try StreamTemplate(text) } catch {
                 throw stream.problem("the stream \(quoted(text)) can't be read: \(error.reason)", rule: FileRule.stream)
+                    .mended(StreamTemplate.slashed(text).map { stream.becomes(.string($0)) })
             }
             if let reason = template.mismatch(with: shape) {
                 throw stream.problem("the stream \(quoted(text)) does not fit the event: \(reason)", rule: FileRule.stream)
+                    .mended(template.meant(for: shape).map { stream.becomes(.string($0)) })
             }
             return template
         }
@@ -209,6 +213,22 @@ private struct VersionFileReader {
 }
 
 extension StreamTemplate {
+    /// A template with a slash before each member's name, where none has one.
+    fileprivate static func slashed(_ text: String) -> String? {
+        text.contains("{/") || !text.contains("{") ? nil : text.replacing("{", with: "{/")
+    }
+
+    /// The template with the members that it may have meant; nil where none is near.
+    fileprivate func meant(for shape: Shape) -> String? {
+        let known = shape.properties.filter { shape.required.contains($0.name) && $0.shape.isScalar }.map { "/" + $0.name }
+        var text = description
+        for pointer in members where shape.shape(at: pointer) == nil {
+            guard let near = nearest(to: pointer.description, among: known) else { return nil }
+            text = text.replacing("{\(pointer)}", with: "{\(near)}")
+        }
+        return text == description ? nil : text
+    }
+
     /// Why the members of such an event don't name a stream; nil where they do.
     package func mismatch(with shape: Shape) -> String? {
         for pointer in members {

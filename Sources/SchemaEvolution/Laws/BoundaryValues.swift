@@ -8,11 +8,6 @@ enum BoundaryValues {
         "0", "42", "-7", "007", "9007199254740993", "12.50", "0.00", "-3.07", "1e3", "true", "false", "2026-03-02T10:00:00Z",
         "2026-03-02T10:00:00", "2026-03-02 10:00:00", "2026-03-02", "1970-01-01 00:00:00",
     ]
-    /// By the name of a codec.
-    static let read = [
-        "integer-text": ["0", "42", "-7"], "number-text": ["12.5", "0", "-7"], "boolean-text": ["true", "false"],
-        "decimal": ["12.50", "0.00", "-3.07"], "local-time": ["2026-03-02 10:00:00", "1970-01-01 00:00:00"],
-    ]
     static let integers = ["0", "1", "-1", "2", "1700000000", "9007199254740991", "9007199254740993", "-9007199254740993"]
     static let fractions = ["0.5", "-0.25", "12.50", "1e3", "0.1"]
     static let times = [
@@ -25,4 +20,22 @@ enum BoundaryValues {
         .null, .bool(true), .number("9007199254740993"), .string(""), .string("a"), .array([.null, .number("1")]),
         .object([.init(name: "a", value: .object([.init(name: "", value: .array([]))]))]),
     ]
+
+    /// Values to try on a scalar's codecs.
+    static func candidates(_ shape: Shape, _ words: StepWords) -> [JSONValue] {
+        if let words = shape.enumeration { return words }
+        if let constant = shape.constant { return [constant] }
+        return switch shape.kind {
+        case .string: (texts + codecTexts + words.texts + times + dates + pairs(words.separators)).map { .string($0) }
+        case .integer: integers.map { .number($0) }
+        case .number: (integers + fractions).map { .number($0) }
+        case .boolean: [.bool(true), .bool(false)]
+        case .object, .array, .null, .any: []
+        }
+    }
+
+    private static func pairs(_ separators: [String]) -> [String] {
+        let parts = ["0", "42", "-7", "007", "2026-03-02", "a", "ü"]
+        return separators.flatMap { separator in parts.flatMap { first in parts.map { first + separator + $0 } } }
+    }
 }

@@ -8,6 +8,8 @@ package struct LawEvent: Hashable, Sendable {
         case generated
         /// Made from an event of the log, as if born at the newest version.
         case mutated
+        /// What adoption makes, at version 1, of data of the log from before versions existed.
+        case adopted
     }
 
     package var origin: Origin
@@ -19,11 +21,16 @@ package struct LawEvent: Hashable, Sendable {
     package var time: Timestamp
     package var payload: [UInt8]
     package var metadata: [UInt8]
+    /// Whether the event before it in the log was appended with it.
+    package var continuesAppend = false
+    /// Whether the log keeps what older versions see of it, so that nobody needs the code that leads there.
+    package var hasShadow = false
 
     package init(
         origin: Origin, position: Position? = nil, stream: String, type: String, born: SchemaVersion, time: Timestamp, payload: [UInt8],
-        metadata: [UInt8]
+        metadata: [UInt8], continuesAppend: Bool = false, hasShadow: Bool = false
     ) {
+        (self.continuesAppend, self.hasShadow) = (continuesAppend, hasShadow)
         (self.origin, self.position, self.stream, self.type) = (origin, position, stream, type)
         (self.born, self.time, self.payload, self.metadata) = (born, time, payload, metadata)
     }
@@ -54,9 +61,12 @@ package struct LawVerdict: Sendable {
     package var error: EvstoreError?
 }
 
-/// An event for which a law does not hold.
+/// An event for which a law does not hold, or several that were appended together and are seen together.
 package struct LawFailure: Sendable {
     package let verdict: LawVerdict
-    package internal(set) var event: LawEvent
+    package internal(set) var events: [LawEvent]
     package let target: SchemaVersion
+
+    /// The last of them, where the log has what they are merged to.
+    package var event: LawEvent { events[events.count - 1] }
 }

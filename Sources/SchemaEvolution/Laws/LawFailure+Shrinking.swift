@@ -3,38 +3,56 @@ internal import EventModel
 internal import JSONText
 
 extension LawFailure {
-    /// The same failure for a payload with as little in it as it takes.
+    /// The same failure for events with as little in them as it takes.
     package func shrunk(_ history: History) -> LawFailure {
-        guard let shape = history.shape(of: event.type, at: event.born) else { return self }
         var trial = LawTrial(history, isFull: true)
         var best = self
         var tries = 0
-        do {
-            var isSmaller = true
-            while isSmaller, tries < 2_000 {
-                isSmaller = false
-                for value in try JSONValue(parsing: best.event.payload.lent).simpler(shape.shape) {
-                    tries += 1
-                    var candidate = best.event
-                    candidate.payload = Array(value.text.utf8)
-                    guard shape.shape.accepts(value) == nil else { continue }
-                    let same = trial.verdicts(on: candidate, at: target).first {
-                        $0.law == verdict.law && !$0.holds && $0.weight == verdict.weight
-                    }
-                    guard same != nil else { continue }
-                    best.event = candidate
-                    isSmaller = true
-                    break
+        var isSmaller = true
+        while isSmaller, tries < 2_000 {
+            isSmaller = false
+            for candidate in best.simpler(history) {
+                tries += 1
+                let same = trial.verdicts(onAll: candidate, at: target).first {
+                    $0.law == verdict.law && !$0.holds && $0.weight == verdict.weight
                 }
+                guard same != nil else { continue }
+                best.events = candidate
+                isSmaller = true
+                break
             }
-        } catch { return best }
+        }
         return best
     }
 
-    /// The payload as text, without data of persons.
+    /// The events without one of them, or with one thing less in the payload of one, each as its shape allows.
+    private func simpler(_ history: History) -> [[LawEvent]] {
+        var found: [[LawEvent]] = []
+        for index in events.indices where events.count > 1 {
+            found.append(events)
+            found[found.count - 1].remove(at: index)
+        }
+        for index in events.indices {
+            guard let shape = history.shape(of: events[index].type, at: events[index].born), let whole = Self.payload(events[index])
+            else { continue }
+            for value in whole.simpler(shape.shape) where shape.shape.accepts(value) == nil {
+                found.append(events)
+                found[found.count - 1][index].payload = Array(value.text.utf8)
+            }
+        }
+        return found
+    }
+
+    /// The payloads as text, without data of persons.
     package func example(_ history: History) -> String {
-        guard let shape = history.shape(of: event.type, at: event.born) else { return "{}" }
-        do { return try JSONValue(parsing: event.payload.lent).masked(shape.shape).text } catch { return "{}" }
+        events.map { event in
+            guard let shape = history.shape(of: event.type, at: event.born), let whole = Self.payload(event) else { return "{}" }
+            return whole.masked(shape.shape).text
+        }.joined(separator: " and ")
+    }
+
+    private static func payload(_ event: LawEvent) -> JSONValue? {
+        do { return try JSONValue(parsing: event.payload.lent) } catch { return nil }
     }
 }
 

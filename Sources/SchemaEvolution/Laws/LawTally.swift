@@ -5,9 +5,13 @@ package struct LawTally: Sendable {
     package struct Count: Hashable, Sendable {
         package internal(set) var tried: UInt64 = 0
         package internal(set) var failed: UInt64 = 0
+        /// Cases that are not the same again, where the steps or the values may lose something.
+        package internal(set) var lossy: UInt64 = 0
     }
 
     package internal(set) var events: UInt64 = 0
+    /// The same by where they come from; an event counts once for each version that it is seen at.
+    package internal(set) var cases: [LawEvent.Origin: UInt64] = [:]
     /// Events that were made and that a step which may refuse some did refuse: no law is stated for them.
     package internal(set) var refused: UInt64 = 0
     package internal(set) var counts: [String: Count] = [:]
@@ -17,19 +21,36 @@ package struct LawTally: Sendable {
 
     package init() {}
 
-    mutating func count(_ verdict: LawVerdict, of event: LawEvent, at target: SchemaVersion) {
-        counts[verdict.law, default: Count()].tried += 1
+    /// One more case of a law that is not about single events.
+    package mutating func count(_ law: String, holds: Bool) {
+        counts[law, default: Count()].tried += 1
+        if !holds { counts[law]?.failed += 1 }
+    }
+
+    mutating func count(_ events: [LawEvent]) {
+        for event in events { cases[event.origin, default: 0] += 1 }
+        self.events += UInt64(events.count)
+    }
+
+    mutating func count(_ verdict: LawVerdict, of events: [LawEvent], at target: SchemaVersion) {
+        if !verdict.holds, verdict.weight == .measured {
+            count(verdict.law, holds: true)
+            counts[verdict.law]?.lossy += 1
+            return
+        }
+        count(verdict.law, holds: verdict.holds)
         guard !verdict.holds else { return }
-        counts[verdict.law]?.failed += 1
-        guard verdict.weight != .measured else { return }
-        keep(LawFailure(verdict: verdict, event: event, target: target))
+        keep(LawFailure(verdict: verdict, events: events, target: target))
     }
 
     /// Takes in what was found on events that come after these.
     package mutating func add(_ later: LawTally) {
         events += later.events
+        cases.merge(later.cases, uniquingKeysWith: +)
         refused += later.refused
-        counts.merge(later.counts) { Count(tried: $0.tried + $1.tried, failed: $0.failed + $1.failed) }
+        counts.merge(later.counts) {
+            Count(tried: $0.tried + $1.tried, failed: $0.failed + $1.failed, lossy: $0.lossy + $1.lossy)
+        }
         crossings.merge(later.crossings, uniquingKeysWith: +)
         for failure in later.failures { keep(failure) }
     }

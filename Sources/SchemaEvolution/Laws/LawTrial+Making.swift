@@ -1,29 +1,85 @@
-internal import EventModel
+internal import Bytes
+package import EventModel
+internal import JSONText
 
 extension LawTrial {
     /// Tries all laws on about so many made events of a type that no step refuses, each at every version at which it is to have an image.
     package mutating func check(_ kind: TypeAtVersion, generated count: Int, seed: UInt64) {
-        var generator = EventGenerator(history, words: words, seed: seed)
+        var generator = generator(seed)
         var accepted = 0
         for _ in 0 ..< 5 * count where accepted < count {
             guard let event = generator.event(type: kind.type, born: kind.version) else { continue }
             let before = tally.refused
-            check(everywhere: event)
+            check(everywhere: [event])
             if tally.refused == before { accepted += 1 }
+        }
+    }
+
+    /// Tries all laws on so many made appends whose events the step to a version merges; they are born at every version below it.
+    package mutating func check(mergesTo version: SchemaVersion, generated count: Int, seed: UInt64) {
+        guard let step = history.chain.step(to: version) else { return }
+        var generator = generator(seed)
+        for item in step.step.items {
+            guard case .event(let op as MergeEvents, _) = item.action else { continue }
+            for _ in 0 ..< count {
+                let events = append(op, at: version.previous, &generator)
+                check(everywhere: events)
+                for number in (1 ..< max(version.previous.number, 1)).reversed() {
+                    let born = SchemaVersion(number)
+                    let older = events.map { images(of: $0, at: born) }
+                    if older.allSatisfy({ !$0.isEmpty }) { check(everywhere: older.flatMap(\.self)) }
+                }
+            }
         }
     }
 
     /// Tries all laws on a changed copy of each image that an event of the log has at the newest version.
     package mutating func check(mutationsOf event: LawEvent, seed: UInt64) {
-        var generator = EventGenerator(history, words: words, seed: seed)
-        for image in newest(event) {
-            if let made = generator.mutation(of: image) { check(everywhere: made) }
+        var generator = generator(seed)
+        for image in images(of: event, at: history.head) {
+            if let made = generator.mutation(of: image) { check(everywhere: [made]) }
         }
     }
 
-    private mutating func check(everywhere event: LawEvent) {
-        for number in 1 ..< history.head.number + 1 where Self.isStated(history, from: event.born, to: SchemaVersion(number)) {
-            check(event, at: SchemaVersion(number))
+    private func generator(_ seed: UInt64) -> EventGenerator { EventGenerator(history, words: words, domains: domains, seed: seed) }
+
+    private mutating func check(everywhere events: [LawEvent]) {
+        guard let born = events.first?.born else { return }
+        for number in 1 ..< history.head.number + 1 {
+            let target = SchemaVersion(number)
+            guard Self.isStated(history, from: born, to: target) else { continue }
+            let merged = events.filter { isMerged($0, target) }
+            if !merged.isEmpty { check(all: merged, at: target) }
+            for event in events where !isMerged(event, target) { check(event, at: target) }
         }
+    }
+
+    /// One event of each type that is merged, with the same values in the members that they share.
+    private func append(_ op: MergeEvents, at version: SchemaVersion, _ generator: inout EventGenerator) -> [LawEvent] {
+        var events: [LawEvent] = []
+        for type in history.types(at: version) {
+            do {
+                let path = try viewer.path(type: type, born: version, to: version.next)
+                guard path.merges, path.types.contains(op.into), var event = generator.event(type: type, born: version) else { continue }
+                if let first = events.first {
+                    event.payload = try op.on.reduce(event.payload) { payload, key in
+                        guard let name = key.last else { return payload }
+                        return try JSONValue(parsing: payload.lent).replacing(name, from: JSONValue(parsing: first.payload.lent))
+                    }
+                    (event.stream, event.time) = (first.stream, first.time)
+                }
+                events.append(event)
+            } catch { continue }
+        }
+        return events
+    }
+}
+
+extension JSONValue {
+    /// The text of the object with the value that a member has in another one.
+    fileprivate func replacing(_ name: MemberName, from other: JSONValue) -> [UInt8] {
+        guard case .object(var members) = self, let value = other.member(name.text) else { return Array(text.utf8) }
+        if let index = members.firstIndex(where: { $0.name == name.text }) { members[index].value = value }
+        return Array(JSONValue.object(members).text.utf8)
     }
 }

@@ -6,13 +6,17 @@ internal import JSONText
 ///
 /// T-up, T-down: every event has an image, and it fits its shape. L1: what went up comes down as it was, the images of an
 /// event together; L2: what went down comes up as it was. L3: an image that went there and back is the same image. L4:
-/// stepping version by version gives the same as skipping. L5: the parts of an event are in order.
+/// stepping version by version gives the same as skipping. L5: the parts of an event are in order, and the name of its
+/// stream leads back. L8: what was accepted has an image at every version that was promised then.
 package struct LawTrial {
     package internal(set) var tally = LawTally()
     let words: StepWords
-    private let viewer: Viewer
+    let domains: CodecDomains
+    let viewer: Viewer
     /// Whether all laws are tried: else T, L1 and L4 only.
     private let isFull: Bool
+    /// The append that is being read from a log.
+    var append = AppendInHand()
     private var losses: [Way: Bool] = [:]
 
     private struct Way: Hashable {
@@ -21,39 +25,49 @@ package struct LawTrial {
     }
 
     package init(_ history: History, isFull: Bool) {
-        (viewer, words, self.isFull) = (Viewer(history), StepWords(history), isFull)
+        (viewer, self.isFull) = (Viewer(history), isFull)
+        words = StepWords(history)
+        domains = CodecDomains(history, words: words)
     }
 
     var history: History { viewer.history }
 
     /// Tries all laws on an event seen at a version.
-    package mutating func check(_ event: LawEvent, at target: SchemaVersion) {
-        tally.events += 1
-        for verdict in verdicts(on: event, at: target) { tally.count(verdict, of: event, at: target) }
+    package mutating func check(_ event: LawEvent, at target: SchemaVersion) { check(all: [event], at: target) }
+
+    /// The same for events of one append, stream and version that may be merged.
+    mutating func check(all events: [LawEvent], at target: SchemaVersion) {
+        tally.count(events)
+        for verdict in verdicts(onAll: events, at: target) { tally.count(verdict, of: events, at: target) }
+    }
+
+    /// How each law comes out; none where the laws do not speak of the events.
+    mutating func verdicts(onAll events: [LawEvent], at target: SchemaVersion) -> [LawVerdict] {
+        events.count == 1 && !isMerged(events[0], target) ? verdicts(on: events[0], at: target) : verdicts(onMerged: events, at: target)
     }
 
     /// Whether events of one version are to have an image at another.
     package static func isStated(_ history: History, from born: SchemaVersion, to target: SchemaVersion) -> Bool {
         guard let file = history[born], target.number >= 1, target <= history.head, born != target else { return false }
-        return born < target || target >= file.forward ?? born.previous
+        if born < target { return true }
+        return target >= file.forward ?? born.previous && !history.opClass(from: target, to: born).contains(.oneWay)
     }
 
-    /// What an event is at the newest version: nothing where it has no image there.
-    func newest(_ event: LawEvent) -> [LawEvent] {
+    /// What an event is at a version, as if born there: nothing where it has no image.
+    func images(of event: LawEvent, at version: SchemaVersion) -> [LawEvent] {
         let start = [GroupPart(type: event.type, payload: event.payload)]
         let images: [GroupPart]
-        do { images = try see(start, of: event, from: event.born, to: history.head) } catch { return [] }
+        do { images = try see(start, of: event, from: event.born, to: version) } catch { return [] }
         return images.map { image in
             var made = event
-            (made.type, made.payload, made.born) = (image.type, image.payload, history.head)
+            (made.type, made.payload, made.born) = (image.type, image.payload, version)
             return made
         }
     }
 
-    /// How each law comes out; none where the laws do not speak of the event.
-    package mutating func verdicts(on event: LawEvent, at target: SchemaVersion) -> [LawVerdict] {
-        // No law is stated for data from before versions existed.
-        guard event.born != target, event.born.number > 0, !isMerged(event, target) else { return [] }
+    private mutating func verdicts(on event: LawEvent, at target: SchemaVersion) -> [LawVerdict] {
+        // No law is stated for data from before versions existed, but for what adoption makes of it.
+        guard event.born != target, event.born.number > 0 else { return [] }
         let isUp = event.born < target
         let start = [GroupPart(type: event.type, payload: event.payload)]
         let (nonCanonical, lost) = (viewer.counts.nonCanonical, viewer.counts.lost)
@@ -69,10 +83,13 @@ package struct LawTrial {
         let isPlain = viewer.counts.nonCanonical == nonCanonical && viewer.counts.lost == lost
         let isCanonical = viewer.counts.nonCanonical == nonCanonical
         var found = [LawVerdict(law: isUp ? "T-up" : "T-down")]
-        if isFull { found.append(LawVerdict(law: "L5", holds: parts == Array(parts.indices))) }
+        if isFull {
+            found.append(LawVerdict(law: "L5", holds: parts == Array(parts.indices) && keepsStream(event, target)))
+        }
         if let stepping = stepping(event, start, images, target) { found.append(stepping) }
         guard !images.isEmpty, isFull || isUp, isUp || Self.isStated(history, from: event.born, to: target) else { return found }
         if isUp, isFull, !Self.isStated(history, from: target, to: event.born) { return found }
+        if history.opClass(from: event.born, to: target).contains(.oneWay) { return found }
         found += returning(event, start, images, target, isCanonical: isCanonical, isPlain: isPlain)
         return found
     }
@@ -81,7 +98,8 @@ package struct LawTrial {
         _ event: LawEvent, _ start: [GroupPart], _ images: [GroupPart], _ target: SchemaVersion, isCanonical: Bool, isPlain: Bool
     ) -> [LawVerdict] {
         let isUp = event.born < target
-        var verdict = LawVerdict(law: isUp ? "L1" : "L2", weight: isUp ? weight(event, target, isCanonical, isPlain) : .measured)
+        var verdict = LawVerdict(
+            law: isUp ? "L1" : "L2", weight: isUp ? weight(event, target, isCanonical, isPlain) : weightBelow(event, target))
         let back: [GroupPart]
         do { back = try see(images, of: event, from: target, to: event.born) } catch {
             if isExcused(event, target, error) { return [] }
@@ -99,13 +117,19 @@ package struct LawTrial {
     }
 
     /// What it means where an event does not come down as it was.
-    private mutating func weight(
+    mutating func weight(
         _ event: LawEvent, _ target: SchemaVersion, _ isCanonical: Bool, _ isPlain: Bool
     ) -> LawVerdict.Weight {
         guard isCanonical, !declaresLoss(event, target) else { return .measured }
         let mayLose = !history.opClass(from: event.born, to: target).isDisjoint(with: [.narrow, .partial, .oneWay])
         if isPlain, !mayLose { return .required }
         return event.origin == .log ? .noted : .measured
+    }
+
+    /// What it means where an event does not come up as it was: the class of a Swift step is a promise, not a proof.
+    private func weightBelow(_ event: LawEvent, _ target: SchemaVersion) -> LawVerdict.Weight {
+        let steps = history.steps(from: target, to: event.born)
+        return steps.contains(where: \.hasSwiftSteps) && steps.allSatisfy { $0.opClass == .iso } ? .required : .measured
     }
 
     private mutating func declaresLoss(_ event: LawEvent, _ target: SchemaVersion) -> Bool {
@@ -118,15 +142,16 @@ package struct LawTrial {
     }
 
     /// A step that is partial, and a codec that can't read a value, may refuse an event that was made up; an event of the
-    /// log has been accepted.
-    private func isExcused(_ event: LawEvent, _ target: SchemaVersion, _ error: EvstoreError) -> Bool {
+    /// log has been accepted. Where it keeps what older versions see, the code that leads there need not be at hand.
+    func isExcused(_ event: LawEvent, _ target: SchemaVersion, _ error: EvstoreError) -> Bool {
+        if case .programNeeded = error, event.hasShadow, target < event.born { return true }
         guard event.origin != .log else { return false }
         if case .noImage(let failure) = error, failure.op.contains(Convert.name) { return true }
         return history.opClass(from: event.born, to: target).contains(.partial)
     }
 
-    /// What is merged is seen with its whole append, by the plan and by the build.
-    private func isMerged(_ event: LawEvent, _ target: SchemaVersion) -> Bool {
+    /// What is merged is seen with its whole append.
+    func isMerged(_ event: LawEvent, _ target: SchemaVersion) -> Bool {
         do { return try viewer.path(type: event.type, born: event.born, to: target).merges } catch { return false }
     }
 
@@ -154,7 +179,7 @@ package struct LawTrial {
         return LawVerdict(law: "L4", holds: Self.isSame(current, images))
     }
 
-    private mutating func note(_ before: [GroupPart], _ after: [GroupPart], from: SchemaVersion, to: SchemaVersion) {
+    mutating func note(_ before: [GroupPart], _ after: [GroupPart], from: SchemaVersion, to: SchemaVersion) {
         for part in before {
             func count(_ type: String?) {
                 let crossing = Crossing(step: max(from, to), direction: from < to ? .up : .down, from: part.type, to: type)
@@ -165,7 +190,7 @@ package struct LawTrial {
         }
     }
 
-    private func see(
+    func see(
         _ all: [GroupPart], of event: LawEvent, from: SchemaVersion, to: SchemaVersion
     ) throws(EvstoreError) -> [GroupPart] {
         var parts: [Int] = []
@@ -203,7 +228,7 @@ package struct LawTrial {
         return result
     }
 
-    private static func isSame(_ a: [GroupPart], _ b: [GroupPart]) -> Bool {
+    static func isSame(_ a: [GroupPart], _ b: [GroupPart]) -> Bool {
         a.count == b.count && zip(a, b).allSatisfy { $0.type == $1.type && isSame($0.payload, $1.payload) }
     }
 

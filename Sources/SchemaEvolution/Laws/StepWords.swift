@@ -4,8 +4,6 @@ internal import JSONText
 /// The words that the steps of a history look for: events that hold them go ways that others do not.
 struct StepWords {
     private(set) var texts: [String] = []
-    /// What the codecs of the steps read.
-    private(set) var readable: [String] = []
     private(set) var separators: [String] = []
     /// The members of the metadata that steps read.
     private(set) var metadata: [String] = []
@@ -18,7 +16,6 @@ struct StepWords {
     }
 
     private mutating func visit(_ value: JSONValue, under name: String) {
-        if case .string(let codec) = value { for text in BoundaryValues.read[codec] ?? [] { add(text, to: \.readable) } }
         switch value {
         case .string(let text) where name == "separator": add(text, to: \.separators)
         case .string(let text) where text.hasPrefix("$metadata/"): add(String(text.dropFirst("$metadata/".count)), to: \.metadata)
@@ -27,7 +24,6 @@ struct StepWords {
         case .object(let members):
             for member in members {
                 if ["map", "down", "table", "to"].contains(name) { add(member.name, to: \.texts) }
-                for text in BoundaryValues.read[member.name] ?? [] { add(text, to: \.readable) }
                 visit(member.value, under: member.name)
             }
         default: break

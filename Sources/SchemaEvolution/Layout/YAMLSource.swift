@@ -10,15 +10,16 @@ struct YAMLSource {
         let isAlone: Bool
     }
 
-    private struct Place: Hashable {
+    struct Place: Hashable {
         let line, column: Int
     }
 
-    private let lines: [[Unicode.Scalar]]
+    let lines: [[Unicode.Scalar]]
     private(set) var comments: [Comment] = []
     /// How each scalar on one line was written, by where it begins.
     private var written: [Place: String] = [:]
-    private var ends: [Place: Int] = [:]
+    /// What comes after each scalar, counted from 0, by where it begins.
+    private var ends: [Place: Place] = [:]
     // Where the scan stands; counted from 0.
     private var line = 0
     private var column = 0
@@ -48,9 +49,12 @@ struct YAMLSource {
         switch node.kind {
         case .list(let nodes): nodes.last.map(lastLine) ?? node.mark.line
         case .map(let members): members.last.map { lastLine(of: $0.value) } ?? node.mark.line
-        default: ends[Place(line: node.mark.line, column: node.mark.column)] ?? node.mark.line
+        default: ends[Place(line: node.mark.line, column: node.mark.column)].map { $0.line + 1 } ?? node.mark.line
         }
     }
+
+    /// Where the scalar that begins at a place ends, counted from 0.
+    func end(ofScalarAt mark: Mark) -> Place? { ends[Place(line: mark.line, column: mark.column)] }
 
     private mutating func scan(_ node: FileNode) {
         switch node.kind {
@@ -96,7 +100,7 @@ struct YAMLSource {
         default: passPlain(value)
         }
         let place = Place(line: mark.line, column: mark.column)
-        ends[place] = line + 1
+        ends[place] = Place(line: line, column: column)
         if line == mark.line - 1 { written[place] = String(String.UnicodeScalarView(text[start ..< column])) }
     }
 

@@ -21,22 +21,31 @@ package struct Lint {
 
     private init(history: History, rules: LintRules) { (self.history, self.rules) = (history, rules) }
 
-    private mutating func note(_ id: String, _ severity: Finding.Severity, _ mark: Mark, _ message: String, _ fix: String) {
-        findings.append(
-            Finding(id: id, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, fix: fix))
+    private mutating func note(
+        _ id: String, _ severity: Finding.Severity, _ mark: Mark, _ message: String, _ fix: String, mend: Repair?...
+    ) {
+        var finding = Finding(id: id, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, fix: fix)
+        finding.repairs = mend.compactMap(\.self)
+        findings.append(finding)
     }
 
     // MARK: STYLE
 
     private mutating func names(_ file: VersionFile) {
         if file.description?.isEmpty ?? true {
-            note(Rule.undescribed, .warning, file.mark, "\(file.number) does not say what it changes", "add description: \"…\"")
+            note(
+                Rule.undescribed, .warning, file.mark, "\(file.number) does not say what it changes", "add description: \"…\"",
+                mend: Repair(
+                    file: file.file, path: ["description"],
+                    .set("\"Say what this version changes.\"", before: file.upcast == nil ? "events" : "upcast")))
         }
         let before = history[file.number.previous]
         for type in file.types {
             guard let event = file.events[type], before?.events[type] == nil else { continue }
             if event.shape.description?.isEmpty ?? true {
-                note(Rule.undescribed, .warning, event.mark, "\(type) does not say what happened", "add description: \"…\"")
+                note(
+                    Rule.undescribed, .warning, event.mark, "\(type) does not say what happened", "add description: \"…\"",
+                    mend: Repair(file: file.file, path: ["events", type, "description"], .set("\"Say what happened.\"", before: "stream")))
             }
             if !Self.isCamel(type, upper: true) {
                 note(Rule.spelling, .warning, event.mark, "\(type) is not written LikeThis", "name it \(Self.camel(type, upper: true))")
@@ -90,7 +99,9 @@ package struct Lint {
             }
         case let convert as Convert:
             if let scale = convert.codec as? Scale, scale.rounding != nil {
-                note(Rule.rounds, .warning, mark, "\(convert.path) is rounded", "leave round out to refuse what is not exact")
+                note(
+                    Rule.rounds, .warning, mark, "\(convert.path) is rounded", "leave round out to refuse what is not exact",
+                    mend: mark.mend(.remove, at: "*", "using", "*", "round"))
             }
         case let each as Each: for entry in each.entries { look(at: entry.op, named: entry.name, selection, entry.mark, file) }
         default: break
@@ -113,7 +124,8 @@ package struct Lint {
                     }
                     note(
                         Rule.downNotTotal, .error, block.mark ?? file.events[type]?.mark ?? file.mark,
-                        "\(type) of \(file.number) may have no image at v\(number): \(block.why)", "hide it instead: down: {hide: \"…\"}")
+                        "\(type) of \(file.number) may have no image at v\(number): \(block.why)", "hide it instead: down: {hide: \"…\"}",
+                        mend: block.mark?.hiding)
                 } catch { continue }
                 break
             }
@@ -133,10 +145,11 @@ package struct Lint {
             if !isWaived { result.append(finding) }
         }
         for waiver in rules.waivers where waiver.until < today {
-            result.append(
-                Finding(
-                    id: Rule.waiver, file: waiver.mark.file, line: waiver.mark.line, column: waiver.mark.column,
-                    message: "the waiver of \(waiver.id) ended on \(waiver.until)", fix: "mend what it waived, or say anew until when"))
+            var finding = Finding(
+                id: Rule.waiver, file: waiver.mark.file, line: waiver.mark.line, column: waiver.mark.column,
+                message: "the waiver of \(waiver.id) ended on \(waiver.until)", fix: "mend what it waived, or say anew until when")
+            finding.repairs = [waiver.mark.mend(.remove)]
+            result.append(finding)
         }
         return result
     }

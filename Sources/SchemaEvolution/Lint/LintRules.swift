@@ -1,5 +1,6 @@
 package import EventModel
 internal import FoundationEssentials
+internal import JSONText
 
 /// `rules.yaml`: what a directory of version files asks for beyond the product's own rules.
 ///
@@ -40,8 +41,11 @@ package struct LintRules: Sendable {
             let known = OpRegistry.payloadOps.map { $0.name } + OpRegistry.eventOps.map { $0.name }
             forbidden = try node.texts("forbid")
             if let unknown = forbidden.first(where: { !known.contains($0) }) {
-                let guess = nearest(to: unknown, among: known).map { "did you mean \($0)?" }
-                throw node.problem("there is no op \(quoted(unknown)) to forbid", rule: Rule.unknownOp, fix: guess)
+                let guess = nearest(to: unknown, among: known)
+                throw node.problem(
+                    "there is no op \(quoted(unknown)) to forbid", rule: Rule.unknownOp, fix: guess.map { "did you mean \($0)?" }
+                )
+                .mended(guess.map { node.mark.mend(.swap(unknown, "\"\($0)\"")) })
             }
         }
         errors = Set(try root.member("error")?.texts("error") ?? [])
@@ -52,7 +56,8 @@ package struct LintRules: Sendable {
             let until = try node.member("until")?.text("until") ?? ""
             guard !because.isEmpty, Self.isDay(until) else {
                 throw node.problem(
-                    "a waiver says why and until when", rule: Rule.waiver, fix: "because: \"…\", until: 2026-12-31")
+                    "a waiver says why and until when", rule: Rule.waiver, fix: "because: \"…\", until: 2026-12-31"
+                ).mended(Self.isDay(until) ? node.mark.mend("because", to: .string(unexplainedReason)) : nil)
             }
             waivers.append(
                 Waiver(

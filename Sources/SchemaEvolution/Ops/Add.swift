@@ -7,7 +7,8 @@ struct Add: Op {
     static let name = "add"
 
     let path: JSONPointer
-    let source: Source
+    /// Nil where nothing says it, which only the declared shape can mend.
+    let source: Source?
 
     /// Where the value of an added member comes from.
     enum Source: Sendable {
@@ -21,12 +22,13 @@ struct Add: Op {
         try arguments.map("add", allowing: ["path", "value", "from"])
         path = try arguments.required("path", of: "add").pointer("path")
         switch (arguments.member("value"), arguments.member("from")) {
-        case (let value?, nil): source = .constant(value.json)
+        case (let value?, nil): source = .constant(value.constant)
         case (nil, let from?): source = try Add.source(from)
+        case (nil, nil): source = nil
         default:
             throw arguments.problem(
-                "add takes a value or a from, and only one of them", rule: Rule.opArgument,
-                fix: "add: {path: \(path), value: …}")
+                "add takes a value or a from, and only one of them", rule: Rule.opArgument, fix: "add: {path: \(path), value: …}"
+            ).mended(arguments.mark.mend(.remove, at: "from"))
         }
     }
 
@@ -42,7 +44,8 @@ struct Add: Op {
         default:
             throw node.problem(
                 "from must be $time, $stream or $metadata/x, not \(quoted(text))", rule: Rule.opArgument,
-                fix: text.hasPrefix("/") ? "copy: {from: \(text), path: …}" : nil)
+                fix: text.hasPrefix("/") ? "copy: {from: \(text), path: …}" : nil
+            ).mended(nearest(to: text, among: ["$time", "$stream"]).map { node.becomes(.string($0)) })
         }
     }
 
@@ -53,13 +56,23 @@ struct Add: Op {
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
         let before = site.shape
         let declared = site.declared(at: path)
+        guard let source else {
+            let value = (declared ?? .any).sample
+            site.note(
+                Rule.opArgument, "nothing says what \(path) is in older events",
+                fix: "add: {path: \(path), value: \(value.text)}, with a value of your choice",
+                mend: site.mark.mend("*", "value", to: value))
+            _ = site.put(declared ?? .any, at: path, .added)
+            return nil
+        }
         let member: Shape
         switch source {
         case .constant(let value):
             if let declared, let why = declared.accepts(value) {
                 site.note(
                     Rule.upNotTotal, "the value \(value.text) does not fit the declared shape: \(why.pointer) \(why.reason)",
-                    fix: "give a value that is \(why.expected)")
+                    fix: "give a value that is \(why.expected)",
+                    mend: site.mark.mend("*", "value", to: declared.likest(value)))
             }
             member = declared ?? Shape(natural: value)
         case .time: member = declared.flatMap { $0.kind == .string ? $0 : nil } ?? .dateTime

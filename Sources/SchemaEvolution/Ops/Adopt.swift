@@ -26,6 +26,10 @@ struct Adopt: Sendable {
     let type: String
     /// Names the stream from the members as they came; nil: the type's own template does, from what they became.
     let stream: StreamTemplate?
+    /// What is kept or renamed, what stands in for what is not there, and other forms of values: the same as `ops` do.
+    let taken: [Taken]
+    let defaults: [Default]
+    let converts: [Convert]
     let ops: [any BoundOp]
     let label: String
     let mark: Mark
@@ -43,7 +47,11 @@ struct Adopt: Sendable {
         }
         type = try node.required("as", of: "a case").text("as")
         guard let shape = file.events[type]?.shape else {
-            throw node.problem("version 1 has no \(type)", rule: Rule.noType, fix: "there are: \(file.types.joined(separator: ", "))")
+            let meant = nearest(to: type, among: file.types)
+            throw node.problem(
+                "version 1 has no \(type)", rule: Rule.noType,
+                fix: meant.map { "did you mean \($0)?" } ?? "there are: \(file.types.joined(separator: ", "))"
+            ).mended(meant.map { node.mark.mend("as", to: .string($0)) })
         }
         if let template = node.member("stream") {
             let text = try template.text("stream")
@@ -54,24 +62,28 @@ struct Adopt: Sendable {
             stream = nil
         }
         var taken: [Taken] = []
-        for pointer in try node.member("keep")?.list("keep") ?? [] {
-            let pointer = try pointer.pointer("keep")
-            taken.append(Taken(from: pointer, place: try Self.place(pointer, shape, node)))
+        for kept in try node.member("keep")?.list("keep") ?? [] {
+            let pointer = try kept.pointer("keep")
+            taken.append(Taken(from: pointer, place: try Self.place(pointer, shape, kept.mark)))
         }
         for member in try node.member("from")?.map("from") ?? [] {
-            taken.append(Taken(from: try member.value.pointer("from"), place: try Self.place(try Self.pointer(member), shape, node)))
+            taken.append(
+                Taken(from: try member.value.pointer("from"), place: try Self.place(try Self.pointer(member), shape, member.place)))
         }
         var defaults: [Default] = []
         for member in try node.member("default")?.map("default") ?? [] {
             let pointer = try Self.pointer(member)
             defaults.append(
-                Default(place: try Self.place(pointer, shape, node), source: try Self.source(member.value, shape.shape(at: pointer))))
+                Default(
+                    place: try Self.place(pointer, shape, member.place), source: try Self.source(member.value, shape.shape(at: pointer))))
         }
         var ops: [any BoundOp] = [BoundAdopt(taken: taken, defaults: defaults)]
+        var converts: [Convert] = []
         for convert in try node.member("convert")?.list("convert") ?? [] {
             ops.append(try Self.convert(convert, shape, type, label, &findings))
+            converts.append(try Convert(convert))
         }
-        self.ops = ops
+        (self.taken, self.defaults, self.converts, self.ops) = (taken, defaults, converts, ops)
     }
 
     private static func pointer(_ member: FileNode.Member) throws(FileProblem) -> JSONPointer {
@@ -80,9 +92,14 @@ struct Adopt: Sendable {
         }
     }
 
-    private static func place(_ pointer: JSONPointer, _ shape: Shape, _ node: FileNode) throws(FileProblem) -> Place {
+    private static func place(_ pointer: JSONPointer, _ shape: Shape, _ mark: Mark) throws(FileProblem) -> Place {
         guard shape.shape(at: pointer) != nil, let place = Place(pointer, here: shape, there: .object([])) else {
-            throw node.problem("version 1 declares no \(pointer) there", rule: Rule.noMember)
+            let known = shape.pointers { _ in true }.map(\.description)
+            let meant = nearest(to: pointer.description, among: known)
+            throw FileProblem(
+                Rule.noMember, "version 1 declares no \(pointer) there", at: mark,
+                fix: meant.map { "did you mean \($0)?" } ?? "there are: \(known.joined(separator: " "))"
+            ).mended(meant.map { mark.mend(.rename($0)) })
         }
         return place
     }
@@ -103,7 +120,7 @@ struct Adopt: Sendable {
         if let why = shape?.accepts(member.value.json) {
             throw member.problem("the default does not fit: \(why.pointer) \(why.reason)", rule: Rule.wrongKind)
         }
-        return .value(Array(member.value.json.text.utf8))
+        return .value(Array(member.value.constant.text.utf8))
     }
 
     /// Binds a codec between what the old value may be, which no shape says, and what version 1 declares.

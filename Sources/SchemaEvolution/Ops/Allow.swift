@@ -12,7 +12,10 @@ struct Allow: Op {
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("allow", allowing: ["path", "down", "because"])
         path = try arguments.required("path", of: "allow").pointer("path")
-        down = try AllowedDown(try arguments.required("down", of: "allow"))
+        down = try AllowedDown(
+            try arguments.required(
+                "down", of: "allow", choices: "absent, {value: x}, {table: {new: old}}, {absent-as: x}, block or {hide: why}",
+                guess: .string("absent")))
     }
 
     var writes: [JSONPointer] { [path] }
@@ -29,7 +32,9 @@ struct Allow: Op {
 
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
         guard let declared = site.declared(at: path) else {
-            site.note(Rule.noMember, "the version does not declare \(path): there is nothing to allow", fix: "take the allow out")
+            site.note(
+                Rule.noMember, "the version does not declare \(path): there is nothing to allow", fix: "take the allow out",
+                mend: site.mark.mend(.remove))
             return nil
         }
         site.opClass.insert(.widen)
@@ -39,7 +44,9 @@ struct Allow: Op {
         let differences = ShapeDifference.compare(old, declared)
         let becameOptional = wasRequired && !isRequired
         guard becameOptional || differences.contains(where: \.kind.isWider) else {
-            site.note(Rule.idle, "\(path) is not wider than what the ops make: there is nothing to allow", fix: "take the allow out")
+            site.note(
+                Rule.idle, "\(path) is not wider than what the ops make: there is nothing to allow", fix: "take the allow out",
+                mend: site.mark.mend(.remove))
             return nil
         }
         for difference in differences {
@@ -56,15 +63,21 @@ struct Allow: Op {
         if becameOptional, down.absent == nil, !down.stops {
             site.note(
                 Rule.downNotTotal, "\(path) may be absent now, and the version before requires it",
-                fix: "allow: {path: \(path), down: {absent-as: …}}")
+                fix: "allow: {path: \(path), down: {absent-as: …}}",
+                mend: down.table.isEmpty
+                    ? site.mark.mend("*", "down", to: .object([.init(name: "absent-as", value: old.sample)]))
+                    : site.mark.mend("*", "down", "absent-as", to: old.sample))
         }
         if wasRequired, case .absent? = down.misfit {
             site.note(
-                Rule.downNotTotal, "down: absent, and the version before requires \(path)", fix: "give a value: down: {value: …}")
+                Rule.downNotTotal, "down: absent, and the version before requires \(path)", fix: "give a value: down: {value: …}",
+                mend: site.mark.mend("*", "down", to: .object([.init(name: "value", value: old.sample)])))
         }
         for value in down.values {
             if let why = old.accepts(value) {
-                site.note(Rule.downNotTotal, "\(value.text) does not fit the older shape: it \(why.reason)")
+                site.note(
+                    Rule.downNotTotal, "\(value.text) does not fit the older shape: it \(why.reason)",
+                    mend: site.mark.mend(.swap(value.word, old.likest(value.word).text), at: "*", "down"))
             }
         }
         let before = site.shape
@@ -79,12 +92,13 @@ struct Allow: Op {
         if site.declaredRequires(path) == true {
             site.note(
                 Rule.upNotTotal, "\(path) is new and required: events of the version before have none",
-                fix: "give it a value: add: {path: \(path), value: …}")
+                fix: "give it a value: add: {path: \(path), value: …}",
+                mend: site.mark.mend(to: .op("add", [("path", .string(path.description)), ("value", declared.sample)])))
         }
         if down.absent != nil || !down.table.isEmpty || down.misfit.map(\.isValue) == true {
             site.note(
                 Rule.opArgument, "the version before has no \(path), so it can't see a value there",
-                fix: "allow: {path: \(path), down: absent}")
+                fix: "allow: {path: \(path), down: absent}", mend: site.mark.mend("*", "down", to: .string("absent")))
         }
         guard let parent = path.parent, site.shape.shape(at: parent) != nil, let name = path.last else {
             site.note(

@@ -29,7 +29,8 @@ struct AllowedDown: Sendable {
             case "block": misfit = .block
             default:
                 throw node.problem(
-                    "down is absent, block, {value: x}, {table: {new: old}}, {absent-as: x} or {hide: why}", rule: Rule.opArgument)
+                    "down is absent, block, {value: x}, {table: {new: old}}, {absent-as: x} or {hide: why}", rule: Rule.opArgument
+                ).mended(nearest(to: word, among: ["absent", "block"]).map { node.becomes(.string($0)) })
             }
             (table, absent, values) = ([], nil, [])
             return
@@ -38,8 +39,8 @@ struct AllowedDown: Sendable {
         var values: [JSONValue] = []
         var misfit: Misfit?
         if let value = node.member("value") {
-            misfit = .value(Array(value.json.text.utf8))
-            values.append(value.json)
+            misfit = .value(Array(value.constant.text.utf8))
+            values.append(value.constant)
         }
         if let why = node.member("hide") {
             guard misfit == nil else { throw node.problem("down has a value or hides the event, not both", rule: Rule.opArgument) }
@@ -52,10 +53,10 @@ struct AllowedDown: Sendable {
                 values.append(row.value)
             }
         }
-        absent = node.member("absent-as").map { Array($0.json.text.utf8) } ?? node.member("value").map { Array($0.json.text.utf8) }
-        if let value = node.member("absent-as") { values.append(value.json) }
+        absent = node.member("absent-as").map { Array($0.constant.text.utf8) } ?? node.member("value").map { Array($0.constant.text.utf8) }
+        if let value = node.member("absent-as") { values.append(value.constant) }
         guard members.contains(where: { $0.name != "because" }) else {
-            throw node.problem("down says nothing", rule: Rule.opArgument, fix: "down: absent")
+            throw node.problem("down says nothing", rule: Rule.opArgument, fix: "down: absent").mended(node.becomes(.string("absent")))
         }
         (self.misfit, self.table, self.values) = (misfit, table, values)
     }

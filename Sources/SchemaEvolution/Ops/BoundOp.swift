@@ -23,6 +23,8 @@ enum OpStop: Error {
     case failed(pointer: String, expected: String, found: String)
     /// The event is hidden from the older version, by declaration.
     case hidden
+    /// The program lacks code of the application, which is named.
+    case programNeeded(String)
 }
 
 /// What images have cost so far.

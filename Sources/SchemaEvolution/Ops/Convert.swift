@@ -17,11 +17,22 @@ struct Convert: Op {
         try arguments.map("convert", allowing: ["path", "to", "using", "canonical"])
         path = try arguments.required("path", of: "convert").pointer("path")
         let to = try arguments.required("to", of: "convert")
-        guard let kind = Shape.Kind(rawValue: try to.text("to")), [.string, .integer, .number, .boolean].contains(kind) else {
+        let word = try to.text("to")
+        guard let kind = Shape.Kind(rawValue: word), [.string, .integer, .number, .boolean].contains(kind) else {
             throw to.problem("to must be string, integer, number or boolean", rule: Rule.opArgument)
+                .mended(nearest(to: word, among: ["string", "integer", "number", "boolean"]).map { to.becomes(.string($0)) })
         }
         self.kind = kind
-        codec = try CodecRegistry.codec(try arguments.required("using", of: "convert"))
+        let guess: String? =
+            switch kind {
+            case .integer: IntegerText.name
+            case .number: NumberText.name
+            case .boolean: BooleanText.name
+            default: nil
+            }
+        let choices = CodecRegistry.codecs.map { $0.name }.joined(separator: ", ")
+        codec = try CodecRegistry.codec(
+            try arguments.required("using", of: "convert", choices: "one of \(choices)", guess: guess.map { .string($0) }))
         codecName = type(of: codec).name
         switch try arguments.member("canonical")?.text("canonical") {
         case nil: isStrict = false

@@ -34,6 +34,12 @@ struct Guard: Sendable {
             do { subject = .metadata(try JSONPointer(String(text.dropFirst(9)))) } catch {
                 throw path.problem("\(text) holds no pointer: \(error.reason)", rule: Rule.opArgument)
             }
+        } else if text.hasPrefix("$") {
+            let rest = text.firstIndex(of: "/").map { text[$0...] }
+            throw path.problem(
+                "path must be a pointer, $time or $metadata/x, not \(quoted(text))", rule: Rule.opArgument,
+                fix: "what an event carries beside its payload is $time and $metadata"
+            ).mended(path.becomes(.string(rest.map { "$metadata\($0)" } ?? "$time")))
         } else {
             subject = .payload(try path.pointer("path"))
         }

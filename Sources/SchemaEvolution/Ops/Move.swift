@@ -11,7 +11,10 @@ struct Move: Op {
         try arguments.map("move", allowing: ["from", "path"])
         from = try arguments.required("from", of: "move").pointer("from")
         path = try arguments.required("path", of: "move").pointer("path")
-        guard from != path else { throw arguments.problem("move from \(from) to \(path) does nothing", rule: Rule.idle) }
+        guard from != path else {
+            throw arguments.problem("move from \(from) to \(path) does nothing", rule: Rule.idle, fix: "take the move out")
+                .mended(arguments.mark.mend(.remove, at: ".."))
+        }
     }
 
     init(from: JSONPointer, path: JSONPointer) { (self.from, self.path) = (from, path) }

@@ -4,7 +4,7 @@ internal import EventModel
 enum OpRegistry {
     static let payloadOps: [any Op.Type] = [
         Add.self, Remove.self, Move.self, Copy.self, Wrap.self, Head.self, Unset.self, Convert.self, Split.self, Join.self,
-        Compute.self, Each.self, When.self, Allow.self, Reserve.self,
+        Compute.self, Each.self, When.self, Allow.self, Reserve.self, SwiftOp.self,
     ]
 
     static let eventOps: [any EventOp.Type] = [
@@ -35,6 +35,11 @@ enum OpRegistry {
         var entries: [OpEntry] = []
         for item in try node.list("do") {
             let (name, op) = try payloadOp(item)
+            if op is SwiftOp {
+                throw item.problem(
+                    "a Swift step stands on its own in the list of a type", rule: Rule.swiftStep,
+                    fix: "take it out of the op around it; its code can do what that op says")
+            }
             entries.append(OpEntry(op: op, mark: item.mark, name: name, number: entries.count + 1))
         }
         return entries
@@ -48,9 +53,18 @@ enum OpRegistry {
         return member
     }
 
+    /// What other tools call some ops.
+    private static let synonyms = [
+        "rename": [Move.name, RenameEvent.name], "delete": [Remove.name, DropEvent.name], "drop": [Remove.name, DropEvent.name],
+        "remove": [DropEvent.name], "default": [Add.name], "set": [Add.name], "cast": [Convert.name], "map": [Convert.name],
+        "concat": [Join.name], "add": [AddEvent.name], "split": [SplitEvent.name], "merge": [MergeEvents.name],
+    ]
+
     private static func unknown(_ member: FileNode.Member, known: [String]) -> FileProblem {
-        let guess = nearest(to: member.name, among: known).map { "did you mean \($0)? " } ?? ""
+        let meant = nearest(to: member.name, among: known) ?? synonyms[member.name]?.first { known.contains($0) }
+        let guess = meant.map { "did you mean \($0)? " } ?? ""
         return member.problem(
-            "there is no op \(quoted(member.name))", rule: Rule.unknownOp, fix: "\(guess)the ops are: \(known.joined(separator: ", "))")
+            "there is no op \(quoted(member.name))", rule: Rule.unknownOp, fix: "\(guess)the ops are: \(known.joined(separator: ", "))"
+        ).mended(meant.map { member.place.mend(.rename($0)) })
     }
 }

@@ -13,6 +13,8 @@ struct OpRun: ~Copyable {
     var cuts = Slots<Cut>(capacity: 8)
     /// JSON text that is to be written.
     var output = ByteBuffer()
+    /// What a Swift step is handed.
+    var members = StepMembers()
     private var metadata = Splice()
     private var hasMetadata = false
 

@@ -28,17 +28,23 @@ struct OpSite {
     /// Whether the result must be checked against its shape, because the shapes alone do not prove it.
     var isUnproved = false
     var readsStream = false
+    /// The version that the step leads to, and the code that there is for it.
+    var version = SchemaVersion(0)
+    var swiftSteps = SwiftSteps.none
     /// Whether the step gives streams other names, so that a member in them may change with them.
     var isRekeyed = false
     var findings: [Finding] = []
 
-    mutating func note(_ rule: String, _ message: String, fix: String? = nil) { note(rule, .error, message, fix: fix) }
+    mutating func note(_ rule: String, _ message: String, fix: String? = nil, mend: Repair?...) {
+        note(rule, .error, message, fix: fix, mend: mend.compactMap(\.self))
+    }
 
-    mutating func note(_ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil) {
-        findings.append(
-            Finding(
-                id: rule, severity: severity, file: mark.file, line: mark.line, column: mark.column,
-                message: "\(type): \(label): \(message)", fix: fix))
+    mutating func note(_ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil, mend: [Repair] = []) {
+        var finding = Finding(
+            id: rule, severity: severity, file: mark.file, line: mark.line, column: mark.column,
+            message: "\(type): \(label): \(message)", fix: fix)
+        finding.repairs = mend
+        findings.append(finding)
     }
 
     /// The shape that version n declares for what stands at a pointer now.
@@ -62,10 +68,11 @@ struct OpSite {
     mutating func require(_ pointer: JSONPointer) -> Shape? {
         if let found = shape.shape(at: pointer) { return found }
         let known = shape.pointers { _ in true }.map(\.description)
+        let meant = nearest(to: pointer.description, among: known)
         note(
             Rule.noMember, "there is no \(pointer) at this point of the list",
-            fix: nearest(to: pointer.description, among: known).map { "did you mean \($0)?" }
-                ?? "there are: \(known.joined(separator: " "))")
+            fix: meant.map { "did you mean \($0)?" } ?? "there are: \(known.joined(separator: " "))",
+            mend: meant.map { mark.mend(.swap(pointer.description, JSONValue.string($0).text)) })
         return nil
     }
 

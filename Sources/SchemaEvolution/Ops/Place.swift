@@ -19,9 +19,11 @@ final class Place: Sendable {
         for depth in 1 ..< max(pointer.tokens.count, 1) {
             let parent = JSONPointer(tokens: Array(pointer.tokens.prefix(depth)))
             let (isRequired, isNew) = (here.isRequired(at: parent), there.shape(at: parent)?.kind != .object)
+            let isOptionalThere = !isNew && !there.isRequired(at: parent)
+            let pruning: Parent.Pruning =
+                if isNew || isOptionalThere && isRequired { .always } else { isOptionalThere && !isConstant ? .afterTaking : .never }
             innermost = Parent(
-                name: pointer.tokens[depth - 1], outer: innermost, isMade: isRequired || isConstant && isNew,
-                isPruned: isNew || !there.isRequired(at: parent) && (isRequired || !isConstant))
+                name: pointer.tokens[depth - 1], outer: innermost, isMade: isRequired || isConstant && isNew, pruning: pruning)
         }
         parent = innermost
     }
@@ -39,14 +41,16 @@ final class Place: Sendable {
         return parent.findOrMake(in: &doc, at: object, forValue: forValue)
     }
 
-    /// Takes out the parents that the other side does not have and that are empty now.
-    func prune<D: Document & ~Copyable>(in doc: inout D, at object: D.Node) { parent?.prune(in: &doc, at: object) }
+    /// Takes out the parents that the other side does not have and that are empty now; `taken`: because of the member.
+    func prune<D: Document & ~Copyable>(in doc: inout D, at object: D.Node, taken: Bool) {
+        parent?.prune(in: &doc, at: object, taken: taken)
+    }
 
     /// Takes the member out, with the parents that go with it, and returns it.
     func take<D: Document & ~Copyable>(from doc: inout D, at object: D.Node) -> D.Node? {
         let node = find(in: &doc, at: object)
         if let node { doc.detach(node) }
-        prune(in: &doc, at: object)
+        prune(in: &doc, at: object, taken: node != nil)
         return node
     }
 
@@ -61,15 +65,24 @@ final class Place: Sendable {
 //
 // Each knows the one around it, so that the way is walked without counting references.
 private final class Parent: Sendable {
+    /// Whether it is taken out once it is empty.
+    enum Pruning {
+        /// The other side always has it, or has it whatever becomes of the member.
+        case never
+        /// Either side may have it empty: one that was empty before stays, or going there and back would change the image.
+        case afterTaking
+        /// The other side does not have it.
+        case always
+    }
+
     private let name: MemberName
     private let outer: Parent?
     /// This side always has it: made also where there is no value.
     private let isMade: Bool
-    /// The other side does not have it, or not empty: taken out once it is empty.
-    private let isPruned: Bool
+    private let pruning: Pruning
 
-    init(name: MemberName, outer: Parent?, isMade: Bool, isPruned: Bool) {
-        (self.name, self.outer, self.isMade, self.isPruned) = (name, outer, isMade, isPruned)
+    init(name: MemberName, outer: Parent?, isMade: Bool, pruning: Pruning) {
+        (self.name, self.outer, self.isMade, self.pruning) = (name, outer, isMade, pruning)
     }
 
     func find<D: Document & ~Copyable>(in doc: inout D, at object: D.Node) -> D.Node? {
@@ -91,8 +104,12 @@ private final class Parent: Sendable {
         return forValue || isMade ? doc.addObject(name, to: holder) : nil
     }
 
-    func prune<D: Document & ~Copyable>(in doc: inout D, at object: D.Node) {
-        if isPruned, let node = find(in: &doc, at: object), case .object = doc.kind(node), doc.isEmpty(node) { doc.detach(node) }
-        outer?.prune(in: &doc, at: object)
+    func prune<D: Document & ~Copyable>(in doc: inout D, at object: D.Node, taken: Bool) {
+        if pruning == .always || pruning == .afterTaking && taken, let node = find(in: &doc, at: object),
+            case .object = doc.kind(node), doc.isEmpty(node)
+        {
+            doc.detach(node)
+        }
+        outer?.prune(in: &doc, at: object, taken: taken)
     }
 }

@@ -17,9 +17,10 @@ struct Remove: Op {
         guard let restore = arguments.member("restore") else {
             throw arguments.problem(
                 "remove does not say what an older version sees", rule: Rule.opArgument,
-                fix: "add restore: a value, or restore: absent where version n-1 does not require the member")
+                fix: "add restore: a value, or restore: absent where version n-1 does not require the member"
+            ).mended(arguments.mark.mend("restore", to: .string("absent")))
         }
-        if case .string("absent") = restore.kind { self.restore = nil } else { self.restore = restore.json }
+        if case .string("absent") = restore.kind { self.restore = nil } else { self.restore = restore.constant }
         because = try arguments.member("because")?.text("because")
     }
 
@@ -33,18 +34,20 @@ struct Remove: Op {
         guard let old = site.require(path), !site.namesStream(path) else { return nil }
         site.opClass.insert(.narrow)
         if because?.isEmpty ?? true {
-            site.note(Rule.unexplainedLoss, "\(path) is lost and nothing says why", fix: "add because: \"…\"")
+            site.note(
+                Rule.unexplainedLoss, "\(path) is lost and nothing says why", fix: "add because: \"…\"",
+                mend: site.mark.mend("*", "because", to: .string(unexplainedReason)))
         }
         if let restore {
             if let why = old.accepts(restore) {
                 site.note(
                     Rule.downNotTotal, "restore: \(restore.text) does not fit the older shape: \(why.pointer) \(why.reason)",
-                    fix: "give a value that is \(why.expected)")
+                    fix: "give a value that is \(why.expected)", mend: site.mark.mend("*", "restore", to: old.likest(restore.word)))
             }
         } else if site.shape.isRequired(at: path) {
             site.note(
                 Rule.downNotTotal, "restore: absent, and the version before requires \(path)",
-                fix: "give a value that version n-1 can live with: restore: …")
+                fix: "give a value that version n-1 can live with: restore: …", mend: site.mark.mend("*", "restore", to: old.sample))
         }
         guard let parent = path.parent, let name = path.last else { return nil }
         site.shape.remove(at: path)

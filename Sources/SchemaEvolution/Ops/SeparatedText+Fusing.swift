@@ -5,7 +5,7 @@ extension SeparatedText {
     func split(_ draft: inout FusedDraft) {
         let root = FusedDraft.root
         guard let node = whole.find(in: &draft, at: root) else {
-            whole.prune(in: &draft, at: root)
+            whole.prune(in: &draft, at: root, taken: false)
             for part in parts { _ = part.holder(in: &draft, at: root, forValue: false) }
             return
         }
@@ -16,7 +16,7 @@ extension SeparatedText {
         case .string:
             let made = draft.split(node, self)
             draft.detach(node)
-            whole.prune(in: &draft, at: root)
+            whole.prune(in: &draft, at: root, taken: true)
             for (index, part) in parts.enumerated() {
                 let holder = part.holder(in: &draft, at: root, forValue: index < made.count)
                 if index < made.count, let holder { draft.set(part.name, of: holder, toValueOf: made[index]) }

@@ -10,18 +10,19 @@ struct Cut: BitwiseCopyable {
 final class SeparatedText: Sendable {
     let whole: Place
     let parts: [Place]
+    let rule: SeparatorRule
     let separator: [UInt8]
     let isAtLast: Bool
     let refusesMissing: Bool
 
     init(whole: Place, parts: [Place], rule: SeparatorRule) {
-        (self.whole, self.parts) = (whole, parts)
+        (self.whole, self.parts, self.rule) = (whole, parts, rule)
         (separator, isAtLast, refusesMissing) = (Array(rule.separator.utf8), rule.isAtLast, rule.refusesMissing)
     }
 
     func split(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun) throws(OpStop) {
         guard let node = whole.find(in: &doc, at: object) else {
-            whole.prune(in: &doc, at: object)
+            whole.prune(in: &doc, at: object, taken: false)
             for part in parts { _ = part.holder(in: &doc, at: object, forValue: false) }
             return
         }
@@ -41,7 +42,7 @@ final class SeparatedText: Sendable {
                 expected: "a text with \(parts.count - 1) × \"\(String(decoding: separator, as: UTF8.self))\"", found: doc.words(node))
         }
         doc.detach(node)
-        whole.prune(in: &doc, at: object)
+        whole.prune(in: &doc, at: object, taken: true)
         for (index, part) in parts.enumerated() {
             let holder = part.holder(in: &doc, at: object, forValue: index < run.cuts.count)
             guard index < run.cuts.count, let holder else { continue }

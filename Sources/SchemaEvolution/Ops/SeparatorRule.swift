@@ -19,24 +19,15 @@ struct SeparatorRule: Sendable {
             throw list.problem("\(name) must be at least two members, each once", rule: Rule.opArgument)
         }
         self.parts = parts
-        separator = try arguments.required("separator", of: op).text("separator")
+        separator = try arguments.required("separator", of: op, choices: "the text between two parts", guess: .string(" "))
+            .text("separator")
         guard !separator.isEmpty else { throw arguments.problem("the separator is empty", rule: Rule.opArgument) }
-        switch try arguments.required("at", of: op).text("at") {
-        case "first": isAtLast = false
-        case "last": isAtLast = true
-        case let other:
-            throw arguments.problem(
-                "at must be first or last, not \(quoted(other))", rule: Rule.opArgument,
-                fix: "at says which separator counts where the text has several")
-        }
-        switch try arguments.required("missing", of: op).text("missing") {
-        case "absent": refusesMissing = false
-        case "error": refusesMissing = true
-        case let other:
-            throw arguments.problem(
-                "missing must be absent or error, not \(quoted(other))", rule: Rule.opArgument,
-                fix: "missing says what a text without separator is")
-        }
+        let ends = ["first", "last"]
+        let end = try arguments.required("at", of: op, choices: "first or last", guess: .string("first"))
+        isAtLast = try end.word("at", of: ends, why: "at says which separator counts where the text has several") == "last"
+        let answers = ["absent", "error"]
+        let missing = try arguments.required("missing", of: op, choices: "absent or error", guess: .string("absent"))
+        refusesMissing = try missing.word("missing", of: answers, why: "missing says what a text without separator is") == "error"
     }
 
     /// Whether a member is a text; a finding where it is not.

@@ -12,7 +12,7 @@ struct Unset: Op {
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("unset", allowing: ["path", "equals"])
         path = try arguments.required("path", of: "unset").pointer("path")
-        sentinel = try arguments.required("equals", of: "unset").json
+        sentinel = try arguments.required("equals", of: "unset").constant
     }
 
     var writes: [JSONPointer] { [path] }
@@ -28,7 +28,9 @@ struct Unset: Op {
             return nil
         }
         if let why = member.accepts(sentinel) {
-            site.note(Rule.wrongKind, "\(path) is never \(sentinel.text): it \(why.reason)", fix: "take the unset out")
+            site.note(
+                Rule.wrongKind, "\(path) is never \(sentinel.text): it \(why.reason)", fix: "take the unset out",
+                mend: site.mark.mend(.remove))
         }
         let before = site.shape
         if sentinel == .null { member.isNullable = false }

@@ -13,7 +13,7 @@ struct Wrap: Op {
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("wrap", allowing: ["path", "empty"])
         path = try arguments.required("path", of: "wrap").pointer("path")
-        empty = arguments.member("empty")?.json
+        empty = arguments.member("empty")?.constant
     }
 
     var writes: [JSONPointer] { [path] }
@@ -29,12 +29,14 @@ struct Wrap: Op {
         let before = site.shape
         let wasRequired = site.shape.isRequired(at: path)
         if let empty, let why = element.accepts(empty) {
-            site.note(Rule.downNotTotal, "empty: \(empty.text) does not fit the older shape: it \(why.reason)")
+            site.note(
+                Rule.downNotTotal, "empty: \(empty.text) does not fit the older shape: it \(why.reason)",
+                mend: site.mark.mend("*", "empty", to: element.likest(empty.word)))
         }
         if let empty, !wasRequired {
             site.note(
                 Rule.wrongKind, "\(path) may be absent already: absent and \(empty.text) would become one",
-                fix: "leave empty out; convert \(empty.text) before")
+                fix: "leave empty out; convert \(empty.text) before", mend: site.mark.mend(.remove, at: "*", "empty"))
         }
         let takesNull = empty == .null
         var list = Shape.array(of: element)
@@ -46,7 +48,8 @@ struct Wrap: Op {
             if let declared = site.declared(at: path), declared.minItems ?? 0 < 1 {
                 site.note(
                     Rule.downNotTotal, "[] would have no image at the version before, which requires \(path)",
-                    fix: "say which value is none: wrap: {path: \(path), empty: …}, or declare minItems: 1")
+                    fix: "say which value is none: wrap: {path: \(path), empty: …}, or declare minItems: 1",
+                    mend: site.mark.mend("*", "empty", to: element.sample(refusedBy: declared.items)))
                 list.minItems = nil
             }
         }
@@ -68,7 +71,7 @@ struct Head: Op {
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("head", allowing: ["path", "empty"])
         path = try arguments.required("path", of: "head").pointer("path")
-        empty = arguments.member("empty")?.json
+        empty = arguments.member("empty")?.constant
     }
 
     var writes: [JSONPointer] { [path] }

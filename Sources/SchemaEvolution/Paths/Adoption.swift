@@ -16,8 +16,11 @@ struct Adoption: Sendable {
             let isLast = index == nodes.count - 1
             let made = found.attempt { () throws(FileProblem) -> Adopt? in
                 if let otherwise = node.member("otherwise") {
-                    guard isLast, try otherwise.text("otherwise") == "quarantine" else {
-                        throw node.problem("otherwise: quarantine is the last case", rule: Rule.opArgument)
+                    let why = "what no case takes is kept, and listed in quarantine"
+                    _ = try otherwise.word("otherwise", of: ["quarantine"], why: why)
+                    guard isLast else {
+                        throw node.problem(
+                            "otherwise: quarantine is the last case", rule: Rule.opArgument, fix: "move it behind the other cases")
                     }
                     return nil
                 }

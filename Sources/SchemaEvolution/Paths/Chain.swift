@@ -4,11 +4,12 @@ internal import Synchronization
 /// The steps of a history, compiled when they are first asked for and kept with it.
 final class Chain: Sendable {
     private let versions: [VersionFile]
+    private let swiftSteps: SwiftSteps
     private let compiled: Mutex<[CompiledStep]?>
 
     /// - Parameter steps: where they are not to be compiled from the files.
-    init(_ versions: [VersionFile], steps: [CompiledStep]? = nil) {
-        self.versions = versions
+    init(_ versions: [VersionFile], _ swiftSteps: SwiftSteps, steps: [CompiledStep]? = nil) {
+        (self.versions, self.swiftSteps) = (versions, swiftSteps)
         compiled = Mutex(steps)
     }
 
@@ -16,7 +17,7 @@ final class Chain: Sendable {
     var steps: [CompiledStep] {
         compiled.withLock { steps in
             if let steps { return steps }
-            let made = versions.indices.dropFirst().map { StepCompiler.compile(versions[$0], after: versions[$0 - 1]) }
+            let made = versions.indices.dropFirst().map { StepCompiler.compile(versions[$0], after: versions[$0 - 1], swiftSteps) }
             steps = made
             return made
         }

@@ -12,6 +12,8 @@ package final class Path: Sendable {
     /// The other names that streams of the type may get, in words.
     let rekeys: [String]
     let root: PathSegment
+    /// The only image's end, where it is the stored bytes.
+    let unchanged: PathEnd?
     /// The same as one program, where a viewer runs it.
     let fused: FusedProgram?
 
@@ -22,27 +24,32 @@ package final class Path: Sendable {
         (self.type, self.born, self.target, self.root, self.merges, self.fused) = (type, born, target, root, merges, fused)
         self.rekeys = rekeys
         readsStream = root.readsStream
+        if root.ops.isEmpty, case .end(let end) = root.next { unchanged = end } else { unchanged = nil }
     }
 
     /// The path for events of the shape that they were born with, fused where that can be done.
-    func fused(for shape: EventShape) -> Path {
-        isUntouched
-            ? self
-            : Path(
-                type: type, born: born, target: target, root: root, merges: merges, rekeys: rekeys,
-                fused: FusedCompiler.compile(root, of: shape.shape))
+    func fused(for shape: EventShape, reading: ((String) -> [JSONPointer]?)? = nil) -> Path {
+        if isUntouched { return self }
+        return Path(
+            type: type, born: born, target: target, root: root, merges: merges, rekeys: rekeys,
+            fused: FusedCompiler.compile(root, of: shape.shape, reading: reading) ?? fused)
     }
 
     /// Whether images are the stored bytes as they are, at their own version or at one whose steps leave the type alone.
     package var isUntouched: Bool {
-        if root.ops.isEmpty, case .end(let end) = root.next { !end.isUnproved } else { false }
+        unchanged.map { !$0.isUnproved } ?? false
     }
 
     /// The types that images can have, in order; empty where every event is hidden, dropped or blocked.
-    package var types: [String] {
-        var found: [String] = []
+    package var types: [String] { images.map(\.type) }
+
+    /// The same with their indices in `history.types(at: target)`.
+    package var images: [(index: Int, type: String)] {
+        var found: [(index: Int, type: String)] = []
         root.visit { segment in
-            if case .end(let end) = segment.next, !found.contains(end.type) { found.append(end.type) }
+            if case .end(let end) = segment.next, !found.contains(where: { $0.index == end.typeIndex }) {
+                found.append((end.typeIndex, end.type))
+            }
         }
         return found
     }
@@ -108,7 +115,9 @@ final class PathEnd: Sendable {
     let step: SchemaVersion
 
     init(type: String, typeIndex: Int, shape: EventShape, isUnproved: Bool, step: SchemaVersion) {
-        (self.type, self.typeIndex, self.shape, self.isUnproved, self.step) = (type, typeIndex, shape, isUnproved, step)
+        // A text of its own: threads have paths of their own, and count references to what they share slowly.
+        self.type = String(decoding: Array(type.utf8), as: UTF8.self)
+        (self.typeIndex, self.shape, self.isUnproved, self.step) = (typeIndex, shape, isUnproved, step)
     }
 }
 

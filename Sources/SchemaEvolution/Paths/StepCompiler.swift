@@ -5,21 +5,26 @@ internal import JSONText
 struct StepCompiler {
     private let file: VersionFile
     private let step: Step
+    private let swiftSteps: SwiftSteps
     private var types: [String: StepSite.TypeState]
     private var result: CompiledStep
+    /// Types of version n, and whether all of them, whose difference would only repeat what is wrong with an op.
+    private var broken: Set<String> = []
+    private var isBroken = false
 
-    static func compile(_ file: VersionFile, after before: VersionFile) -> CompiledStep {
-        var compiler = StepCompiler(file, before)
+    static func compile(_ file: VersionFile, after before: VersionFile, _ swiftSteps: SwiftSteps) -> CompiledStep {
+        var compiler = StepCompiler(file, before, swiftSteps)
         for index in compiler.step.items.indices { compiler.run(index) }
-        compiler.result.compare(compiler.types, with: file, before: before)
+        compiler.result.compare(compiler.types, with: file, before: before, saying: !compiler.isBroken, but: compiler.broken)
         return compiler.result
     }
 
-    private init(_ file: VersionFile, _ before: VersionFile) {
-        (self.file, step) = (file, Step(file))
+    private init(_ file: VersionFile, _ before: VersionFile, _ swiftSteps: SwiftSteps) {
+        (self.file, step, self.swiftSteps) = (file, Step(file), swiftSteps)
         types = before.events.mapValues { StepSite.TypeState(shape: $0.shape, stream: $0.stream) }
         result = CompiledStep(version: file.number, step: step)
         result.findings = step.findings
+        isBroken = !step.findings.isEmpty
         result.unknownOps = step.findings.filter { $0.id == Rule.unknownOp }.map(\.message)
     }
 
@@ -42,7 +47,7 @@ struct StepCompiler {
                 }
             },
             declared: { type in step.fates(of: type, after: index + 1).lazy.compactMap { file.events[$0.type] }.first },
-            mark: item.node.mark, label: label)
+            names: file.types, mark: item.node.mark, label: label)
         let bound = op.bind(&site)
         types = site.types
         result.findings += site.findings
@@ -52,6 +57,7 @@ struct StepCompiler {
             result.losses.append(
                 LossDeclaration(version: step.version, type: loss.type, op: type(of: op).name, because: loss.why))
         }
+        isBroken = isBroken || bound == nil
         if let bound { result.stages.append(.event(bound, label: label, mark: item.node.mark)) }
     }
 
@@ -69,19 +75,21 @@ struct StepCompiler {
     }
 
     private mutating func noteMissing(_ name: String, _ item: Step.Item) {
+        isBroken = true
         let mark = item.node.member("on")?.mark ?? item.node.mark
-        result.findings.append(
-            Finding(
-                id: Rule.noType, file: mark.file, line: mark.line, column: mark.column,
-                message: "there is no type \(name) at this point of the list",
-                fix: nearest(to: name, among: Array(types.keys)).map { "did you mean \($0)?" }
-                    ?? "there are: \(types.keys.sorted().joined(separator: ", "))"))
+        let meant = nearest(to: name, among: types.keys.sorted() + ["all"])
+        var finding = Finding(
+            id: Rule.noType, file: mark.file, line: mark.line, column: mark.column,
+            message: "there is no type \(name) at this point of the list",
+            fix: meant.map { "did you mean \($0)?" } ?? "there are: \(types.keys.sorted().joined(separator: ", "))")
+        if let meant { finding.repairs = [mark.mend(.swap(name, JSONValue.string(meant).text))] }
+        result.findings.append(finding)
     }
 
     private mutating func bind(_ entries: [OpEntry], to type: String, _ index: Int) -> [BoundEntry] {
         guard var state = types[type] else { return [] }
         var bound: [BoundEntry] = []
-        var removed: [(path: JSONPointer, kind: Shape.Kind)] = []
+        var removed: [(path: JSONPointer, kind: Shape.Kind, isRequired: Bool, mark: Mark)] = []
         for (number, entry) in entries.enumerated() {
             let later = entries[(number + 1)...].map(\.op)
             let destinies = step.fates(of: type, after: index + 1, ops: later).compactMap { fate in
@@ -90,9 +98,13 @@ struct StepCompiler {
             var site = OpSite(
                 shape: state.shape, stream: state.stream, destinies: destinies, type: type, mark: entry.mark, label: entry.label)
             site.isRekeyed = step.rekeysStreams
+            (site.version, site.swiftSteps) = (step.version, swiftSteps)
             let op = entry.op.bind(&site)
             guessMove(entry.op, state.shape, &site, &removed)
             let failure = site.findings.first { $0.severity == .error }
+            if op == nil, failure != nil {
+                broken.formUnion(step.fates(of: type, after: index + 1, ops: later).map(\.type))
+            }
             if let op = op ?? failure.map({ UnboundOp(why: $0.message) }) {
                 bound.append(
                     BoundEntry(
@@ -125,14 +137,21 @@ struct StepCompiler {
 
     /// A `remove` and an `add` of one type may have been meant as a `move`.
     private func guessMove(
-        _ op: any Op, _ before: Shape, _ site: inout OpSite, _ removed: inout [(path: JSONPointer, kind: Shape.Kind)]
+        _ op: any Op, _ before: Shape, _ site: inout OpSite,
+        _ removed: inout [(path: JSONPointer, kind: Shape.Kind, isRequired: Bool, mark: Mark)]
     ) {
-        if let remove = op as? Remove, let shape = before.shape(at: remove.path) { removed.append((remove.path, shape.kind)) }
+        if let remove = op as? Remove, let shape = before.shape(at: remove.path) {
+            removed.append((remove.path, shape.kind, before.isRequired(at: remove.path), site.mark))
+        }
         guard let add = op as? Add, let kind = site.shape.shape(at: add.path)?.kind else { return }
-        if let gone = removed.first(where: { $0.kind == kind }) {
+        // What may be absent can't have moved to where something always is.
+        let isRequired = site.shape.isRequired(at: add.path)
+        if let gone = removed.first(where: { $0.kind == kind && ($0.isRequired || !isRequired) }) {
+            let move = JSONValue.op("move", [("from", .string(gone.path.description)), ("path", .string(add.path.description))])
             site.note(
                 Rule.didYouMeanMove, .warning, "\(gone.path) is removed and \(add.path), of the same type, is added",
-                fix: "did you mean move: {from: \(gone.path), path: \(add.path)}?")
+                fix: "did you mean move: {from: \(gone.path), path: \(add.path)}?",
+                mend: [gone.mark.mend(.remove), site.mark.mend(to: move)])
         }
     }
 }

@@ -1,6 +1,6 @@
 internal import Bytes
 package import EventModel
-internal import JSONText
+package import JSONText
 
 /// An event as it is seen at one version; its payload is lent for the call that hands it over.
 package struct Image: ~Escapable {
@@ -10,10 +10,27 @@ package struct Image: ~Escapable {
     package let payload: RawSpan
     /// 0, 1 … where one event is seen as several.
     package let part: Int
+    /// Whether the payload is the event's. Else it is made of the values that were asked for.
+    package let isWhole: Bool
+    /// Where in the payload each value stands that was asked for: its offset and its size (i32 each, the size -1 where the
+    /// value is absent).
+    private let places: RawSpan
 
     @_lifetime(copy payload)
     package init(type: String, typeIndex: Int, payload: RawSpan, part: Int) {
         (self.type, self.typeIndex, self.payload, self.part) = (type, typeIndex, payload, part)
+        (isWhole, places) = (true, payload)
+    }
+
+    @_lifetime(copy values, copy places)
+    init(_ end: PathEnd, values: RawSpan, at places: RawSpan) {
+        (type, typeIndex, payload, part) = (end.type, end.typeIndex, values, 0)
+        (isWhole, self.places) = (false, places)
+    }
+
+    /// Where in the payload a value stands that was asked for; `size` is -1 where it is absent.
+    package func place(of value: Int) -> (start: Int, size: Int) {
+        (Int(places.load(Int32.self, at: value &* 8)), Int(places.load(Int32.self, at: value &* 8 &+ 4)))
     }
 }
 
@@ -45,6 +62,16 @@ package final class Viewer {
         return path
     }
 
+    /// The path for one who does not need whole images: `reading` gives, for a type, pointers to all that is looked at, and
+    /// nil where that is the whole payload. Where it can be done, images come without what nobody looks at.
+    package func path(
+        type: String, born: SchemaVersion, to target: SchemaVersion, reading: @escaping (String) -> [JSONPointer]?
+    ) throws(EvstoreError) -> Path {
+        let path = try path(type: type, born: born, to: target)
+        if path.fused == nil { return path }
+        return path.fused(for: try history.requireShape(of: type, at: born), reading: reading)
+    }
+
     /// Calls the body once for each image of an event at a version, in order: none where a step hides or drops it.
     ///
     /// - Parameters:
@@ -74,7 +101,7 @@ package final class Viewer {
         _ path: Path, payload: RawSpan, time: Timestamp, stream: @autoclosure () throws -> String, metadata: RawSpan,
         validating: Bool = false, _ body: (borrowing Image) throws -> Void
     ) throws {
-        if path.root.ops.isEmpty, case .end(let end) = path.root.next {
+        if let end = path.unchanged {
             if validating || end.isUnproved { try path.check(end, payload) }
             try body(Image(type: end.type, typeIndex: end.typeIndex, payload: payload, part: 0))
             return

@@ -27,6 +27,8 @@ struct Workspace: ~Copyable {
                 let end = program.tools.ends[index]
                 if validating || end.isUnproved { try path.check(end, fused.output.bytes) }
                 return try body(Image(type: end.type, typeIndex: end.typeIndex, payload: fused.output.bytes, part: 0))
+            case .values(let index):
+                return try body(Image(program.tools.ends[index], values: fused.output.bytes, at: fused.places.bytes))
             case .hidden:
                 run.counts.hidden += 1
                 return
@@ -176,6 +178,7 @@ struct Workspace: ~Copyable {
             } catch {
                 switch error {
                 case .hidden: return false
+                case .programNeeded(let what): throw .programNeeded(what: what)
                 case .failed(let pointer, let expected, let found):
                     throw path.failure(step: ops[index].step, op: ops[index].label, pointer: pointer, expected: expected, found: found)
                 }

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import EventModel
 internal import JSONText
 
 /// The keywords that say something about the value itself.
@@ -26,6 +27,9 @@ extension Shape {
             let text = try value.text(name)
             guard let known = Format(rawValue: text) else {
                 throw value.problem("there is no format \"\(text)\"", rule: FileRule.shape, fix: "the formats are: date-time, date")
+                    .mended(
+                        nearest(to: text, among: Format.allCases.map(\.rawValue)).map { value.becomes(.string($0)) }
+                            ?? value.mark.mend(.remove))
             }
             format = known
         case "enum":
@@ -52,5 +56,6 @@ extension Shape {
         if kinds.contains(kind) { return }
         let words = kinds.map(\.rawValue).joined(separator: " or ")
         throw member.problem("\(member.name) is for \(words), and this is \(noun)", rule: FileRule.shape)
+            .mended(member.value.mark.mend(.remove))
     }
 }

@@ -15,7 +15,9 @@ extension ShapeProgram {
             if let name = decoded(text, offset, end) { present.insert(name) }
             offset = text.afterComma(text.afterValue(text.afterSpace(text.afterSpace(end) + 1)))
         }
-        let absent = node.members.first { members[$0].isRequired && !present.contains(name($0)) }
+        // The first by its bytes: a file has an order of properties, and what a store keeps of it has another.
+        let absent = node.members.filter { members[$0].isRequired && !present.contains(name($0)) }
+            .min { name($0).utf8.lexicographicallyPrecedes(name($1).utf8) }
         let expected = absent.map { nodes[members[$0].node].noun } ?? "there"
         return ShapeError(pointer: "", expected: expected, found: "nothing").inside(absent.map(name) ?? "")
     }

@@ -21,6 +21,13 @@ struct ShapeReader {
         "minLength", "maxLength", "format", "$ref", "default", "deprecated", "description", "personal", "sealed", "any",
     ]
 
+    /// How other languages call the types.
+    private static let elsewhere = [
+        "int": "integer", "int32": "integer", "int64": "integer", "long": "integer", "float": "number", "double": "number",
+        "decimal": "number", "bool": "boolean", "str": "string", "text": "string", "list": "array", "map": "object", "dict": "object",
+        "struct": "object",
+    ]
+
     /// What else a shape that refers to another may say.
     private static let besideReference = ["$ref", "default", "deprecated", "description", "personal", "sealed"]
 
@@ -65,6 +72,10 @@ struct ShapeReader {
         for member in members where !more.contains(member.name) { attempt(member, &shape) }
         readContents(of: node, into: &shape)
         checkValues(of: node, shape)
+        guard shape.bytesLeast <= Shape.bytesMax else {
+            note(node.problem("a value that has every member is larger than any event, by minLength or minItems", rule: FileRule.shape))
+            return nil
+        }
         return shape
     }
 
@@ -81,7 +92,7 @@ struct ShapeReader {
         guard let text = findings.attempt({ () throws(FileProblem) in try reference.value.text("$ref") }) else { return nil }
         let prefix = "#/$defs/"
         guard text.hasPrefix(prefix) else {
-            note(reference.value.problem("references are local, not \(quoted(text))", rule: FileRule.reference, fix: "\"#/$defs/Name\""))
+            note(reference.value.problem("$ref is local, not \(quoted(text))", rule: FileRule.reference, fix: "\"#/$defs/Name\""))
             return nil
         }
         let name = String(text.dropFirst(prefix.count))
@@ -91,8 +102,13 @@ struct ShapeReader {
         }
         guard let target = definitions.first(where: { $0.name == name })?.value else {
             let names = definitions.map(\.name)
-            let fix = nearest(to: name, among: names).map { "did you mean \($0)?" } ?? "known: \(names.joined(separator: ", "))"
-            note(reference.value.problem("there is no \(quoted(name)) in $defs", rule: FileRule.reference, fix: names.isEmpty ? nil : fix))
+            let meant = nearest(to: name, among: names)
+            let fix = meant.map { "did you mean \($0)?" } ?? "known: \(names.joined(separator: ", "))"
+            note(
+                reference.value.problem(
+                    "$ref: there is no \(quoted(name)) in $defs", rule: FileRule.reference, fix: names.isEmpty ? nil : fix
+                )
+                .mended(meant.map { reference.value.becomes(.string(prefix + $0)) }))
             return nil
         }
         following.append(name)
@@ -110,26 +126,33 @@ struct ShapeReader {
             func kind(_ node: FileNode) throws(FileProblem) -> Shape.Kind {
                 if case .null = node.kind {
                     throw node.problem("a type is a text, not null", rule: FileRule.shape, fix: "write \"null\" in quotes")
+                        .mended(node.becomes(.string("null")))
                 }
                 let name = try node.text("type")
                 guard let kind = known.first(where: { $0.rawValue == name }) else {
                     let names = known.map(\.rawValue)
+                    let meant = Self.elsewhere[name.lowercased()] ?? nearest(to: name, among: names)
                     throw node.problem(
                         "there is no type \(quoted(name))", rule: FileRule.shape,
-                        fix: nearest(to: name, among: names).map { "did you mean \($0)?" }
-                            ?? "the types are: \(names.joined(separator: ", "))")
+                        fix: meant.map { "did you mean \($0)?" } ?? "the types are: \(names.joined(separator: ", "))"
+                    ).mended(meant.map { node.becomes(.string($0)) })
                 }
                 return kind
             }
             if let any = node.member("any") {
                 guard case .bool(true) = any.kind else { throw any.problem("any is true or is left out", rule: FileRule.shape) }
-                if let type = node.member("type") { throw type.problem("type can't stand beside any", rule: FileRule.shape) }
+                if let type = node.member("type") {
+                    throw type.problem("type can't stand beside any", rule: FileRule.shape).mended(any.mark.mend(.remove))
+                }
                 if isRoot { throw any.problem("an event's payload is an object", rule: FileRule.shape, fix: "declare its properties") }
                 return .any
             }
             guard let type = node.member("type") else {
                 if isRoot { return Shape(.object) }
-                throw node.problem("a shape has no type", rule: FileRule.shape, fix: "add type: string, or any: true")
+                let isObject = node.member("properties") != nil || node.member("additionalProperties") != nil
+                let meant = isObject ? "object" : node.member("items") != nil ? "array" : "string"
+                throw node.problem("a shape has no type", rule: FileRule.shape, fix: "add type: \(meant), or any: true")
+                    .mended(node.mark.mend("type", to: .string(meant)))
             }
             guard case .list(let names) = type.kind else {
                 let kind = try kind(type)
@@ -176,12 +199,18 @@ struct ShapeReader {
             for member in members { _ = read(member.value) }
         }
         if let items = node.member("items") { _ = read(items) }
+        if let values = node.member("additionalProperties") {
+            var ignored = Shape(.object)
+            readMap(values, of: node, into: &ignored)
+        }
     }
 
     private mutating func readMap(_ values: FileNode, of node: FileNode, into shape: inout Shape) {
         if case .bool(let isOpen) = values.kind {
             let fix = isOpen ? "additionalProperties: {any: true}" : "take it out: objects are closed"
-            return note(values.problem("additionalProperties is a shape, not \(isOpen)", rule: FileRule.shape, fix: fix))
+            return note(
+                values.problem("additionalProperties is a shape, not \(isOpen)", rule: FileRule.shape, fix: fix).mended(
+                    isOpen ? values.becomes(.object([.init(name: "any", value: .bool(true))])) : values.mark.mend(.remove)))
         }
         guard node.member("properties") == nil else {
             return note(
@@ -200,11 +229,13 @@ struct ShapeReader {
             guard let name = findings.attempt({ () throws(FileProblem) in try node.text("each name in required") }) else { continue }
             let known = shape.properties.map(\.name)
             if !known.contains(name) {
-                let fix =
-                    nearest(to: name, among: known).map { "did you mean \($0)?" } ?? "add it to properties, or take it out of required"
-                note(node.problem("required names \(quoted(name)), which is not in properties", rule: FileRule.shape, fix: fix))
+                let meant = nearest(to: name, among: known).flatMap { near in names.contains { $0.kind == .string(near) } ? nil : near }
+                let fix = meant.map { "did you mean \($0)?" } ?? "add it to properties, or take it out of required"
+                note(
+                    node.problem("required names \(quoted(name)), which is not in properties", rule: FileRule.shape, fix: fix)
+                        .mended(meant.map { node.becomes(.string($0)) } ?? node.mark.mend(.remove)))
             } else if !shape.required.insert(name).inserted {
-                note(node.problem("required names \(quoted(name)) twice", rule: FileRule.shape))
+                note(node.problem("required names \(quoted(name)) twice", rule: FileRule.shape).mended(node.mark.mend(.remove)))
             }
         }
     }
@@ -222,28 +253,35 @@ struct ShapeReader {
             for value in values {
                 if let error = free.accepts(value.json) { note(value.problem("the value in enum \(error.reason)", rule: FileRule.shape)) }
                 if !seen.insert(value.json.canonical()).inserted {
-                    note(value.problem("enum has \(value.words) twice", rule: FileRule.shape))
+                    note(value.problem("enum has \(value.words) twice", rule: FileRule.shape).mended(value.mark.mend(.remove)))
                 }
             }
             if shape.isNullable, let list = node.member("enum"), !seen.contains(JSONValue.null.canonical()) {
                 note(
                     list.problem(
                         "null is allowed by type and not by enum", rule: FileRule.shape,
-                        fix: "add null to enum, or take \"null\" out of type"))
+                        fix: "add null to enum, or take \"null\" out of type"
+                    ).mended(list.mark.mend(.append("null"))))
             }
         }
         if let value = node.member("const"), let error = free.accepts(value.json) {
             note(value.problem("const \(error.reason)", rule: FileRule.shape))
         }
         if let value = node.member("default"), let error = shape.accepts(value.json) {
-            note(value.problem("default \(error.pointer.isEmpty ? "" : error.pointer + " ")\(error.reason)", rule: FileRule.shape))
+            var plain = shape
+            plain.defaultValue = nil
+            note(
+                value.problem("default \(error.pointer.isEmpty ? "" : error.pointer + " ")\(error.reason)", rule: FileRule.shape)
+                    .mended(value.becomes(plain.sample)))
         }
         for (low, high) in [("minItems", "maxItems"), ("minLength", "maxLength"), ("minimum", "maximum")] {
             guard let least = node.member(low), let most = node.member(high), case .number(let a) = least.kind,
                 case .number(let b) = most.kind,
                 let a = DecimalNumber(json: Array(a.utf8).lent), let b = DecimalNumber(json: Array(b.utf8).lent), a > b
             else { continue }
-            note(least.problem("\(low) is above \(high)", rule: FileRule.shape))
+            note(
+                least.problem("\(low) is above \(high)", rule: FileRule.shape, fix: "were they meant the other way round?")
+                    .mended(least.becomes(most.json), most.becomes(least.json)))
         }
     }
 }

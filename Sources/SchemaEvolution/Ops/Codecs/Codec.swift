@@ -1,4 +1,5 @@
 internal import Bytes
+internal import EventModel
 internal import JSONText
 
 /// Two forms of one value, as `using:` names them.
@@ -57,19 +58,21 @@ enum CodecRegistry {
 
     /// Reads `using:`, a name or a map with one.
     static func codec(_ node: FileNode) throws(FileProblem) -> any Codec {
-        let name: String
+        let (name, place): (String, Mark)
         let arguments: FileNode?
         if case .string(let text) = node.kind {
-            (name, arguments) = (text, nil)
+            (name, place, arguments) = (text, node.mark, nil)
         } else {
             let member = try OpRegistry.single(node, "using")
-            (name, arguments) = (member.name, member.value)
+            (name, place, arguments) = (member.name, member.place, member.value)
         }
         let known = codecs.map { $0.name }
         guard let type = codecs.first(where: { $0.name == name }) else {
+            let meant = nearest(to: name, among: known)
             throw node.problem(
                 "there is no codec \(name)", rule: Rule.opArgument,
-                fix: nearest(to: name, among: known).map { "did you mean \($0)?" } ?? "the codecs are: \(known.joined(separator: ", "))")
+                fix: meant.map { "did you mean \($0)?" } ?? "the codecs are: \(known.joined(separator: ", "))"
+            ).mended(meant.map { place.mend(.rename($0)) })
         }
         return try type.init(arguments, in: node)
     }

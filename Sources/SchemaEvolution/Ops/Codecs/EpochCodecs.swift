@@ -14,7 +14,11 @@ struct EpochForm: Sendable {
     /// The first and the last second that RFC 3339 can write.
     private static let seconds: ClosedRange<Int64> = -62_167_219_200 ... 253_402_300_799
 
-    private static let powers: [Int64] = (0 ... 9).map { power in (0 ..< power).reduce(1) { value, _ in value * 10 } }
+    private static func power(_ exponent: Int) -> Int64 {
+        var power: Int64 = 1
+        for _ in 0 ..< exponent { power *= 10 }
+        return power
+    }
 
     var numberKind: Shape.Kind { digits == unit ? .integer : .number }
 
@@ -22,15 +26,15 @@ struct EpochForm: Sendable {
         guard case .number = kind else { throw refusal }
         let ticks: Int64
         var isCanonical = true
-        if let plain = content.plainInteger, plain.magnitude < 1_000_000_000_000_000_000 / UInt64(Self.powers[digits - unit]) {
-            ticks = plain * Self.powers[digits - unit]
+        if let plain = content.plainInteger, plain.magnitude < 1_000_000_000_000_000_000 / UInt64(Self.power(digits - unit)) {
+            ticks = plain * Self.power(digits - unit)
         } else {
             guard let exact = DecimalNumber(json: content)?.scaled(byPowerOfTen: digits - unit) else { throw refusal }
             let whole = exact.rounded(toFractionDigits: 0, .down)
             guard let integer = whole.integer, integer.magnitude < 1_000_000_000_000_000_000 else { throw refusal }
             (ticks, isCanonical) = (Int64(integer), whole == exact)
         }
-        let (whole, fraction) = ticks.floored(by: Self.powers[digits])
+        let (whole, fraction) = ticks.floored(by: Self.power(digits))
         let seconds = whole + origin
         guard Self.seconds.contains(seconds) else { throw refusal }
         output.append(UInt8(ascii: "\""))
@@ -53,8 +57,8 @@ struct EpochForm: Sendable {
         let seconds = time.civil.secondsSince1970 - Int64(time.offsetMinutes) * 60 - origin
         var fraction: Int64 = 0
         for index in 0 ..< digits { fraction = fraction * 10 + (index < time.fraction.count ? Int64(time.fraction[index] - 48) : 0) }
-        let ticks = seconds * Self.powers[digits] + fraction
-        let (whole, rest) = ticks.magnitude.quotientAndRemainder(dividingBy: UInt64(Self.powers[digits - unit]))
+        let ticks = seconds * Self.power(digits) + fraction
+        let (whole, rest) = ticks.magnitude.quotientAndRemainder(dividingBy: UInt64(Self.power(digits - unit)))
         if ticks < 0 { output.append(UInt8(ascii: "-")) }
         output.append(digits: Int64(whole))
         if rest > 0 {
@@ -71,24 +75,19 @@ struct EpochForm: Sendable {
 extension ByteBuffer {
     /// Appends `2026-01-01T00:00:00`, with another separator where one is given.
     mutating func append(_ time: CivilTime, separator: UInt8 = UInt8(ascii: "T")) {
-        append(pair: time.year / 100)
-        append(pair: time.year % 100)
-        append(UInt8(ascii: "-"))
-        append(pair: time.month)
-        append(UInt8(ascii: "-"))
-        append(pair: time.day)
-        append(separator)
-        append(pair: time.hour)
+        let (dash, colon) = (UInt64(UInt8(ascii: "-")), UInt64(UInt8(ascii: ":")))
+        let day = Self.pair(time.year / 100) | Self.pair(time.year % 100) << 16 | dash << 32 | Self.pair(time.month) << 40 | dash << 56
+        let minute = Self.pair(time.day) | UInt64(separator) << 16 | Self.pair(time.hour) << 24 | colon << 40 | Self.pair(time.minute) << 48
+        append(littleEndian: day)
+        append(littleEndian: minute)
         append(UInt8(ascii: ":"))
-        append(pair: time.minute)
-        append(UInt8(ascii: ":"))
-        append(pair: time.second)
+        append(littleEndian: UInt16(truncatingIfNeeded: Self.pair(time.second)))
     }
 
-    /// Appends the two digits of a number below 100.
-    private mutating func append(pair number: Int) {
+    /// The two digits of a number below 100, the first in the lowest byte.
+    private static func pair(_ number: Int) -> UInt64 {
         let (tens, ones) = UInt8(truncatingIfNeeded: number).quotientAndRemainder(dividingBy: 10)
-        append(littleEndian: 0x3030 | UInt16(tens) | UInt16(ones) << 8)
+        return 0x3030 | UInt64(tens) | UInt64(ones) << 8
     }
 }
 

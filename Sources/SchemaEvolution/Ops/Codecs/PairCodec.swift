@@ -45,7 +45,7 @@ extension PairCodec {
         if let kind, kind != made.shape.kind, !made.kinds.contains(kind) {
             site.note(
                 Rule.opArgument, "\(Self.name) makes \(made.shape.noun) of \(source.noun), not \(Shape(kind).noun)",
-                fix: "to: \(made.shape.kind.rawValue)")
+                fix: "to: \(made.shape.kind.rawValue)", mend: site.mark.mend("*", "to", to: .string(made.shape.kind.rawValue)))
             return nil
         }
         var result = made.shape

@@ -25,7 +25,8 @@ struct Scale: Codec {
         case let other?:
             throw arguments.problem(
                 "round must be down, half-up or half-even, not \(quoted(other))", rule: Rule.opArgument,
-                fix: "leave it out to refuse what is not exact")
+                fix: "leave it out to refuse what is not exact"
+            ).mended(arguments.mark.mend(.remove, at: "round"))
         }
     }
 

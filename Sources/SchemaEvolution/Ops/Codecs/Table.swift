@@ -35,10 +35,11 @@ struct Table: Codec {
         switch arguments.member("otherwise")?.kind {
         case nil, .string("error")?: otherwise = .refuse
         case .string("keep")?: otherwise = .keep
-        case .map(let members)? where members.count == 1 && members[0].name == "value": otherwise = .value(members[0].value.json)
+        case .map(let members)? where members.count == 1 && members[0].name == "value": otherwise = .value(members[0].value.constant)
         default:
             throw arguments.problem(
-                "otherwise is error, keep or {value: x}", rule: Rule.opArgument, fix: "leave it out to refuse other values")
+                "otherwise is error, keep or {value: x}", rule: Rule.opArgument, fix: "leave it out to refuse other values"
+            ).mended(arguments.mark.mend(.remove, at: "otherwise"))
         }
     }
 
@@ -47,7 +48,7 @@ struct Table: Codec {
         for member in try node.map(what) {
             switch member.value.kind {
             case .list, .map: throw member.value.problem("\(what) has a scalar for each word", rule: Rule.opArgument)
-            default: rows.append(Row(key: member.name, value: member.value.json))
+            default: rows.append(Row(key: member.name, value: member.value.constant))
             }
         }
         return rows
@@ -59,10 +60,12 @@ struct Table: Codec {
             return nil
         }
         guard let kind = kind ?? declared?.kind else {
-            site.note(Rule.opArgument, "what the table makes is not said", fix: "to: string")
+            site.note(
+                Rule.opArgument, "what the table makes is not said", fix: "to: string",
+                mend: site.mark.mend("*", "to", to: .string("string")))
             return nil
         }
-        let binding = TableBinding(self, source: source, kind: kind, &site)
+        let binding = TableBinding(self, source: source, kind: kind, declared: declared ?? Shape(kind), &site)
         return CodecBinding(result: binding.result, codec: binding.codec, keepsBounds: true)
     }
 }
@@ -72,7 +75,8 @@ private struct TableBinding {
     var result: Shape
     var codec: BoundTable
 
-    init(_ table: Table, source: Shape, kind: Shape.Kind, _ site: inout OpSite) {
+    init(_ table: Table, source: Shape, kind: Shape.Kind, declared: Shape, _ site: inout OpSite) {
+        let place = ["*", "using", Table.name]
         let old = { (key: String) in Shape.value(key, source.kind) }
         for value in table.rows.map(\.value) + table.down.map({ Shape.value($0.key, kind) }) {
             if let why = Shape(kind).accepts(value) {
@@ -82,7 +86,7 @@ private struct TableBinding {
         let domain = source.enumeration ?? source.constant.map { [$0] } ?? (source.kind == .boolean ? [.bool(true), .bool(false)] : nil)
         let keys = Set(table.rows.map(\.key))
         let others = domain?.filter { !keys.contains($0.word) && $0 != .null }
-        Self.checkCoverage(table, keys: keys, domain: domain, others: others, &site)
+        Self.checkCoverage(table, keys: keys, domain: domain, others: others, declared, &site)
 
         // The values that it makes, and the way back of each.
         var made = table.rows.map(\.value)
@@ -110,18 +114,24 @@ private struct TableBinding {
             if !back.contains(where: { $0.new.word == value.word }) {
                 site.note(
                     Rule.downNotTotal, "otherwise makes \(value.text), and nothing says what the version before sees of it",
-                    fix: "down: {\(value.word): …}")
+                    fix: "down: {\(value.word): …}",
+                    mend: site.mark.mend(
+                        .set(JSONValue.object([.init(name: value.word, value: source.sample)]).text), below: place + ["down"]))
             }
         }
         if loses {
             site.opClass.insert(.narrow)
             if table.because?.isEmpty ?? true {
-                site.note(Rule.unexplainedLoss, "several values become one and nothing says why", fix: "add because: \"…\" to the table")
+                site.note(
+                    Rule.unexplainedLoss, "several values become one and nothing says why", fix: "add because: \"…\" to the table",
+                    mend: site.mark.mend(.set(JSONValue.string(unexplainedReason).text), below: place + ["because"]))
             }
         }
         for row in table.down {
             if let why = source.accepts(row.value) {
-                site.note(Rule.downNotTotal, "down gives \(row.value.text), which the version before refuses: \(why.reason)")
+                site.note(
+                    Rule.downNotTotal, "down gives \(row.value.text), which the version before refuses: \(why.reason)",
+                    mend: site.mark.mend(.set(source.likest(row.value.word).text), below: place + ["down", row.key]))
             }
         }
         result = Shape(kind)
@@ -140,7 +150,7 @@ private struct TableBinding {
     }
 
     private static func checkCoverage(
-        _ table: Table, keys: Set<String>, domain: [JSONValue]?, others: [JSONValue]?, _ site: inout OpSite
+        _ table: Table, keys: Set<String>, domain: [JSONValue]?, others: [JSONValue]?, _ declared: Shape, _ site: inout OpSite
     ) {
         guard let domain, let others else {
             site.opClass.insert(.partial)
@@ -148,13 +158,22 @@ private struct TableBinding {
             return
         }
         if case .refuse = table.otherwise, !others.isEmpty {
+            // A word that no other row makes, so that the way back stays one.
+            var free = declared
+            free.enumeration = declared.enumeration?.filter { word in !table.rows.contains { $0.value.word == word.word } }
+            if free.enumeration == [] { free.enumeration = declared.enumeration }
+            let rows = others.map { other in
+                site.mark.mend(.set(free.likest(other.word).text), below: ["*", "using", Table.name, "map", other.word])
+            }
             site.note(
-                Rule.upNotTotal, "the table has nothing for \(others.map(\.text).joined(separator: ", "))",
-                fix: "add \(others.map { "\($0.word): …" }.joined(separator: ", ")), or otherwise: keep")
+                Rule.upNotTotal, .error, "the table has nothing for \(others.map(\.text).joined(separator: ", "))",
+                fix: "add \(others.map { "\($0.word): …" }.joined(separator: ", ")), or otherwise: keep", mend: rows)
         }
         let words = Set(domain.map(\.word))
         for key in keys.sorted() where !words.contains(key) {
-            site.note(Rule.idle, .warning, "the version before never has \(quoted(key))", fix: "take \(key) out of the map")
+            site.note(
+                Rule.idle, .warning, "the version before never has \(quoted(key))", fix: "take \(key) out of the map",
+                mend: [site.mark.mend(.remove, below: ["*", "using", Table.name, "map", key])])
         }
     }
 }
@@ -170,7 +189,7 @@ private struct BoundTable: BoundCodec {
             if case .string(let text) = from {
                 (content, isString) = (Array(text.utf8), true)
             } else {
-                (content, isString) = (Array(from.text.utf8), false)
+                (content, isString) = (from.canonical(), false)
             }
             json = Array(to.text.utf8)
         }
@@ -204,6 +223,14 @@ private struct BoundTable: BoundCodec {
     }
 
     private func find(_ content: RawSpan, _ kind: JSONKind, in entries: [Entry], into output: inout ByteBuffer) -> Bool {
+        if findSpelled(content, kind, in: entries, into: &output) { return true }
+        guard kind == .number else { return false }
+        let plain: [UInt8]
+        do { plain = try Canonical.bytes(of: content) } catch { return false }
+        return findSpelled(plain.lent, kind, in: entries, into: &output)
+    }
+
+    private func findSpelled(_ content: RawSpan, _ kind: JSONKind, in entries: [Entry], into output: inout ByteBuffer) -> Bool {
         for index in entries.indices where entries[index].isString == (kind == .string) {
             let entry = entries[index]
             guard entry.content.lent.equals(content) else { continue }

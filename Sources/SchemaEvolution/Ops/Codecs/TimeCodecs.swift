@@ -50,12 +50,15 @@ struct LocalTime: PairCodec {
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) {
         guard let arguments else {
             throw using.problem("local-time needs an offset", rule: Rule.opArgument, fix: "using: {local-time: {offset: Z}}")
+                .mended(using.mark.mend(.set(#"{"local-time": {"offset": "Z"}}"#)))
         }
         try arguments.map("local-time", allowing: ["offset"])
-        let node = try arguments.required("offset", of: "local-time")
+        let node = try arguments.required("offset", of: "local-time", choices: "Z, or such as +02:00", guess: .string("Z"))
         let text = try node.text("offset")
         guard let probe = DateTime(Array("1970-01-01T00:00:00\(text)".utf8).lent), probe.fraction.isEmpty else {
-            throw node.problem("offset must be Z or such as +02:00, not \(quoted(text))", rule: Rule.opArgument)
+            throw node.problem(
+                "offset must be Z or such as +02:00, not \(quoted(text))", rule: Rule.opArgument, fix: "Z is UTC: offset: Z"
+            ).mended(node.becomes(.string("Z")))
         }
         (suffix, offsetMinutes) = (Array(text.utf8), probe.offsetMinutes)
     }

@@ -25,7 +25,9 @@ struct AddEvent: EventOp {
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("add-event", allowing: ["type", "down"])
         type = try arguments.required("type", of: "add-event").text("type")
-        let down = try arguments.required("down", of: "add-event")
+        let down = try arguments.required(
+            "down", of: "add-event", choices: "{hide: why}, block or {as: [{type, pick, move}, …]}",
+            guess: .object([.init(name: "hide", value: .string(unexplainedReason))]))
         if case .string("block") = down.kind {
             self.down = .block
             return
@@ -57,14 +59,20 @@ struct AddEvent: EventOp {
     func bind(_ site: inout StepSite) -> BoundEventOp? {
         guard site.isFree(type) else { return nil }
         guard let declared = site.declared(type) else {
-            site.note(Rule.noType, "the version does not declare \(type)", fix: "declare it under events:, or take the add-event out")
+            site.note(
+                Rule.noType, "the version does not declare \(type)", fix: "declare it under events:, or take the add-event out",
+                mend: site.mark.mend(.remove))
             return nil
         }
         site.opClass.insert(.widen)
         var bound = BoundEventOp()
         switch down {
         case .hide(let why):
-            if why.isEmpty { site.note(Rule.unexplainedLoss, "\(type) is hidden and nothing says why", fix: "down: {hide: \"…\"}") }
+            if why.isEmpty {
+                site.note(
+                    Rule.unexplainedLoss, "\(type) is hidden and nothing says why", fix: "down: {hide: \"…\"}",
+                    mend: site.mark.mend("*", "down", "hide", to: .string(unexplainedReason)))
+            }
             bound.down[type] = .hidden(why: why)
         case .block: bound.down[type] = .blocked(why: "\(type) is blocked below this version")
         case .parts(let rules):
@@ -106,7 +114,12 @@ extension AddEvent.PartRule {
         var picked = Shape.object([])
         for pointer in pick {
             guard whole.pick(pointer.tokens[...], into: &picked) else {
-                site.note(Rule.noMember, "\(owner) has no \(pointer)")
+                let known = whole.pointers { _ in true }.map(\.description)
+                let meant = nearest(to: pointer.description, among: known)
+                site.note(
+                    Rule.noMember, "\(owner) has no \(pointer)",
+                    fix: meant.map { "did you mean \($0)?" } ?? "there are: \(known.joined(separator: " "))",
+                    mend: meant.map { mark.mend(.swap(pointer.description, JSONValue.string($0).text)) })
                 return nil
             }
         }
@@ -125,7 +138,9 @@ extension AddEvent.PartRule {
             case .missing(required: true), .extra, .type, .format:
                 inner.note(
                     Rule.downNotTotal, "as \(type): \(difference.pointer): \(difference.words)",
-                    fix: "pick and move what \(type) needs, and nothing else")
+                    fix: "pick and move what \(type) needs, and nothing else",
+                    mend: whole.shape(at: difference.pointer) != nil && difference.kind == .missing(required: true)
+                        ? mark.mend(.append(JSONValue.string(difference.pointer.description).text), at: "pick") : nil)
             }
         }
         site.findings += inner.findings

@@ -1,4 +1,5 @@
 internal import EventModel
+internal import JSONText
 
 /// `drop-event {type, because}`: a type that the view has no longer; its events stay in the log.
 struct DropEvent: EventOp {
@@ -24,7 +25,9 @@ struct DropEvent: EventOp {
     func bind(_ site: inout StepSite) -> BoundEventOp? {
         guard site.require(type) != nil else { return nil }
         if because.isEmpty {
-            site.note(Rule.unexplainedLoss, "\(type) is dropped and nothing says why", fix: "add because: \"…\"")
+            site.note(
+                Rule.unexplainedLoss, "\(type) is dropped and nothing says why", fix: "add because: \"…\"",
+                mend: site.mark.mend("*", "because", to: .string(unexplainedReason)))
         }
         site.opClass.insert(.narrow)
         site.types[type] = nil

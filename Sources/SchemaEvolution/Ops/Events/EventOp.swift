@@ -91,27 +91,33 @@ struct StepSite {
     /// What version n declares, by the names that types have here.
     let destinies: (String) -> [Destiny]
     let declared: (String) -> EventShape?
+    /// The names that version n declares.
+    let names: [String]
     var mark: Mark
     var label: String
     var opClass: OpClass = .iso
     var findings: [Finding] = []
 
-    mutating func note(_ rule: String, _ message: String, fix: String? = nil) { note(rule, .error, message, fix: fix) }
+    mutating func note(_ rule: String, _ message: String, fix: String? = nil, mend: Repair?...) {
+        note(rule, .error, message, fix: fix, mend: mend.compactMap(\.self))
+    }
 
-    mutating func note(_ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil) {
-        findings.append(
-            Finding(
-                id: rule, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: "\(label): \(message)",
-                fix: fix))
+    mutating func note(_ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil, mend: [Repair] = []) {
+        var finding = Finding(
+            id: rule, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: "\(label): \(message)",
+            fix: fix)
+        finding.repairs = mend
+        findings.append(finding)
     }
 
     /// The state of a type, or a finding that there is none.
     mutating func require(_ type: String) -> TypeState? {
         if let state = types[type] { return state }
+        let meant = nearest(to: type, among: types.keys.sorted())
         note(
             Rule.noType, "there is no type \(type) at this point of the list",
-            fix: nearest(to: type, among: Array(types.keys)).map { "did you mean \($0)?" }
-                ?? "there are: \(types.keys.sorted().joined(separator: ", "))")
+            fix: meant.map { "did you mean \($0)?" } ?? "there are: \(types.keys.sorted().joined(separator: ", "))",
+            mend: meant.map { mark.mend(.swap(type, JSONValue.string($0).text)) })
         return nil
     }
 

@@ -82,12 +82,21 @@ struct RenameEvent: EventOp {
         let words = values.map(\.word)
         let missing = words.filter { word in !cases.contains { $0.value == word } }
         if !missing.isEmpty {
+            let free = site.names.filter { name in site.types[name] == nil && !cases.contains { $0.type == name } }
+            let meant = missing.map { word in
+                (word: word, type: free.count == 1 ? free[0] : free.first { $0.lowercased().contains(word.lowercased()) })
+            }
             site.note(
-                Rule.upNotTotal, "nothing says what events with \(by) = \(missing.joined(separator: ", ")) become",
-                fix: "to: {\(missing.map { "\($0): …" }.joined(separator: ", "))}")
+                Rule.upNotTotal, .error, "nothing says what events with \(by) = \(missing.joined(separator: ", ")) become",
+                fix: "to: {\(meant.map { "\($0.word): \($0.type ?? "…")" }.joined(separator: ", "))}",
+                mend: meant.compactMap { one in
+                    one.type.map { site.mark.mend(.set(JSONValue.string($0).text), at: "*", "to", one.word) }
+                })
         }
         for (value, type) in cases where !words.contains(value) {
-            site.note(Rule.idle, "\(by) is never \(quoted(value)), so there is no \(type)", fix: "take \(value) out of to")
+            site.note(
+                Rule.idle, "\(by) is never \(quoted(value)), so there is no \(type)", fix: "take \(value) out of to",
+                mend: site.mark.mend(.remove, at: "*", "to", value))
         }
         var bound = BoundEventOp()
         var branches: [DispatchCase] = []

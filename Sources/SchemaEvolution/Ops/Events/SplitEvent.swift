@@ -129,7 +129,7 @@ extension SplitEvent.PartRule {
         case "as":
             var fills: [(pointer: JSONPointer, value: JSONValue)] = []
             for fill in try member.value.map("as") {
-                do { fills.append((try JSONPointer(fill.name), fill.value.json)) } catch {
+                do { fills.append((try JSONPointer(fill.name), fill.value.constant)) } catch {
                     throw fill.problem("\(fill.name) is no pointer: \(error.reason)", rule: Rule.opArgument)
                 }
             }

@@ -8,19 +8,26 @@ struct FusedCompiler {
     private var layout = FusedDraft.Layout()
     private var tools = FusedTools()
     private var writes = false
+    /// What of an image of a type is read; nil where all of it is.
+    private let reading: ((String) -> [JSONPointer]?)?
+    /// Whether a value that is read can't be told apart.
+    private var isBlurred = false
 
     /// More ways than this are not worth their room: such paths stay with their ops.
     private static let mostWays = 256
 
-    /// The program of a path; nil where no event would get through it.
-    static func compile(_ root: PathSegment, of shape: Shape) -> FusedProgram? {
+    private init(_ reading: ((String) -> [JSONPointer]?)?) { self.reading = reading }
+
+    /// The program of a path; nil where no event would get through it, or not all that is read can be told apart.
+    static func compile(_ root: PathSegment, of shape: Shape, reading: ((String) -> [JSONPointer]?)? = nil) -> FusedProgram? {
         guard shape.kind == .object, !shape.isMap else { return nil }
-        var compiler = FusedCompiler()
+        var compiler = FusedCompiler(reading)
         var script: [Int] = []
         /// Where the targets of each choice on the way stand.
         var bases: [Int] = []
         for _ in 0 ..< mostWays {
             let draft = compiler.go(root, shape, script)
+            if compiler.isBlurred { return nil }
             compiler.add(draft, from: script.count, &bases)
             var choices = draft.choices
             while let last = choices.last, last.outcome + 1 == last.count { choices.removeLast() }
@@ -51,9 +58,16 @@ struct FusedCompiler {
         guard !draft.isOver else { return }
         switch segment.next {
         case .end(let end):
-            let pieces = output.write(FusedDraft.root, of: draft)
             draft.tools.ends.append(end)
-            draft.end(.write, pieces.lowerBound, pieces.count, draft.tools.ends.count - 1)
+            // What has to be checked has to be made.
+            if !end.isUnproved, let pointers = reading?(end.type) {
+                let nodes = pointers.map { draft.find($0) }
+                isBlurred = draft.isOver
+                draft.end(.read, output.write(values: nodes, of: draft), nodes.count, draft.tools.ends.count - 1)
+            } else {
+                let pieces = output.write(FusedDraft.root, of: draft)
+                draft.end(.write, pieces.lowerBound, pieces.count, draft.tools.ends.count - 1)
+            }
             writes = true
         case .dispatch(let dispatch):
             guard let node = draft.value(at: dispatch.by, from: FusedDraft.root) else { return draft.giveUp() }

@@ -48,6 +48,13 @@ extension FusedDraft: Document {
         return nil
     }
 
+    /// What stands at a pointer at the end of a way, nil where surely nothing does; whether its last member is there is not asked.
+    mutating func find(_ pointer: JSONPointer) -> Int? {
+        guard let name = pointer.tokens.last else { return Self.root }
+        guard let parent = value(at: JSONPointer(tokens: pointer.tokens.dropLast()), from: Self.root) else { return nil }
+        return children(parent).first { nodes[$0].name == name }
+    }
+
     mutating func isEmpty(_ node: Int) -> Bool {
         if kind(node) != .object {
             giveUp()

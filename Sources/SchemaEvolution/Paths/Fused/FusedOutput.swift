@@ -4,6 +4,7 @@ internal import JSONText
 struct FusedOutput {
     private(set) var pieces: [FusedPiece] = []
     private(set) var actions: [FusedAction] = []
+    private(set) var values: [FusedValue] = []
     private(set) var constants: [UInt8] = []
 
     /// The pieces of a value, which stand one after the other.
@@ -11,6 +12,15 @@ struct FusedOutput {
         var made: [FusedPiece] = []
         add(node, of: draft, to: &made)
         return place(made)
+    }
+
+    /// What was asked for, nil where it is absent; gives where the first stands.
+    mutating func write(values nodes: [Int?], of draft: FusedDraft) -> Int {
+        for node in nodes {
+            let pieces = node.map { write($0, of: draft) }
+            values.append(pieces.map { FusedValue(pieces: Int32($0.lowerBound), count: Int32($0.count)) } ?? .absent)
+        }
+        return values.count - nodes.count
     }
 
     private mutating func place(_ made: [FusedPiece]) -> Range<Int> {

@@ -12,6 +12,7 @@ final class FusedProgram: Sendable {
     let targets: Slots<Int32>
     let pieces: Slots<FusedPiece>
     let actions: Slots<FusedAction>
+    let values: Slots<FusedValue>
     let constants: ByteBuffer
     let tools: FusedTools
 
@@ -23,6 +24,7 @@ final class FusedProgram: Sendable {
         self.targets = Slots(targets)
         pieces = Slots(output.pieces)
         actions = Slots(output.actions)
+        values = Slots(output.values)
         var constants = ByteBuffer(capacity: output.constants.count)
         constants.append(output.constants)
         self.constants = constants
@@ -75,6 +77,8 @@ struct FusedInstruction: BitwiseCopyable, Sendable {
         case hide, drop
         /// Writes the `b` pieces from `a` on: the image of end `c`.
         case write
+        /// Writes the `b` values from `a` on, as many as were asked for of end `c`.
+        case read
         /// Hands the event over to the ops.
         case giveUp
     }
@@ -103,6 +107,14 @@ struct FusedPiece: BitwiseCopyable, Sendable {
     var b: Int32 = 0
 }
 
+/// A value that was asked for: some pieces of the output, or none where it is absent.
+struct FusedValue: BitwiseCopyable, Sendable {
+    var pieces: Int32
+    var count: Int32
+
+    static let absent = FusedValue(pieces: 0, count: 0)
+}
+
 /// What becomes of a member in its place.
 struct FusedAction: BitwiseCopyable, Sendable {
     /// Below zero: it is left out. Zero: it is kept as it is. Else it is written as that many pieces.
@@ -120,10 +132,14 @@ struct FusedTools: Sendable {
         case slot(Int)
     }
 
-    struct Converter: Sendable {
+    final class Converter: Sendable {
         let codec: any BoundCodec
         let direction: Direction
         let counts, isStrict: Bool
+
+        init(_ codec: any BoundCodec, _ direction: Direction, counts: Bool, isStrict: Bool) {
+            (self.codec, self.direction, self.counts, self.isStrict) = (codec, direction, counts, isStrict)
+        }
     }
 
     var constants: [[UInt8]] = []

@@ -22,6 +22,27 @@ func write(
     }
 }
 
+/// Writes values that are read one by one, and where each stands, as `Image.values` says.
+func read(
+    _ program: FusedProgram, _ first: Int, _ count: Int, _ input: borrowing FusedInput, _ made: borrowing ByteBuffer,
+    into output: inout ByteBuffer, _ places: inout ByteBuffer
+) {
+    for index in first ..< first &+ count {
+        let value = program.values[index]
+        let start = output.count
+        var isThere = value.count > 0
+        if value.count == 1, program.pieces[Int(value.pieces)].kind == .slot {
+            let slot = Int(program.pieces[Int(value.pieces)].a)
+            isThere = input.slots[slot].start >= 0
+            if isThere { output.append(text(slot, input, made)) }
+        } else {
+            write(program, Int(value.pieces), Int(value.count), input, made, into: &output)
+        }
+        places.append(littleEndian: Int32(truncatingIfNeeded: start))
+        places.append(littleEndian: isThere ? Int32(truncatingIfNeeded: output.count &- start) : -1)
+    }
+}
+
 @inline(__always)
 private func append(_ constants: borrowing ByteBuffer, _ start: Int, _ count: Int, to output: inout ByteBuffer) {
     output.append(constants.slice(start, count))

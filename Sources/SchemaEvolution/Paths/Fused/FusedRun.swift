@@ -7,12 +7,15 @@ struct FusedRun: ~Copyable {
     enum Result {
         /// Its image is the output.
         case image(end: Int)
+        /// What was asked for of its image is in the output, at `places`.
+        case values(end: Int)
         case hidden, dropped
         /// The ops have to say what becomes of it.
         case unknown
     }
 
     private(set) var output = ByteBuffer(capacity: 4096)
+    private(set) var places = ByteBuffer(capacity: 256)
     private var input = FusedInput()
     private var made = ByteBuffer(capacity: 1024)
     private var scratch = ByteBuffer(capacity: 256)
@@ -76,6 +79,13 @@ struct FusedRun: ~Copyable {
                 output.removeAll()
                 write(program, slot, Int(step.b), input, made, into: &output)
                 return .image(end: Int(step.c))
+            case .read:
+                counts.lost &+= lost
+                counts.nonCanonical &+= nonCanonical
+                output.removeAll()
+                places.removeAll()
+                read(program, slot, Int(step.b), input, made, into: &output, &places)
+                return .values(end: Int(step.c))
             case .hide, .drop:
                 counts.lost &+= lost
                 counts.nonCanonical &+= nonCanonical

@@ -1,0 +1,63 @@
+internal import EventModel
+
+/// What mends a text that can't be read.
+extension YAMLFileReader {
+    /// What stands at a place up to the next space or bracket.
+    func word(at place: Mark, andSpace: Bool) -> [Unicode.Scalar] {
+        let rest = lines[place.line - 1][(place.column - 1)...]
+        let word = rest.prefix { !" ,[]{}".unicodeScalars.contains($0) }
+        return Array(word) + (andSpace ? rest.dropFirst(word.count).prefix { $0 == " " } : [])
+    }
+
+    /// An anchor goes, and what it named is written out at each alias; none where it is more than the rest of its line.
+    func withoutAnchor(at place: Mark) -> [Repair] {
+        let anchor = word(at: place, andSpace: true)
+        let line = lines[place.line - 1]
+        let value = line[(place.column - 1 + anchor.count)...]
+        guard let first = value.first, first != "#" else { return [] }
+        let text = Array(first == "{" || first == "[" ? bracketed(value) : value)
+        guard !text.isEmpty else { return [] }
+        var repairs = [place.mend(.text(count: anchor.count, ""))]
+        let alias = ["*"] + word(at: place, andSpace: false).dropFirst()
+        for (index, line) in lines.enumerated() {
+            for column in line.indices where line[column] == "*" && (column == 0 || " [{,".unicodeScalars.contains(line[column - 1])) {
+                let mark = Mark(file: place.file, line: index + 1, column: column + 1)
+                guard word(at: mark, andSpace: false) == alias else { continue }
+                repairs.append(mark.mend(.text(count: alias.count, String(String.UnicodeScalarView(text)))))
+            }
+        }
+        return repairs
+    }
+
+    /// Up to the bracket that closes the first one; nothing where that is not on the line.
+    private func bracketed(_ text: ArraySlice<Unicode.Scalar>) -> ArraySlice<Unicode.Scalar> {
+        var depth = 0
+        var quote: Unicode.Scalar?
+        for index in text.indices {
+            let scalar = text[index]
+            if let open = quote {
+                if scalar == open { quote = nil }
+            } else if scalar == "\"" || scalar == "'" {
+                quote = scalar
+            } else if scalar == "{" || scalar == "[" {
+                depth += 1
+            } else if scalar == "}" || scalar == "]" {
+                depth -= 1
+                if depth == 0 { return text[...index] }
+            }
+        }
+        return []
+    }
+
+    /// The lines of a member that begins one, and whatever is indented below it.
+    func withoutLines(of place: Mark) -> [Repair] {
+        let line = lines[place.line - 1]
+        guard line.prefix(while: { $0 == " " }).count == place.column - 1 else { return [] }
+        var last = place.line
+        while last < lines.count, lines[last].prefix(while: { $0 == " " }).count >= place.column, lines[last].contains(where: { $0 != " " })
+        {
+            last += 1
+        }
+        return (place.line ... last).map { Mark(file: place.file, line: $0, column: 1).mend(.cut) }
+    }
+}

@@ -1,0 +1,57 @@
+package import EventModel
+internal import FoundationEssentials
+
+/// The files that recording fixtures writes, held against those that are there.
+package struct FixtureFiles: Sendable {
+    package struct Change: Hashable, Sendable {
+        package let file: String
+        package let text: String
+        /// What is there instead; nil where the file is new.
+        package let old: String?
+        /// Whether only released versions have a part in it, so that it never changes.
+        package let isFixed: Bool
+
+        /// Where the two first differ, and how.
+        package var difference: (line: Int, old: String?, new: String?) {
+            let (a, b) = (Self.lines(old ?? ""), Self.lines(text))
+            let same = zip(a, b).prefix { $0 == $1 }.count
+            return (same + 1, same < a.count ? a[same] : nil, same < b.count ? b[same] : nil)
+        }
+
+        private static func lines(_ text: String) -> [String] { text.split(separator: "\n").map(String.init) }
+    }
+
+    /// Those that are not as they are to be.
+    package private(set) var changes: [Change] = []
+    package private(set) var unchanged = 0
+
+    package init() {}
+
+    package mutating func add(_ file: String, _ text: String, isFixed: Bool) throws(EvstoreError) {
+        var old: String?
+        if FileManager.default.fileExists(atPath: file) {
+            do { old = String(decoding: try Data(contentsOf: URL(filePath: file)), as: UTF8.self) } catch {
+                throw .ioFailure(doing: "reading \(file)", reason: "\(error)")
+            }
+        }
+        if old == text { unchanged += 1 } else { changes.append(Change(file: file, text: text, old: old, isFixed: isFixed)) }
+    }
+
+    /// The renderings of a directory's fixtures.
+    package mutating func add(_ renderings: [FixtureRendering], _ history: History) throws(EvstoreError) {
+        for rendering in renderings {
+            let isFixed = history[rendering.born]?.isReleased == true && history[rendering.seen]?.isReleased == true
+            try add(rendering.file, rendering.text, isFixed: isFixed)
+        }
+    }
+
+    package func write() throws(EvstoreError) {
+        for change in changes {
+            let folder = change.file.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+            do {
+                try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+                try Data(change.text.utf8).write(to: URL(filePath: change.file), options: .atomic)
+            } catch { throw .ioFailure(doing: "writing \(change.file)", reason: "\(error)") }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+package import EventModel
+
+extension Fixtures {
+    /// Every fixture is an event of its version, has an image at every newer one, and looks at every other version as it did
+    /// when that was recorded.
+    package func verify(_ history: History) throws(EvstoreError) -> (findings: [Finding], images: Int) {
+        var all = findings
+        var images = 0
+        for rendering in try renderings(history) {
+            all += rendering.failures
+            images += rendering.text.utf8.count { $0 == UInt8(ascii: "\n") }
+            var files = FixtureFiles()
+            try files.add([rendering], history)
+            for change in files.changes { all.append(finding(change, rendering)) }
+        }
+        return (all, images)
+    }
+
+    private func finding(_ change: FixtureFiles.Change, _ rendering: FixtureRendering) -> Finding {
+        let what = "fixtures of \(rendering.born) at \(rendering.seen)"
+        guard change.old != nil else {
+            return Finding(
+                id: Rule.fixture, severity: .warning, file: change.file, line: 1, column: 1, message: "\(what): nothing is recorded",
+                fix: "evstore schema fixtures record")
+        }
+        let difference = change.difference
+        return Finding(
+            id: Rule.fixture, file: change.file, line: difference.line, column: 1,
+            message: "\(what): it was \(difference.old ?? "nothing") and is \(difference.new ?? "nothing")",
+            fix: change.isFixed
+                ? "both versions are released: a step has changed that must not"
+                : "where that is meant: evstore schema fixtures record --overwrite")
+    }
+}

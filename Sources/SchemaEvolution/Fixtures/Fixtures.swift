@@ -1,0 +1,130 @@
+internal import Bytes
+package import EventModel
+internal import FoundationEssentials
+internal import JSONText
+
+/// The event lines that are kept of every version below `fixtures/vN/`: what real events of it look like.
+package struct Fixtures: Sendable {
+    package struct Line: Sendable {
+        let file: String
+        let number: Int
+        let type: String
+        let payload: [UInt8]
+        let stream: StreamName
+        let time: Timestamp
+        let metadata: [UInt8]
+    }
+
+    let directory: String
+    package private(set) var lines: [SchemaVersion: [Line]] = [:]
+    /// Lines that are no events of their version.
+    private(set) var findings: [Finding] = []
+
+    /// The fixtures beside version files; nil where there are none.
+    package static func load(directory: String, _ history: History) throws(EvstoreError) -> Fixtures? {
+        var fixtures = Fixtures(beside: directory)
+        let place = fixtures.directory
+        guard FileManager.default.fileExists(atPath: place) else { return nil }
+        do {
+            for version in history.versions {
+                let folder = "\(place)/\(version.number)"
+                guard FileManager.default.fileExists(atPath: folder) else { continue }
+                for name in try FileManager.default.contentsOfDirectory(atPath: folder).sorted() where name.hasSuffix(".jsonl") {
+                    try fixtures.read("\(folder)/\(name)", version)
+                }
+            }
+        } catch { throw .ioFailure(doing: "reading \(place)", reason: "\(error)") }
+        return fixtures
+    }
+
+    /// None yet, beside the version files of a directory.
+    package init(beside directory: String) { self.directory = directory + (directory.hasSuffix("/") ? "" : "/") + "fixtures" }
+
+    /// Where a version's events are recorded.
+    package func path(of version: SchemaVersion) -> String { "\(directory)/\(version)/events.jsonl" }
+
+    /// What is recorded of a version becomes these event lines.
+    package mutating func replace(_ text: String, of version: VersionFile) throws(EvstoreError) {
+        let path = path(of: version.number)
+        lines[version.number, default: []].removeAll { $0.file == path }
+        for (index, line) in text.split(separator: "\n").enumerated() {
+            lines[version.number, default: []].append(try Line(Array(line.utf8), of: version, file: path, number: index + 1))
+        }
+    }
+
+    private mutating func read(_ path: String, _ version: VersionFile) throws {
+        let text = [UInt8](try Data(contentsOf: URL(filePath: path)))
+        for (index, line) in text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() where !line.isEmpty {
+            do throws(EvstoreError) {
+                lines[version.number, default: []].append(try Line(Array(line), of: version, file: path, number: index + 1))
+            } catch {
+                findings.append(
+                    Finding(
+                        id: Rule.fixture, file: path, line: index + 1, column: 1,
+                        message: "it is no event of \(version.number): \(error.message)",
+                        fix: "put the line right, or into another version's folder"))
+            }
+        }
+    }
+
+    /// Every type of every version has an event, and each of them is one.
+    func check(_ history: History) -> [Finding] {
+        var all = findings
+        for version in history.versions {
+            let kept = Set((lines[version.number] ?? []).map(\.type))
+            for type in version.types where !kept.contains(type) {
+                let file = path(of: version.number)
+                var finding = Finding(
+                    id: Rule.fixture, severity: version.isReleased ? .error : .warning, file: version.file,
+                    line: version.events[type]?.mark.line ?? 1, column: 1, message: "the fixtures of \(version.number) hold no \(type)",
+                    fix: "append one to \(file), as an event line")
+                if let line = version.sampleLine(of: type) { finding.repairs = [Repair(file: file, .lines([line]))] }
+                all.append(finding)
+            }
+        }
+        return all
+    }
+}
+
+extension VersionFile {
+    /// An event line of a type with the plainest payload that fits.
+    package func sampleLine(of type: String) -> String? {
+        (events[type]?.shape.sample.text).flatMap { line(of: type, Array($0.utf8)) }
+    }
+
+    /// An event line of a type; nil where the payload does not fit, or names no stream.
+    func line(of type: String, _ payload: [UInt8]) -> String? {
+        guard let event = events[type] else { return nil }
+        do throws(ShapeError) {
+            try event.validate(payload.lent)
+            let stream = try event.stream?.name(for: payload.lent) ?? "\(type)-1"
+            return
+                "{\"stream\":\(JSONValue.string(stream).text),\"type\":\(JSONValue.string(type).text),\"data\":\(String(decoding: payload, as: UTF8.self))}"
+        } catch { return nil }
+    }
+}
+
+extension Fixtures.Line {
+    /// Reads an event line and holds its payload against the shape of its type. What a line does not say of its time and
+    /// stream is the same for every such line.
+    init(_ text: [UInt8], of version: VersionFile, file: String, number: Int) throws(EvstoreError) {
+        let value: JSONValue
+        do throws(JSONError) { value = try JSONValue(parsing: text.lent) } catch {
+            throw .invalidJSON(reason: error.reason, offset: error.offset)
+        }
+        guard case .string(let type)? = value.member("type"), let data = value.member("data") else {
+            throw .invalidLine(reason: "an event line has type and data", pointer: "")
+        }
+        (self.file, self.number, self.type) = (file, number, type)
+        payload = Array(data.text.utf8)
+        try version.validate(payload, as: type)
+        if case .string(let name)? = value.member("stream") { stream = try StreamName(name) } else { stream = try StreamName("\(type)-1") }
+        var time = Timestamp(microseconds: 0)
+        if case .string(let text)? = value.member("time") {
+            guard let said = Timestamp(text) else { throw .invalidLine(reason: "time is not RFC 3339", pointer: "/time") }
+            time = said
+        }
+        self.time = time
+        metadata = value.member("metadata").map { Array($0.text.utf8) } ?? []
+    }
+}

@@ -1,0 +1,155 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// Values that the codecs on an event's way can read, member by member: found by running them.
+///
+/// A member is followed from each version to the newest, and what its codecs make of candidates is what events born in
+/// between may hold for the way down.
+struct CodecDomains: Sendable {
+    private typealias Domains = [TypeAtVersion: [JSONPointer: [JSONValue]]]
+
+    /// A member on its way, or a part of one, with what is left of its candidates: each as it was first, and as it is now,
+    /// nil where the part is not there.
+    private struct Track {
+        let first: JSONPointer
+        var place: JSONPointer
+        var shape: Shape
+        var values: [(first: JSONValue, now: JSONValue?)]
+        var hasMetCodec = false
+    }
+
+    private let history: History
+    /// What is read on the way up, and what is read on the way down.
+    private var above: Domains = [:]
+    private var below: Domains = [:]
+
+    init(_ history: History, words: StepWords) {
+        self.history = history
+        for file in history.versions {
+            for (type, shape) in file.events.sorted(by: { $0.key < $1.key }) {
+                let tracks = Self.scalars(shape.shape, at: JSONPointer()).map { pointer, shape in
+                    let values = BoundaryValues.candidates(shape, words).filter { shape.accepts($0) == nil }
+                    return Track(first: pointer, place: pointer, shape: shape, values: values.map { ($0, $0) })
+                }
+                follow(TypeAtVersion(type: type, version: file.number), type, file.number, tracks)
+            }
+        }
+    }
+
+    /// The values for a member of a type; `*` stands for each element of a list or map. Nil where any will do.
+    func values(of kind: TypeAtVersion, at pointer: JSONPointer) -> [JSONValue]? {
+        switch (above[kind]?[pointer], below[kind]?[pointer]) {
+        case (let up?, let down?):
+            let both = up.filter(down.contains)
+            return both.isEmpty ? up + down : both
+        case (let values, let others): return values ?? others
+        }
+    }
+
+    private static let element = MemberName("*")
+
+    private static func scalars(_ shape: Shape, at pointer: JSONPointer) -> [(JSONPointer, Shape)] {
+        var found = shape.properties.flatMap { scalars($0.shape, at: pointer.appending($0.name)) }
+        if let inner = shape.items ?? shape.additional { found += scalars(inner, at: pointer.appending(element)) }
+        if shape.isScalar { found.append((pointer, shape)) }
+        return found
+    }
+
+    private mutating func follow(_ kind: TypeAtVersion, _ type: String, _ version: SchemaVersion, _ tracks: [Track]) {
+        let met = tracks.filter { $0.hasMetCodec && !$0.values.isEmpty }
+        for track in met {
+            Self.add(track.values.compactMap(\.now), at: track.place, of: TypeAtVersion(type: type, version: version), to: &below)
+        }
+        guard let step = history.chain.step(to: version.next) else {
+            for (first, parts) in Dictionary(grouping: met, by: \.first) {
+                // Each part must be one that its codec reads.
+                let values = parts.dropFirst().reduce(parts[0].values.map(\.first)) { values, part in
+                    values.filter { value in part.values.contains { $0.first == value } }
+                }
+                Self.add(values, at: first, of: kind, to: &above)
+            }
+            return
+        }
+        for fate in step.step.fates(of: type, after: 0) where history.shape(of: fate.type, at: version.next) != nil {
+            var next = tracks
+            for op in fate.ops { Self.run(op, below: JSONPointer(), &next) }
+            follow(kind, fate.type, version.next, next)
+        }
+    }
+
+    private static func add(_ values: [JSONValue], at pointer: JSONPointer, of kind: TypeAtVersion, to domains: inout Domains) {
+        let known = domains[kind]?[pointer] ?? []
+        domains[kind, default: [:]][pointer] = known + values.filter { !known.contains($0) }
+    }
+
+    /// What an op does to the members below a place: a codec reads them, they are split, or they move.
+    private static func run(_ op: any Op, below holder: JSONPointer, _ tracks: inout [Track]) {
+        switch op {
+        case let each as Each:
+            let inner = JSONPointer(tokens: holder.tokens + each.path.tokens + [element])
+            for entry in each.entries { run(entry.op, below: inner, &tracks) }
+        case let convert as Convert:
+            let place = JSONPointer(tokens: holder.tokens + convert.path.tokens)
+            for index in tracks.indices where tracks[index].place == place { read(convert, &tracks[index]) }
+        case let split as Split:
+            let place = JSONPointer(tokens: holder.tokens + split.path.tokens)
+            tracks = tracks.flatMap { $0.place == place ? parts(of: $0, split.rule, below: holder) : [$0] }
+        default:
+            for index in tracks.indices where tracks[index].place.hasPrefix(holder) {
+                let rest = JSONPointer(tokens: Array(tracks[index].place.tokens.dropFirst(holder.tokens.count)))
+                tracks[index].place = JSONPointer(tokens: holder.tokens + op.destination(of: rest).tokens)
+            }
+        }
+    }
+
+    private static func parts(of track: Track, _ rule: SeparatorRule, below holder: JSONPointer) -> [Track] {
+        var made = rule.parts.map { pointer in
+            var part = track
+            part.place = JSONPointer(tokens: holder.tokens + pointer.tokens)
+            (part.shape, part.values) = (Shape(.string), [])
+            return part
+        }
+        for (first, now) in track.values {
+            guard case .string(let text)? = now else { continue }
+            var texts = text.split(separator: rule.separator, omittingEmptySubsequences: false).map(String.init)
+            if rule.refusesMissing, texts.count < made.count { continue }
+            // Too many: they belong to the part on the other side.
+            let more = max(texts.count - made.count, 0)
+            let rest = rule.isAtLast ? 0 ... more : texts.count - 1 - more ... texts.count - 1
+            texts.replaceSubrange(rest, with: [texts[rest].joined(separator: rule.separator)])
+            for index in made.indices { made[index].values.append((first, index < texts.count ? .string(texts[index]) : nil)) }
+        }
+        return made
+    }
+
+    private static func read(_ convert: Convert, _ track: inout Track) {
+        var site = OpSite(
+            shape: track.shape, stream: nil, destinies: [], type: "", mark: Mark(file: "", line: 1, column: 1), label: Convert.name)
+        guard let binding = convert.codec.bind(track.shape, to: convert.kind, declared: nil, &site) else { return }
+        track.shape = binding.result
+        track.hasMetCodec = true
+        var output = ByteBuffer()
+        track.values = track.values.compactMap { first, now in
+            guard let (content, kind) = now?.content else { return (first, now) }
+            output.removeAll()
+            do {
+                let isCanonical = try binding.codec.up(content.lent, kind, into: &output)
+                if convert.isStrict, !isCanonical { return nil }
+                return (first, try JSONValue(parsing: output.bytes))
+            } catch { return nil }
+        }
+    }
+}
+
+extension JSONValue {
+    /// What a codec is given of a scalar; nil for null, which codecs leave alone.
+    fileprivate var content: (bytes: [UInt8], kind: JSONKind)? {
+        switch self {
+        case .string(let text): (Array(text.utf8), .string)
+        case .number(let text): (Array(text.utf8), .number)
+        case .bool(let value): (Array(text.utf8), value ? .true : .false)
+        case .null, .array, .object: nil
+        }
+    }
+}

@@ -1,0 +1,175 @@
+internal import Bytes
+package import EventModel
+internal import JSONText
+
+/// The events of an append that later ones of it may be merged with.
+struct AppendInHand {
+    /// Events are merged with those of their stream and birth version.
+    struct Key: Hashable {
+        let stream: String
+        let born: SchemaVersion
+    }
+
+    var waiting: [Key: [LawEvent]] = [:]
+    var last: Position?
+    /// Whether all of its events so far were handed over.
+    var isWhole = false
+}
+
+extension LawTrial {
+    /// Tries all laws on the next event of a log, in its order: on one that is merged with others when its append has ended.
+    ///
+    /// Where events are left out, so are those that the ones left out may be merged with.
+    package mutating func check(next event: LawEvent, at targets: [SchemaVersion]) {
+        let follows = append.last.map { $0.rawValue + 1 } == event.position?.rawValue
+        append.last = event.position
+        if !event.continuesAppend {
+            if follows { finishAppend(at: targets) }
+            append.isWhole = true
+        } else if !follows {
+            append.isWhole = false
+        }
+        if !follows { append.waiting.removeAll() }
+        if event.born.number == 0 { return check(adopted: event, at: targets) }
+        var waits = false
+        for target in targets {
+            if isMerged(event, target) { waits = true } else { check(event, at: target) }
+        }
+        guard waits, append.isWhole else { return }
+        append.waiting[AppendInHand.Key(stream: event.stream, born: event.born), default: []].append(event)
+    }
+
+    /// Tries the laws on what waits for the end of its append, which has come.
+    package mutating func finishAppend(at targets: [SchemaVersion]) {
+        guard !append.waiting.isEmpty else { return }
+        for (_, events) in append.waiting.sorted(by: { ($0.key.stream, $0.key.born) < ($1.key.stream, $1.key.born) }) {
+            for target in targets {
+                let merged = events.filter { isMerged($0, target) }
+                if !merged.isEmpty { check(all: merged, at: target) }
+            }
+        }
+        append.waiting.removeAll(keepingCapacity: true)
+    }
+
+    /// What adoption makes of data from before versions existed is tried as if it were born at version 1.
+    private mutating func check(adopted event: LawEvent, at targets: [SchemaVersion]) {
+        let first = SchemaVersion(1)
+        let images: [GroupPart]
+        do { images = try see([GroupPart(type: event.type, payload: event.payload)], of: event, from: event.born, to: first) } catch {
+            // What no case takes is quarantined.
+            return
+        }
+        for image in images {
+            var made = event
+            (made.origin, made.type, made.payload, made.born) = (.adopted, image.type, image.payload, first)
+            for target in targets where target > first { check(made, at: target) }
+        }
+    }
+
+    /// The laws for events that are merged on their way up: what comes down from one event is one event again, and what a
+    /// merged event holds are the events that it was merged from, in whatever order.
+    mutating func verdicts(onMerged events: [LawEvent], at target: SchemaVersion) -> [LawVerdict] {
+        guard let last = events.last, last.born.number > 0, last.born < target else { return [] }
+        let start = events.map { GroupPart(type: $0.type, payload: $0.payload) }
+        let counts = viewer.counts
+        let images: [[GroupPart]]
+        do { images = try see(appended: start.map { [$0] }, of: events, from: last.born, to: target) } catch {
+            if isExcused(last, target, error) {
+                tally.refused += 1
+                return []
+            }
+            return [LawVerdict(law: "T-up", holds: false, error: error)]
+        }
+        let isCanonical = viewer.counts.nonCanonical == counts.nonCanonical
+        let isPlain = isCanonical && viewer.counts.lost == counts.lost
+        var found = [LawVerdict(law: "T-up"), LawVerdict(law: "L5", holds: events.allSatisfy { keepsStream($0, target) })]
+        if let stepping = stepping(events, start, images, target) { found.append(stepping) }
+        guard Self.isStated(history, from: target, to: last.born) else { return found }
+        var verdict = LawVerdict(law: "L1", weight: weight(last, target, isCanonical, isPlain))
+        do {
+            var back: [[GroupPart]] = []
+            var isStable = true
+            for (event, image) in zip(events, images) {
+                let parts = try see(image, of: event, from: target, to: event.born)
+                let again = try see(parts, of: event, from: event.born, to: target)
+                isStable = isStable && Self.isSame(again, image)
+                back.append(parts)
+            }
+            verdict.holds = Self.isSame(Self.sorted(back.flatMap(\.self)), Self.sorted(start))
+            return found + [verdict, LawVerdict(law: "L3", holds: isStable)]
+        } catch {
+            if isExcused(last, target, error) { return found }
+            (verdict.holds, verdict.error) = (false, error)
+            return found + [verdict, LawVerdict(law: "L3", holds: false, error: error)]
+        }
+    }
+
+    private mutating func stepping(
+        _ events: [LawEvent], _ start: [GroupPart], _ images: [[GroupPart]], _ target: SchemaVersion
+    ) -> LawVerdict? {
+        var (current, version) = (start.map { [$0] }, events[0].born)
+        do {
+            while version != target {
+                let after = try see(appended: current, of: events, from: version, to: version.next)
+                for (before, after) in zip(current, after) { note(before, after, from: version, to: version.next) }
+                (current, version) = (after, version.next)
+            }
+        } catch {
+            return isExcused(events[0], target, error) ? nil : LawVerdict(law: "L4", holds: false, error: error)
+        }
+        return LawVerdict(law: "L4", holds: zip(current, images).allSatisfy { Self.isSame($0, $1) })
+    }
+
+    /// The images of what events of one append are at a version, for each of them: none where a later one has it.
+    private func see(
+        appended all: [[GroupPart]], of events: [LawEvent], from: SchemaVersion, to: SchemaVersion
+    ) throws(EvstoreError) -> [[GroupPart]] {
+        var (parts, sources): ([AppendedEvent], [Int]) = ([], [])
+        for (index, event) in events.enumerated() {
+            for part in all[index] {
+                sources.append(index)
+                parts.append(
+                    AppendedEvent(
+                        type: part.type, payload: part.payload, metadata: event.metadata, time: event.time, stream: event.stream))
+            }
+        }
+        var found: [[GroupPart]] = events.map { _ in [] }
+        var failure: ImageFailure?
+        do {
+            try viewer.view(
+                appended: parts, born: from, at: to,
+                failed: { index, one in
+                    guard failure == nil else { return }
+                    failure = one
+                    failure?.position = events[sources[index]].position
+                }
+            ) { index, image in
+                found[sources[index]].append(GroupPart(type: image.type, payload: [UInt8](copying: image.payload)))
+            }
+        } catch let error as EvstoreError {
+            throw error
+        } catch {
+            throw .verificationFailed(reason: "\(error)")
+        }
+        if let failure { throw .noImage(failure) }
+        return found
+    }
+
+    /// Whether the name that an event's stream has at a version leads back to the one that it was given.
+    func keepsStream(_ event: LawEvent, _ target: SchemaVersion) -> Bool {
+        guard history.rekeysStreams else { return true }
+        do {
+            let name = try StreamName(event.stream)
+            return try history.streamName(history.streamName(name, from: event.born, to: target), from: target, to: event.born) == name
+        } catch {
+            // A name that no rekey takes is refused, by name, as a made one may be.
+            return event.origin != .log
+        }
+    }
+
+    private static func sorted(_ parts: [GroupPart]) -> [GroupPart] {
+        parts.map { part in
+            do { return GroupPart(type: part.type, payload: try Canonical.bytes(of: part.payload.lent)) } catch { return part }
+        }.sorted { ($0.type, String(decoding: $0.payload, as: UTF8.self)) < ($1.type, String(decoding: $1.payload, as: UTF8.self)) }
+    }
+}

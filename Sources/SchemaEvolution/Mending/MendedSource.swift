@@ -1,0 +1,164 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// A file's text beside what was read from it: where its values begin and end.
+struct MendedSource {
+    typealias Place = YAMLSource.Place
+
+    let lines: [[Unicode.Scalar]]
+    let isJSON: Bool
+    /// Nil where the text can't be read; characters and lines can be changed all the same.
+    private let read: (root: FileNode, source: YAMLSource)?
+
+    init(_ file: String, _ lines: [[Unicode.Scalar]]) {
+        self.lines = lines
+        isJSON = file.hasSuffix(".json") || file.hasSuffix(SchemaLock.fileName)
+        let text = String(String.UnicodeScalarView(lines.joined(separator: ["\n"])))
+        do {
+            let root = try FileReader.read(text: Array(text.utf8), file: file)
+            read = (root, YAMLSource(text, root))
+        } catch { read = nil }
+    }
+
+    /// What a repair changes; nil where nothing stands there that it could be about.
+    func splice(_ repair: Repair) -> Splicing? {
+        let mark = Mark(file: repair.file, line: repair.line, column: repair.column)
+        let here = Place(line: repair.line - 1, column: repair.column - 1)
+        switch repair.change {
+        case .text(let count, let text):
+            return Splicing(from: here, to: Place(line: here.line, column: here.column + count), text: text)
+        case .lines(let new): return appended(new)
+        case .rename(let name):
+            guard let end = read?.source.end(ofScalarAt: mark) else { return nil }
+            return Splicing(from: here, to: end, text: isJSON ? JSONValue.string(name).text : name.yamlScalar)
+        case .cut: return Splicing(from: Place(line: here.line, column: 0), to: Place(line: here.line + 1, column: 0), text: "")
+        case .move: return nil
+        case .set, .swap, .append, .remove: break
+        }
+        guard let read, var chain = read.root.chain(to: mark) else { return nil }
+        var path = repair.path
+        if case .set(let value, let before) = repair.change {
+            let name = path.popLast()
+            guard follow(path, &chain), let node = chain.last, let value = Self.value(value) else { return nil }
+            guard let name else { return replaced(node, by: value) }
+            if let child = node.child(name) { return replaced(child, by: value) }
+            return added(name, value, to: node, before: before)
+        }
+        guard follow(path, &chain), let node = chain.last else { return nil }
+        switch repair.change {
+        case .swap(let old, let new):
+            guard let scalar = node.first(scalar: old), let value = Self.value(new) else { return nil }
+            return replaced(scalar, by: value)
+        case .append(let item): return Self.value(item).flatMap { appended($0, to: node, within: chain.dropLast().last) }
+        case .remove: return chain.dropLast().last.flatMap { removed(node, from: $0) }
+        default: return nil
+        }
+    }
+
+    private static func value(_ text: String) -> JSONValue? {
+        do { return try JSONValue(parsing: Array(text.utf8).lent) } catch { return nil }
+    }
+
+    private func follow(_ path: [String], _ chain: inout [FileNode]) -> Bool {
+        for name in path {
+            if name == ".." {
+                chain.removeLast()
+                continue
+            }
+            guard let child = chain.last?.child(name) else { return false }
+            chain.append(child)
+        }
+        return true
+    }
+
+    private func appended(_ new: [String]) -> Splicing {
+        let text = new.joined(separator: "\n")
+        guard let last = lines.indices.last else {
+            return Splicing(from: Place(line: 0, column: 0), to: Place(line: 0, column: 0), text: text + "\n")
+        }
+        let end = Place(line: last, column: lines[last].count)
+        return Splicing(from: end, to: end, text: lines[last].isEmpty ? text + "\n" : "\n" + text)
+    }
+
+    // MARK: Values
+
+    /// Within braces and brackets.
+    func flow(_ value: JSONValue) -> String { isJSON ? value.text : value.flow }
+
+    func flow(_ name: String, _ value: JSONValue) -> String {
+        isJSON ? "\(JSONValue.string(name).text): \(value.text)" : "\(name.yamlScalar): \(value.flow)"
+    }
+
+    func isFlow(_ node: FileNode) -> Bool { read?.source.isFlow(node) ?? false }
+
+    func start(of node: FileNode) -> Place { Place(line: node.mark.line - 1, column: node.mark.column - 1) }
+
+    /// What comes after a node.
+    func end(of node: FileNode) -> Place? {
+        let last: FileNode?
+        let bracket: Unicode.Scalar
+        switch node.kind {
+        case .list(let nodes): (last, bracket) = (nodes.last, "]")
+        case .map(let members): (last, bracket) = (members.last?.value, "}")
+        default: return read?.source.end(ofScalarAt: node.mark)
+        }
+        guard isFlow(node) else { return last.flatMap(end) }
+        var place = start(of: node)
+        if let last {
+            guard let end = end(of: last) else { return nil }
+            place = end
+        } else {
+            place = Place(line: place.line, column: place.column + 1)
+        }
+        while place.line < lines.count {
+            let line = lines[place.line]
+            if place.column < line.count, line[place.column] == bracket { return Place(line: place.line, column: place.column + 1) }
+            let isOver = place.column >= line.count || line[place.column] == "#"
+            place = isOver ? Place(line: place.line + 1, column: 0) : Place(line: place.line, column: place.column + 1)
+        }
+        return nil
+    }
+
+    private func replaced(_ node: FileNode, by value: JSONValue) -> Splicing? {
+        guard let end = end(of: node) else { return nil }
+        let isBlock = !isJSON && !isFlow(node) && node.holdsMembers
+        let indent = "\n" + String(repeating: " ", count: node.mark.column - 1)
+        let text = isBlock ? value.yaml.split(separator: "\n").joined(separator: indent) : flow(value)
+        return Splicing(from: start(of: node), to: end, text: text)
+    }
+}
+
+extension FileNode {
+    /// The nodes from this one down to the one at a mark.
+    fileprivate func chain(to mark: Mark) -> [FileNode]? {
+        if mark.line == 0 || self.mark.line == mark.line && self.mark.column == mark.column { return [self] }
+        for child in children {
+            if let rest = child.chain(to: mark) { return [self] + rest }
+        }
+        return nil
+    }
+
+    fileprivate var holdsMembers: Bool { if case .map = kind { true } else { false } }
+
+    private var children: [FileNode] {
+        switch kind {
+        case .list(let nodes): nodes
+        case .map(let members): members.map(\.value)
+        default: []
+        }
+    }
+
+    fileprivate func child(_ name: String) -> FileNode? {
+        if case .list(let nodes) = kind, let index = Int(name), nodes.indices.contains(index) { return nodes[index] }
+        if case .map(let members) = kind, name == "*" { return members.count == 1 ? members[0].value : nil }
+        return member(name)
+    }
+
+    fileprivate func first(scalar text: String) -> FileNode? {
+        switch kind {
+        case .string(text), .number(text): self
+        default: children.lazy.compactMap { $0.first(scalar: text) }.first
+        }
+    }
+}

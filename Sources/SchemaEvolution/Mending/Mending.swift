@@ -1,0 +1,102 @@
+package import EventModel
+internal import FoundationEssentials
+
+/// Makes lines of what mends findings, from the texts of the files that it is for.
+package enum Mending {
+    /// The findings with their edits. A file that is not there, or that has changed meanwhile, gives none.
+    package static func complete(_ findings: [Finding]) -> [Finding] {
+        var texts: [String: [[Unicode.Scalar]]] = [:]
+        return findings.map { finding in
+            var finding = finding
+            for file in finding.repairs.map(\.file) where texts[file] == nil { texts[file] = lines(ofFile: file) }
+            finding.edits = edits(of: finding.repairs, in: texts) ?? []
+            return finding
+        }
+    }
+
+    /// The same for files whose texts are given.
+    static func edits(of repairs: [Repair], in texts: [String: [[Unicode.Scalar]]]) -> [FileEdit]? {
+        var edits: [FileEdit] = []
+        var files: [String] = []
+        for repair in repairs where !files.contains(repair.file) { files.append(repair.file) }
+        for file in files {
+            let lines = texts[file] ?? []
+            let (here, source) = (repairs.filter { $0.file == file }, MendedSource(file, lines))
+            var splices: [Splicing] = []
+            var renamed: String?
+            for repair in here {
+                if case .move(let name) = repair.change {
+                    renamed = name
+                } else if let splice = source.splice(repair) {
+                    splices.append(splice)
+                } else {
+                    return nil
+                }
+            }
+            var made = Splicing.edits(splices, of: file, lines)
+            if let renamed {
+                if made.isEmpty { made = [FileEdit(file: file, line: 1)] }
+                made[made.count - 1].renamed = renamed
+            }
+            edits += made
+        }
+        return edits
+    }
+
+    private static func lines(ofFile path: String) -> [[Unicode.Scalar]] {
+        guard let data = FileManager.default.contents(atPath: path) else { return [] }
+        return YAMLFileReader.lines(of: String(decoding: data, as: UTF8.self))
+    }
+}
+
+/// Characters between two places that become others; lines and columns from 0.
+struct Splicing {
+    typealias Place = YAMLSource.Place
+
+    var from: Place
+    var to: Place
+    var text: String
+
+    /// Splices as edits of whole lines; those that touch one line become one edit.
+    static func edits(_ splices: [Splicing], of file: String, _ lines: [[Unicode.Scalar]]) -> [FileEdit] {
+        var groups: [[Splicing]] = []
+        for splice in splices.sorted(by: { ($0.from.line, $0.from.column) < ($1.from.line, $1.from.column) }) {
+            if let last = groups.last?.last, splice.from.line <= last.to.line {
+                groups[groups.count - 1].append(splice)
+            } else {
+                groups.append([splice])
+            }
+        }
+        return groups.map { edit($0, of: file, lines) }
+    }
+
+    private static func edit(_ splices: [Splicing], of file: String, _ lines: [[Unicode.Scalar]]) -> FileEdit {
+        let (first, last) = (splices[0].from.line, splices[splices.count - 1].to.line)
+        func text(_ line: Int) -> String { line < lines.count ? String(String.UnicodeScalarView(lines[line])) : "" }
+        func text(_ line: Int, _ columns: Range<Int>) -> String {
+            line < lines.count ? String(String.UnicodeScalarView(lines[line][columns.clamped(to: 0 ..< lines[line].count)])) : ""
+        }
+        var result = ""
+        var place = Place(line: first, column: 0)
+        for splice in splices {
+            // Within a group, what lies between two splices is on one line.
+            result += text(place.line, place.column ..< max(place.column, splice.from.column)) + splice.text
+            place = splice.to
+        }
+        result += text(place.line, place.column ..< Int.max)
+        var old = (first ... last).map(text)
+        var new = result.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        // The last line of a text is the nothing after its last line break.
+        if last >= lines.count - 1, old.last == "", new.last == "" {
+            old.removeLast()
+            new.removeLast()
+        }
+        let same = zip(old, new).prefix { $0 == $1 }.count
+        (old, new) = (Array(old[same...]), Array(new[same...]))
+        while let end = old.last, end == new.last {
+            old.removeLast()
+            new.removeLast()
+        }
+        return FileEdit(file: file, line: first + same + 1, remove: old, insert: new)
+    }
+}

@@ -1,0 +1,133 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// A Swift step between two shapes, or the place of one that this program does not have.
+final class BoundSwiftStep: BoundOp {
+    /// A member that the step writes, on the sides that have it.
+    private struct Written: Sendable {
+        let pointer: JSONPointer
+        let before, after: Place?
+    }
+
+    /// What this program lacks, in words; nil where it can run the step.
+    let missing: String?
+    private let id: String
+    private let type: String
+    private let reads, visibleBelow, writes: [JSONPointer]
+    private let written: [Written]
+    private let step: (any SwiftStep)?
+    private let isOneWay: Bool
+    /// Whether events that are born above it keep what older versions see.
+    let keepsShadow: Bool
+
+    init(_ op: SwiftOp, _ step: (any SwiftStep)?, type: String, version: SchemaVersion, before: Shape, after: Shape) {
+        (id, self.type, reads, writes, isOneWay) = (op.id, type, op.reads, op.writes, op.down == .oneWay)
+        keepsShadow = op.down == .shadow
+        visibleBelow = op.writes + op.reads.filter { read in !op.writes.contains { read.hasPrefix($0) } }
+        written = op.writes.map { pointer in
+            Written(
+                pointer: pointer,
+                before: before.shape(at: pointer) == nil ? nil : Place(pointer, here: before, there: after),
+                after: after.shape(at: pointer) == nil ? nil : Place(pointer, here: after, there: before))
+        }
+        switch step {
+        case nil: missing = op.words(version)
+        case let step? where step.revision != op.revision:
+            missing = "\(op.words(version)), of which this program has revision \(step.revision),"
+        default: missing = nil
+        }
+        self.step = step
+    }
+
+    func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+        let step = try runnable()
+        try hand(reads, from: &doc, at: object, &run)
+        do { try step.up(&run.members) } catch { throw stop(error) }
+        try take(.up, into: &doc, at: object, &run)
+    }
+
+    func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
+        if isOneWay {
+            throw .failed(pointer: "", expected: "born below the one-way step \(id), while the floor is below it", found: "born above it")
+        }
+        guard let step = try runnable() as? any ReversibleSwiftStep else {
+            throw .failed(pointer: "", expected: "a step \(id) that leads down", found: "one that leads up only")
+        }
+        try hand(visibleBelow, from: &doc, at: object, &run)
+        do { try step.down(&run.members) } catch { throw stop(error) }
+        try take(.down, into: &doc, at: object, &run)
+    }
+
+    private func runnable() throws(OpStop) -> any SwiftStep {
+        if let missing { throw .programNeeded(missing) }
+        guard let step else { throw .programNeeded("the step \(id)") }
+        return step
+    }
+
+    private func hand(_ visible: [JSONPointer], from doc: inout Splice, at object: Splice.Node, _ run: inout OpRun) throws(OpStop) {
+        do { try run.members.begin(type, reads: visible, writes: writes) } catch { throw stop(error) }
+        for pointer in visible {
+            guard let node = doc.find(pointer, from: object) else { continue }
+            run.members.hand(node, of: doc, at: pointer)
+        }
+    }
+
+    /// Takes over the members that the step may write.
+    private func take(_ direction: Direction, into doc: inout Splice, at object: Splice.Node, _ run: inout OpRun) throws(OpStop) {
+        let root = run.members.doc.root
+        if run.members.isReplaced { try check(root, JSONPointer(), &doc, at: object, &run) }
+        for member in written {
+            let (source, target) = direction == .up ? (member.before, member.after) : (member.after, member.before)
+            guard let target else {
+                _ = source?.take(from: &doc, at: object)
+                continue
+            }
+            let value = run.members.doc.find(member.pointer, from: root)
+            let holder = target.holder(in: &doc, at: object, forValue: value != nil)
+            if let value {
+                run.output.removeAll()
+                run.members.doc.write(value, into: &run.output)
+                guard let holder else {
+                    throw .failed(
+                        pointer: member.pointer.description, expected: "an object to hold what the step \(id) writes", found: "none")
+                }
+                doc.set(target.name, of: holder, to: run.output.bytes)
+            } else if let old = target.find(in: &doc, at: object) {
+                doc.detach(old)
+            }
+        }
+        if let fault = run.members.doc.fault { throw stop(fault) }
+    }
+
+    /// Refuses a change to what the step does not write.
+    private func check(
+        _ node: Splice.Node, _ pointer: JSONPointer, _ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun
+    ) throws(OpStop) {
+        if writes.contains(where: { pointer.hasPrefix($0) }) { return }
+        if writes.contains(where: { $0.hasPrefix(pointer) }), run.members.doc.kind(node) == .object {
+            var child = run.members.doc.firstChild(of: node)
+            while let next = child {
+                try check(next, pointer.appending(run.members.doc.name(of: next)), &doc, at: object, &run)
+                child = run.members.doc.next(after: next)
+            }
+            return
+        }
+        run.output.removeAll()
+        run.members.doc.write(node, into: &run.output)
+        let made: [UInt8]
+        do { made = try Canonical.bytes(of: run.output.bytes) } catch { throw stop(error) }
+        guard let old = doc.find(pointer, from: object), doc.equals(old, made) else {
+            throw .failed(
+                pointer: pointer.description, expected: "as it was: the step \(id) does not declare to write it",
+                found: run.members.doc.words(node))
+        }
+    }
+
+    private func stop(_ error: any Error) -> OpStop {
+        if let failure = error as? StepFailure {
+            return .failed(pointer: failure.pointer, expected: failure.expected, found: failure.found)
+        }
+        return .failed(pointer: "", expected: "a payload that the step \(id) takes", found: "\(error)")
+    }
+}

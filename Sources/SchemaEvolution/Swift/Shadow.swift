@@ -1,0 +1,128 @@
+internal import Bytes
+package import EventModel
+internal import JSONText
+
+/// What an older version sees of one event, kept with it because the way there leads through code of the application.
+///
+/// A record's shadow is JSON text, `{"1":[{"type":"Named","data":{…}}]}`: for each version that is kept, the images there.
+package struct Shadow: Sendable {
+    package let version: SchemaVersion
+    let images: [GroupPart]
+
+    /// The nearest that is kept of an event for a version: at it, or above it and below the event's birth. Nil where none is.
+    package init?(_ text: RawSpan, born: SchemaVersion, at target: SchemaVersion) throws(EvstoreError) {
+        if text.byteCount == 0 || target >= born { return nil }
+        var doc = Splice()
+        do { try doc.load(text) } catch { throw Self.malformed("\(error.reason) at byte \(error.offset)") }
+        var nearest: (version: SchemaVersion, node: Splice.Node)?
+        let root = doc.root
+        var child = doc.firstChild(of: root)
+        while let node = child {
+            guard let number = UInt32(doc.name(of: node)) else { throw Self.malformed("\(quoted(doc.name(of: node))) is no version") }
+            let version = SchemaVersion(rawValue: number)
+            if version >= target, version < born, nearest.map({ version < $0.version }) ?? true { nearest = (version, node) }
+            child = doc.next(after: node)
+        }
+        guard let nearest else { return nil }
+        var images: [GroupPart] = []
+        child = doc.firstChild(of: nearest.node)
+        while let node = child {
+            guard let type = doc.member(Self.type, of: node), let name = doc.string(type), let data = doc.member(Self.data, of: node) else {
+                throw Self.malformed("an image has no type or no data")
+            }
+            var payload = ByteBuffer()
+            doc.write(data, into: &payload)
+            images.append(GroupPart(type: name, payload: payload.array()))
+            child = doc.next(after: node)
+        }
+        if let fault = doc.fault { throw Self.malformed("\(fault.reason) at byte \(fault.offset)") }
+        (version, self.images) = (nearest.version, images)
+    }
+
+    private static let type = MemberName("type")
+    private static let data = MemberName("data")
+
+    private static func malformed(_ reason: String) -> EvstoreError {
+        .verificationFailed(reason: "what an event keeps for older versions can't be read: \(reason)")
+    }
+}
+
+extension Viewer {
+    /// The versions, highest first and none below the floor, for which events of a type are to keep a shadow.
+    package func shadowed(type: String, born: SchemaVersion, floor: SchemaVersion) throws(EvstoreError) -> [SchemaVersion] {
+        guard born > floor, history.hasShadows else { return [] }
+        return try path(type: type, born: born, to: floor).shadowed
+    }
+
+    /// The shadow that an event is to keep for these versions; empty where it is for none.
+    /// - Throws: `EvstoreError.noImage`, `programNeeded`.
+    package func shadow(
+        type: String, born: SchemaVersion, payload: RawSpan, time: Timestamp, stream: String, metadata: RawSpan,
+        for versions: [SchemaVersion]
+    ) throws -> [UInt8] {
+        if versions.isEmpty { return [] }
+        var text = ByteBuffer()
+        for (index, version) in versions.enumerated() {
+            text.append(index == 0 ? "{\"" : ",\"")
+            text.append("\(version.rawValue)\":[")
+            var count = 0
+            try view(
+                type: type, born: born, payload: payload, time: time, stream: stream, metadata: metadata, at: version, validating: true
+            ) { image in
+                text.append(count == 0 ? "{\"type\":" : ",{\"type\":")
+                text.append(JSONValue.string(image.type).text)
+                text.append(",\"data\":")
+                text.append(image.payload)
+                text.append("}")
+                count += 1
+            }
+            text.append("]")
+        }
+        text.append("}")
+        return text.array()
+    }
+
+    /// Calls the body with the images of an event that are made of its shadow.
+    package func view(
+        _ shadow: Shadow, time: Timestamp, stream: String, metadata: RawSpan, at target: SchemaVersion,
+        _ body: (borrowing Image) throws -> Void
+    ) throws {
+        if shadow.images.isEmpty { workspace.run.counts.hidden += 1 }
+        if shadow.version == target {
+            let types = history.types(at: target)
+            for (part, image) in shadow.images.enumerated() {
+                guard let index = types.firstIndex(of: image.type) else { throw history.unknown(target.description) }
+                try body(Image(type: image.type, typeIndex: index, payload: image.payload.lent, part: part))
+            }
+        } else if shadow.images.count == 1, let image = shadow.images.first {
+            try view(
+                type: image.type, born: shadow.version, payload: image.payload.lent, time: time, stream: stream, metadata: metadata,
+                at: target, body)
+        } else if !shadow.images.isEmpty {
+            try view(
+                group: shadow.images, born: shadow.version, time: time, stream: stream, metadata: metadata, at: target, body)
+        }
+    }
+}
+
+extension History {
+    /// Whether any step has events keep what older versions see of them.
+    var hasShadows: Bool { chain.steps.contains(where: \.keepsShadows) }
+}
+
+extension CompiledStep {
+    fileprivate var keepsShadows: Bool { boundSwiftSteps.contains(where: \.keepsShadow) }
+}
+
+extension Path {
+    /// The versions below the steps on the way down that have events keep shadows, highest first.
+    fileprivate var shadowed: [SchemaVersion] {
+        var found: Set<SchemaVersion> = []
+        root.visit { segment in
+            for op in segment.ops where op.direction == .down && (op.op as? BoundSwiftStep)?.keepsShadow == true {
+                found.insert(op.step.previous)
+            }
+        }
+        return found.sorted(by: >)
+    }
+}

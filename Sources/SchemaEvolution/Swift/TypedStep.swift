@@ -1,0 +1,37 @@
+/// A `swift` step between two Swift types: what the payload is before the step, and what it is after.
+///
+/// The older type is read from the members that the op reads; of the newer one, the members that the op writes are taken
+/// over, and the others must be absent or as they were. What a closure throws leaves the event without an image.
+public struct TypedStep<Old: Codable & Sendable, New: Codable & Sendable>: ReversibleSwiftStep {
+    public let id: String
+    public let revision: Int
+    private let newer: @Sendable (Old) throws -> New
+    private let older: @Sendable (New) throws -> Old
+
+    public init(
+        _ id: String, revision: Int, from old: Old.Type = Old.self, to new: New.Type = New.self,
+        up: @escaping @Sendable (Old) throws -> New, down: @escaping @Sendable (New) throws -> Old
+    ) {
+        (self.id, self.revision, newer, older) = (id, revision, up, down)
+    }
+
+    public func up(_ members: inout StepMembers) throws { try members.encode(newer(members.decode())) }
+
+    public func down(_ members: inout StepMembers) throws { try members.encode(older(members.decode())) }
+}
+
+/// A `swift` step between two Swift types that does not lead back: for `down: one-way`.
+public struct OneWayTypedStep<Old: Decodable & Sendable, New: Encodable & Sendable>: SwiftStep {
+    public let id: String
+    public let revision: Int
+    private let newer: @Sendable (Old) throws -> New
+
+    public init(
+        _ id: String, revision: Int, from old: Old.Type = Old.self, to new: New.Type = New.self,
+        up: @escaping @Sendable (Old) throws -> New
+    ) {
+        (self.id, self.revision, newer) = (id, revision, up)
+    }
+
+    public func up(_ members: inout StepMembers) throws { try members.encode(newer(members.decode())) }
+}
