@@ -1,8 +1,8 @@
 package import EventLog
 package import EventModel
+internal import LMDB
 package import Logging
 package import SchemaEvolution
-internal import Synchronization
 
 /// What a store is at one moment: its numbers, and its events' history and projections as registered.
 package struct Evolution: Sendable {
@@ -29,28 +29,31 @@ package struct Evolution: Sendable {
 package final class EvolvingLog: Sendable {
     package let log: EventLog
     package let swiftProjections: [any SwiftProjection]
+    package let swiftSteps: SwiftSteps
     package let logger: Logger
-    private let known = Mutex<Evolution?>(nil)
+    private let known = Monitor<Evolution?>(nil)
 
     /// What takes the place of what is registered.
     private let assumed: (history: History, definitions: DefinitionSet)?
 
     package convenience init(
-        _ log: EventLog, swiftProjections: [any SwiftProjection] = [], logger: Logger = Logger(label: "evstore")
+        _ log: EventLog, swiftProjections: [any SwiftProjection] = [], swiftSteps: SwiftSteps = .none,
+        logger: Logger = Logger(label: "evstore")
     ) {
-        self.init(log, swiftProjections, logger, assumed: nil)
+        self.init(log, swiftProjections, swiftSteps, logger, assumed: nil)
     }
 
     private init(
-        _ log: EventLog, _ swiftProjections: [any SwiftProjection], _ logger: Logger,
+        _ log: EventLog, _ swiftProjections: [any SwiftProjection], _ swiftSteps: SwiftSteps, _ logger: Logger,
         assumed: (history: History, definitions: DefinitionSet)?
     ) {
-        (self.log, self.swiftProjections, self.logger, self.assumed) = (log, swiftProjections, logger, assumed)
+        (self.log, self.swiftProjections, self.swiftSteps) = (log, swiftProjections, swiftSteps)
+        (self.logger, self.assumed) = (logger, assumed)
     }
 
     /// The same log as it is read once these are registered.
     package func assuming(history: History, definitions: DefinitionSet) -> EvolvingLog {
-        EvolvingLog(log, swiftProjections, logger, assumed: (history, definitions))
+        EvolvingLog(log, swiftProjections, swiftSteps, logger, assumed: (history, definitions))
     }
 
     package var options: Options { log.options }
@@ -70,7 +73,7 @@ package final class EvolvingLog: Sendable {
             (evolution.state, evolution.last) = (state, reader.last)
             return evolution
         }
-        let history = try RegisteredRows.history(try reader.rows(.schemas), in: log.path)
+        let history = try RegisteredRows.history(try reader.rows(.schemas), in: log.path).with(swiftSteps)
         let definitions = try RegisteredRows.definitions(try reader.rows(.definitions))
         let evolution = Evolution(
             state: state, last: reader.last, history: history, definitions: definitions.adding(swiftProjections))

@@ -154,7 +154,8 @@ func rowShapes() async throws {
     let text = "key: /id\non: {OrderPlaced: {set: {/t: /total}}}\nrow: {required: [t], properties: {t: {type: number, maximum: 10}}}"
     let store = try TestStore(Shop.file(text))
     try await store.append([("OrderPlaced", #"{"id":"a","total":10}"#), ("OrderPlaced", #"{"id":"b","total":11}"#)])
-    let error = #expect(throws: EvstoreError.self) { try store.build() }
+    let error = #expect(throws: EvstoreError.self) { try store.build { $0.onError = .stop } }
+    #expect(error?.code == "invalidRow")
     #expect(error?.message.contains(#"the row "b" of orders does not keep its shape: /t should be at most 10"#) == true)
     let definition = try store.definition()
     let followed = try store.generation(definition)

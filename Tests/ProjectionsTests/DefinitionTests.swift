@@ -89,6 +89,15 @@ func allFindings() throws {
     #expect(findings.map(\.message) == ["OrderPlaced at v1 has no /y", "OrderPaid at v2 has no /method"])
 }
 
+@Test("a definition that begins far above the newest version is refused, and the one before it is checked no further")
+func farAbove() throws {
+    let text =
+        Shop.file("key: /id\non: {OrderPlaced: delete}") + "    - since: 2147483647\n      key: /id\n      on: {OrderPlaced: delete}\n"
+    let error = #expect(throws: EvstoreError.self) { try Shop.definitions(text) }
+    guard case .schemaInvalid(let findings)? = error else { return }
+    #expect(findings.map(\.message) == ["orders begins at v2147483647, and the newest version is v2"])
+}
+
 @Test("a guard that can't hold is a warning, and a key that may be absent a note")
 func warnings() throws {
     let text = "key: /customer\non: {OrderPlaced: [{when: {path: /state, equals: opn}, delete: true}, {count: {/n: /id}}]}"
@@ -126,7 +135,9 @@ func likePrevious() throws {
 @Test("what a store keeps of a definition reads back as the same definition")
 func storedDefinitions() throws {
     let set = try Shop.definitions(
-        Shop.file("key: /id\non: {OrderPlaced: {add: {/b: /total, /a: {value: 1.50}}, set: {/c: {value: {y: 1, x: 2}}}}}"))
+        Shop.file(
+            "key: /id\ninitial: {/i: {value: 2.50}}\n"
+                + "on: {OrderPlaced: {add: {/b: /total, /a: {value: 1.50}}, set: {/c: {value: {y: 1, x: 2}}}}}"))
     let stored = try DefinitionSet(stored: set.stored)
     let history = try Shop.history()
     #expect(stored.stored == set.stored && stored.digest == set.digest)

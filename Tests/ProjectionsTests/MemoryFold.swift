@@ -60,8 +60,8 @@ struct MemoryFold {
     init(
         _ definition: Definition, _ events: [(type: String, payload: String)], time: String = "2026-01-02T03:04:05Z", metadata: String = ""
     ) throws {
-        let fold = try definition.requireFold()
-        let output = PreparedOperations(keyBytesMax: 500)
+        let fold = try definition.makeFold()
+        let output = PreparedOperations(fold, keyBytesMax: 500)
         var workspace = FoldWorkspace()
         var store = RowStore()
         var keys: [String: Int] = [:]
@@ -72,9 +72,9 @@ struct MemoryFold {
                 time: Timestamp(time) ?? Timestamp(microseconds: 0), id: EventID(unchecked: "e\(index)"), born: SchemaVersion(1),
                 version: definition.version, part: 0)
             output.removeAll()
-            output.beginEvent()
             let (payload, data) = (Array(event.payload.utf8), Array(metadata.utf8))
-            output.prepare(facts, rule: rule, payload: payload.lent, metadata: data.lent, fold, &workspace)
+            let image = Image(type: event.type, typeIndex: 0, payload: payload.lent, part: 0)
+            output.prepare(facts, rule: rule, image: image, values: 0, metadata: data.lent, &workspace)
             errors += output.rejections.map(\.message)
             output.forEach { operation in
                 let key = String(

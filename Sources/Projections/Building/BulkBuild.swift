@@ -7,9 +7,9 @@ internal import Synchronization
 
 /// Builds generations from the log: replay's engine.
 ///
-/// The log is passed once, in rounds. In a round each worker prepares one chunk of events for all definitions; then
-/// the workers share the partitions of the rows, and each partition takes its operations in the order of the chunks.
-/// A row's key decides its partition, so every row sees its operations in the order of the log, whatever the threads.
+/// The log is passed once (`BuildPass`): workers prepare chunks of events for all definitions, and each partition of the
+/// rows takes its operations in the order of the chunks. A row's key decides its partition, so every row sees its
+/// operations in the order of the log, whatever the threads.
 package struct BulkBuild: Sendable {
     /// What one generation became.
     package struct Built: Sendable {
@@ -44,13 +44,16 @@ package struct BulkBuild: Sendable {
     }
 
     /// Passes the log once, fills the generations and marks them ready; blocks until then.
-    /// - Throws: `EvstoreError.buildStopped` at the first event that fails, where `onError` is `stop`;
-    ///   `verificationFailed` where a row does not keep its shape; `interrupted`; `programNeeded`.
-    package func run(cancellation: Cancellation? = nil, progress: Progress? = nil) throws(EvstoreError) -> Report {
+    /// - Parameter meanwhile: other work, which may be left out; loading sorted rows leaves all processors but one idle.
+    /// - Throws: `EvstoreError.buildStopped` at the first event that fails, and `invalidRow` where a row does not keep its
+    ///   shape, both where `onError` is `stop`; `interrupted`; `programNeeded`.
+    package func run(
+        cancellation: Cancellation? = nil, progress: Progress? = nil, meanwhile: (@Sendable () -> Void)? = nil
+    ) throws(EvstoreError) -> Report {
         try converting("building the read models of \(version)") {
             let run = try BuildRun(self, cancellation, progress)
             try run.passLog()
-            return try run.complete()
+            return try alongside(meanwhile) { try run.complete() }
         }
     }
 }

@@ -1,13 +1,13 @@
+internal import Bytes
 internal import EventLog
 internal import EventModel
 
 /// Prepares one chunk of the log after another.
 final class ChunkWorker: @unchecked Sendable {
-    // Sound to share: one thread prepares a chunk, and all of them have ended before others read what it holds.
+    // Sound to share: each belongs to one thread.
     private let log: EventLog
     private let preparer: EventPreparer
     private let types: Set<String>
-    private var after = Position.start
     private var through = Position.start
     /// Up to where the chunk was prepared.
     private(set) var reached = Position.start
@@ -17,7 +17,8 @@ final class ChunkWorker: @unchecked Sendable {
         types = Set(try census.filter { try preparer.isOfInterest($0.type, born: $0.born) }.map(\.type))
     }
 
-    var endedEarly: Bool { reached < through }
+    /// Whether the chunk ended before its buffer held all of it.
+    var hasMore: Bool { reached < through }
     var bytes: Int { preparer.bytes }
     var folded: UInt64 { preparer.folded }
 
@@ -25,11 +26,13 @@ final class ChunkWorker: @unchecked Sendable {
         preparer.outputs.enumerated().flatMap { index, output in output.rejections.map { (index, $0) } }
     }
 
-    func assign(after: Position, through: Position) { (self.after, self.through) = (after, through) }
+    func begin(after: Position, through: Position) { (reached, self.through) = (after, through) }
 
-    /// - Parameter bytesMax: the chunk ends with the block in which its operations reach so many bytes.
+    /// Prepares the chunk from where it was `reached`.
+    /// - Parameter bytesMax: ends with the block in which its operations reach so many bytes.
     func prepare(bytesMax: Int, partitions: Int) throws {
         preparer.removeAll()
+        let after = reached
         reached = through
         defer { for output in preparer.outputs { output.distribute(among: partitions) } }
         if types.isEmpty { return }
@@ -42,8 +45,8 @@ final class ChunkWorker: @unchecked Sendable {
         }
     }
 
-    /// Lends the operations of one definition, and says where those of one partition begin.
-    func lend(_ target: Int, _ partition: Int, _ body: (RawSpan, ArraySlice<UInt32>) throws -> Void) rethrows {
+    /// Lends the operations of one definition, where each begins, and which are those of one partition.
+    func lend(_ target: Int, _ partition: Int, _ body: (RawSpan, borrowing Slots<UInt32>, Range<Int>) throws -> Void) rethrows {
         try preparer.outputs[target].lend(partition, body)
     }
 }

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventLog
 internal import EventModel
+internal import JSONText
 internal import SchemaEvolution
 
 /// The first half of folding, for several definitions of one version at once: takes events of the log,
@@ -12,11 +13,22 @@ final class EventPreparer {
         /// Which definitions an image may concern; none where the events can be passed over.
         let interested: [Int]
         let path: Path
-        /// The type of the last image, and the rule of each interested definition for it; -1 where it has none.
-        var type: String?
-        var rules: [Int] = []
+        let uses: Slots<Use>
 
-        init(_ key: RouteKey, _ interested: [Int], _ path: Path) { (self.key, self.interested, self.path) = (key, interested, path) }
+        init(_ key: RouteKey, _ interested: [Int], _ path: Path, _ uses: [Use]) {
+            (self.key, self.interested, self.path) = (key, interested, path)
+            self.uses = Slots(uses)
+        }
+    }
+
+    /// What one definition does with images of one type.
+    private struct Use: BitwiseCopyable, Sendable {
+        /// The type's index in `history.types(at: version)`.
+        let type: Int
+        let definition: Int
+        let rule: Int
+        /// Which of the values that are read is the rule's first.
+        let values: Int
     }
 
     private struct RouteKey: Hashable {
@@ -26,7 +38,7 @@ final class EventPreparer {
 
     let version: SchemaVersion
     /// One for each definition, in order.
-    private(set) var outputs: [PreparedOperations]
+    let outputs: [PreparedOperations]
     private let log: EventLog
     private let viewer: Viewer
     private let folds: [any Fold]
@@ -47,12 +59,12 @@ final class EventPreparer {
         names = StreamNames(log, history)
         merged = MergedAppends(log, viewer, names, at: version)
         var folds: [any Fold] = []
-        for definition in definitions { folds.append(try definition.requireFold()) }
+        for definition in definitions { folds.append(try definition.makeFold()) }
         self.folds = folds
         consumed = definitions.map(\.consumes)
         readsStream = folds.contains { $0.readsStream }
         readsID = folds.contains { $0.readsID }
-        outputs = definitions.map { _ in PreparedOperations(keyBytesMax: log.options.projectionKeyBytesMax) }
+        outputs = folds.map { PreparedOperations($0, keyBytesMax: log.options.projectionKeyBytesMax) }
     }
 
     /// Whether events of a type, as stored, can concern any of the definitions.
@@ -66,7 +78,7 @@ final class EventPreparer {
     }
 
     /// Bytes of operations that are waiting to be applied.
-    var bytes: Int { outputs.reduce(0) { $0 + $1.operations.bytes.count } }
+    var bytes: Int { outputs.reduce(0) { $0 + $1.bytes } }
 
     /// Writes down what an event does. What it can't do becomes a rejection of the definitions that it concerns.
     func prepare(_ record: borrowing RecordView, epoch: Epoch) throws {
@@ -74,30 +86,36 @@ final class EventPreparer {
         if route.interested.isEmpty { return }
         folded += 1
         let position = record.position
-        for index in route.interested { outputs[index].beginEvent() }
         var facts = EventFacts(
             epoch: epoch, position: position, revision: record.revision, type: "", stream: "", time: record.time,
             id: readsID ? record.id : nil, born: record.born, version: version, part: 0)
         let metadata = record.metadata
         do {
             if readsStream { facts.stream = try names.name(of: record, at: version).text }
-            func fold(_ image: borrowing Image) throws {
-                facts.type = image.type
-                facts.part = image.part
-                if route.type != image.type {
-                    (route.type, route.rules) = (image.type, route.interested.map { folds[$0].rule(of: image.type) ?? -1 })
-                }
-                for (index, rule) in zip(route.interested, route.rules) where rule >= 0 {
-                    outputs[index].prepare(facts, rule: rule, payload: image.payload, metadata: metadata, folds[index], &workspace)
+            if route.path.merges { return try merged.view(position, epoch) { fold($0, route, &facts, metadata) } }
+            if record.hasShadow, let shadow = try Shadow(record.shadow, born: record.born, at: version) {
+                let stream = try names.name(of: record, at: shadow.version).text
+                return try viewer.view(shadow, time: record.time, stream: stream, metadata: metadata, at: version) {
+                    fold($0, route, &facts, metadata)
                 }
             }
-            if route.path.merges { return try merged.view(position, epoch, fold) }
             try viewer.run(
                 route.path, payload: record.payload, time: record.time, stream: try names.name(of: record, at: record.born).text,
-                metadata: metadata, fold)
+                metadata: metadata
+            ) { fold($0, route, &facts, metadata) }
         } catch EvstoreError.noImage(var failure) {
             failure.position = position
             for index in route.interested { outputs[index].reject(position, .image(failure)) }
+        }
+    }
+
+    private func fold(_ image: borrowing Image, _ route: Route, _ facts: inout EventFacts, _ metadata: RawSpan) {
+        facts.type = image.type
+        facts.part = image.part
+        for index in 0 ..< route.uses.count {
+            let use = route.uses[index]
+            guard use.type == image.typeIndex else { continue }
+            outputs[use.definition].prepare(facts, rule: use.rule, image: image, values: use.values, metadata: metadata, &workspace)
         }
     }
 
@@ -109,7 +127,11 @@ final class EventPreparer {
             found = known
         } else {
             let path = try path(record.typeName, record.born)
-            found = Route(key, interested(in: path), path)
+            let interested = interested(in: path)
+            let reading = try viewer.path(type: path.type, born: path.born, to: version) { [folds] in
+                Self.reads(of: $0, interested.map { folds[$0] })
+            }
+            found = Route(key, interested, reading, uses(of: path, interested))
             routes[key] = found
         }
         route = found
@@ -118,9 +140,32 @@ final class EventPreparer {
 
     private func path(_ type: String, _ born: SchemaVersion) throws -> Path { try viewer.path(type: type, born: born, to: version) }
 
+    private func uses(of path: Path, _ interested: [Int]) -> [Use] {
+        var found: [Use] = []
+        for (type, name) in path.images {
+            var values = 0
+            for index in interested {
+                guard let rule = folds[index].rule(of: name) else { continue }
+                found.append(Use(type: type, definition: index, rule: rule, values: values))
+                values += folds[index].reads(rule)?.count ?? 0
+            }
+        }
+        return found
+    }
+
+    /// What all of them read of an image; nil where one needs all of it.
+    private static func reads(of type: String, _ folds: [any Fold]) -> [JSONPointer]? {
+        var all: [JSONPointer] = []
+        for fold in folds {
+            guard let rule = fold.rule(of: type) else { continue }
+            guard let reads = fold.reads(rule) else { return nil }
+            all += reads
+        }
+        return all
+    }
+
     private func interested(in path: Path) -> [Int] {
         let images = path.types
         return consumed.indices.filter { !consumed[$0].isDisjoint(with: images) }
     }
-
 }

@@ -3,7 +3,6 @@ internal import EventLog
 package import EventModel
 internal import Hashing
 internal import LMDB
-internal import Synchronization
 
 /// Takes generations on to the log's end: the one rule for following, whoever needs it.
 ///
@@ -13,7 +12,7 @@ internal import Synchronization
 package final class Follower: Sendable {
     private let evolving: EvolvingLog
     // One thread of this process follows at a time, batch by batch.
-    private let batches = Mutex<[Key: FollowBatch]>([:])
+    private let batches = Monitor<[Key: FollowBatch]>([:])
 
     private struct Key: Hashable {
         var fingerprint: Digest
@@ -88,7 +87,7 @@ private final class FollowBatch {
 
     init(_ evolving: EvolvingLog, _ evolution: Evolution, _ definition: Definition) throws(EvstoreError) {
         self.evolving = evolving
-        fold = try definition.requireFold()
+        fold = try definition.makeFold()
         preparer = try EventPreparer(evolving.log, evolution.history, [definition], at: definition.version)
     }
 

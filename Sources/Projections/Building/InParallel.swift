@@ -1,5 +1,4 @@
 internal import LMDB
-internal import Synchronization
 
 /// Runs `body` for 0 ..< count, each on a thread of its own, and returns when all have ended.
 /// - Throws: what the first of them, in this order, threw.
@@ -7,20 +6,28 @@ package func inParallel(_ count: Int, _ body: @escaping @Sendable (Int) throws -
     if count == 1 { return try body(0) }
     let failures = FailureList()
     var threads: [WorkerThread] = []
-    do {
-        for index in 0 ..< count {
-            threads.append(try WorkerThread.start("a worker of a replay") { failures.gather(index) { try body(index) } })
-        }
-    } catch {
-        for thread in threads { thread.join() }
-        throw error
+    for index in 0 ..< count {
+        let work: @Sendable () -> Void = { failures.gather(index) { try body(index) } }
+        // What can't have a thread is done by this one.
+        do { threads.append(try WorkerThread.start("a worker of a replay", work)) } catch { work() }
     }
     for thread in threads { thread.join() }
     try failures.throwFirst()
 }
 
+/// Runs `side` on a thread of its own while `body` runs here; both have ended when it returns. Where no thread can be had,
+/// `side` is left out.
+func alongside<R>(_ side: (@Sendable () -> Void)?, _ body: () throws -> R) rethrows -> R {
+    var thread: WorkerThread?
+    if let side {
+        do { thread = try WorkerThread.start("beside a replay", side) } catch { thread = nil }
+    }
+    defer { thread?.join() }
+    return try body()
+}
+
 private final class FailureList: Sendable {
-    private let failures = Mutex<[Int: any Error]>([:])
+    private let failures = Monitor<[Int: any Error]>([:])
 
     func gather(_ index: Int, _ body: () throws -> Void) {
         do { try body() } catch { failures.withLock { $0[index] = error } }

@@ -18,11 +18,12 @@ final class RowPartition: @unchecked Sendable {
     private var workspace = FoldWorkspace()
     private var spill: SpillFile?
     private var level = 0
-    private(set) var rejections: [Rejection] = []
+    private var rejections: [Rejection] = []
     var isFrozen = false
 
-    init(_ definition: Definition, _ fold: any Fold, directory: String, number: Int) {
-        (self.fold, shape, self.directory, self.number) = (fold, definition.rowShape, directory, number)
+    /// - Parameter shape: what each row has to keep; nil where that is not looked at.
+    init(_ fold: any Fold, keeping shape: EventShape?, directory: String, number: Int) {
+        (self.fold, self.shape, self.directory, self.number) = (fold, shape, directory, number)
     }
 
     var bytes: Int { rows.bytes }
@@ -34,39 +35,57 @@ final class RowPartition: @unchecked Sendable {
         return rejections
     }
 
-    /// Does the operations that begin at `offsets`, in this order.
-    func apply(_ operations: RawSpan, _ offsets: ArraySlice<UInt32>) throws {
-        guard isFrozen else { return Self.apply(operations, offsets, to: &rows, fold, &workspace, &rejections) }
-        for offset in offsets { try apply(operations.slice(Int(offset), Operation.size(operations, at: Int(offset)))) }
-    }
-
-    /// The loop that a build spends its time in, on values that it has for itself.
-    private static func apply(
-        _ operations: RawSpan, _ offsets: ArraySlice<UInt32>, to rows: inout RowStore, _ fold: any Fold,
-        _ workspace: inout FoldWorkspace, _ rejections: inout [Rejection]
-    ) {
-        for offset in offsets {
-            let operation = operations.slice(Int(offset), Operation.size(operations, at: Int(offset)))
-            let (key, hash) = (operation.slice(Operation.headerBytes, Operation.keyCount(operation)), Operation.hash(operation))
-            let found = rows.find(key, hash: hash)
-            let entry = found < 0 ? rows.insert(key, hash: hash) : found
-            do throws(FoldError) { try rows.apply(operation, to: entry, fold, &workspace) } catch {
-                rejections.append(Rejection(operation, error))
-            }
+    /// Does the operations that begin at some of the offsets, in this order.
+    func apply(_ operations: RawSpan, _ offsets: borrowing Slots<UInt32>, _ range: Range<Int>) throws {
+        guard isFrozen else { return Self.apply(operations, offsets, range, to: &rows, fold, &workspace, &rejections) }
+        for index in range {
+            let offset = Int(offsets[index])
+            try apply(operations.slice(offset, Operation.size(operations, at: offset)))
         }
     }
 
     private func apply(_ operation: RawSpan) throws {
-        let key = operation.slice(Operation.headerBytes, Operation.keyCount(operation))
-        let hash = Operation.hash(operation)
+        if Self.apply(operation, makingRows: !isFrozen, to: &rows, fold, &workspace, &rejections) { return }
+        try put(aside: operation)
+    }
+
+    /// Operations whose rows are looked up together.
+    private static let groupSize = 32
+
+    /// The loop that a build spends its time in, on values that it has for itself.
+    private static func apply(
+        _ operations: RawSpan, _ offsets: borrowing Slots<UInt32>, _ range: Range<Int>, to rows: inout RowStore, _ fold: any Fold,
+        _ workspace: inout FoldWorkspace, _ rejections: inout [Rejection]
+    ) {
+        var start = range.lowerBound
+        while start < range.upperBound {
+            let group = start ..< min(start + groupSize, range.upperBound)
+            workspace.touched &+= rows.touch(operations, offsets, group, &workspace.places)
+            for index in group {
+                let offset = Int(offsets[index])
+                let operation = operations.slice(offset, Operation.size(operations, at: offset))
+                _ = apply(operation, makingRows: true, to: &rows, fold, &workspace, &rejections)
+            }
+            start = group.upperBound
+        }
+    }
+
+    /// False where its row is not in memory and may not be made there.
+    @inline(__always)
+    private static func apply(
+        _ operation: RawSpan, makingRows: Bool, to rows: inout RowStore, _ fold: any Fold, _ workspace: inout FoldWorkspace,
+        _ rejections: inout [Rejection]
+    ) -> Bool {
+        let (key, hash) = (operation.slice(Operation.headerBytes, Operation.keyCount(operation)), Operation.hash(operation))
         var entry = rows.find(key, hash: hash)
         if entry < 0 {
-            if isFrozen { return try put(aside: operation) }
+            guard makingRows else { return false }
             entry = rows.insert(key, hash: hash)
         }
         do throws(FoldError) { try rows.apply(operation, to: entry, fold, &workspace) } catch {
             rejections.append(Rejection(operation, error))
         }
+        return true
     }
 
     private func put(aside operation: RawSpan) throws(LMDBError) {
@@ -78,7 +97,7 @@ final class RowPartition: @unchecked Sendable {
     }
 
     /// Gives up the rows in memory as a run.
-    /// - Throws: `EvstoreError.verificationFailed` where a row does not keep its shape.
+    /// - Throws: `EvstoreError.invalidRow` where a row does not keep its shape.
     func takeRun(of projection: String, toFile: Bool) throws -> SortedRun {
         var run = SortedRun(file: toFile ? try SpillFile(in: directory, named: "run-\(number)-\(level)") : nil)
         level += 1
@@ -88,7 +107,7 @@ final class RowPartition: @unchecked Sendable {
             guard rows.render(entry, fold, into: &json) else { continue }
             if let reason = shape?.violation(json.bytes) {
                 let key = rows.withKey(entry) { String(utf8: $0) ?? "" }
-                throw EvstoreError.verificationFailed(reason: "the row \(quoted(key)) of \(projection) does not keep its shape: \(reason)")
+                throw EvstoreError.invalidRow(projection: projection, key: key, reason: reason)
             }
             try rows.withKey(entry) { key in try run.append(key: key, value: json) }
         }
@@ -103,18 +122,12 @@ final class RowPartition: @unchecked Sendable {
         try file.flush()
         isFrozen = false
         var reader = file.reader()
-        var operation = ByteBuffer()
-        while true {
-            operation.removeAll()
-            guard try reader.peek(4, into: &operation) else { return }
-            let size = Operation.size(operation.bytes)
-            operation.removeAll()
-            guard try reader.peek(size, into: &operation) else { return }
+        while try reader.fill(4) {
+            let size = Operation.size(reader.slice(0, 4))
+            guard try reader.fill(size) else { return }
+            try apply(reader.slice(0, size))
             reader.skip(size)
-            try Self.with(operation) { try apply($0) }
             if !isFrozen, rows.bytes > memory { isFrozen = true }
         }
     }
-
-    private static func with(_ buffer: borrowing ByteBuffer, _ body: (RawSpan) throws -> Void) rethrows { try body(buffer.bytes) }
 }

@@ -18,7 +18,7 @@ struct SortedRun: ~Copyable {
         bytes.append(value.bytes)
         digest.insert(key: key, value: value.bytes)
         count += 1
-        if bytes.count >= SpillFile.pieceBytes { try flush() }
+        if bytes.count >= SpillFile.writtenBytes { try flush() }
     }
 
     mutating func finish() throws {
@@ -42,22 +42,33 @@ struct SortedRun: ~Copyable {
 /// Stands at one row of a run.
 struct RunReader {
     private var source: SpillReader
-    private(set) var key: [UInt8] = []
-    private(set) var value: [UInt8] = []
+    private var keyCount = 0
+    /// Of the row as it stands in the run; 0 before the first.
+    private var size = 0
+    /// Says of most rows which comes first.
+    fileprivate private(set) var prefix: UInt64 = 0
 
     init(_ source: SpillReader) { self.source = source }
 
     /// Goes to the next row; false at the end.
     mutating func next() throws -> Bool {
-        var head = ByteBuffer(capacity: 16)
-        guard try source.peek(8, into: &head) else { return false }
-        let keyCount = Int(head.bytes.load(UInt32.self, at: 0))
-        let valueCount = Int(head.bytes.load(UInt32.self, at: 4))
-        source.skip(8)
-        key = try source.take(keyCount)
-        value = try source.take(valueCount)
+        source.skip(size)
+        size = 0
+        guard try source.fill(8) else { return false }
+        keyCount = Int(source.slice(0, 4).load(UInt32.self, at: 0))
+        let whole = 8 + keyCount + Int(source.slice(4, 4).load(UInt32.self, at: 0))
+        guard try source.fill(whole) else { return false }
+        size = whole
+        prefix = source.slice(8, keyCount).prefix
         return true
     }
+
+    fileprivate func precedes(_ other: RunReader) -> Bool {
+        source.slice(8, keyCount).compare(other.source.slice(8, other.keyCount)) < 0
+    }
+
+    /// Appends the row as it stands in the run.
+    func append(to rows: inout ByteBuffer) { rows.append(source.slice(0, size)) }
 }
 
 /// Several runs without a common key as one, by a heap of their next rows.
@@ -66,30 +77,66 @@ struct RunMerge {
 
     init(_ readers: [RunReader]) throws {
         for var reader in readers where try reader.next() { heap.append(reader) }
-        heap.sort { Self.precedes($0.key, $1.key) }
+        heap.sort { $0.precedes($1) }
     }
 
     /// Gives the rows in order.
-    mutating func forEach(_ body: (_ key: [UInt8], _ value: [UInt8]) throws -> Void) throws {
+    mutating func forEach(_ body: (_ row: RunReader) throws -> Void) throws {
         while !heap.isEmpty {
-            try body(heap[0].key, heap[0].value)
-            if try !heap[0].next() { heap.swapAt(0, heap.count - 1); heap.removeLast() }
+            try body(heap[0])
+            if try !heap[0].next() {
+                heap.swapAt(0, heap.count - 1)
+                heap.removeLast()
+            }
             sink()
         }
     }
 
-    private static func precedes(_ a: [UInt8], _ b: [UInt8]) -> Bool { a.lent.compare(b.lent) < 0 }
+    private func precedes(_ a: Int, _ b: Int) -> Bool {
+        if heap[a].prefix != heap[b].prefix { return heap[a].prefix < heap[b].prefix }
+        return heap[a].precedes(heap[b])
+    }
 
     private mutating func sink() {
         var parent = 0
         while true {
             var least = parent
-            for child in [parent * 2 + 1, parent * 2 + 2] where child < heap.count {
-                if Self.precedes(heap[child].key, heap[least].key) { least = child }
+            for child in parent * 2 + 1 ... parent * 2 + 2 where child < heap.count {
+                if precedes(child, least) { least = child }
             }
             if least == parent { return }
             heap.swapAt(parent, least)
             parent = least
+        }
+    }
+}
+
+/// Rows on their way into a generation, as they stand in a run.
+struct LoadBatch: ~Copyable {
+    private var rows = ByteBuffer(capacity: 1 << 20)
+
+    var bytes: Int { rows.count }
+
+    mutating func append(_ row: RunReader) { row.append(to: &rows) }
+
+    mutating func load(into generation: Generation) throws {
+        if rows.count == 0 { return }
+        try Self.load(rows, into: generation)
+        rows.removeAll()
+    }
+
+    /// LMDB may run a transaction again with a larger map, so it loads what is there already.
+    private static func load(_ rows: borrowing ByteBuffer, into generation: Generation) throws {
+        let bytes = rows.bytes
+        try generation.environment.write { transaction in
+            var offset = 0
+            while offset < bytes.byteCount {
+                let keyCount = Int(bytes.load(UInt32.self, at: offset))
+                let valueCount = Int(bytes.load(UInt32.self, at: offset + 4))
+                let key = offset + 8
+                offset = key + keyCount + valueCount
+                try transaction.append(generation.rows, bytes.slice(key, keyCount), bytes.slice(key + keyCount, valueCount))
+            }
         }
     }
 }

@@ -4,10 +4,12 @@ internal import LMDB
 /// Bytes that do not fit into memory: written once from the beginning to the end, then read the same way.
 struct SpillFile: ~Copyable {
     private let file: File
-    private var pending = ByteBuffer(capacity: SpillFile.pieceBytes)
+    private var pending = ByteBuffer()
     private(set) var count = 0
 
-    static let pieceBytes = 1 << 20
+    /// What is written at once is small, since every partition may have a file; files are read one after the other.
+    static let writtenBytes = 1 << 16
+    static let readBytes = 1 << 20
 
     /// The file has no name any more once it is open, so that nothing is left of it whatever happens.
     init(in directory: String, named name: String) throws(LMDBError) {
@@ -26,7 +28,7 @@ struct SpillFile: ~Copyable {
     mutating func append(_ bytes: RawSpan) throws(LMDBError) {
         pending.append(bytes)
         count += bytes.byteCount
-        if pending.count >= Self.pieceBytes { try flush() }
+        if pending.count >= Self.writtenBytes { try flush() }
     }
 
     mutating func flush() throws(LMDBError) {
@@ -52,27 +54,21 @@ struct SpillReader {
     /// Reads what is in memory already.
     init(_ bytes: [UInt8]) { (file, total, piece, nextPiece) = (nil, bytes.count, bytes, bytes.count) }
 
-    /// Copies the next `count` bytes, without going past them, to the end of `buffer`; false at the end.
-    mutating func peek(_ count: Int, into buffer: inout ByteBuffer) throws(LMDBError) -> Bool {
+    /// Has the next `count` bytes at hand; false where there are not so many.
+    mutating func fill(_ count: Int) throws(LMDBError) -> Bool {
         if piece.count - offset < count { try refill(count) }
-        guard piece.count - offset >= count else { return false }
-        buffer.append(piece.lent.slice(offset, count))
-        return true
+        return piece.count - offset >= count
     }
 
-    /// The next `count` bytes; fewer at the end.
-    mutating func take(_ count: Int) throws(LMDBError) -> [UInt8] {
-        if piece.count - offset < count { try refill(count) }
-        let end = min(offset + count, piece.count)
-        defer { offset = end }
-        return Array(piece[offset ..< end])
-    }
+    /// Lends some of the next bytes, which `fill` has made sure of.
+    @_lifetime(borrow self)
+    func slice(_ start: Int, _ count: Int) -> RawSpan { piece.lent.slice(offset + start, count) }
 
     mutating func skip(_ count: Int) { offset += count }
 
     private mutating func refill(_ count: Int) throws(LMDBError) {
         guard let file, nextPiece < total else { return }
-        let more = try file.read(max(SpillFile.pieceBytes, count), at: nextPiece)
+        let more = try file.read(max(SpillFile.readBytes, count), at: nextPiece)
         nextPiece += more.count
         piece = Array(piece[offset...]) + more
         offset = 0

@@ -17,7 +17,7 @@ package struct Definition: Sendable {
     package let rowShape: EventShape?
     package let isSwift: Bool
     /// Nil where it is written in Swift and this program does not have it.
-    let fold: (any Fold)?
+    private let compile: (@Sendable () -> any Fold)?
 
     /// Grows with every change of what a fold does with the same definition and events.
     static let engine: UInt64 = 1
@@ -31,13 +31,13 @@ package struct Definition: Sendable {
             consumes = projection.consumes
             isSwift = false
             rowShape = projection.row.map { EventShape(shape: $0) }
-            fold = try DeclarativeFold(projection, at: version, history)
+            compile = { DeclarativeFold(projection, at: version, history) }
         case .swift(let declaration):
             json = declaration.json.canonical()
             consumes = declaration.consumes
             isSwift = true
             rowShape = nil
-            fold = declaration.program.map { SwiftFold($0) }
+            if let program = declaration.program { compile = { SwiftFold(program) } } else { compile = nil }
         }
         var hasher = SHA256Hasher()
         hasher.update(Self.engine)
@@ -50,11 +50,12 @@ package struct Definition: Sendable {
     }
 
     /// Whether this program can follow and build it.
-    package var isAvailable: Bool { fold != nil }
+    package var isAvailable: Bool { compile != nil }
 
+    /// A fold of its own for each that folds at the same time: references to what threads share are counted slowly.
     /// - Throws: `EvstoreError.programNeeded`.
-    func requireFold() throws(EvstoreError) -> any Fold {
-        guard let fold else { throw .programNeeded(what: "the projection \(name)") }
-        return fold
+    func makeFold() throws(EvstoreError) -> any Fold {
+        guard let compile else { throw .programNeeded(what: "the projection \(name)") }
+        return compile()
     }
 }

@@ -40,16 +40,17 @@ struct DefinitionCheck {
             return
         }
         checkRow()
-        for number in projection.since.number ... max(projection.since, end).number {
+        for number in projection.since.number ... max(projection.since, min(end, history.head)).number {
             let version = SchemaVersion(number)
             for (type, folds) in projection.on.sorted(by: { $0.key < $1.key }) {
                 let mark = projection.typeMarks[type] ?? projection.mark
                 guard let shape = history.shape(of: type, at: version)?.shape else {
                     let types = history.types(at: version)
+                    let meant = nearest(to: type, among: types.filter { projection.on[$0] == nil })
                     note(
                         ProjectionRule.type, mark, "there is no event type \(type) at \(version)", type,
-                        fix: nearest(to: type, among: types).map { "did you mean \($0)?" }
-                            ?? "the types of \(version) are: \(types.joined(separator: ", "))")
+                        fix: meant.map { "did you mean \($0)?" } ?? "the types of \(version) are: \(types.joined(separator: ", "))",
+                        mend: meant.map { mark.mend(.rename($0)) })
                     continue
                 }
                 check(type, folds, Site(type: type, version: version, shape: shape, mark: mark))
@@ -182,10 +183,11 @@ struct DefinitionCheck {
         if let found = shape.at(pointer) { return found }
         let names = (pointer.parent.flatMap { shape.at($0) } ?? shape).properties.map(\.name)
         let near = pointer.last.flatMap { nearest(to: $0.text, among: names) }
+        let meant = near.map { "\(pointer.parent ?? JSONPointer())/\($0)" }
         note(
             ProjectionRule.pointer, site.mark, "\(site.type) at \(site.version) has no \(pointer)", "\(site.type) \(pointer)",
-            fix: near.map { "did you mean \(pointer.parent ?? JSONPointer())/\($0)?" }
-                ?? "its members are: \(names.joined(separator: ", "))")
+            fix: meant.map { "did you mean \($0)?" } ?? "its members are: \(names.joined(separator: ", "))",
+            mend: meant.map { site.mark.mend(.swap(pointer.description, JSONValue.string($0).text)) })
         return nil
     }
 
@@ -216,10 +218,13 @@ struct DefinitionCheck {
     }
 
     private mutating func note(
-        _ id: String, _ mark: Mark, _ message: String, _ subject: String = "", severity: Finding.Severity = .error, fix: String? = nil
+        _ id: String, _ mark: Mark, _ message: String, _ subject: String = "", severity: Finding.Severity = .error, fix: String? = nil,
+        mend: Repair? = nil
     ) {
         guard seen.insert(Place(mark: mark, id: id, subject: subject)).inserted else { return }
-        findings.append(
-            Finding(id: id, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, fix: fix))
+        var finding = Finding(
+            id: id, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, fix: fix)
+        if let mend { finding.repairs = [mend] }
+        findings.append(finding)
     }
 }

@@ -27,7 +27,7 @@ extension DefinitionSet {
         for name in names {
             let list = entries[name, default: []]
             for (index, entry) in list.enumerated() {
-                let end = index + 1 < list.count ? list[index + 1].since.previous : history.head
+                let end = index + 1 < list.count ? min(list[index + 1].since.previous, history.head) : history.head
                 switch entry {
                 case .declared(let projection):
                     var check = DefinitionCheck(projection)

@@ -54,6 +54,13 @@ package struct DefinitionSet: Sendable {
         return result
     }
 
+    /// Those that hold from a version up to this one on.
+    package func through(_ version: SchemaVersion) -> DefinitionSet {
+        var result = DefinitionSet()
+        for (name, list) in entries { for entry in list where entry.since <= version { result.put(entry, named: name) } }
+        return result
+    }
+
     /// What a store keeps: one row for each name and `since`, in order.
     package var stored: [StoredDefinition] {
         names.flatMap { name in

@@ -13,7 +13,7 @@ extension Source {
                     "\(what) must have exactly one member", fix: "write one of: {value: x}, {row: /p}, {day: /at}, {month: /at}")
             }
             switch member.name {
-            case "value": self = .constant(member.value.json)
+            case "value": self = .constant(member.value.constant)
             case "row": self = .row(try member.value.pointer("row"))
             case "day": self = .day(try Source(plain: member.value, "day"))
             case "month": self = .month(try Source(plain: member.value, "month"))

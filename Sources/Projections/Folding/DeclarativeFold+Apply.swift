@@ -6,10 +6,9 @@ extension DeclarativeFold {
     func apply(_ operation: RawSpan, to state: RawSpan, _ workspace: inout FoldWorkspace) throws(FoldError) -> FoldOutcome {
         let rule = rules[Operation.rule(operation)]
         readInputs(operation, rule.inputs.count, &workspace)
-        let exists = state.byteCount > 0
-        return exists
-            ? try apply(rule, operation, state, exists: true, &workspace)
-            : try apply(rule, operation, initial.lent, exists: false, &workspace)
+        if state.byteCount > 0 { return try apply(rule, operation, state, exists: true, &workspace) }
+        let initial = initial
+        return try apply(rule, operation, initial.lent, exists: false, &workspace)
     }
 
     private func readInputs(_ operation: RawSpan, _ count: Int, _ workspace: inout FoldWorkspace) {
@@ -29,9 +28,10 @@ extension DeclarativeFold {
     ) throws(FoldError) -> FoldOutcome {
         workspace.scratch.removeAll()
         guard let index = chosen(rule, Operation.mask(operation), base, &workspace) else { return .unchanged }
-        let edits = rule.folds[index].edits
-        if rule.folds[index].deletes { return exists ? .deleted : .unchanged }
-        if edits.isEmpty || rule.folds[index].onlyExisting && !exists { return .unchanged }
+        let fold = rule.folds[index]
+        let edits = fold.edits
+        if fold.deletes { return exists ? .deleted : .unchanged }
+        if edits.isEmpty || fold.onlyExisting && !exists { return .unchanged }
         layout.read(base, into: &workspace.slots)
         for edit in edits where !makePlain(edit.plain, base, &workspace) {
             do throws(FoldError) { try make(edit, operation, base, &workspace) } catch {

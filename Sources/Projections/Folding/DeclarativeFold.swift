@@ -4,7 +4,7 @@ internal import JSONText
 internal import SchemaEvolution
 
 /// A definition of a projection file, compiled for the shapes of one version.
-struct DeclarativeFold: Fold {
+final class DeclarativeFold: Fold {
     /// What is done on one event type.
     final class Rule: Sendable {
         let key: ValuePlan
@@ -14,23 +14,37 @@ struct DeclarativeFold: Fold {
         /// Which pick is the list of `each`.
         let each: Int?
         let payload, item, metadata: Picker
+        /// What the payload's picks stand at; nil where the whole payload is looked at too.
+        let reads: [JSONPointer]?
         /// For each input the number of the pick of the payload that it is; -1 where it is something else.
         let picks: [Int]
 
-        init(key: ValuePlan, inputs: [ValuePlan], folds: [CompiledFold], each: Int?, payload: Picker, item: Picker, metadata: Picker) {
+        init(
+            key: ValuePlan, inputs: [ValuePlan], folds: [CompiledFold], each: Int?, payload: Picker, reads: [JSONPointer]?, item: Picker,
+            metadata: Picker
+        ) {
+            self.reads = reads
             (self.key, self.inputs, self.folds, self.each) = (key, inputs, folds, each)
             picks = inputs.map { if case .payloadPick(let pick) = $0 { pick } else { -1 } }
             (self.payload, self.item, self.metadata) = (payload, item, metadata)
         }
     }
 
-    struct CompiledFold: Sendable {
+    final class CompiledFold: Sendable {
         /// Decided from the event alone, before the row is looked at.
-        var eventGuard: CompiledGuard<ValuePlan>?
-        var rowGuard: CompiledGuard<RowPlace>?
-        var edits: [CompiledEdit] = []
-        var deletes: Bool
-        var onlyExisting: Bool
+        let eventGuard: CompiledGuard<ValuePlan>?
+        let rowGuard: CompiledGuard<RowPlace>?
+        let edits: [CompiledEdit]
+        let deletes: Bool
+        let onlyExisting: Bool
+
+        init(
+            eventGuard: CompiledGuard<ValuePlan>?, rowGuard: CompiledGuard<RowPlace>?, edits: [CompiledEdit], deletes: Bool,
+            onlyExisting: Bool
+        ) {
+            (self.eventGuard, self.rowGuard, self.edits) = (eventGuard, rowGuard, edits)
+            (self.deletes, self.onlyExisting) = (deletes, onlyExisting)
+        }
     }
 
     struct CompiledGuard<Place: Sendable>: Sendable {
@@ -94,9 +108,10 @@ struct DeclarativeFold: Fold {
     /// The state of a row that was just made.
     let initial: [UInt8]
     let readsStream: Bool
+    func reads(_ rule: Int) -> [JSONPointer]? { rules[rule].reads }
     var readsID: Bool { false }
 
-    init(_ projection: DeclaredProjection, at version: SchemaVersion, _ history: History) throws(EvstoreError) {
+    init(_ projection: DeclaredProjection, at version: SchemaVersion, _ history: History) {
         var targets = projection.initial.map(\.target.fixed)
         for rules in projection.on.values { for rule in rules { targets += rule.edits.map(\.target.fixed) } }
         layout = RowLayout(targets: targets)

@@ -1,12 +1,14 @@
 internal import Bytes
 internal import EventModel
+internal import JSONText
+internal import SchemaEvolution
 
 /// How events become rows, in two halves: what an event does is found out anywhere and in any order;
 /// it is done to each row in the order of the log.
 ///
 /// Between two events a row is a *state*, bytes in the fold's own form, which says the same as the
 /// row's JSON text: `render(open(text)) == text`, so that it makes no difference where rows are kept.
-protocol Fold: Sendable {
+protocol Fold: AnyObject, Sendable {
     /// The number by which `prepare` knows an event type; nil where it is not consumed.
     func rule(of type: String) -> Int?
 
@@ -14,9 +16,14 @@ protocol Fold: Sendable {
     var readsStream: Bool { get }
     var readsID: Bool { get }
 
+    /// What of the payload `prepare` looks at, as pointers, where that is not the whole of it.
+    func reads(_ rule: Int) -> [JSONPointer]?
+
     /// Writes the operations of an image: one for each row that it may touch.
+    ///
+    /// - Parameter values: which value of an image that is not whole is the first of those that the rule `reads`.
     func prepare(
-        _ facts: EventFacts, rule: Int, payload: RawSpan, metadata: RawSpan, _ workspace: inout FoldWorkspace,
+        _ facts: borrowing EventFacts, rule: Int, image: borrowing Image, values: Int, metadata: RawSpan, _ workspace: inout FoldWorkspace,
         into operations: inout OperationBuffer) throws(FoldError)
 
     /// Does an operation to the state of its row (empty where there is no row), and leaves the new
@@ -42,7 +49,7 @@ struct FoldError: Error, Hashable, Sendable {
 }
 
 /// What is known of an image beside its payload and metadata.
-struct EventFacts {
+struct EventFacts: ~Copyable {
     var epoch: Epoch
     var position: Position
     var revision: Revision
@@ -70,8 +77,4 @@ struct Slice: BitwiseCopyable {
     var isPresent: Bool { count >= 0 }
     var start: Int { Int(offset) }
     var size: Int { Int(count) }
-}
-
-extension RawSpan {
-    func slice(_ slice: Slice, _ body: (RawSpan) -> Void) { body(extracting(slice.start ..< slice.start + slice.size)) }
 }

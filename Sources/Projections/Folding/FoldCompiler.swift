@@ -12,6 +12,7 @@ struct FoldCompiler {
     private var inputs: [Source] = []
     private var item: Shape = .any
     private(set) var readsStream = false
+    private var readsPayload = false
 
     init(layout: RowLayout, shape: Shape) { (self.layout, self.shape) = (layout, shape) }
 
@@ -25,22 +26,23 @@ struct FoldCompiler {
         let compiled = folds.map { compile($0) }
         let inputPlans = inputs.map { plan($0) }
         return DeclarativeFold.Rule(
-            key: keyPlan, inputs: inputPlans, folds: compiled, each: list, payload: Picker(payloadPointers), item: Picker(itemPointers),
-            metadata: Picker(metadataPointers))
+            key: keyPlan, inputs: inputPlans, folds: compiled, each: list, payload: Picker(payloadPointers),
+            reads: readsPayload ? nil : payloadPointers, item: Picker(itemPointers), metadata: Picker(metadataPointers))
     }
 
     private mutating func compile(_ fold: FoldRule) -> DeclarativeFold.CompiledFold {
-        var result = DeclarativeFold.CompiledFold(deletes: fold.deletes, onlyExisting: fold.onlyExisting || fold.deletes)
+        var (eventGuard, rowGuard): (DeclarativeFold.CompiledGuard<ValuePlan>?, DeclarativeFold.CompiledGuard<DeclarativeFold.RowPlace>?)
         if let given = fold.guardTest {
             let test = GuardTest(given.test)
             if case .row(let pointer) = given.source {
-                result.rowGuard = .init(place: place(pointer), test: test)
+                rowGuard = .init(place: place(pointer), test: test)
             } else {
-                result.eventGuard = .init(place: plan(given.source), test: test)
+                eventGuard = .init(place: plan(given.source), test: test)
             }
         }
-        result.edits = fold.edits.compactMap { compile($0) }
-        return result
+        return DeclarativeFold.CompiledFold(
+            eventGuard: eventGuard, rowGuard: rowGuard, edits: fold.edits.compactMap { compile($0) }, deletes: fold.deletes,
+            onlyExisting: fold.onlyExisting || fold.deletes)
     }
 
     private mutating func compile(_ edit: Edit) -> DeclarativeFold.CompiledEdit? {
@@ -85,7 +87,9 @@ struct FoldCompiler {
         case .metadata(let pointer): return .metadataPick(Self.number(of: pointer, in: &metadataPointers))
         case .constant(let value): return .constant(value.canonical())
         case .row: return .constant([])
-        case .payload: return .payload
+        case .payload:
+            readsPayload = true
+            return .payload
         case .stream:
             readsStream = true
             return .stream

@@ -17,6 +17,9 @@ struct FoldWorkspace: ~Copyable {
     var metadataPicks = Slots<Slice>()
     var rowPicks = Slots<Slice>()
     var elements: [Slice] = []
+    /// Where the rows of some operations stand, and a number that keeps the look at them from being left out.
+    var places = Slots<Int>(capacity: 32)
+    var touched = 0
 }
 
 // Two buffers of one workspace are handed over as they are: spans of one would count as a use of the whole.

@@ -8,7 +8,8 @@ internal import Hashing
 /// of the key (u64), position (u64), number of the operation within its event (u32), folds that may
 /// run (u64, a bit each), key, then whatever the fold wrote.
 struct OperationBuffer: ~Copyable {
-    private(set) var bytes = ByteBuffer(capacity: 1 << 16)
+    /// What is appended between `begin` and `endKey` is the key, and between that and `end` the fold's own part.
+    var bytes = ByteBuffer(capacity: 1 << 16)
     private var start = 0
     private var keyStart = 0
     private var ordinal: UInt32 = 0
@@ -25,7 +26,7 @@ struct OperationBuffer: ~Copyable {
     /// Takes back what was written after the first `count` bytes.
     mutating func truncate(to count: Int) { bytes.truncate(to: count) }
 
-    /// Begins an operation; the caller then appends the key to `bytes` by way of `write`.
+    /// Begins an operation; the caller then appends the key to `bytes`.
     mutating func begin(rule: Int, mask: UInt64, position: Position) {
         start = bytes.count
         bytes.append(littleEndian: UInt32(0))
@@ -37,8 +38,6 @@ struct OperationBuffer: ~Copyable {
         bytes.append(littleEndian: mask)
         keyStart = bytes.count
     }
-
-    mutating func write(_ body: (inout ByteBuffer) throws(FoldError) -> Void) throws(FoldError) { try body(&bytes) }
 
     /// Everything since `begin` is the key.
     mutating func endKey() throws(FoldError) {

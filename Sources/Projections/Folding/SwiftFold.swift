@@ -1,9 +1,10 @@
 internal import Bytes
 internal import EventModel
 internal import JSONText
+internal import SchemaEvolution
 
 /// A projection in Swift as a fold: its states are the rows' JSON texts, and its operations carry the whole event.
-struct SwiftFold: Fold {
+final class SwiftFold: Fold {
     let projection: any SwiftProjection
     private let numbers: [String: Int]
 
@@ -15,22 +16,23 @@ struct SwiftFold: Fold {
     func rule(of type: String) -> Int? { numbers[type] }
     var readsStream: Bool { true }
     var readsID: Bool { true }
+    func reads(_ rule: Int) -> [JSONPointer]? { nil }
 
     func prepare(
-        _ facts: EventFacts, rule: Int, payload: RawSpan, metadata: RawSpan, _ workspace: inout FoldWorkspace,
+        _ facts: borrowing EventFacts, rule: Int, image: borrowing Image, values: Int, metadata: RawSpan, _ workspace: inout FoldWorkspace,
         into operations: inout OperationBuffer
     ) throws(FoldError) {
         let event = RecordedEvent(
             epoch: facts.epoch, position: facts.position, stream: StreamName(unchecked: facts.stream), revision: facts.revision,
-            type: facts.type, payload: [UInt8](copying: payload), metadata: [UInt8](copying: metadata),
+            type: facts.type, payload: [UInt8](copying: image.payload), metadata: [UInt8](copying: metadata),
             id: facts.id ?? EventID(unchecked: ""), time: facts.time, born: facts.born, version: facts.version, part: facts.part)
         let keys: [String]
         do { keys = try projection.keys(of: event) } catch { throw FoldError("\(error)") }
         for key in keys {
             operations.begin(rule: rule, mask: 1, position: facts.position)
-            try operations.write { (bytes) throws(FoldError) in bytes.append(key) }
+            operations.bytes.append(key)
             try operations.endKey()
-            try operations.write { (bytes) throws(FoldError) in EventCoding.append(event, into: &bytes) }
+            EventCoding.append(event, into: &operations.bytes)
             operations.end()
         }
     }

@@ -22,22 +22,21 @@ enum ValuePlan: Sendable {
 
 /// An image, with its values found.
 struct EventView: ~Copyable, ~Escapable {
-    let facts: EventFacts
     let payload: RawSpan
     let metadata: RawSpan
     /// The element that `each` is at; the payload where there is none.
     let item: RawSpan
 
     @_lifetime(copy payload, copy metadata, copy item)
-    init(facts: EventFacts, payload: RawSpan, metadata: RawSpan, item: RawSpan) {
-        (self.facts, self.payload, self.metadata, self.item) = (facts, payload, metadata, item)
+    init(payload: RawSpan, metadata: RawSpan, item: RawSpan) {
+        (self.payload, self.metadata, self.item) = (payload, metadata, item)
     }
 }
 
 extension ValuePlan {
     /// Appends the value as compact JSON text; false where it is absent.
     func appendJSON(
-        _ event: borrowing EventView, _ workspace: borrowing FoldWorkspace, into output: inout ByteBuffer
+        _ facts: borrowing EventFacts, _ event: borrowing EventView, _ workspace: borrowing FoldWorkspace, into output: inout ByteBuffer
     ) throws(FoldError) -> Bool {
         switch self {
         case .payloadPick(let index): return Self.append(event.payload, workspace.payloadPicks[index], into: &output)
@@ -45,13 +44,13 @@ extension ValuePlan {
         case .metadataPick(let index): return Self.append(event.metadata, workspace.metadataPicks[index], into: &output)
         case .payload: JSONCursor.appendCompact(event.payload, into: &output)
         case .constant(let text): output.append(text)
-        case .position: output.append(String(event.facts.position.rawValue))
-        case .stream: appendQuoted(Array(event.facts.stream.utf8).lent, into: &output)
-        case .type: appendQuoted(Array(event.facts.type.utf8).lent, into: &output)
-        case .time: appendQuoted(Array(event.facts.time.description.utf8).lent, into: &output)
+        case .position: output.append(String(facts.position.rawValue))
+        case .stream: appendQuoted(Array(facts.stream.utf8).lent, into: &output)
+        case .type: appendQuoted(Array(facts.type.utf8).lent, into: &output)
+        case .time: appendQuoted(Array(facts.time.description.utf8).lent, into: &output)
         case .prefix, .template:
             var text = ByteBuffer(capacity: 64)
-            guard try appendText(event, workspace, into: &text) else { return false }
+            guard try appendText(facts, event, workspace, into: &text) else { return false }
             appendQuoted(text.bytes, into: &output)
         }
         return true
@@ -59,7 +58,7 @@ extension ValuePlan {
 
     /// Appends the value as text: strings as they are, numbers in canonical form, flags; false where it is absent.
     func appendText(
-        _ event: borrowing EventView, _ workspace: borrowing FoldWorkspace, into output: inout ByteBuffer
+        _ facts: borrowing EventFacts, _ event: borrowing EventView, _ workspace: borrowing FoldWorkspace, into output: inout ByteBuffer
     ) throws(FoldError) -> Bool {
         switch self {
         case .payloadPick(let index): return try Self.appendText(event.payload, workspace.payloadPicks[index], into: &output)
@@ -67,13 +66,13 @@ extension ValuePlan {
         case .metadataPick(let index): return try Self.appendText(event.metadata, workspace.metadataPicks[index], into: &output)
         case .payload: throw FoldError("the payload can't stand in a text")
         case .constant(let text): return try Self.appendText(text.lent, Slice(0, text.count), into: &output)
-        case .position: output.append(String(event.facts.position.rawValue))
-        case .stream: output.append(event.facts.stream)
-        case .type: output.append(event.facts.type)
-        case .time: output.append(event.facts.time.description)
+        case .position: output.append(String(facts.position.rawValue))
+        case .stream: output.append(facts.stream)
+        case .type: output.append(facts.type)
+        case .time: output.append(facts.time.description)
         case .prefix(let plan, let count):
             let start = output.count
-            guard try plan.appendText(event, workspace, into: &output) else { return false }
+            guard try plan.appendText(facts, event, workspace, into: &output) else { return false }
             guard Self.isDate(output.slice(start, output.count - start), digits: count) else {
                 throw FoldError("neither a date nor a date-time: \(quoted(String(utf8: output.slice(start, output.count - start)) ?? ""))")
             }
@@ -82,7 +81,7 @@ extension ValuePlan {
             for piece in pieces {
                 switch piece {
                 case .literal(let text): output.append(text)
-                case .value(let plan): guard try plan.appendText(event, workspace, into: &output) else { return false }
+                case .value(let plan): guard try plan.appendText(facts, event, workspace, into: &output) else { return false }
                 }
             }
         }

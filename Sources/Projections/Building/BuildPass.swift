@@ -1,0 +1,148 @@
+internal import EventLog
+internal import EventModel
+internal import LMDB
+
+/// One passing of the log by several workers, which live as long as it does.
+///
+/// The log is cut into chunks, numbered in its order. A worker prepares the next chunk, then takes it past all stations:
+/// each folds what is meant for some of the partitions, and the last settles what was rejected. A station serves the
+/// chunks in their order, so every row sees its operations in the order of the log, and nobody waits for a whole chunk.
+final class BuildPass: Sendable {
+    private struct State {
+        /// Up to where chunks were given out, and how many.
+        var taken: UInt64 = 0
+        var chunks = 0
+        /// Events of the next chunk.
+        var chunkEvents: UInt64
+        /// For each station the chunk that it serves next.
+        var turns = [Int](repeating: 0, count: BuildPass.stationCount + 1)
+        /// Of the first chunk that failed.
+        var failure: (chunk: Int, error: any Error)?
+        /// Bytes of rows in memory.
+        var bytes = 0
+        var folded: UInt64 = 0
+    }
+
+    private struct Chunk {
+        var number: Int
+        var after, through: Position
+    }
+
+    /// For each target, its partitions.
+    private let partitions: [[RowPartition]]
+    private let desk: RejectionDesk
+    private let through: Position
+    private let memory: Int
+    private let check: @Sendable () throws -> Void
+    private let report: @Sendable (Position) -> Void
+    private let state: Monitor<State>
+
+    /// Operations that a chunk may leave waiting; a chunk that holds more passes the stations in pieces.
+    private static let chunkBytes = 8 << 20
+    private static let stationCount = 8
+
+    /// - Parameter memory: bytes of rows above which no new ones are made.
+    /// - Parameter check: asked before each chunk; throws where the build is to end.
+    /// - Parameter report: called by one thread at a time, in the order of the log.
+    init(
+        _ partitions: [[RowPartition]], _ desk: RejectionDesk, through: Position, chunkEvents: Int, memory: Int,
+        check: @escaping @Sendable () throws -> Void, report: @escaping @Sendable (Position) -> Void
+    ) {
+        (self.partitions, self.desk, self.through, self.memory) = (partitions, desk, through, memory)
+        (self.check, self.report) = (check, report)
+        let bytes = partitions.reduce(0) { $1.reduce($0) { $0 + $1.bytes } }
+        state = Monitor(State(chunkEvents: UInt64(max(1, chunkEvents)), bytes: bytes))
+    }
+
+    /// Passes the log; returns how many events were folded.
+    /// - Throws: what the first chunk that failed threw; all before it are folded.
+    func run(_ workers: [ChunkWorker]) throws -> UInt64 {
+        try inParallel(workers.count) { self.work(workers[$0]) }
+        return try state.withLock { state in
+            if let failure = state.failure { throw failure.error }
+            return state.folded
+        }
+    }
+
+    private func work(_ worker: ChunkWorker) {
+        while let chunk = take() {
+            do { try pass(chunk, worker) } catch {
+                // Chunks before this one go on, those behind it end.
+                state.change { state in
+                    if state.failure.map({ chunk.number < $0.chunk }) ?? true { state.failure = (chunk.number, error) }
+                }
+            }
+        }
+    }
+
+    private func take() -> Chunk? {
+        state.withLock { state in
+            guard state.failure == nil, state.taken < through.rawValue else { return nil }
+            let after = state.taken
+            state.taken = min(after + state.chunkEvents, through.rawValue)
+            state.chunks += 1
+            return Chunk(number: state.chunks - 1, after: Position(after), through: Position(state.taken))
+        }
+    }
+
+    private func pass(_ chunk: Chunk, _ worker: ChunkWorker) throws {
+        worker.begin(after: chunk.after, through: chunk.through)
+        repeat {
+            try check()
+            try worker.prepare(bytesMax: Self.chunkBytes, partitions: partitions.first?.count ?? 1)
+            adapt(to: worker.bytes)
+            var rejections = worker.rejections
+            for station in 0 ..< Self.stationCount {
+                guard let isFull = enter(station, chunk) else { return }
+                let more = try fold(worker, station, isFull, &rejections)
+                leave(station, worker) { $0.bytes += more }
+            }
+            guard enter(Self.stationCount, chunk) != nil else { return }
+            try desk.settle(rejections)
+            report(worker.reached)
+            leave(Self.stationCount, worker) { $0.folded += worker.folded }
+        } while worker.hasMore
+    }
+
+    /// Chunks become as large as fills a buffer well.
+    private func adapt(to bytes: Int) {
+        state.withLock { state in
+            if bytes > Self.chunkBytes / 2 { state.chunkEvents = max(1, state.chunkEvents / 2) }
+            if bytes < Self.chunkBytes / 16, state.chunkEvents < 1 << 15 { state.chunkEvents *= 2 }
+        }
+    }
+
+    /// Waits for a chunk's turn at a station; says whether memory is full, and nil where an earlier chunk has failed.
+    private func enter(_ station: Int, _ chunk: Chunk) -> Bool? {
+        let hasFailed = { (state: inout State) in state.failure.map { $0.chunk < chunk.number } ?? false }
+        return state.wait(until: { $0.turns[station] == chunk.number || hasFailed(&$0) }) { state in
+            hasFailed(&state) ? nil : state.bytes > memory
+        }
+    }
+
+    /// Gives the turn on, unless the chunk comes by once more.
+    private func leave(_ station: Int, _ worker: ChunkWorker, _ note: (inout State) -> Void) {
+        state.change { state in
+            note(&state)
+            if !worker.hasMore { state.turns[station] += 1 }
+        }
+    }
+
+    /// Folds what a chunk has for the partitions of a station; returns by how many bytes they grew.
+    private func fold(
+        _ worker: ChunkWorker, _ station: Int, _ isFull: Bool, _ rejections: inout [(target: Int, rejection: Rejection)]
+    ) throws -> Int {
+        var more = 0
+        for (target, list) in partitions.enumerated() {
+            for number in stride(from: station, to: list.count, by: Self.stationCount) {
+                let partition = list[number]
+                if isFull { partition.isFrozen = true }
+                more -= partition.bytes
+                try worker.lend(target, number) { try partition.apply($0, $1, $2) }
+                more += partition.bytes
+                rejections += partition.takeRejections().map { (target, $0) }
+            }
+        }
+        return more
+    }
+}

@@ -1,0 +1,40 @@
+internal import EventLog
+internal import EventModel
+internal import LMDB
+
+/// Where a build brings what it rejected; used by one thread at a time.
+final class RejectionDesk: @unchecked Sendable {
+    // Sound to share: the last station of a pass serves one chunk at a time, and after the pass there is one thread.
+    private let build: BulkBuild
+    /// For each target, the events in its quarantine.
+    private(set) var quarantined: [UInt64]
+
+    init(_ build: BulkBuild) {
+        self.build = build
+        quarantined = build.targets.map { _ in 0 }
+    }
+
+    /// Stops at the first rejection that no file declares, or writes them all down.
+    func settle(_ all: [(target: Int, rejection: Rejection)]) throws {
+        if all.isEmpty { return }
+        if build.onError == .stop, let first = all.filter({ !$0.rejection.isDeclared }).min(by: Self.isBefore) {
+            throw EvstoreError.buildStopped(
+                projection: build.targets[first.target].definition.name, position: first.rejection.position,
+                reason: first.rejection.message)
+        }
+        for (index, target) in build.targets.enumerated() {
+            let rows = try QuarantineRow.rows(all.filter { $0.target == index }.map(\.rejection), build.evolving.log)
+            if rows.isEmpty { continue }
+            let generation = target.generation
+            quarantined[index] += try generation.environment.write { transaction in
+                var new: UInt64 = 0
+                for row in rows where try generation.put(row, &transaction) { new += 1 }
+                return new
+            }
+        }
+    }
+
+    private static func isBefore(_ a: (target: Int, rejection: Rejection), _ b: (target: Int, rejection: Rejection)) -> Bool {
+        (a.rejection.position, a.rejection.ordinal) < (b.rejection.position, b.rejection.ordinal)
+    }
+}
