@@ -52,12 +52,13 @@ enum Flip {
     ///
     /// Order: every generation is synced and ready before this; here nothing but the log's transaction is written.
     static func run(_ order: Order, _ site: MigrationSite) async throws(EvstoreError) -> Outcome? {
+        let bytes = try order.lineup.bytesOnDisk()
         let flipped: (position: Position, began: ContinuousClock.Instant)? = try await migrating {
             try await site.log.update { update in
                 let began = ContinuousClock.now
                 try update.requireStamp(of: order.planned)
                 guard try order.lineup.isReady(site, at: update.last) else { return nil }
-                try move(order, digest: try order.lineup.digest(site), in: &update)
+                try move(order, digest: try order.lineup.digest(site), bytes, in: &update)
                 MigrationPhase.reached(order.cause.inside)
                 return (update.last.position, began)
             }
@@ -68,7 +69,7 @@ enum Flip {
         return Outcome(position: flipped.position, pauseMilliseconds: pause.inSeconds * 1_000)
     }
 
-    private static func move(_ order: Order, digest: String, in update: inout LogUpdate) throws {
+    private static func move(_ order: Order, digest: String, _ bytes: UInt64, in update: inout LogUpdate) throws {
         let (from, to, position) = (update.state.live, order.lineup.version, update.last.position)
         try order.definitions?.writeDefinitions(to: &update)
         for entry in order.lineup.entries { update.state.generations[entry.fingerprint] = entry.directory }
@@ -79,7 +80,9 @@ enum Flip {
         try update.state.checkNumbers()
         let seconds = order.began.duration(to: .now).inSeconds
         try Journal.append(
-            .init(order.cause.rawValue, from: from, to: to, position: position, seconds: seconds, outcome: order.outcome, digest: digest),
+            .init(
+                order.cause.rawValue, from: from, to: to, position: position, seconds: seconds, readModelBytes: bytes,
+                outcome: order.outcome, digest: digest),
             to: &update)
         if order.cause == .replay { try Journal.append(.init("flip", from: from, to: to, position: position, digest: digest), to: &update) }
     }

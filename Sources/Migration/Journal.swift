@@ -26,15 +26,16 @@ package enum Journal {
         package var to: SchemaVersion?
         package var position: Position?
         package var seconds: Double?
+        package var readModelBytes: UInt64?
         package var outcome: String
         package var digest: String?
 
         package init(
             _ what: String, from: SchemaVersion? = nil, to: SchemaVersion? = nil, position: Position? = nil,
-            seconds: Double? = nil, outcome: String = "done", digest: String? = nil
+            seconds: Double? = nil, readModelBytes: UInt64? = nil, outcome: String = "done", digest: String? = nil
         ) {
             (self.what, self.from, self.to, self.position) = (what, from, to, position)
-            (self.seconds, self.outcome, self.digest) = (seconds, outcome, digest)
+            (self.seconds, self.readModelBytes, self.outcome, self.digest) = (seconds, readModelBytes, outcome, digest)
         }
 
         func bytes(at time: Timestamp, by: String) -> [UInt8] {
@@ -45,6 +46,7 @@ package enum Journal {
             fields.set("to", to.map { UInt64($0.rawValue) })
             fields.set("position", position?.rawValue)
             fields.set("seconds", seconds.map { .number(shortDecimal($0)) } ?? .null)
+            fields.set("readModelBytes", readModelBytes)
             fields.set("outcome", outcome)
             fields.set("by", by)
             fields.set("digest", digest)
@@ -66,6 +68,7 @@ extension JournalRow {
         (self.time, self.what, self.outcome) = (time, what, outcome)
         (from, to, position) = (fields.version("from"), fields.version("to"), fields.number("position").map { Position($0) })
         (seconds, by, digest) = (fields.decimal("seconds"), fields.text("by") ?? "", fields.text("digest"))
+        readModelBytes = fields.number("readModelBytes")
     }
 }
 

@@ -1,14 +1,19 @@
+internal import EventLog
 internal import EventModel
 internal import Glibc
+internal import LMDB
 internal import Projections
 internal import SchemaEvolution
-internal import Synchronization
 
 /// What must hold of the steps, tried on events of the log and on events that are made.
 enum Laws {
+    /// Enough to meet what one event in a thousand has, in less time than rows take to be loaded.
+    private static let sampleMax = 10_000
+
     /// T, L1 and L4 on a sample of the log, seen at a version.
     static func check(_ site: MigrationSite, _ history: History, at target: SchemaVersion) throws(EvstoreError) -> LawTally {
-        let events = try Sample(site).events
+        let events = try Sample(site, eventsMax: sampleMax).events
+        let last = try site.last().position
         return try inJobs(site, events.count / 1_000) { (part, jobs) throws(EvstoreError) in
             var trial = LawTrial(history, isFull: false)
             for event in events[part * events.count / jobs ..< (part + 1) * events.count / jobs] {
@@ -16,38 +21,43 @@ enum Laws {
                     try site.checkCancellation()
                     site.say("laws", done: trial.tally.events)
                 }
-                trial.check(event, at: target)
+                trial.check(next: event, at: [target])
             }
+            if part == jobs - 1, events.last?.position == last { trial.finishAppend(at: [target]) }
             return trial.tally
         }
     }
 
-    /// All laws on the whole log, on events made from the shapes of every version, and on changed events of the log.
-    static func checkAll(
-        _ site: MigrationSite, _ history: History, _ targets: [SchemaVersion], seed: UInt64
-    ) throws(EvstoreError) -> LawTally {
-        var tally = try checkLog(site, history, targets)
+    /// The laws of events on the whole log, on events made from the shapes of every version, and on changed events of the log.
+    static func checkEvents(_ site: MigrationSite, _ history: History, _ state: StoreState, seed: UInt64) throws(EvstoreError) -> LawTally {
+        var tally = try checkLog(site, history, state)
         tally.add(try checkGenerated(site, history, seed))
         tally.add(try checkMutated(site, history, seed))
         return tally
     }
 
-    private static func checkLog(_ site: MigrationSite, _ history: History, _ targets: [SchemaVersion]) throws(EvstoreError) -> LawTally {
+    private static func checkLog(_ site: MigrationSite, _ history: History, _ state: StoreState) throws(EvstoreError) -> LawTally {
+        let targets = state.floor == state.live ? [state.live] : [state.live, state.floor]
         let last = try site.last().position.rawValue
-        let done = Mutex<UInt64>(0)
+        let done = Monitor<UInt64>(0)
         return try inJobs(site, Int(last / 10_000)) { (part, jobs) throws(EvstoreError) in
             var trial = LawTrial(history, isFull: true)
             let (part, jobs) = (UInt64(part), UInt64(jobs))
-            try Sample.read(from: 1 + part * last / jobs, through: (part + 1) * last / jobs, history, site) {
-                (events) throws(EvstoreError) in
+            let start = try site.beginOfAppend(from: 1 + part * last / jobs)
+            let end = try site.beginOfAppend(from: 1 + (part + 1) * last / jobs) - 1
+            try Sample.read(from: start, through: end, history, site) { (events) throws(EvstoreError) in
                 try site.checkCancellation()
-                for event in events { for target in targets { trial.check(event, at: target) } }
+                for event in events {
+                    trial.check(next: event, at: targets)
+                    trial.check(accepted: event, from: state.floor)
+                }
                 let now = done.withLock { done in
                     done += UInt64(events.count)
                     return done
                 }
                 site.say("laws", done: now, total: last)
             }
+            trial.finishAppend(at: targets)
             return trial.tally
         }
     }
@@ -62,6 +72,9 @@ enum Laws {
                 try site.checkCancellation()
                 site.say("laws generated", done: UInt64(index), total: UInt64(kinds.count))
                 trial.check(kinds[index], generated: generatedEach, seed: seed &+ UInt64(index))
+            }
+            for number in 2 ..< max(history.head.number + 1, 2) where number % jobs == part {
+                trial.check(mergesTo: SchemaVersion(number), generated: generatedEach, seed: seed &+ UInt64(number))
             }
             return trial.tally
         }
@@ -88,7 +101,7 @@ enum Laws {
         _ site: MigrationSite, _ most: Int, _ work: @escaping @Sendable (Int, Int) throws(EvstoreError) -> LawTally
     ) throws(EvstoreError) -> LawTally {
         let jobs = max(1, min(site.options.replayJobs ?? sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1 + most))
-        let parts = Mutex<[Int: LawTally]>([:])
+        let parts = Monitor<[Int: LawTally]>([:])
         try migrating {
             try inParallel(jobs) { part in
                 let tally = try work(part, jobs)
@@ -97,6 +110,19 @@ enum Laws {
         }
         return parts.withLock { parts in
             (0 ..< jobs).compactMap { parts[$0] }.reduce(into: LawTally()) { $0.add($1) }
+        }
+    }
+}
+
+extension MigrationSite {
+    /// The first position from one on at which an append begins, or the one after the last event.
+    fileprivate func beginOfAppend(from start: UInt64) throws(EvstoreError) -> UInt64 {
+        try migrating {
+            try log.read { reader in
+                var position = start
+                while try reader.record(at: Position(position), { $0.continuesAppend }) == true { position += 1 }
+                return position
+            }
         }
     }
 }

@@ -19,12 +19,26 @@ extension Lineup {
         return true
     }
 
-    /// Compares rows and digests with what was noted as they were written, and rows with the shape they have to keep.
+    /// Compares rows and digests with what was noted as they were written.
     /// - Parameter rowsMax: of those with more rows only the noted count is looked at.
     func verify(_ site: MigrationSite, rowsMax: UInt64) throws(EvstoreError) {
         for entry in present {
             if let finding = try damage(entry, site, rowsMax: rowsMax) { throw .verificationFailed(reason: finding.message) }
         }
+    }
+
+    /// What a version asks for before it goes live for the first time; a way back is not closed by it.
+    /// - Throws: `EvstoreError.invalidRow` with a row that does not keep the shape that its definition gives it.
+    func requireRowShapes(_ site: MigrationSite) throws(EvstoreError) {
+        for entry in present {
+            if let row = try invalidRow(entry, site) { throw .invalidRow(projection: entry.name, key: row.key, reason: row.reason) }
+        }
+    }
+
+    /// A row that does not keep its shape, of what live following has let in since it was built.
+    func invalidRow(_ entry: Entry, _ site: MigrationSite) throws(EvstoreError) -> (key: String, reason: String)? {
+        guard let name = entry.directory, entry.definition.rowShape != nil else { return nil }
+        return try open(name, site).violations(of: entry.definition, limit: 1).first
     }
 
     /// What is wrong with a generation; nil where it is as it says.
@@ -49,12 +63,8 @@ extension Lineup {
                     id: "STORE204", message: "\(what) does not have the digest it notes",
                     fix: "build it anew: evstore replay --to \(version)")
             }
-            break
+            return nil
         }
-        if let violation = try generation.violations(of: entry.definition, limit: 1).first {
-            return Finding(id: "STORE205", message: "\(what), row \(quoted(violation.key)): \(violation.reason)")
-        }
-        return nil
     }
 
     /// One digest over all of them.

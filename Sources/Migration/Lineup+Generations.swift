@@ -45,8 +45,10 @@ extension Lineup {
     }
 
     /// Builds the missing ones in one pass over the log and returns them; leaves none of them where that fails.
+    /// - Parameter meanwhile: what can be done while rows are loaded; it is not done where none is missing.
     mutating func build(
-        _ site: MigrationSite, onError: FailureRule, jobs: Int? = nil, through: Position? = nil
+        _ site: MigrationSite, onError: FailureRule, jobs: Int? = nil, through: Position? = nil,
+        meanwhile: (@Sendable () -> Void)? = nil
     ) throws(EvstoreError) -> [Entry] {
         for entry in missing where !entry.definition.isAvailable { throw .programNeeded(what: "the projection \(entry.name)") }
         try site.checkCancellation()
@@ -54,7 +56,7 @@ extension Lineup {
         if wanted.isEmpty { return [] }
         var made: [String] = []
         do {
-            try fill(wanted, &made, site, onError, jobs, through)
+            try fill(wanted, &made, site, onError, jobs, through, meanwhile)
         } catch {
             for name in made { try Generation.remove(named: name, in: root) }
             if case .interrupted = error { throw .interrupted(again: site.again) }
@@ -65,7 +67,8 @@ extension Lineup {
     }
 
     private func fill(
-        _ wanted: [Int], _ made: inout [String], _ site: MigrationSite, _ onError: FailureRule, _ jobs: Int?, _ through: Position?
+        _ wanted: [Int], _ made: inout [String], _ site: MigrationSite, _ onError: FailureRule, _ jobs: Int?, _ through: Position?,
+        _ meanwhile: (@Sendable () -> Void)?
     ) throws(EvstoreError) {
         var targets: [(definition: Definition, generation: Generation)] = []
         for index in wanted {
@@ -76,7 +79,7 @@ extension Lineup {
         }
         var build = BulkBuild(evolving, at: version, targets)
         (build.onError, build.jobs, build.through) = (onError, jobs, through)
-        _ = try build.run(cancellation: site.cancellation, progress: site.progress)
+        _ = try build.run(cancellation: site.cancellation, progress: site.progress, meanwhile: meanwhile)
     }
 
     /// Takes each of them to the log's end as of now; those in Swift that this program lacks stay where they are.

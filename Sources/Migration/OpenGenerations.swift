@@ -1,10 +1,10 @@
 internal import EventModel
+internal import LMDB
 internal import Projections
-internal import Synchronization
 
 /// Generations that stay open while a migration looks at them again and again: opening one maps a file.
 final class OpenGenerations: Sendable {
-    private let known = Mutex<[String: Generation]>([:])
+    private let known = Monitor<[String: Generation]>([:])
 
     func get(_ path: String, or open: () throws(EvstoreError) -> Generation) throws(EvstoreError) -> Generation {
         if let generation = known.withLock({ $0[path] }) { return generation }

@@ -29,7 +29,10 @@ package enum Plan {
         report.adoption = seen.adoption
         report.sample = UInt64(sample.events.count)
         report.pending = !target.isLive(in: state) || intent.defersDefinitions
-        if !report.rebuild.isEmpty { (report.seconds, report.bytes) = try await estimate(site, target, report.events) }
+        report.needs = history.missingSwiftSteps(from: SchemaVersion(1), to: version)
+        if !report.rebuild.isEmpty, report.needs.isEmpty {
+            (report.seconds, report.bytes) = try await estimate(site, target, report.events)
+        }
         return report
     }
 

@@ -30,10 +30,7 @@ extension Register {
     ) throws(EvstoreError) -> DefinitionSet {
         let swift = Array("{\"swift\":".utf8)
         let kept = registered.stored.filter { file == nil || $0.json.starts(with: swift) }
-        let all = try DefinitionSet(stored: kept).merging(file ?? .empty).adding(site.evolving.swiftProjections)
-        if all.stored.allSatisfy({ $0.since <= history.head }) { return all }
-        let known = try DefinitionSet(stored: all.stored.filter { $0.since <= history.head })
-        return known.adding(site.evolving.swiftProjections.filter { $0.since <= history.head })
+        return try DefinitionSet(stored: kept).merging(file ?? .empty).adding(site.evolving.swiftProjections).through(history.head)
     }
 
     /// What every promised version's read models are; equal where registering changes nothing for anyone.

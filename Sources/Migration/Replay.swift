@@ -31,6 +31,7 @@ package enum Replay {
         guard version >= live || options.only != nil else {
             throw .usage("\(version) is below the live version \(live); going down is: evstore rollback --to \(version)")
         }
+        if version != live { try register.history.requireSwiftSteps(through: version) }
         try Consent.requireForSteps(register.history, from: live, to: version, given: options.yes)
         let state = try await register.write(site)
         var lineup = try Lineup(site, register.evolving(site), at: version, only: options.only)
@@ -44,12 +45,13 @@ package enum Replay {
         try GenerationSweep.run(site)
         MigrationPhase.reached(.sweepAfter)
         do {
-            let built = try lineup.build(site, onError: options.onError, jobs: options.jobs)
+            let trial = SampleTrial(site, lineup)
+            let built = try lineup.build(site, onError: options.onError, jobs: options.jobs) { trial.begin() }
             MigrationPhase.reached(.buildAfter)
             try count(&report, built, site)
             let order = Flip.Order(
                 cause: .replay, planned: state, lineup: lineup, definitions: register.defersDefinitions ? register : nil, began: began)
-            try await settle(order, built, &report, options, site)
+            try await settle(order, built, trial, &report, options, site)
             report.arrived = report.position.rawValue - min(start.rawValue, report.position.rawValue)
             return try finish(report, lineup, built, site, began)
         } catch {
@@ -66,7 +68,8 @@ package enum Replay {
 
     /// Follows, checks and flips; follows again where appends were faster.
     private static func settle(
-        _ order: Flip.Order, _ built: [Lineup.Entry], _ report: inout ReplayReport, _ options: ReplayOptions, _ site: MigrationSite
+        _ order: Flip.Order, _ built: [Lineup.Entry], _ trial: SampleTrial, _ report: inout ReplayReport, _ options: ReplayOptions,
+        _ site: MigrationSite
     ) async throws(EvstoreError) {
         var (order, isVerified) = (order, false)
         while true {
@@ -74,7 +77,7 @@ package enum Replay {
             try order.lineup.follow(site)
             MigrationPhase.reached(.catchUpAfter)
             if options.onError == .stop { try order.lineup.requireNoneQuarantined(among: built, site) }
-            if !isVerified { try verify(order.lineup, options, site) }
+            if !isVerified { try verify(order.lineup, trial, options, site) }
             isVerified = true
             MigrationPhase.reached(.readyAfter)
             if options.only != nil { return }
@@ -87,10 +90,12 @@ package enum Replay {
         }
     }
 
-    private static func verify(_ lineup: Lineup, _ options: ReplayOptions, _ site: MigrationSite) throws(EvstoreError) {
+    private static func verify(
+        _ lineup: Lineup, _ trial: SampleTrial, _ options: ReplayOptions, _ site: MigrationSite
+    ) throws(EvstoreError) {
         try lineup.verify(site, rowsMax: .max)
-        let history = try lineup.evolving.current().history
-        let laws = try Laws.check(site, history, at: lineup.version)
+        try lineup.requireRowShapes(site)
+        let laws = try trial.result()
         if options.onError == .stop, let failure = laws.firstFailure { throw failure }
         try Consent.requireForLoss(laws, given: options.yes)
         MigrationPhase.reached(.verifyAfter)
@@ -101,15 +106,17 @@ package enum Replay {
     private static func dryRun(
         _ site: MigrationSite, _ register: Register, to version: SchemaVersion, _ options: ReplayOptions, _ began: ContinuousClock.Instant
     ) throws(EvstoreError) -> ReplayReport {
+        try register.history.requireSwiftSteps(through: version)
         try Consent.requireForSteps(register.history, from: register.state.live, to: version, given: options.yes)
         let scratch = try Scratch.make(site)
         defer { scratch.remove() }
         var lineup = try Lineup(site, register.evolving(site), at: version, only: options.only, root: scratch.path)
         var report = ReplayReport(from: register.state.live, to: version)
         report.position = try site.last().position
-        let built = try lineup.build(site, onError: options.onError, jobs: options.jobs, through: report.position)
+        let trial = SampleTrial(site, lineup)
+        let built = try lineup.build(site, onError: options.onError, jobs: options.jobs, through: report.position) { trial.begin() }
         try count(&report, built, site)
-        try verify(lineup, options, site)
+        try verify(lineup, trial, options, site)
         return try finish(report, lineup, built, site, began)
     }
 

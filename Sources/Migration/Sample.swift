@@ -49,7 +49,8 @@ struct Sample: Sendable {
                                 LawEvent(
                                     origin: .log, position: record.position, stream: stream, type: record.typeName, born: record.born,
                                     time: record.time, payload: [UInt8](copying: record.payload),
-                                    metadata: [UInt8](copying: record.metadata)))
+                                    metadata: [UInt8](copying: record.metadata), continuesAppend: record.continuesAppend,
+                                    hasShadow: record.hasShadow))
                         }
                         // One transaction reads about a thousand events at most.
                         return found.count < 1_000 && block.first.rawValue + UInt64(block.count) <= end

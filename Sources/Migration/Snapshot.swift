@@ -39,6 +39,7 @@ package enum Snapshot {
             }
         }
         MigrationPhase.reached(.snapshotAfter)
+        if let count = site.options.replaySnapshotsKept { _ = try await prune(site, keeping: count) { $0.name.hasPrefix("before-v") } }
         return report
     }
 
@@ -57,10 +58,12 @@ package enum Snapshot {
         return found
     }
 
-    /// Forgets all but the newest ones; returns the names of those forgotten.
-    package static func prune(_ site: MigrationSite, keeping count: Int) async throws(EvstoreError) -> [String] {
+    /// Forgets all but the newest ones of those that are chosen; returns the names of those forgotten.
+    package static func prune(
+        _ site: MigrationSite, keeping count: Int, among isChosen: (SnapshotReport) -> Bool = { _ in true }
+    ) async throws(EvstoreError) -> [String] {
         guard count >= 0 else { throw .usage("--keep takes a number of snapshots, 0 or more") }
-        let forgotten = try list(site.log).dropLast(count).map(\.name)
+        let forgotten = try list(site.log).filter(isChosen).dropLast(count).map(\.name)
         if forgotten.isEmpty { return [] }
         try await migrating {
             try await site.log.update { update in

@@ -18,6 +18,8 @@ public struct PlanReport: Hashable, Sendable {
     public var adoption: AdoptionReport?
     /// Steps that have no way down, each as `v5: reason`.
     public var oneWay: [String] = []
+    /// Steps in Swift that this program does not have: it can't replay past them, and what they do is not measured.
+    public var needs: [String] = []
     /// Estimated from a sample; 0 where nothing is to be built.
     public var seconds: Double = 0
     /// Estimated further disk space, in bytes.

@@ -38,6 +38,8 @@ public struct JournalRow: Hashable, Sendable {
     public var to: SchemaVersion?
     public var position: Position?
     public var seconds: Double?
+    /// What the read models that went live take of the disk.
+    public var readModelBytes: UInt64?
     public var outcome: String
     /// The user and the process.
     public var by: String
@@ -67,21 +69,49 @@ public struct VerifyReport: Hashable, Sendable {
     /// No finding is an error.
     public var ok: Bool
     public var findings: [Finding]
-    /// How many events each law was shown on.
+    /// How often each law was tried, where they were asked for.
     public var laws: [LawCount]
     public var events: UInt64
+    /// How often each op was tried, in the order of the files.
+    public var exercised: [OpCount] = []
     /// Ops that no event went through, where the laws were asked for.
     public var notExercised: [String] = []
     /// What made the events that were not in the log; nil where the laws were not asked for.
     public var seed: UInt64?
-    /// Events that were made up and that a step which may refuse some did refuse.
-    public var refused: UInt64 = 0
+    public var cases = LawCases()
 }
 
 /// How often a law was tried and how often it did not hold.
 public struct LawCount: Hashable, Sendable {
-    /// T-up, T-down, or L1 to L5.
+    /// T-up, T-down, or L1 to L8.
     public var law: String
+    /// Events, each once for each version that it was seen at; of L6 and L7 read models.
     public var tried: UInt64
     public var failed: UInt64
+    /// Of L1 and L2: those that did not come back as they were, as a step declares or a value in another form than its
+    /// codec's leads to; no failure.
+    public var lossy: UInt64
+}
+
+/// What the laws were tried on: events, each once for each version that it was seen at.
+public struct LawCases: Hashable, Sendable {
+    public var log: UInt64 = 0
+    /// What adoption makes of data of the log from before versions existed.
+    public var adopted: UInt64 = 0
+    /// Made from the shapes.
+    public var generated: UInt64 = 0
+    /// Made from events of the log.
+    public var mutated: UInt64 = 0
+    /// Of those that are not in the log: refused by a step that may refuse some.
+    public var refused: UInt64 = 0
+    /// Events of the log from whose beginning read models were built to compare.
+    public var replayed: UInt64 = 0
+}
+
+/// How many events went through an op of a step, in each direction.
+public struct OpCount: Hashable, Sendable {
+    public var version: SchemaVersion
+    public var op: String
+    public var up: UInt64
+    public var down: UInt64
 }

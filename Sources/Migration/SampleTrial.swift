@@ -1,0 +1,33 @@
+internal import EventModel
+internal import LMDB
+internal import Projections
+internal import SchemaEvolution
+
+/// The laws on a sample of the log, tried once: while rows are loaded, or when the outcome is asked for.
+final class SampleTrial: Sendable {
+    private let site: MigrationSite
+    private let evolving: EvolvingLog
+    private let version: SchemaVersion
+    private let outcome = Monitor<LawTally?>(nil)
+
+    init(_ site: MigrationSite, _ lineup: Lineup) { (self.site, evolving, version) = (site, lineup.evolving, lineup.version) }
+
+    /// Tries them beside other work, which an error here must not undo: `result` tries them again and throws it.
+    func begin() {
+        // Of steps at the same time, one is told of.
+        var silent = site
+        silent.progress = nil
+        do { _ = try run(silent) } catch { outcome.withLock { $0 = nil } }
+    }
+
+    func result() throws(EvstoreError) -> LawTally {
+        if let tally = outcome.withLock({ $0 }) { return tally }
+        return try run(site)
+    }
+
+    private func run(_ site: MigrationSite) throws(EvstoreError) -> LawTally {
+        let tally = try Laws.check(site, evolving.current().history, at: version)
+        outcome.withLock { $0 = tally }
+        return tally
+    }
+}

@@ -1,0 +1,72 @@
+import EventLog
+import EventModel
+import Foundation
+import Projections
+import SchemaEvolution
+import Synchronization
+import Testing
+
+@testable import Migration
+
+/// Counts what it has seen in a memory of its own, so that no two builds give the same rows.
+private final class Moody: SwiftProjection {
+    typealias Row = [String: Int]
+
+    let name = "moody"
+    let since = SchemaVersion(1)
+    let revision = 1
+    let consumes: Set = ["OrderPlaced"]
+    private let seen = Mutex(0)
+
+    func keys(of event: RecordedEvent) throws -> [String] { [event.stream.text] }
+
+    func apply(_ event: RecordedEvent, key: String, to row: inout Row?) throws {
+        row = seen.withLock { seen in
+            seen += 1
+            return ["seen": seen]
+        }
+    }
+}
+
+@Suite("The laws of read models")
+struct ReplayLawsTests {
+    @Test("replays in other chunks and a following that was taken up again give one digest, and so has the store")
+    func hold() async throws {
+        let store = try OrdersStore()
+        for order in 1 ... 200 { try await store.place(order, amount: "\(order)", born: 1) }
+        _ = try await store.replay(to: 5)
+        var laws = try ReplayLaws(store.site())
+        let state = try store.state
+        try laws.check(state, at: state.live)
+        #expect(laws.findings.isEmpty && laws.events == 200)
+        let models = UInt64(try Lineup.registered(store.site(), at: state.live, state).entries.count)
+        #expect(laws.tally.counts["L6"]?.tried == models)
+        #expect(laws.tally.counts["L7"]?.tried == 2 * models, "followed, and as the store has it")
+    }
+
+    @Test("a projection that depends on more than its events is found by L6 and L7, by its name")
+    func moody() async throws {
+        let store = try OrdersStore()
+        for order in 1 ... 20 { try await store.place(order, born: 1) }
+        let site = MigrationSite(
+            EvolvingLog(store.log, swiftProjections: [Moody()]), options: store.log.options, again: "evstore verify")
+        var laws = try ReplayLaws(site)
+        try laws.check(try store.state, at: SchemaVersion(1))
+        #expect(laws.tally.counts["L6"]?.failed == 1 && laws.tally.counts["L7"]?.failed == 1)
+        #expect(laws.findings.map(\.id) == ["LAW103", "LAW103"])
+        #expect(laws.findings.allSatisfy { $0.severity == .error && $0.message.contains("moody at v1") })
+    }
+
+    @Test("a verification that is cancelled while it builds read models says what to run again, and leaves nothing behind")
+    func cancelled() async throws {
+        let store = try OrdersStore()
+        for order in 1 ... 20 { try await store.place(order, born: 1) }
+        let cancellation = Cancellation()
+        cancellation.cancel()
+        var laws = try ReplayLaws(store.site(cancellation))
+        #expect { try laws.check(try store.state, at: SchemaVersion(1)) } throws: {
+            if case EvstoreError.interrupted = $0 { true } else { false }
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: store.directory + "/store/scratch").isEmpty)
+    }
+}
