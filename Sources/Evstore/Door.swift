@@ -40,6 +40,8 @@ final class Door: @unchecked Sendable {
         var targets: [SchemaVersion]
         /// Those of them at which it is seen together with others of its append.
         var merging: [SchemaVersion]
+        /// The versions for which what they see is kept with the event.
+        var shadowed: [SchemaVersion]
     }
 
     init(history: History, stamp: StateStamp, rules: DoorRules, options: Options) {
@@ -60,7 +62,7 @@ final class Door: @unchecked Sendable {
     }
 
     /// The event to store, of one that was admitted before.
-    func stored(_ event: NewEvent) -> StoredEvent { stored(event, bornAt: event.version ?? rules.version) }
+    func stored(_ event: NewEvent) throws(EvstoreError) -> StoredEvent { try stored(event, bornAt: event.version ?? rules.version) }
 
     /// Whether an event's stream is the one that its type's template names; true where there is no template.
     func isInItsStream(_ event: StoredEvent) throws(EvstoreError) -> Bool {
@@ -79,16 +81,24 @@ final class Door: @unchecked Sendable {
             }
             if rules.enforcesStream, let template = shape.stream { try checkStream(event, template, at: birth) }
         }
-        let stored = stored(event, bornAt: birth)
+        let stored = try stored(event, bornAt: birth)
         // What adoption does not take is kept as it came.
         if birth.rawValue > 0 { for target in entry.targets { try checkImages(of: stored, at: target) } }
         return stored
     }
 
-    private func stored(_ event: NewEvent, bornAt birth: SchemaVersion) -> StoredEvent {
-        StoredEvent(
+    private func stored(_ event: NewEvent, bornAt birth: SchemaVersion) throws(EvstoreError) -> StoredEvent {
+        var stored = StoredEvent(
             stream: event.stream, type: event.type, born: birth, payload: event.payload, metadata: event.metadata ?? [], id: event.id,
             time: event.time ?? .now)
+        let shadowed = try entry(event.type, birth).shadowed
+        if shadowed.isEmpty { return stored }
+        do {
+            stored.shadow = try viewer.shadow(
+                type: stored.type, born: birth, payload: stored.payload.lent, time: stored.time, stream: stored.stream.text,
+                metadata: stored.metadata.lent, for: shadowed)
+        } catch { throw EvstoreError(converting: error) }
+        return stored
     }
 
     private func checkSize(_ event: NewEvent) throws(EvstoreError) {
@@ -183,7 +193,8 @@ final class Door: @unchecked Sendable {
             }
             target = target.next
         }
-        let entry = Entry(shape: shape, targets: targets, merging: merging)
+        let shadowed = birth.rawValue == 0 ? [] : try viewer.shadowed(type: type, born: birth, floor: stamp.floor)
+        let entry = Entry(shape: shape, targets: targets, merging: merging, shadowed: shadowed)
         merges = merges || !merging.isEmpty
         entries[key] = entry
         return entry

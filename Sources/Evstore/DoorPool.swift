@@ -1,9 +1,9 @@
 internal import EventModel
-internal import Synchronization
+internal import LMDB
 
 /// Doors between appends. One that has been overtaken is found out by the log, which asks to check again.
 final class DoorPool: Sendable {
-    private let idle = Mutex<[Door]>([])
+    private let idle = Monitor<[Door]>([])
 
     /// One that is there, or one made now where there is none, or a fresh one is asked for: then those that were made for
     /// an earlier state are forgotten.

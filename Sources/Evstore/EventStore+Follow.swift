@@ -1,8 +1,8 @@
 internal import EventLog
 internal import EventModel
+internal import LMDB
 internal import Logging
 internal import Projections
-internal import Synchronization
 
 extension EventStore {
     /// Appends events and returns when read models of the working version have taken them in, too.
@@ -33,7 +33,7 @@ extension EventStore {
 
 /// Keeps the read models of a handle's working version at the log's end, until the handle is closed.
 final class BackgroundFollower: Sendable {
-    private let task = Mutex<Task<Void, Never>?>(nil)
+    private let task = Monitor<Task<Void, Never>?>(nil)
 
     func start(_ store: EventStore) {
         let work = Task.detached(priority: .utility) { await Self.run(store) }

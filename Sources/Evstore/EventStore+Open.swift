@@ -4,23 +4,26 @@ internal import Hashing
 public import Logging
 internal import Migration
 public import Projections
-internal import SchemaEvolution
+public import SchemaEvolution
 
 extension EventStore {
     /// Makes a store whose floor, live and top are `version` (the newest of `schemas` where nil), and opens it.
     ///
     /// Versions above are registered by a replay.
     public static func create(
-        at path: String, schemas: Schemas?, at version: SchemaVersion? = nil, projections: [any SwiftProjection] = [],
+        at path: String, schemas: Schemas?, at version: SchemaVersion? = nil, steps: [any SwiftStep] = [],
+        projections: [any SwiftProjection] = [],
         options: Options = .init(), logger: Logger? = nil
     ) async throws(EvstoreError) -> EventStore {
+        let steps = try SwiftSteps(steps)
+        let schemas = schemas?.with(steps)
         let all = schemas?.history ?? .empty
         let version = version ?? all.head
         guard version.rawValue >= 1, version <= all.head else {
             throw .unknownVersion(version.description, known: all.versions.map(\.number.description))
         }
         let history = all.through(version)
-        let definitions = try (schemas?.definitions ?? .empty).adding(projections).beginning(through: version)
+        let definitions = (schemas?.definitions ?? .empty).adding(projections).through(version)
         let errors = (history.check() + definitions.check(against: history)).filter { $0.severity == .error }
         if !errors.isEmpty { throw .schemaInvalid(errors) }
         let logger = logger ?? .silent
@@ -30,7 +33,7 @@ extension EventStore {
                 try RegisteredRows.register(&update, versions: history.versions, definitions: definitions)
             }
         }
-        let evolving = EvolvingLog(log, swiftProjections: projections, logger: logger)
+        let evolving = EvolvingLog(log, swiftProjections: projections, swiftSteps: steps, logger: logger)
         let store = EventStore(evolving, version: nil, policy: .require, schemas: schemas)
         if options.followsInBackground { store.follower.start(store) }
         return store
@@ -39,12 +42,14 @@ extension EventStore {
     /// Opens a store to work at `version` (the live one where nil), as `policy` says where that is not the live one.
     public static func open(
         at path: String, version: SchemaVersion? = nil, policy: Policy = .require, schemas: Schemas? = nil,
-        projections: [any SwiftProjection] = [], readOnly: Bool = false, options: Options = .init(), logger: Logger? = nil
+        steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], readOnly: Bool = false, options: Options = .init(),
+        logger: Logger? = nil
     ) async throws(EvstoreError) -> EventStore {
+        let steps = try SwiftSteps(steps)
         let logger = logger ?? .silent
         let log = try converting(at: path) { try EventLog.open(at: path, options: options, readOnly: readOnly, logger: logger) }
-        let evolving = EvolvingLog(log, swiftProjections: projections, logger: logger)
-        let store = EventStore(evolving, version: version, policy: policy, schemas: schemas)
+        let evolving = EvolvingLog(log, swiftProjections: projections, swiftSteps: steps, logger: logger)
+        let store = EventStore(evolving, version: version, policy: policy, schemas: schemas?.with(steps))
         do {
             try await store.settle()
         } catch {
@@ -58,13 +63,6 @@ extension EventStore {
     /// Reads a store's four numbers without a lock.
     public static func versions(at path: String) throws(EvstoreError) -> StoreVersions {
         try converting(at: path) { StoreVersions(try EventLog.peek(at: path)) }
-    }
-}
-
-extension DefinitionSet {
-    /// Only the definitions that hold from a version up to this one on.
-    fileprivate func beginning(through version: SchemaVersion) throws(EvstoreError) -> DefinitionSet {
-        try DefinitionSet(stored: stored.filter { $0.since <= version })
     }
 }
 

@@ -1,15 +1,15 @@
 internal import EventLog
 internal import EventModel
 internal import Hashing
+internal import LMDB
 internal import Logging
 internal import Migration
 internal import Projections
 internal import SchemaEvolution
-internal import Synchronization
 
 /// The generations that a handle has open, by the names of their directories.
 final class OpenGenerations: Sendable {
-    private let open = Mutex<[String: Generation]>([:])
+    private let open = Monitor<[String: Generation]>([:])
 
     /// The generation; those that the store no longer uses are let go.
     func generation(_ name: String, in store: EventStore, _ state: StoreState) throws(EvstoreError) -> Generation {

@@ -57,8 +57,9 @@ public final class EventStore: Sendable {
         try converting(at: path) { try log.read { reader in reader.last } }
     }
 
-    /// Finishes what is under way; the handle serves nothing afterwards.
+    /// Finishes what is under way; the handle serves nothing afterwards. In the child of a fork it does nothing.
     public func close() async throws(EvstoreError) {
+        guard log.isOfThisProcess else { return }
         await follower.stop()
         generations.removeAll()
         do { try await log.close() } catch { throw EvstoreError(converting: error, at: path) }

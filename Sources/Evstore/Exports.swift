@@ -1,3 +1,4 @@
 @_exported public import EventModel
 @_exported public import Migration
 @_exported public import Projections
+@_exported public import SchemaEvolution

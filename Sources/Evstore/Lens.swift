@@ -64,6 +64,10 @@ final class Lens {
                 if image.part > 0 { seen.id = EventID(unchecked: "\(event.id)#\(image.part)") }
                 events.append(seen)
             }
+            if record.hasShadow, let shadow = try Shadow(record.shadow, born: born, at: target) {
+                let stream = try names.name(of: record, at: shadow.version).text
+                return try viewer.view(shadow, time: event.time, stream: stream, metadata: record.metadata, at: target, add)
+            }
             let path = try viewer.path(type: storedType, born: born, to: target)
             if path.merges, let merged { return try merged.view(event.position, event.epoch, add) }
             try viewer.run(

@@ -1,7 +1,7 @@
 internal import Bytes
-internal import EventModel
+public import EventModel
 package import Projections
-package import SchemaEvolution
+public import SchemaEvolution
 internal import System
 
 /// The version files and projection definitions of one directory, read and checked.
@@ -23,6 +23,19 @@ public struct Schemas: Sendable {
             return Schemas(directory: directory, history: history, definitions: definitions)
         }
         return Schemas(directory: directory, history: history, definitions: .empty)
+    }
+
+    /// The same with the code behind its `swift` ops.
+    func with(_ steps: SwiftSteps) -> Schemas {
+        Schemas(directory: directory, history: history.with(steps), definitions: definitions)
+    }
+
+    /// Looks at every event of `fixtures/` as `evstore schema fixtures verify` does: nothing is found where each looks at
+    /// every version as it did when that was recorded. A step whose code has changed under the same revision is found here.
+    /// - Throws: `EvstoreError.programNeeded` where a step is not among these.
+    public func verifyFixtures(steps: [any SwiftStep] = []) throws(EvstoreError) -> [Finding] {
+        guard let fixtures = try Fixtures.load(directory: directory, history) else { return [] }
+        return try fixtures.verify(history.with(SwiftSteps(steps))).findings
     }
 
     private static func isThere(_ path: String) -> Bool {

@@ -1,7 +1,7 @@
 internal import Foundation
+internal import System
 
-/// A program that is run as a real process: the `evstore` that was built beside the running tests, unless
-/// another is named.
+/// A program that is run as a real process.
 package struct BuiltProgram: Sendable {
     package let path: String
     /// What every run gets beside the environment of the tests.
@@ -18,11 +18,13 @@ package struct BuiltProgram: Sendable {
         package var lines: [String] { output.split(separator: "\n").map(String.init) }
     }
 
-    package init(path: String? = nil, environment: [String: String] = [:]) {
+    /// - Parameter name: of a program that was built beside the running tests.
+    package init(_ name: String = "evstore", environment: [String: String] = [:]) {
         let products = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
-        self.path = path ?? products.appending(path: "evstore").path
-        self.environment = environment
+        self.init(path: products.appending(path: name).path, environment: environment)
     }
+
+    package init(path: String, environment: [String: String] = [:]) { (self.path, self.environment) = (path, environment) }
 
     /// Starts the program without waiting for it; both of its outputs go to files.
     package func start(_ arguments: [String], input: String? = nil) throws -> Running {
@@ -41,41 +43,35 @@ package struct BuiltProgram: Sendable {
 
 /// A run of the program that has begun.
 package final class Running {
-    private let process = Process()
+    // Not Foundation's: that reads past a buffer where it looks for open files.
+    private let process: ChildProcess
     private let scratch: URL
 
     fileprivate init(program: BuiltProgram, arguments: [String], input: String?) throws {
-        scratch = FileManager.default.temporaryDirectory.appending(path: "evstore-run-\(UUID().uuidString)")
+        let scratch = FileManager.default.temporaryDirectory.appending(path: "evstore-run-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true)
-        process.executableURL = URL(filePath: program.path)
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment
+        try Data((input ?? "").utf8).write(to: scratch.appending(path: "in"))
+        let environment = ProcessInfo.processInfo.environment
             .merging(["SWIFT_BACKTRACE": "enable=no", "NO_COLOR": "1"]) { $1 }.merging(program.environment) { $1 }
-        process.standardOutput = try file("out")
-        process.standardError = try file("err")
-        let given = scratch.appending(path: "in")
-        try Data((input ?? "").utf8).write(to: given)
-        process.standardInput = try FileHandle(forReadingFrom: given)
-        try process.run()
-    }
-
-    private func file(_ name: String) throws -> FileHandle {
-        let url = scratch.appending(path: name)
-        try Data().write(to: url)
-        return try FileHandle(forWritingTo: url)
+        process = try ChildProcess(
+            program.path, arguments, environment: environment.map { "\($0)=\($1)" }, input: scratch.appending(path: "in").path,
+            output: scratch.appending(path: "out").path, errors: scratch.appending(path: "err").path)
+        self.scratch = scratch
     }
 
     package var isRunning: Bool { process.isRunning }
 
-    package func send(signal: Int32) { kill(process.processIdentifier, signal) }
+    package func send(signal: Int32) { process.send(signal: signal) }
 
     /// Waits for the end of the process and takes what it left.
     package func wait() throws -> BuiltProgram.Outcome {
-        process.waitUntilExit()
-        let bySignal = process.terminationReason == .uncaughtSignal
+        var (exit, signal): (Int32, Int32?) = (-1, nil)
+        switch process.wait() {
+        case .exit(let code): exit = code
+        case .signal(let number): signal = number
+        }
         let outcome = BuiltProgram.Outcome(
-            exit: bySignal ? -1 : process.terminationStatus, signal: bySignal ? process.terminationStatus : nil,
-            output: try String(contentsOf: scratch.appending(path: "out"), encoding: .utf8),
+            exit: exit, signal: signal, output: try String(contentsOf: scratch.appending(path: "out"), encoding: .utf8),
             errors: try String(contentsOf: scratch.appending(path: "err"), encoding: .utf8))
         try FileManager.default.removeItem(at: scratch)
         return outcome

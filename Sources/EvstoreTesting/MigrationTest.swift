@@ -19,10 +19,12 @@ public final class MigrationTest: Sendable {
 
     /// - Throws: `ScenarioFailure` where there are no fixtures: a migration of nothing proves nothing.
     public init(
-        _ schemas: Schemas, from: SchemaVersion, projections: [any SwiftProjection] = [], options: Options = .forTests
+        _ schemas: Schemas, from: SchemaVersion, steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [],
+        options: Options = .forTests
     ) async throws {
         self.from = from
-        temporary = try await TemporaryStore.make(schemas, at: from, from: SchemaVersion(1), projections: projections, options: options)
+        temporary = try await TemporaryStore.make(
+            schemas, at: from, from: SchemaVersion(1), steps: steps, projections: projections, options: options)
         var events: UInt64 = 0
         for number in 1 ... from.number {
             for file in try GoldenFixtures(schemas).files(of: SchemaVersion(number)) {

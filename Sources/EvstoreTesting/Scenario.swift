@@ -24,9 +24,9 @@ public final class Scenario: Sendable {
     /// A store live at `version` (the newest where nil) that takes events from `floor` on.
     public convenience init(
         _ schemas: Schemas, at version: SchemaVersion? = nil, from floor: SchemaVersion = SchemaVersion(1),
-        projections: [any SwiftProjection] = []
+        steps: [any SwiftStep] = [], projections: [any SwiftProjection] = []
     ) async throws {
-        self.init(try await TemporaryStore.make(schemas, at: version, from: floor, projections: projections), nil)
+        self.init(try await TemporaryStore.make(schemas, at: version, from: floor, steps: steps, projections: projections), nil)
     }
 
     private init(_ temporary: TemporaryStore, _ refusal: EvstoreError?) { (self.temporary, self.refusal) = (temporary, refusal) }

@@ -20,12 +20,12 @@ public final class TemporaryStore: Sendable {
     /// An event is born at its own version, or at the live one.
     public static func make(
         _ schemas: Schemas, at version: SchemaVersion? = nil, from floor: SchemaVersion? = nil, events: [NewEvent] = [],
-        projections: [any SwiftProjection] = [], options: Options = .forTests
+        steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], options: Options = .forTests
     ) async throws -> TemporaryStore {
         let directory = try TemporaryDirectory()
         let (path, live) = (directory.path + "/store", version ?? schemas.head)
         let store = try await EventStore.create(
-            at: path, schemas: schemas, at: floor ?? live, projections: projections, options: options)
+            at: path, schemas: schemas, at: floor ?? live, steps: steps, projections: projections, options: options)
         if let floor, floor < live { _ = try await store.replay(to: live, options: ReplayOptions(yes: true)) }
         for event in events { _ = try await store.append([event]) }
         return TemporaryStore(store, schemas, directory)
@@ -33,11 +33,12 @@ public final class TemporaryStore: Sendable {
 
     /// Another handle on the store, of this process.
     public func open(
-        version: SchemaVersion? = nil, policy: Policy = .require, schemas: Schemas? = nil, projections: [any SwiftProjection] = [],
+        version: SchemaVersion? = nil, policy: Policy = .require, schemas: Schemas? = nil, steps: [any SwiftStep] = [],
+        projections: [any SwiftProjection] = [],
         readOnly: Bool = false
     ) async throws(EvstoreError) -> EventStore {
         try await EventStore.open(
-            at: path, version: version, policy: policy, schemas: schemas, projections: projections, readOnly: readOnly,
+            at: path, version: version, policy: policy, schemas: schemas, steps: steps, projections: projections, readOnly: readOnly,
             options: store.options)
     }
 }

@@ -21,7 +21,7 @@ struct FollowingTests {
         #expect(try store.last().position == Position(6), "what follows an append does not undo it")
     }
 
-    @Test("a store that follows in the background has its read models at the log's end, whoever appends", .timeLimit(.minutes(5)))
+    @Test("a store that follows in the background has its read models at the log's end, whoever appends", .timeLimit(.minutes(20)))
     func background() async throws {
         let temporary = try await Orders.store(at: 1)
         var options = Options.forTests

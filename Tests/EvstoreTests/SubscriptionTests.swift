@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Subscribing")
 struct SubscriptionTests {
-    @Test("a subscription sees every event once, in order, while appends go on", .timeLimit(.minutes(5)))
+    @Test("a subscription sees every event once, in order, while appends go on", .timeLimit(.minutes(20)))
     func catchUpThenLive() async throws {
         let temporary = try await Orders.store(at: 1)
         let store = temporary.store
@@ -22,7 +22,7 @@ struct SubscriptionTests {
         try await writer.value
     }
 
-    @Test("a subscription goes on from a checkpoint, and to one stream only", .timeLimit(.minutes(5)))
+    @Test("a subscription goes on from a checkpoint, and to one stream only", .timeLimit(.minutes(20)))
     func fromCheckpoint() async throws {
         let temporary = try await Orders.store(at: 1)
         let store = temporary.store
@@ -34,7 +34,7 @@ struct SubscriptionTests {
         #expect(try await pages.next()?.map(\.position.rawValue) == [22])
     }
 
-    @Test("a subscription ends when its task is cancelled", .timeLimit(.minutes(5)))
+    @Test("a subscription ends when its task is cancelled", .timeLimit(.minutes(20)))
     func cancelled() async throws {
         let temporary = try await Orders.store(at: 1)
         let store = temporary.store
@@ -47,7 +47,7 @@ struct SubscriptionTests {
         #expect(try await task.value)
     }
 
-    @Test("a subscription whose events were cut off says so, and where the log was cut", .timeLimit(.minutes(5)))
+    @Test("a subscription whose events were cut off says so, and where the log was cut", .timeLimit(.minutes(20)))
     func cutOff() async throws {
         let temporary = try await Orders.store(at: 1)
         let store = temporary.store

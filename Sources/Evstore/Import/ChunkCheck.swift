@@ -42,7 +42,7 @@ extension LineChunk {
                 let adopted = try door.adopt(&event, line: line)
                 let stored: StoredEvent
                 if isChecked {
-                    stored = door.stored(event)
+                    stored = try door.stored(event)
                 } else {
                     stored = try door.admit(event, isJSON: true)[0]
                     if try !door.isInItsStream(stored) { result.streamMismatches += 1 }

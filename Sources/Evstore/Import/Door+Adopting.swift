@@ -32,10 +32,12 @@ extension Door {
             (report.kept, report.defaulted) = (UInt64(adopted.counts.kept), UInt64(adopted.counts.defaulted))
             report.notKept = viewer.leftBehind.mapValues { UInt64($0) }
             for target in try targets(of: event.type, bornAt: birth) where target > SchemaVersion(1) {
-                try checkImages(of: stored(event), at: target)
+                try checkImages(of: try stored(event), at: target)
             }
             return AdoptedLine(report, failure: nil)
         } catch {
+            // That this program can't run a step says nothing of the data.
+            if case .programNeeded = EvstoreError(converting: error) { throw EvstoreError(converting: error) }
             report = AdoptionReport(events: 1)
             report.quarantined = 1
             return AdoptedLine(report, failure: EvstoreError(converting: error))

@@ -1,6 +1,6 @@
 internal import EventModel
 internal import JSONText
-internal import Projections
+internal import SchemaEvolution
 
 /// How Swift values are written in payloads, and what goes wrong there.
 enum EventJSON {
@@ -11,24 +11,7 @@ enum EventJSON {
         .invalidEvent(type: E.type, version: E.version, pointer: pointer(error), reason: "as \(E.self): \(reason(error))")
     }
 
-    static func pointer(_ error: any Error) -> String {
-        var pointer = JSONPointer()
-        for key in context(error)?.codingPath ?? [] {
-            pointer.tokens.append(MemberName(key.intValue.map { String($0) } ?? key.stringValue))
-        }
-        return pointer.description
-    }
+    static func pointer(_ error: any Error) -> String { SwiftValues.pointer(error) }
 
-    static func reason(_ error: any Error) -> String { context(error)?.reason ?? "\(error)" }
-
-    private static func context(_ error: any Error) -> (codingPath: [any CodingKey], reason: String)? {
-        switch error {
-        case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context),
-            DecodingError.keyNotFound(_, let context),
-            DecodingError.dataCorrupted(let context):
-            (context.codingPath, context.debugDescription)
-        case EncodingError.invalidValue(_, let context): (context.codingPath, context.debugDescription)
-        default: nil
-        }
-    }
+    static func reason(_ error: any Error) -> String { SwiftValues.reason(error) }
 }

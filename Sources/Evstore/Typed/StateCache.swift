@@ -1,6 +1,6 @@
 internal import EventLog
 internal import EventModel
-internal import Synchronization
+internal import LMDB
 
 /// States of streams as they were folded last, in memory; whoever drops it loses time and nothing else.
 ///
@@ -24,7 +24,7 @@ public final class StateCache<State: Sendable>: Sendable {
     }
 
     private let limit: Int
-    private let entries = Mutex<[String: Entry]>([:])
+    private let entries = Monitor<[String: Entry]>([:])
 
     /// - Parameter streamsMax: beyond so many it begins anew.
     public init(streamsMax: Int = 65_536) { limit = max(streamsMax, 1) }
