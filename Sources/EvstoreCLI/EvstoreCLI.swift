@@ -3,6 +3,7 @@ internal import Bytes
 internal import Evstore
 internal import Glibc
 public import Projections
+public import SchemaEvolution
 
 /// The command line of evstore, as a program of its own or inside an application.
 public enum EvstoreCLI {
@@ -10,19 +11,22 @@ public enum EvstoreCLI {
     ///
     /// - Parameters:
     ///   - arguments: What follows the program's name.
+    ///   - steps: The code behind `swift` ops; a command that needs one which is missing ends with exit code 6.
     ///   - projections: The application's own, which the commands then build and read like those of the version files.
-    public static func run(_ arguments: [String], projections: [any SwiftProjection] = []) async -> Never {
-        exit(await outcome(of: arguments, projections))
+    public static func run(
+        _ arguments: [String], steps: [any SwiftStep] = [], projections: [any SwiftProjection] = []
+    ) async -> Never {
+        exit(await outcome(of: arguments, Application(steps: steps, projections: projections)))
     }
 
-    private static func outcome(of arguments: [String], _ projections: [any SwiftProjection]) async -> Int32 {
+    private static func outcome(of arguments: [String], _ application: Application) async -> Int32 {
         let interrupts = Interrupts()
         let json = arguments.prefix { $0 != "--" }.contains("--json")
         let output = Output(json: json)
         let invocation = (["evstore"] + arguments).map(\.shellWord).joined(separator: " ")
         do {
             do {
-                try await carryOut(arguments, interrupts, output, invocation, projections)
+                try await carryOut(arguments, interrupts, output, invocation, application)
                 try output.flush()
                 return 0
             } catch let exit as Exit {
@@ -44,14 +48,14 @@ public enum EvstoreCLI {
     }
 
     private static func carryOut(
-        _ arguments: [String], _ interrupts: Interrupts, _ output: Output, _ invocation: String, _ projections: [any SwiftProjection]
+        _ arguments: [String], _ interrupts: Interrupts, _ output: Output, _ invocation: String, _ application: Application
     ) async throws {
         try Arguments.check(arguments)
         guard let command = try parse(arguments, output: output) else { return }
         let bar = ProgressBar(command.global.progress, output: output)
         let session = Session(
             global: command.global, output: output, interrupts: interrupts, bar: bar, invocation: invocation,
-            projections: projections)
+            application: application)
         let work = Task { try await command.run(in: session) }
         interrupts.atFirst { work.cancel() }
         defer { bar.finish() }

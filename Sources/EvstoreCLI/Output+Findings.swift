@@ -10,6 +10,7 @@ extension Output {
         for finding in findings {
             try line(finding.line1 + (finding.position.map { " (position \(grouped($0.rawValue)))" } ?? ""))
             if let fix = finding.fix { try line("  -> \(fix)") }
+            for edit in finding.edits { for text in edit.lines { try line("     " + text) } }
         }
         let counts = [(Finding.Severity.error, "error"), (.warning, "warning"), (.note, "note")].compactMap { severity, noun in
             let count = findings.count { $0.severity == severity }
@@ -26,6 +27,23 @@ extension Finding {
         [
             "id": .text(id), "severity": .text(severity.rawValue), "file": .optional(file), "line": .count(line),
             "column": .count(column), "position": .position(position), "message": .text(message), "fix": .optional(fix),
+            "edits": .list(edits.map(\.object)),
+        ]
+    }
+}
+
+extension FileEdit {
+    /// The edit as people read it: where, the lines that go, and those that come.
+    fileprivate var lines: [String] {
+        let isChange = !remove.isEmpty || !insert.isEmpty
+        return (isChange ? ["@ \(file):\(line)"] : []) + remove.map { "- " + $0 } + insert.map { "+ " + $0 }
+            + (renamed.map { ["@ \(file) is renamed \($0)"] } ?? [])
+    }
+
+    fileprivate var object: OutputValue {
+        [
+            "file": .text(file), "line": .count(line), "remove": .list(remove.map { .text($0) }),
+            "insert": .list(insert.map { .text($0) }), "renamed": .optional(renamed),
         ]
     }
 }

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Evstore
 internal import Logging
 internal import Projections
+internal import SchemaEvolution
 
 /// One command line being carried out: where words go, what stops it, and the store it names.
 struct Session: Sendable {
@@ -11,8 +12,8 @@ struct Session: Sendable {
     let bar: ProgressBar
     /// What was typed, as a shell takes it: an interrupted command says to run this again.
     let invocation: String
-    /// What the application that calls this command line brings along.
-    let projections: [any SwiftProjection]
+    /// What the program that calls this command line brings along.
+    let application: Application
 
     var cancellation: Cancellation { interrupts.cancellation }
 
@@ -48,11 +49,19 @@ extension Session {
         let (path, schemas) = try (global.storePath(), schemas())
         do {
             return try await EventStore.open(
-                at: path, schemas: schemas, projections: projections, readOnly: access == .reading, logger: logger)
+                at: path, schemas: schemas, steps: application.steps, projections: application.projections, readOnly: access == .reading,
+                logger: logger)
         } catch EvstoreError.readOnly where access == .writingIfAllowed {
-            return try await EventStore.open(at: path, schemas: schemas, projections: projections, readOnly: true, logger: logger)
+            return try await EventStore.open(
+                at: path, schemas: schemas, steps: application.steps, projections: application.projections, readOnly: true, logger: logger)
         }
     }
+}
+
+/// The code that an application brings to the command line.
+struct Application: Sendable {
+    var steps: [any SwiftStep] = []
+    var projections: [any SwiftProjection] = []
 }
 
 /// One verb of the command line: parsed by the argument parser, carried out in a session.

@@ -37,6 +37,25 @@ struct InterruptTests {
         #expect(try member(rest.line, "position") == "4")
     }
 
+    @Test("a proof of the laws that is stopped ends with 9 and changes nothing, and another one finishes")
+    func laws() throws {
+        let shop = try Shop()
+        try shop.write("orders.jsonl", (0 ..< 4_000).map { Shop.order("o\($0)", total: $0) }.joined())
+        try shop.must("import \(shop.path("orders.jsonl")) --as v1 --schemas SCHEMAS")
+        let files = ["log/data.mdb", "anchor", "evstore.json"]
+        let before = try files.map { try Data(contentsOf: URL(filePath: shop.path("store/\($0)"))) }
+        let proving = try shell(
+            shop, "exec '\(shop.program.path)' verify --laws --progress jsonl >\(shop.path("out")) 2>\(shop.path("err"))")
+        try waitUntil { try shop.text("err").contains("\"step\":\"laws\"") }
+        proving.send(signal: SIGINT)
+        #expect(try proving.wait().exit == 9)
+        #expect(try shop.text("err").contains("run it again: evstore verify"))
+        #expect(try files.map { try Data(contentsOf: URL(filePath: shop.path("store/\($0)"))) } == before)
+        #expect(try shop.run("verify --laws").exit == 0)
+        let scratch = shop.path("store/scratch")
+        #expect(try !FileManager.default.fileExists(atPath: scratch) || FileManager.default.contentsOfDirectory(atPath: scratch).isEmpty)
+    }
+
     @Test("a reader that goes away is no failure")
     func brokenPipe() throws {
         let shop = try Shop.open()

@@ -69,6 +69,11 @@ final class Shop {
         return shop
     }
 
+    /// A line of version 1.
+    static func order(_ id: String, total: Int) -> String {
+        #"{"stream":"order-\#(id)","type":"OrderPlaced","data":{"id":"\#(id)","customer":"Ada","total":\#(total)}}"# + "\n"
+    }
+
     static let orders = """
         {"stream":"order-1","type":"OrderPlaced","data":{"id":"1","customer":"Ada","total":500}}
         {"stream":"order-2","type":"OrderPlaced","data":{"id":"2","customer":"Bo","total":700,"code":"12"}}

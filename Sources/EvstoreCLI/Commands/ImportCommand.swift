@@ -77,7 +77,8 @@ struct ImportCommand: Command {
         let schemas = try Schemas.load(global.schemasPath(for: "import into a new store"))
         let born = try version == "0" || version == "v0" ? SchemaVersion(1) : schemas.version(named: version)
         let store = try await EventStore.create(
-            at: path, schemas: schemas, at: born, projections: session.projections, logger: session.logger)
+            at: path, schemas: schemas, at: born, steps: session.application.steps,
+            projections: session.application.projections, logger: session.logger)
         do {
             let report = try await body(store, true)
             session.bar.finish()

@@ -21,7 +21,8 @@ struct InitCommand: Command {
         let schemas = try Schemas.load(global.schemasPath(for: "init"))
         let version = try at.map { text throws(EvstoreError) in try schemas.version(named: text) }
         let store = try await EventStore.create(
-            at: global.storePath(), schemas: schemas, at: version, projections: session.projections, logger: session.logger)
+            at: global.storePath(), schemas: schemas, at: version, steps: session.application.steps,
+            projections: session.application.projections, logger: session.logger)
         let versions = try store.versions
         try await store.close()
         if session.output.json {

@@ -30,7 +30,8 @@ extension JournalRow {
         let versions = [from, to].compactMap(\.self).map(\.description).joined(separator: " -> ")
         return [
             time.description.padded(to: 27), what.padded(to: 8), versions.padded(to: 8),
-            position.map { "at \(grouped($0.rawValue))" }, seconds.map(duration(seconds:)), outcome, "by \(by)",
+            position.map { "at \(grouped($0.rawValue))" }, seconds.map(duration(seconds:)), readModelBytes.map { size(bytes: $0) },
+            outcome, "by \(by)",
         ].compactMap(\.self).joined(separator: "  ")
     }
 }

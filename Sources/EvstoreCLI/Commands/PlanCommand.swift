@@ -40,6 +40,7 @@ extension PlanReport {
             "oneWay": .list(oneWay.map { .text($0) }), "seconds": .measure(seconds), "bytes": .count(bytes),
         ]
         return object.adding("adoption", adoption?.object)
+            .adding("needs", needs.isEmpty ? nil : .list(needs.map { .text($0) }))
     }
 
     func write(to output: Output) throws {
@@ -61,6 +62,7 @@ extension PlanReport {
         }
         if let adoption { try output.line("adopted      \(adoption.words) (of the sample)") }
         for step in oneWay { try output.line("one way      \(step) (needs --yes)") }
+        for step in needs { try output.line("needs        \(step), which is written in Swift: run the application's own command line") }
         try output.line("estimate     " + estimate)
         try output.line("rollback     " + (oneWay.isEmpty ? "possible until finalize" : "not across the one-way steps"))
         try output.line("nothing was changed")

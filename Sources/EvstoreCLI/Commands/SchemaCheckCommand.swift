@@ -34,6 +34,6 @@ struct SchemaCheckCommand: Command {
         } catch EvstoreError.schemaInvalid(let unreadable) {
             findings += unreadable
         }
-        return findings
+        return Mending.complete(findings)
     }
 }

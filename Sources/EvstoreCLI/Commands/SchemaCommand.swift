@@ -5,11 +5,11 @@ internal import SchemaEvolution
 struct SchemaCommand: ParsableCommand, Group {
     static let configuration = CommandConfiguration(
         commandName: "schema",
-        abstract: "Checks, explains and locks version files, shows shapes, tries payloads. Needs no store.",
+        abstract: "Checks, explains and locks version files, keeps fixtures, shows shapes, tries payloads. Needs no store.",
         discussion: "Example: evstore schema check --schemas Schemas/shop",
         subcommands: [
             SchemaNewCommand.self, SchemaCheckCommand.self, SchemaDiffCommand.self, SchemaExplainCommand.self, SchemaFormatCommand.self,
-            SchemaLintCommand.self, SchemaLockCommand.self, SchemaShowCommand.self, SchemaValidateCommand.self,
+            SchemaFixturesCommand.self, SchemaLintCommand.self, SchemaLockCommand.self, SchemaShowCommand.self, SchemaValidateCommand.self,
         ])
 }
 

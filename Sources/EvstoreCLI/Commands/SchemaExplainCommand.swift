@@ -9,7 +9,8 @@ struct SchemaExplainCommand: Command {
         abstract: "Says what happens to one event of a type between two versions, member by member.",
         discussion: """
             Up or down: --from may be the newer version. Without --from, from the oldest version that \
-            has the type; without --to, to the newest. Without --schemas, as the store knows it.
+            has the type; without --to, to the newest. From v0, what becomes of data from before versions existed, \
+            whatever its type. Without --schemas, as the store knows it.
 
             Example: evstore schema explain OrderPlaced --from v1 --to v5 --schemas Schemas/shop
             """)

@@ -54,7 +54,7 @@ struct SchemaFormatCommand: Command {
         )
         let same = zip(before, after).prefix { $0 == $1 }.count
         return Finding(
-            id: "STYLE400", file: file, line: same + 1, column: 1, message: "the file is not in its layout",
+            id: Rule.layout, file: file, line: same + 1, column: 1, message: "the file is not in its layout",
             fix: "evstore schema fmt \(file)" + (to.map { " --to \($0.rawValue)" } ?? ""))
     }
 

@@ -31,9 +31,9 @@ struct SchemaLintCommand: Command {
             let history = try History.load(directory: directory)
             let (rules, fixtures) = (try LintRules.load(directory: directory), try Fixtures.load(directory: directory, history))
             let today = String(Timestamp.now.description.prefix(10))
-            return history.warnings + Lint.run(history, rules, fixtures: fixtures, today: today)
+            return Mending.complete(history.warnings + Lint.run(history, rules, fixtures: fixtures, today: today))
         } catch EvstoreError.schemaInvalid(let unreadable) {
-            return unreadable
+            return Mending.complete(unreadable)
         }
     }
 }

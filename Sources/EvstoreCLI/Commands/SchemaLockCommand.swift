@@ -33,7 +33,8 @@ struct SchemaLockCommand: Command {
         } else {
             let open = history.versions.count - versions.count
             try session.output.line(
-                "locked     \(versions.joined(separator: ", "))" + (open > 0 ? "; \(open) not released yet" : ""))
+                "locked     \(versions.isEmpty ? "nothing" : versions.joined(separator: ", "))"
+                    + (open > 0 ? "; \(open) not released yet" : ""))
         }
     }
 }

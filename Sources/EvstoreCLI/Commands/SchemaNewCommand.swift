@@ -23,7 +23,7 @@ struct SchemaNewCommand: Command {
         let history = try History.load(directory: directory)
         let path = directory + (directory.hasSuffix("/") ? "" : "/") + "\(history.head.next).yaml"
         guard !FileManager.default.fileExists(atPath: path) else { throw EvstoreError.usage("\(path) is there already") }
-        let text = try Self.file(after: history)
+        let text = try Self.file(after: history, at: path, session.cancellation)
         do { try Data(text.utf8).write(to: URL(filePath: path), options: .withoutOverwriting) } catch {
             throw EvstoreError.ioFailure(doing: "writing \(path)", reason: "\(error)")
         }
@@ -35,18 +35,22 @@ struct SchemaNewCommand: Command {
         }
     }
 
-    /// The file of the version behind the last one.
-    private static func file(after history: History) throws -> String {
-        guard let last = history.versions.last, case .object(let members) = try JSONValue(parsing: last.canonical.lent) else {
-            throw EvstoreError.usage("the directory holds no version: write v1.yaml first")
-        }
-        let events = members.filter { $0.name == "events" || $0.name == "$defs" }
-        return """
-            evstore: 1
+    /// The file of the version behind the last one, laid out as `schema fmt` does and in the order that its author chose.
+    private static func file(after history: History, at path: String, _ cancellation: Cancellation) throws -> String {
+        guard let last = history.versions.last else { throw EvstoreError.usage("the directory holds no version: write v1.yaml first") }
+        let same = Mending.complete(history.check()).first { $0.id == Rule.changesNothing && $0.file == last.file }
+        if let same { throw EvstoreError.schemaInvalid([same]) }
+        let old = try Input.all(last.file, cancellation)
+        guard case .object(let members) = try FileReader.read(text: old, file: last.file).json else { return "" }
+        let first = String(decoding: old, as: UTF8.self).prefix { $0 != "\n" }
+        let text = """
+            \(first.hasPrefix("# yaml-language-server:") ? "\(first)\n" : "")evstore: 1
             version: \(last.number.number + 1)
-            description: "What this version changes, in a sentence."
-            upcast: []   # how events of \(last.number) become these: - {on: TYPE, do: [{OP: {…}}]}
+            description: "Say what this version changes."
+            # How events of \(last.number) become these, such as: - {on: TYPE, do: [{add: {path: /member, value: 0}}]}
+            upcast: []
 
-            """ + JSONValue.object(events).yaml
+            """ + JSONValue.object(members.filter { $0.name == "events" || $0.name == "$defs" }).yaml
+        return try FileLayout.format(Array(text.utf8), file: path, as: .yaml)
     }
 }

@@ -1,0 +1,142 @@
+internal import ArgumentParser
+internal import Evstore
+internal import SchemaEvolution
+
+struct SchemaFixturesCommand: ParsableCommand, Group {
+    static let configuration = CommandConfiguration(
+        commandName: "fixtures",
+        abstract: "Keeps events of every version, and what they look like at every other.",
+        discussion: """
+            fixtures/vN/*.jsonl beside the version files holds event lines of version N; fixtures/vN/seen/vM.jsonl holds what \
+            version M sees of them. They are recorded once, while a version is new, and verified ever after.
+
+            Example: evstore schema fixtures verify --schemas Schemas/shop
+            """,
+        subcommands: [Record.self, Verify.self])
+
+    struct Record: Command {
+        static let configuration = CommandConfiguration(
+            commandName: "record",
+            abstract: "Writes events of the newest version, and what every version sees of every fixture.",
+            discussion: """
+                The events come from a file of event lines; or from a store, the first few of each type, with a stand-in for \
+                what the shapes call personal (names of streams and metadata stay: look at them); or, where the version has \
+                no fixtures yet, from its shapes. What is there already is never changed by accident: a file that would \
+                change is refused with its first difference unless --overwrite is given, and one that only released \
+                versions have a part in is refused whatever is given.
+
+                Example: evstore schema fixtures record orders.jsonl --schemas Schemas/shop
+                From a store: evstore schema fixtures record --store /var/shop --each 5 --schemas Schemas/shop
+                """)
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+        @Argument(help: ArgumentHelp("Event lines of the newest version; - is standard input.", valueName: "file")) var file: String?
+        @Option(help: ArgumentHelp("How many events of each type are taken from a store.", valueName: "n")) var each = 3
+        @Flag(help: "Replace what is there and differs, unless it is of released versions.") var overwrite = false
+
+        func run(in session: Session) async throws {
+            let directory = try global.schemasPath(for: "schema fixtures record")
+            let history = try History.load(directory: directory).with(SwiftSteps(session.application.steps))
+            guard let newest = history.versions.last else { throw EvstoreError.usage("\(directory) holds no version") }
+            let found = try Fixtures.load(directory: directory, history)
+            var fixtures = found ?? Fixtures(beside: directory)
+            var files = FixtureFiles()
+            if let source = try await source(newest, history, hasSome: !(fixtures.lines[newest.number] ?? []).isEmpty, session) {
+                guard !source.text.isEmpty else { throw EvstoreError.usage("there is no event of \(newest.number) to record") }
+                try files.add(fixtures.path(of: newest.number), source.text, isFixed: newest.isReleased)
+                try fixtures.replace(source.text, of: newest)
+            }
+            let renderings = try fixtures.renderings(history)
+            if let failure = renderings.flatMap(\.failures).first { throw EvstoreError.schemaInvalid([failure]) }
+            try files.add(renderings, history)
+            let refused = files.changes.filter { $0.old != nil && ($0.isFixed || !overwrite) }
+            if refused.isEmpty { try files.write() }
+            try report(files, refused, newest.number, session.output)
+            if !refused.isEmpty { throw Exit.refused }
+        }
+
+        /// Nil where the version has fixtures and nothing else is named.
+        private func source(
+            _ version: VersionFile, _ history: History, hasSome: Bool, _ session: Session
+        ) async throws -> FixtureSource? {
+            if let file {
+                return try FixtureSource(lines: try Input.all(file, session.cancellation), of: version, file: file)
+            }
+            if global.store != nil {
+                return try await session.withStore(.reading) { store in
+                    try FixtureSource(of: version, each: each) { take in try store.readAll(at: version.number, take) }
+                }
+            }
+            return hasSome ? nil : FixtureSource(generating: version, history)
+        }
+
+        private func report(_ files: FixtureFiles, _ refused: [FixtureFiles.Change], _ version: SchemaVersion, _ output: Output) throws {
+            if output.json {
+                try output.object([
+                    "ok": .bool(refused.isEmpty), "version": .version(version),
+                    "written": .list(refused.isEmpty ? files.changes.map { .text($0.file) } : []),
+                    "refused": .list(refused.map(\.object)), "unchanged": .count(files.unchanged),
+                ])
+                return
+            }
+            for change in refused.isEmpty ? files.changes : refused {
+                let verb = change.old == nil ? "new" : refused.isEmpty ? "changed" : change.isFixed ? "RELEASED" : "REFUSED"
+                try output.line("\(verb.padded(to: 10)) \(change.file)")
+                guard change.old != nil else { continue }
+                let difference = change.difference
+                if let old = difference.old { try output.line("  \(difference.line)  - \(old)") }
+                if let new = difference.new { try output.line("  \(difference.line)  + \(new)") }
+            }
+            if refused.isEmpty {
+                try output.line("\(counted(files.changes.count, "file")) written, \(files.unchanged) as they were")
+            } else {
+                let isFixed = refused.contains(where: \.isFixed)
+                try output.line("nothing was written: \(counted(refused.count, "file")) would change")
+                try output.line(
+                    isFixed
+                        ? "  -> fixtures of released versions stay: undo what changes them, in a new version if need be"
+                        : "  -> where that is meant: the same with --overwrite")
+            }
+        }
+    }
+
+    struct Verify: Command {
+        static let configuration = CommandConfiguration(
+            commandName: "verify",
+            abstract: "Proves that every fixture still reads at every version, and looks as it did.",
+            discussion: """
+                Each line of fixtures/vN must be an event of version N with an image at every newer version, and its images \
+                at newer and older versions must be those that were recorded. A change that was meant is recorded with \
+                `schema fixtures record --overwrite`.
+
+                Example: evstore schema fixtures verify --schemas Schemas/shop
+                """)
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+        func run(in session: Session) async throws {
+            let directory = try global.schemasPath(for: "schema fixtures verify")
+            let history = try History.load(directory: directory).with(SwiftSteps(session.application.steps))
+            guard let fixtures = try Fixtures.load(directory: directory, history) else {
+                throw EvstoreError.usage("\(directory) has no fixtures: evstore schema fixtures record")
+            }
+            let (findings, images) = try fixtures.verify(history)
+            let ok = !findings.contains { $0.severity == .error }
+            try session.output.findings(
+                findings, ok: ok,
+                extra: [("fixtures", .count(fixtures.lines.values.map(\.count).reduce(0, +))), ("images", .count(images))],
+                checked: "\(counted(fixtures.lines.values.map(\.count).reduce(0, +), "fixture")), \(counted(images, "image"))")
+            if !ok { throw Exit.refused }
+        }
+    }
+}
+
+extension FixtureFiles.Change {
+    fileprivate var object: OutputValue {
+        [
+            "file": .text(file), "released": .bool(isFixed), "line": .count(difference.line), "old": .optional(difference.old),
+            "new": .optional(difference.new),
+        ]
+    }
+}

@@ -1,0 +1,119 @@
+import EvstoreTesting
+import Foundation
+import Testing
+
+@Suite("Fixtures are recorded once and verified ever after")
+struct FixturesTests {
+    @Test(
+        "every worked example's fixtures read at every version as they were recorded",
+        arguments: ["cycles", "packages", "reminders", "saves", "settings", "vault"])
+    func domains(name: String) throws {
+        let schemas = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "Schemas/\(name)")
+        let outcome = try BuiltProgram().run("schema", "fixtures", "verify", "--schemas", schemas.path, "--json")
+        #expect(outcome.exit == 0, "\(outcome.output)")
+        #expect(try member(outcome.line, "findings") == "[]", "\(outcome.output)")
+        #expect(Int(try member(outcome.line, "images") ?? "") ?? 0 > 20)
+    }
+
+    @Test("what a version looks like at another is written beside its events, hidden ones too")
+    func renderings() throws {
+        let library = try Library()
+        try library.must("fixtures", "record")
+        #expect(
+            try library.lines("fixtures/v2/seen/v1.jsonl") == [
+                #"{"of":"events.jsonl:1","stream":"book-1","type":"BookLent","data":{"id":"1","title":"Emma","kind":"hc","days":"14","reader":"Ada"}}"#,
+                #"{"of":"events.jsonl:2","stream":"book-1","type":"BookReturned","data":{"id":"1","at":"2026-01-11T10:00:00Z"}}"#,
+                #"{"of":"events.jsonl:3","hidden":true}"#,
+            ])
+        #expect(try library.lines("fixtures/v1/seen/v2.jsonl").last == #"{"of":"events.jsonl:3","hidden":true}"#)
+        let again = try library.run("fixtures", "record")
+        #expect(again.exit == 0 && again.output.hasPrefix("0 files written"), "\(again.output)")
+    }
+
+    @Test("a step that gives old events another look is found at its line, and recorded anew only where that is asked for")
+    func changed() throws {
+        let library = try Library()
+        try library.must("fixtures", "record")
+        try library.change("v2.yaml", "hc: hardcover, pb: paperback", "hc: paperback, pb: hardcover")
+        let verified = try library.run("fixtures", "verify")
+        #expect(verified.exit == 3)
+        #expect(
+            verified.output.contains(
+                #/fixtures\/v1\/seen\/v2\.jsonl:1:1: error LOG005: .*"kind":"hardcover".* and is .*"kind":"paperback"/#),
+            "\(verified.output)")
+        let before = try library.lines("fixtures/v1/seen/v2.jsonl")
+        let refused = try library.run("fixtures", "record")
+        #expect(refused.exit == 3 && refused.output.contains("REFUSED") && refused.output.contains("--overwrite"), "\(refused.output)")
+        #expect(try library.lines("fixtures/v1/seen/v2.jsonl") == before)
+        try library.must("fixtures", "record", "--overwrite")
+        try library.must("fixtures", "verify")
+        #expect(try library.lines("fixtures/v1/seen/v2.jsonl") != before)
+    }
+
+    @Test("fixtures of released versions are not overwritten whatever is asked for")
+    func released() throws {
+        let library = try Library()
+        try library.change("v2.yaml", "labels: [1.1.0]", "labels: [1.1.0]\nreleased: 2026-02-01")
+        try library.must("fixtures", "record")
+        try library.must("lock")
+        let other = #"{"stream":"book-2","type":"BookLost","data":{"id":"2"}}"# + "\n"
+        try library.write("other.jsonl", other)
+        let refused = try library.run("fixtures", "record", library.url("other.jsonl").path, "--overwrite")
+        #expect(
+            refused.exit == 3 && refused.output.contains("RELEASED") && refused.output.contains("nothing was written"), "\(refused.output)")
+        #expect(try library.lines("fixtures/v2/events.jsonl").count == 3)
+        let json = try library.run("fixtures", "record", library.url("other.jsonl").path, "--overwrite", "--json")
+        #expect(try member(json.line, "ok") == "false" && member(json.line, "written") == "[]")
+        #expect(try keys(json.line) == ["ok", "version", "written", "refused", "unchanged"])
+    }
+
+    @Test("an event that can't be read any more is an error, and so is a line that is none")
+    func unreadable() throws {
+        let library = try Library()
+        let odd = #"{"stream":"book-3","type":"BookLent","data":{"id":"3","title":"Odd","kind":"hc","days":"two","reader":"Bo"}}"# + "\n"
+        try library.write("fixtures/v1/odd.jsonl", odd + #"{"type":"BookLent","data":{}}"# + "\n")
+        let verified = try library.run("fixtures", "verify")
+        #expect(verified.exit == 3)
+        #expect(verified.output.contains("odd.jsonl:1:1: error COMPAT102"), "\(verified.output)")
+        #expect(verified.output.contains("odd.jsonl:2:1: error LOG005"), "\(verified.output)")
+        #expect(try library.run("fixtures", "record").exit == 3)
+    }
+
+    @Test("a version without fixtures gets events made from its shapes, one for each word and absence")
+    func generated() throws {
+        let library = try Library()
+        try FileManager.default.removeItem(at: library.url("fixtures/v2"))
+        try library.must("fixtures", "record")
+        let lines = try library.lines("fixtures/v2/events.jsonl")
+        for word in ["hardcover", "paperback", "BookReturned", "BookLost"] { #expect(lines.contains { $0.contains("\"\(word)\"") }) }
+        try library.must("fixtures", "verify")
+        let verdict = try library.verdict()
+        #expect(verdict.exits == [0, 0] && !verdict.output.contains(": warning "), "\(verdict.output)")
+    }
+
+    @Test("a store gives the first events of each type, without what is somebody's own")
+    func store() throws {
+        let library = try Library()
+        try library.change("v2.yaml", "title:  {type: string}", "title:  {type: string, personal: true}")
+        let events = (1 ... 5).map { number in
+            #"{"stream":"book-\#(number)","type":"BookLent","data":{"id":"\#(number)","title":"Emma","kind":"paperback","days":7,"reader":"Ada","branch":1}}"#
+                + "\n"
+        }
+        try library.write("events.jsonl", events.joined())
+        let store = library.url("store").path
+        let made = try BuiltProgram().run(
+            "import", library.url("events.jsonl").path, "--as", "v2", "--store", store, "--schemas", library.directory.path)
+        try #require(made.exit == 0, "\(made.errors)")
+        try library.must("fixtures", "record", "--store", store, "--each", "2", "--overwrite")
+        let lines = try library.lines("fixtures/v2/events.jsonl")
+        #expect(lines.count == 2 && lines.allSatisfy { $0.contains(#""title":"x""#) && $0.contains(#""id":""#) }, "\(lines)")
+        try library.must("fixtures", "verify")
+    }
+}
+
+extension Library {
+    func lines(_ name: String) throws -> [String] {
+        try String(contentsOf: url(name), encoding: .utf8).split(separator: "\n").map(String.init)
+    }
+}
