@@ -46,7 +46,7 @@ struct CyclesTests {
 
     @Test("always a default: a new required member without one is an error with its place, before anything runs")
     func alwaysADefault() throws {
-        let outcome = try check(draft: true) { try $0.replace("v4.yaml", "      - add:   {path: /syncStatus, value: pending}\n", with: "") }
+        let outcome = try check(draft: true) { try $0.replace("v4.yaml", "      - add: {path: /syncStatus, value: pending}\n", with: "") }
         #expect(outcome.exit == 3)
         #expect(outcome.output.contains("v4.yaml:") && outcome.output.contains("COMPAT102") && outcome.output.contains("syncStatus"))
     }
@@ -60,7 +60,7 @@ struct CyclesTests {
 
     @Test("never delete: a member that just goes is an error, and one that is deprecated is not")
     func neverDelete() throws {
-        let stress = "      stress: {type: integer, minimum: 1, maximum: 10}\n"
+        let stress = "      stress:       {type: integer, minimum: 1, maximum: 10}\n"
         let gone = try check(draft: true) { try $0.replace("v4.yaml", stress, with: "") }
         #expect(gone.exit == 3 && gone.output.contains("COMPAT101") && gone.output.contains("stress"))
         let deprecated = try check {

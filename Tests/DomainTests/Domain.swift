@@ -19,8 +19,8 @@ struct Domain {
     }
 
     /// A store whose floor and live version is this, with the fixtures of the versions up to it.
-    func store(at version: Int = 1, fixtures: ClosedRange<Int>? = nil) async throws -> TemporaryStore {
-        let temporary = try await TemporaryStore.make(try schemas(), at: SchemaVersion(version))
+    func store(at version: Int = 1, fixtures: ClosedRange<Int>? = nil, options: Options = .forTests) async throws -> TemporaryStore {
+        let temporary = try await TemporaryStore.make(try schemas(), at: SchemaVersion(version), options: options)
         for number in fixtures ?? 1 ... version { try await load(number, into: temporary) }
         return temporary
     }
@@ -39,8 +39,8 @@ extension EventStore {
     }
 
     /// What the digests are where a version's read models are built anew from the whole log.
-    func freshDigests(at version: Int) async throws -> [String: String] {
-        try await replay(to: SchemaVersion(version), options: ReplayOptions(dryRun: true, yes: true)).digests
+    func freshDigests(at version: Int, onError: FailureRule = .stop) async throws -> [String: String] {
+        try await replay(to: SchemaVersion(version), options: ReplayOptions(dryRun: true, onError: onError, yes: true)).digests
     }
 
     /// The whole log as a version sees it.
@@ -63,10 +63,10 @@ extension EventStore {
     }
 
     /// Rolls back and checks that the older read models are those of a replay from scratch, the tail included.
-    func rollBackAndCompare(to version: Int) async throws {
+    func rollBackAndCompare(to version: Int, onError: FailureRule = .stop) async throws {
         let report = try await rollback(to: SchemaVersion(version))
         #expect(report.differing.isEmpty)
         #expect(try versions.live == SchemaVersion(version))
-        #expect(try digests(at: version) == (try await freshDigests(at: version)))
+        #expect(try digests(at: version) == (try await freshDigests(at: version, onError: onError)))
     }
 }
