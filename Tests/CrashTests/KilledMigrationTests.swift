@@ -94,8 +94,7 @@ struct KilledMigrationTests {
     func retry(step: KilledStep) throws {
         let orders = try Orders(count: 60)
         defer { try? orders.remove() }
-        var service = BuiltProgram(
-            path: orders.program.path.replacing("/evstore", with: "/OrdersService"), environment: orders.program.environment)
+        var service = BuiltProgram("OrdersService", environment: orders.program.environment)
         try #require(try service.run("replay", "--to", "v1").exit == 0)
         service.environment["ORDERS_REFUSE"] = "1"
         try orders.mustSucceed("import", "-", "--as", "v1", input: Orders.lines(60 ..< 65))

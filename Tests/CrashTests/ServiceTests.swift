@@ -8,8 +8,7 @@ struct ServiceTests {
     /// A store at v5 with the service's own read model, and the service.
     static func orders() throws -> (Orders, BuiltProgram) {
         let orders = try Orders(count: 60)
-        let service = BuiltProgram(
-            path: orders.program.path.replacing("/evstore", with: "/OrdersService"), environment: orders.program.environment)
+        let service = BuiltProgram("OrdersService", environment: orders.program.environment)
         try #require(try service.run("replay", "--to", "v4", "--schemas", Orders.schemas).exit == 0)
         try #require(try service.run("replay", "--to", "v5", "--schemas", Orders.schemas).exit == 0)
         try orders.mustSucceed("append", "order-new", "OrderPlaced", Orders.v5Payload("new"))

@@ -16,7 +16,7 @@ private let doors: [String: Set<String>] = [
         "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Migration",
         "Logging",
     ],
-    "EvstoreTesting": ["Bytes", "JSONText", "Evstore", "Logging"],
+    "EvstoreTesting": ["Bytes", "System", "JSONText", "Evstore", "Logging"],
     "EvstoreCLI": [
         "Bytes", "System", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "Projections", "Migration", "Evstore", "ArgumentParser",
         "Logging",

@@ -1,0 +1,58 @@
+import Evstore
+import EvstoreTesting
+import Foundation
+import Testing
+
+/// The forks are made by a program of few threads: the child of this one would have locks whose holders it has not.
+@Suite("What is open at a fork")
+struct ForkTests {
+    private static func lines(_ words: String...) throws -> [String] {
+        let outcome = try BuiltProgram.storeWorker.run(words)
+        #expect(outcome.exit == 0, "\(outcome.signal ?? 0) \(outcome.errors)")
+        return outcome.lines
+    }
+
+    private static func withDirectory(_ body: (String) throws -> Void) throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "evstore-fork-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { do { try FileManager.default.removeItem(at: directory) } catch { Issue.record(error) } }
+        try body(directory.path)
+    }
+
+    @Test("an environment is refused to the child, every use of it")
+    func refused() throws {
+        try Self.withDirectory { directory in
+            let lines = try Self.lines("fork-refused", directory)
+            #expect(lines == Array(repeating: "child: 0", count: 6) + ["rows: 1"])
+        }
+    }
+
+    @Test("an environment keeps the pages that the parent reads, though the child ends its copy of the transaction")
+    func reading() throws {
+        try Self.withDirectory { directory in
+            let lines = try Self.lines("fork-reading", directory)
+            #expect(lines == ["child: 0", "kept: true", "new: true"])
+        }
+    }
+
+    @Test("an environment leaves a transaction that is being written to the parent")
+    func writing() throws {
+        try Self.withDirectory { directory in
+            let lines = try Self.lines("fork-writing", directory)
+            #expect(lines == ["child: 0", "rows: 2", "rows: 3"])
+        }
+    }
+
+    @Test("a store is refused to the child until a program of its own opens it, and the parent notices nothing")
+    func store() async throws {
+        let notes = try await TemporaryStore.notes()
+        let lines = try Self.lines("fork", notes.path)
+        #expect(
+            lines == [
+                "last: misuse", "read: misuse", "append: misuse", "query: misuse", "replay: misuse", "status: misuse", "close: done",
+                "child: 0", "parent: 3, held: true",
+            ])
+        #expect(try notes.store.last().position.rawValue == 3)
+        #expect(try await notes.store.verify().ok)
+    }
+}

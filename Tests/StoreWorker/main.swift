@@ -1,0 +1,99 @@
+// A second process of the tests: it grows a store's map, or forks with a store or an LMDB environment open.
+import EventLog
+import Evstore
+import Foundation
+
+/// What a worker is asked to do.
+enum Worker {
+    static let usage = """
+        append STORE MAP-BYTES EVENTS | note STORE NUMBER | fork STORE | fork-refused DIRECTORY | fork-reading DIRECTORY \
+        | fork-writing DIRECTORY
+        """
+
+    static func run(_ words: [String]) async throws {
+        switch (words.first, words.count) {
+        case ("append", 4): try await append(to: words[1], mapBytes: Int(words[2]) ?? 0, events: Int(words[3]) ?? 0)
+        case ("note", 3): try await note(in: words[1], Int(words[2]) ?? 0)
+        case ("fork", 2): try await fork(with: words[1])
+        case ("fork-refused", 2): try ForkedEnvironment(in: words[1]).refused()
+        case ("fork-reading", 2): try ForkedEnvironment(in: words[1]).reading()
+        case ("fork-writing", 2): try ForkedEnvironment(in: words[1]).writing()
+        default: throw EvstoreError.misuse(usage)
+        }
+    }
+
+    static func open(_ path: String, mapBytes: Int = 1 << 26) async throws -> EventStore {
+        var options = Options()
+        (options.mapBytes, options.ballastBytes) = (mapBytes, 0)
+        return try await EventStore.open(at: path, options: options)
+    }
+
+    static func note(_ number: Int, text: String = "") throws -> NewEvent {
+        NewEvent(stream: try StreamName("note-\(number)"), type: "Noted", payload: Array(#"{"id":"\#(number)","text":"\#(text)"}"#.utf8))
+    }
+
+    private static func append(to path: String, mapBytes: Int, events: Int) async throws {
+        let store = try await open(path, mapBytes: mapBytes)
+        let text = String(repeating: "0123456789", count: 1_000)
+        var next = Int(try store.last().position.rawValue)
+        let end = next + events
+        while next < end {
+            _ = try await store.append((next ..< min(next + 50, end)).map { number in try note(number, text: text) })
+            next += 50
+        }
+        try await store.close()
+    }
+
+    private static func note(in path: String, _ number: Int) async throws {
+        let store = try await open(path)
+        _ = try await store.append([note(number)])
+        try await store.close()
+    }
+
+    /// Forks with the store open. The child prints what each of its tries came to, and becomes a program that opens the
+    /// store anew; the parent goes on afterwards.
+    private static func fork(with path: String) async throws {
+        let store = try await open(path)
+        let reader = Task.detached { for try await _ in store.subscribe() { return } }
+        _ = try await store.append([note(1)])
+        // Until its threads rest: a child would have a lock that one of them holds for good.
+        try await reader.value
+        let child = try Fork.child()
+        if child == 0 {
+            await attempt("last") { _ = try store.last() }
+            await attempt("read") { _ = try store.read(note(1).stream) }
+            await attempt("append") { _ = try await store.append([note(2)]) }
+            await attempt("query") { _ = try await store.count("notes") }
+            await attempt("replay") { _ = try await store.replay(to: SchemaVersion(1)) }
+            await attempt("status") { _ = try store.status() }
+            await attempt("close") { try await store.close() }
+            try Fork.become(["note", path, "2"])
+        }
+        Fork.say("child: \(Fork.wait(for: child))")
+        _ = try await store.append([note(3)])
+        Fork.say("parent: \(try store.last().position), held: \(try isHeld(path))")
+        try await store.close()
+    }
+
+    private static func attempt(_ what: String, _ body: () async throws -> Void) async {
+        do {
+            try await body()
+            Fork.say("\(what): done")
+        } catch { Fork.say("\(what): \((error as? EvstoreError)?.code ?? "\(error)")") }
+    }
+
+    /// Whether the lock that says "someone has it open" is still there.
+    private static func isHeld(_ path: String) throws -> Bool {
+        do {
+            try StoreLock.presence.acquire(at: path, what: "looking").release()
+            return false
+        } catch EvstoreError.locked { return true }
+    }
+}
+
+do {
+    try await Worker.run(Array(CommandLine.arguments.dropFirst()))
+} catch {
+    FileHandle.standardError.write(Data("\((error as? EvstoreError)?.message ?? "\(error)")\n".utf8))
+    exit(1)
+}
