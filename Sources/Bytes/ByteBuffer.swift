@@ -56,6 +56,14 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
         used = count
     }
 
+    /// Forgets the first `count` bytes, and moves the rest to the front.
+    package mutating func removeFirst(_ count: Int) {
+        precondition(count >= 0 && count <= used, "a buffer is cut within its bytes")
+        if count == 0 { return }
+        used -= count
+        unsafe base.copyMemory(from: base + count, byteCount: used)
+    }
+
     @inlinable
     package mutating func append(_ byte: UInt8) {
         if used == capacity { grow(by: 1) }

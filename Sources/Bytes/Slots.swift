@@ -29,6 +29,16 @@ public struct Slots<Element: BitwiseCopyable>: ~Copyable, @unchecked Sendable wh
     @inlinable
     package var count: Int { used }
 
+    /// The elements as they lie in memory, lent.
+    @inlinable
+    package var bytes: RawSpan {
+        @_lifetime(borrow self)
+        get {
+            let span = unsafe RawSpan(_unsafeStart: UnsafeRawPointer(base), byteCount: used &* MemoryLayout<Element>.stride)
+            return unsafe _overrideLifetime(span, borrowing: self)
+        }
+    }
+
     @inlinable
     package subscript(index: Int) -> Element {
         get {

@@ -1,7 +1,24 @@
+package import Bytes
+
 /// Names one event in a store: any text of 1 to 64 bytes. A canonical (lower-case) UUID takes 16
 /// bytes in the log; where the caller gives no id, a UUIDv7 (RFC 9562) is made.
 public struct EventID: Hashable, Sendable, CustomStringConvertible {
-    public let text: String
+    // A canonical UUID is always held as one, so that ids are the same where their forms are.
+    private enum Form: Hashable {
+        case uuid(UInt64, UInt64)
+        case text(String)
+    }
+
+    private let form: Form
+
+    public var text: String {
+        guard case .text(let text) = form else {
+            var text = ByteBuffer(capacity: 36)
+            append(to: &text)
+            return String(utf8: text.bytes) ?? ""
+        }
+        return text
+    }
 
     /// - Throws: `EvstoreError.invalidEventID` where the text is empty, longer than 64 bytes or
     ///   holds a control character.
@@ -9,11 +26,11 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
         let utf8 = text.utf8
         guard !utf8.isEmpty, utf8.count <= Self.longestBytes, utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f })
         else { throw .invalidEventID(text) }
-        self.text = text
+        self.init(unchecked: text)
     }
 
     /// An id that was checked before, from the log's own bytes.
-    package init(unchecked text: String) { self.text = text }
+    package init(unchecked text: String) { form = Self.halves(of: text).map { .uuid($0, $1) } ?? .text(text) }
 
     public static let longestBytes = 64
 
@@ -30,8 +47,20 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
         return (high, low)
     }
 
+    package init(uuid: (UInt64, UInt64)) { form = .uuid(uuid.0, uuid.1) }
+
     /// The two halves, most significant first, if the text is a canonical lower-case UUID.
-    package var uuid: (UInt64, UInt64)? {
+    package var uuid: (UInt64, UInt64)? { if case .uuid(let high, let low) = form { (high, low) } else { nil } }
+
+    /// Appends the text.
+    package func append(to output: inout ByteBuffer) {
+        switch form {
+        case .uuid(let high, let low): output.append(uuid: (high, low))
+        case .text(let text): output.append(text)
+        }
+    }
+
+    private static func halves(of text: String) -> (UInt64, UInt64)? {
         guard text.utf8.count == 36 else { return nil }
         var (high, low): (UInt64, UInt64) = (0, 0)
         var index = 0
@@ -47,18 +76,6 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
             index += 1
         }
         return (high, low)
-    }
-
-    package init(uuid: (UInt64, UInt64)) {
-        let digits = Array("0123456789abcdef".utf8)
-        var text: [UInt8] = []
-        text.reserveCapacity(36)
-        for index in 0 ..< 32 {
-            if index == 8 || index == 12 || index == 16 || index == 20 { text.append(UInt8(ascii: "-")) }
-            let half = index < 16 ? uuid.0 : uuid.1
-            text.append(digits[Int(half >> UInt64(60 - index % 16 * 4) & 15)])
-        }
-        self.text = String(decoding: text, as: UTF8.self)
     }
 
     public var description: String { text }

@@ -1,4 +1,4 @@
-internal import Bytes
+package import Bytes
 internal import System
 
 /// A moment: microseconds since 1970-01-01T00:00:00Z, without leap seconds (POSIX time).
@@ -14,17 +14,33 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
 
     /// RFC 3339 in UTC, with as many digits of fraction as it takes (none, 3 or 6).
     public var description: String {
+        var text = ByteBuffer(capacity: 32)
+        append(to: &text)
+        return String(utf8: text.bytes) ?? ""
+    }
+
+    /// Appends the same text.
+    package func append(to output: inout ByteBuffer) {
         let (seconds, fraction) = microseconds.floored(by: 1_000_000)
-        let text = CivilTime(secondsSince1970: seconds).description
-        if fraction == 0 { return text + "Z" }
-        if fraction % 1_000 == 0 { return text + "." + padded(fraction / 1_000, 3) + "Z" }
-        return text + "." + padded(fraction, 6) + "Z"
+        CivilTime(secondsSince1970: seconds).append(to: &output)
+        if fraction > 0 {
+            output.append(UInt8(ascii: "."))
+            if fraction % 1_000 == 0 {
+                output.append(digits: UInt64(fraction / 1_000), width: 3)
+            } else {
+                output.append(digits: UInt64(fraction), width: 6)
+            }
+        }
+        output.append(UInt8(ascii: "Z"))
     }
 
     /// The moment that an RFC 3339 text names (section 5.6, with `T` and `Z` or an offset; a
     /// fraction is cut after microseconds), or nil.
-    public init?(_ text: String) {
-        guard let parsed = DateTime(Array(text.utf8).lent) else { return nil }
+    public init?(_ text: String) { self.init(utf8: Array(text.utf8).lent) }
+
+    /// The same for the bytes of such a text.
+    package init?(utf8 text: RawSpan) {
+        guard let parsed = DateTime(text) else { return nil }
         microseconds = parsed.microseconds
     }
 }
@@ -40,15 +56,21 @@ package struct CivilTime: Equatable, CustomStringConvertible {
     }
 
     package init(secondsSince1970 seconds: Int64) {
-        let (days, rest) = seconds.floored(by: 86_400)
-        let shifted = days + 719_468
-        let (era, dayOfEra) = shifted.floored(by: 146_097)
-        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let monthFromMarch = (5 * dayOfYear + 2) / 153
-        day = Int(dayOfYear - (153 * monthFromMarch + 2) / 5 + 1)
-        month = Int(monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9)
-        year = Int(yearOfEra + era * 400) + (month <= 2 ? 1 : 0)
+        let (days, secondOfDay) = seconds.floored(by: 86_400)
+        // Neri and Schneider, "Euclidean affine functions and their application to calendar algorithms" (2022): years begin
+        // in March, and days are counted within an era of 400 years, so that no number is below zero or too large.
+        let (era, dayOfEra) = (days &+ 719_468).floored(by: 146_097)
+        let shifted = UInt32(truncatingIfNeeded: dayOfEra) &* 4 &+ 3
+        let (century, dayOfCentury) = shifted.quotientAndRemainder(dividingBy: 146_097)
+        let scaled = UInt64(dayOfCentury | 3) &* 2_939_745
+        let yearOfCentury = UInt32(truncatingIfNeeded: scaled &>> 32)
+        let dayOfYear = UInt32(truncatingIfNeeded: scaled) / 2_939_745 / 4
+        let monthAndDay = dayOfYear &* 2_141 &+ 197_913
+        let isNextYear = dayOfYear >= 306
+        day = Int((monthAndDay & 0xFFFF) / 2_141) &+ 1
+        month = Int(monthAndDay &>> 16) &- (isNextYear ? 12 : 0)
+        year = Int(era) &* 400 &+ Int(century &* 100 &+ yearOfCentury) &+ (isNextYear ? 1 : 0)
+        let rest = UInt32(truncatingIfNeeded: secondOfDay)
         (hour, minute, second) = (Int(rest / 3_600), Int(rest / 60 % 60), Int(rest % 60))
     }
 
@@ -74,8 +96,24 @@ package struct CivilTime: Equatable, CustomStringConvertible {
 
     /// `2026-01-01T00:00:00`.
     package var description: String {
-        padded(Int64(year), 4) + "-" + padded(Int64(month), 2) + "-" + padded(Int64(day), 2) + "T"
-            + padded(Int64(hour), 2) + ":" + padded(Int64(minute), 2) + ":" + padded(Int64(second), 2)
+        var text = ByteBuffer(capacity: 32)
+        append(to: &text)
+        return String(utf8: text.bytes) ?? ""
+    }
+
+    /// Appends the same text.
+    package func append(to output: inout ByteBuffer) {
+        func add(_ mark: Unicode.Scalar, _ number: Int) {
+            output.append(UInt8(ascii: mark))
+            output.append(digits: UInt64(number), width: 2)
+        }
+        if year < 0 { output.append(UInt8(ascii: "-")) }
+        output.append(digits: UInt64(year.magnitude), width: 4)
+        add("-", month)
+        add("-", day)
+        add("T", hour)
+        add(":", minute)
+        add(":", second)
     }
 }
 

@@ -44,8 +44,10 @@ package struct SHA256Hasher {
         unsafe withUnsafeBytes(of: &value) { unsafe hasher.update(bufferPointer: $0) }
     }
 
-    /// The digest as four little-endian integers.
-    consuming func words() -> (UInt64, UInt64, UInt64, UInt64) {
+    /// The digest of some bytes as four little-endian integers.
+    static func words(of bytes: RawSpan) -> (UInt64, UInt64, UInt64, UInt64) {
+        var hasher = SHA256()
+        unsafe bytes.withUnsafeBytes { unsafe hasher.update(bufferPointer: $0) }
         let digest = hasher.finalize()
         return unsafe digest.withUnsafeBytes { bytes in
             func word(_ index: Int) -> UInt64 {

@@ -35,6 +35,18 @@ struct BytesTests {
         #expect(buffer.array() == Array(expected.prefix(6)))
         let first = buffer.bytes.load(UInt16.self, at: 0)
         #expect(first == 0xabcd)
+        buffer.removeFirst(2)
+        #expect(buffer.array() == Array(expected[2 ..< 6]))
+    }
+
+    @Test("each line break becomes a space, wherever it stands")
+    func oneLine() {
+        for text in ["", "\n", "{\"a\":1}", "{\r\n  \"name\": \"no break in it\",\n\n  \"b\": 2\n}\r", "0123456\n89abcdef\r"] {
+            var buffer = ByteBuffer()
+            buffer.append(onOneLine: Array(text.utf8).lent)
+            let expected = text.utf8.map { $0 == 10 || $0 == 13 ? 32 : $0 }
+            #expect(buffer.array() == expected)
+        }
     }
 
     @Test("text from bytes that are not UTF-8 is nil")
@@ -72,5 +84,43 @@ struct BytesTests {
         for (key, value) in rows { forwards.remove(key: key.lent, value: value.lent) }
         #expect(forwards.digest == SetDigest().digest)
         #expect(SetDigest(backwards.digest).digest == backwards.digest)
+    }
+}
+
+/// Decimal digits beside what the standard library makes of them.
+@Suite struct DigitsTests {
+    @Test("integers are written as the standard library writes them, and read back")
+    func roundTrip() {
+        var numbers = [0, 9, 10, 99, 100, 999, 1_000, 9_999, 10_000, 99_999_999, 100_000_000, 999_999_999_999_999_999]
+        // Of all lengths, and the same in every run.
+        for index in 0 ..< UInt64(10_000) { numbers.append(Int((index &* 0x9E37_79B9_7F4A_7C15) >> (5 + index % 58))) }
+        for number in numbers + numbers.map({ -$0 }) {
+            var text = ByteBuffer()
+            text.append(integer: number)
+            #expect(String(utf8: text.bytes) == String(number))
+            #expect(text.bytes.plainInteger == number)
+        }
+        var widest = ByteBuffer()
+        widest.append(digits: .max)
+        widest.append(digits: 7, width: 4)
+        #expect(String(utf8: widest.bytes) == "184467440737095516150007")
+    }
+
+    @Test(
+        "other text is no plain integer",
+        arguments: ["", "-", "+1", "1.5", "1e3", "12345678x", "1234567/", "1234567:", "1 ", "1234567890123456789"])
+    func others(text: String) {
+        #expect(Array(text.utf8).lent.plainInteger == nil)
+    }
+
+    @Test("one byte that is no digit is found among eight, wherever it stands")
+    func eachByte() {
+        for offset in 0 ..< 8 {
+            for byte in UInt8.min ... .max where !(48 ... 57).contains(byte) && !(offset == 0 && byte == 45) {
+                var text = Array("12345678".utf8)
+                text[offset] = byte
+                #expect(text.lent.plainInteger == nil)
+            }
+        }
     }
 }

@@ -22,6 +22,8 @@ struct WordsTests {
         #expect(early.text.utf8.count == 36 && Array(early.text)[14] == "7" && "89ab".contains(Array(early.text)[19]))
         let halves = try #require(early.uuid)
         #expect(EventID(uuid: halves) == early)
+        #expect(try EventID(early.text) == early && EventID(unchecked: early.text).text == early.text)
+        #expect(try EventID("018bcfe5-6800-7abc-8def-0123456789ff").text == "018bcfe5-6800-7abc-8def-0123456789ff")
         #expect(try EventID("018BCFE5-6800-7000-8000-000000000000").uuid == nil)
         #expect(throws: EvstoreError.invalidEventID("")) { try EventID("") }
         #expect(throws: EvstoreError.self) { try EventID(String(repeating: "a", count: 65)) }
@@ -37,6 +39,20 @@ struct WordsTests {
     func timestamps(microseconds: Int64, text: String) {
         #expect(Timestamp(microseconds: microseconds).description == text)
         #expect(Timestamp(text) == Timestamp(microseconds: microseconds))
+    }
+
+    @Test(
+        "seconds are civil times and back, near and far",
+        arguments: [
+            (0, "1970-01-01"), (951_782_400, "2000-02-29"), (-62_167_219_200, "0000-01-01"), (-74_784_816_000, "-0400-03-01"),
+            (-74_784_902_400, "-0400-02-29"), (253_402_214_400, "9999-12-31"), (126_227_808_951_782_400, "4000002000-02-29"),
+            (-126_227_807_048_217_600, "-3999998000-02-29"),
+        ] as [(Int64, String)])
+    func civilTimes(seconds: Int64, day: String) {
+        #expect(CivilTime(secondsSince1970: seconds).description == day + "T00:00:00")
+        for near in [seconds - 86_401, seconds - 1, seconds, seconds + 86_399] {
+            #expect(CivilTime(secondsSince1970: near).secondsSince1970 == near)
+        }
     }
 
     @Test("offsets are taken off, and days that the calendar does not have are no times")
