@@ -1,31 +1,51 @@
 package import Bytes
 
+/// A member that an object may have.
+package struct KnownMember {
+    package let name: MemberName
+    /// The kinds that its value may have, a bit for each by `JSONKind.rawValue`.
+    package let kinds: UInt8
+    package let isRequired: Bool
+
+    package init(_ name: MemberName, kinds: UInt8, isRequired: Bool) {
+        (self.name, self.kinds, self.isRequired) = (name, kinds, isRequired)
+    }
+}
+
 /// The members that an object may have, found in one pass over its text. They are looked for in the order in which they
 /// are given, which costs one comparison each where the text has the same order.
 package final class KnownMembers: Sendable {
     private struct Name: BitwiseCopyable, Sendable {
         let word, mask: UInt64
-        let count: Int
+        let count: Int32
         /// Where the bytes beyond the first eight stand in `rests`.
-        let rest: Int
+        let rest: Int32
+        let kinds: UInt8
     }
 
     private let names: Slots<Name>
     private let rests: ByteBuffer
+    /// A bit for each member that has to be there.
+    private let required: UInt64
 
     package var count: Int { names.count }
 
-    /// Nil where a name needs escapes.
-    package init?(_ names: [MemberName]) {
-        guard !names.contains(where: { $0.forms.hasEscapes }) else { return nil }
+    /// Nil where a name needs escapes, or there are more than 64.
+    package init?(_ members: [KnownMember]) {
+        guard members.count <= 64, !members.contains(where: { $0.name.forms.hasEscapes }) else { return nil }
         var rests = ByteBuffer(capacity: 64)
-        var all = Slots<Name>(capacity: names.count)
-        for name in names {
-            all.append(Name(word: name.forms.word, mask: name.forms.mask, count: name.forms.count, rest: rests.count))
-            rests.append(Array(name.utf8.dropFirst(8)))
+        var all = Slots<Name>(capacity: members.count)
+        var required: UInt64 = 0
+        for (index, member) in members.enumerated() {
+            let forms = member.name.forms
+            all.append(
+                Name(word: forms.word, mask: forms.mask, count: Int32(forms.count), rest: Int32(rests.count), kinds: member.kinds))
+            rests.append(Array(member.name.utf8.dropFirst(8)))
+            if member.isRequired { required |= 1 << UInt64(index) }
         }
-        self.names = all
+        names = all
         self.rests = rests
+        self.required = required
     }
 
     /// Which member's name stands behind the quote at `offset`, looked for from `expected` on.
@@ -42,16 +62,17 @@ package final class KnownMembers: Sendable {
     }
 
     private func ends(_ index: Int, _ text: RawSpan, at offset: Int) -> Bool {
-        let end = offset &+ 1 &+ names[index].count
+        let end = offset &+ 1 &+ Int(names[index].count)
         guard end < text.byteCount, text.byte(at: end) == UInt8(ascii: "\"") else { return false }
         let count = end &- offset &- 9
-        return rests.holds(text.slice(offset &+ 9, count), at: names[index].rest)
+        return rests.holds(text.slice(offset &+ 9, count), at: Int(names[index].rest))
     }
 
     /// Finds the members of the object that begins at `start`: member i in `slots[base + i]`, and in `order` the slots in
     /// the text's order.
     ///
-    /// - Returns: the offset behind the object; nil where it has another member, one twice, or is malformed.
+    /// - Returns: the offset behind the object; nil where it has another member, one twice, one of another kind, lacks one
+    ///   that is required, or is malformed.
     package func scan(
         _ arena: borrowing ByteBuffer, at start: Int, base: Int, into slots: inout Slots<ValueSlot>, order: inout Slots<Int32>
     ) -> Int? {
@@ -64,15 +85,17 @@ package final class KnownMembers: Sendable {
         let text = arena.bytes
         var offset = start &+ 1
         var byte = skipSpaces(text, &offset)
-        if byte == UInt8(ascii: "}") { return offset &+ 1 }
+        if byte == UInt8(ascii: "}") { return required == 0 ? offset &+ 1 : nil }
         var expected = 0
+        var seen: UInt64 = 0
         while true {
             guard byte == UInt8(ascii: "\""), let index = index(of: text, at: offset, from: expected) else { return nil }
             expected = index &+ 1
-            guard slots[base &+ index].start < 0 else { return nil }
+            guard seen &>> UInt64(index) & 1 == 0 else { return nil }
+            seen |= 1 &<< UInt64(index)
             var slot = ValueSlot(kind: .null)
             slot.nameStart = Int32(truncatingIfNeeded: offset)
-            offset &+= names[index].count &+ 2
+            offset &+= Int(names[index].count) &+ 2
             let nameEnd = offset
             byte = try skipColon(text, &offset)
             slot.isCompact = offset == nameEnd &+ 1
@@ -84,11 +107,12 @@ package final class KnownMembers: Sendable {
             } else {
                 (offset, slot.kind) = try skipValue(text, byte, at: offset)
             }
+            guard names[index].kinds &>> slot.kind.rawValue & 1 != 0 else { return nil }
             slot.end = Int32(truncatingIfNeeded: offset)
             slots[base &+ index] = slot
             order.append(Int32(truncatingIfNeeded: base &+ index))
             byte = skipSpaces(text, &offset)
-            if byte == UInt8(ascii: "}") { return offset &+ 1 }
+            if byte == UInt8(ascii: "}") { return seen & required == required ? offset &+ 1 : nil }
             guard byte == UInt8(ascii: ",") else { return nil }
             offset &+= 1
             byte = skipSpaces(text, &offset)

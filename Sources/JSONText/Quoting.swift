@@ -9,6 +9,18 @@ package func appendQuoted(_ utf8: RawSpan, into output: inout ByteBuffer) {
     output.append(UInt8(ascii: "\""))
 }
 
+/// The same for a text that is at hand as one.
+package func appendQuoted(_ text: String, into output: inout ByteBuffer) {
+    output.append(UInt8(ascii: "\""))
+    let start = output.count
+    output.append(text)
+    if !isPlain(output.slice(start, output.count - start)) {
+        output.truncate(to: start)
+        appendEscaped(Array(text.utf8).lent, into: &output)
+    }
+    output.append(UInt8(ascii: "\""))
+}
+
 /// Whether a text needs no escape. The last word overlaps the one before it.
 @inline(__always)
 func isPlain(_ utf8: RawSpan) -> Bool {

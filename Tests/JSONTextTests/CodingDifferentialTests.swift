@@ -58,8 +58,8 @@ private indirect enum Value: Codable, Equatable {
         case 2: self = .whole(.random(in: .min ... .max, using: &chance) >> Int.random(in: 0 ..< 64, using: &chance))
         case 3:
             let value = Double(bitPattern: .random(in: 0 ... .max, using: &chance))
-            self = .number(
-                value.isFinite && value.rounded() != value ? value : Double(Int.random(in: -9999 ... 9999, using: &chance)) / 1024 + 0.25)
+            let halves = Double(Int.random(in: -9999 ... 9999, using: &chance)) + 0.5
+            self = .number(value.isFinite && value.rounded() != value ? value : halves)
         case 4: self = .text(Self.text(&chance))
         case 5: self = .list((0 ..< Int.random(in: 0 ..< 5, using: &chance)).map { _ in Value(depth: depth - 1, &chance) })
         default:
