@@ -55,6 +55,19 @@ package struct Cursor: ~Copyable, ~Escapable {
         return try unsafe arrived(code, found, value)
     }
 
+    /// The same in a table of integer keys.
+    @_lifetime(self: copy self)
+    package mutating func seek(_ key: UInt64) throws(LMDBError) -> Bool {
+        let pointer = unsafe pointer
+        var value = unsafe MDB_val()
+        var found = unsafe MDB_val()
+        let code = unsafe withUnsafeBytes(of: key) { bytes in
+            unsafe found = MDB_val(bytes)
+            return unsafe mdb_cursor_get(pointer, &found, &value, MDB_SET_RANGE)
+        }
+        return try unsafe arrived(code, found, value)
+    }
+
     @_lifetime(self: copy self)
     private mutating func move(_ operation: MDB_cursor_op) throws(LMDBError) -> Bool {
         var value = unsafe MDB_val()

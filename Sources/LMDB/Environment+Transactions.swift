@@ -61,6 +61,8 @@ extension Environment {
             try checkProcess()
             state.isFinished = true
             if let error = state.failure { throw error }
+            // Order: under LMDB's lock, and before each commit that cares: another thread's may have changed it.
+            if let isSyncing = state.isSyncing { unsafe mdb_env_set_flags(handle, UInt32(MDB_NOSYNC), isSyncing ? 0 : 1) }
             try check(unsafe mdb_txn_commit(pointer), "committing to \(directory)")
             keepLastPageInFile()
             return result

@@ -15,6 +15,9 @@ package struct WriteTransaction: ~Copyable {
 
     package var id: UInt { reads.id }
 
+    /// Says whether LMDB makes this transaction durable when it commits, whatever the environment does otherwise.
+    package mutating func setSyncing(_ isSyncing: Bool) { state.isSyncing = isSyncing }
+
     @_lifetime(borrow self)
     package func get(_ table: Table, _ key: RawSpan) throws(LMDBError) -> RawSpan? { try reads.get(table, key) }
 
@@ -84,6 +87,8 @@ package struct WriteTransaction: ~Copyable {
 final class WriteState {
     let thread = WorkerThread.currentID
     var isFinished = false
+    /// Nil where the environment's own setting stands.
+    var isSyncing: Bool?
     var failure: LMDBError?
 
     func checkUse() throws(LMDBError) {

@@ -39,10 +39,12 @@ package final class File: Sendable {
         return bytes
     }
 
+    package func write(_ bytes: [UInt8], at offset: Int = 0) throws(LMDBError) { try write(bytes.lent, at: offset) }
+
     /// Writes all bytes at `offset`.
-    package func write(_ bytes: [UInt8], at offset: Int = 0) throws(LMDBError) {
+    package func write(_ bytes: RawSpan, at offset: Int) throws(LMDBError) {
         var written = 0
-        while written < bytes.count {
+        while written < bytes.byteCount {
             let put = unsafe bytes.withUnsafeBytes { buffer in
                 let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[written...])
                 return unsafe pwrite(descriptor, rest.baseAddress, rest.count, off_t(offset + written))

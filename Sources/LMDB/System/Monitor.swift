@@ -37,8 +37,9 @@ package final class Monitor<State>: @unchecked Sendable {
     package func change<R, E: Error>(_ body: (inout State) throws(E) -> R) throws(E) -> R {
         unsafe pthread_mutex_lock(mutex)
         defer {
-            unsafe pthread_cond_broadcast(condition)
+            // Order: woken without the lock, which who wakes up needs first of all.
             unsafe pthread_mutex_unlock(mutex)
+            unsafe pthread_cond_broadcast(condition)
         }
         return try body(&state)
     }

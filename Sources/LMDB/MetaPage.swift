@@ -1,0 +1,62 @@
+internal import Bytes
+internal import CLMDB
+
+/// One of the two pages at the start of `data.mdb` that lead to everything else: each commit writes the one of its parity
+/// over the commit before the last.
+///
+/// LMDB 0.9 data format 1, little-endian, page `i` at `i` times the page size: 0 u64 page number · 10 u16 flags, 8 is
+/// "meta" · 16 u32 magic BEEFC0DE · 20 u32 version 1 · 40 u32 page size · 136 u64 last page · 144 u64 transaction.
+///
+/// 1. The page size is a power of two from 512 to 32,768.
+/// 2. Number, flags, magic and version are as above.
+package struct MetaPage: Hashable, Sendable {
+    /// What LMDB uses of the page.
+    package static let size = 152
+    package let bytes: [UInt8]
+
+    /// - Parameter name: of the file, for messages.
+    package init(_ bytes: [UInt8], number: UInt64, in name: String) throws(LMDBError) {
+        let page = bytes.lent
+        guard bytes.count == Self.size else { throw LMDBError(invalid: "\(name) is too short for its meta pages") }
+        guard page.load(UInt64.self, at: 0) == number, page.load(UInt16.self, at: 10) == 8,
+            page.load(UInt32.self, at: 16) == 0xbeef_c0de
+        else { throw LMDBError(invalid: "\(name) is no LMDB file: meta page \(number) is not one") }
+        guard page.load(UInt32.self, at: 20) == 1 else { throw LMDBError(MDB_VERSION_MISMATCH, "opening \(name)") }
+        let pageBytes = page.load(UInt32.self, at: 40)
+        guard pageBytes.nonzeroBitCount == 1, (512 ... 32_768).contains(pageBytes) else {
+            throw LMDBError(invalid: "\(name): meta page \(number) names pages of \(pageBytes) bytes")
+        }
+        self.bytes = bytes
+    }
+
+    init(_ number: UInt64, of file: File, at offset: Int) throws(LMDBError) {
+        self = try MetaPage(file.read(Self.size, at: offset), number: number, in: file.path)
+    }
+
+    package var pageBytes: Int { Int(bytes.lent.load(UInt32.self, at: 40)) }
+    package var lastPage: UInt64 { bytes.lent.load(UInt64.self, at: 136) }
+    package var transaction: UInt64 { bytes.lent.load(UInt64.self, at: 144) }
+
+    /// The meta page of the newest commit, for who holds the write lock.
+    package static func newest(of file: File, pageBytes: Int, transaction: UInt) throws(LMDBError) -> MetaPage {
+        let number = UInt64(transaction & 1)
+        let page = try MetaPage(number, of: file, at: Int(number) * pageBytes)
+        guard page.transaction == UInt64(transaction) else {
+            throw LMDBError(invalid: "\(file.path): meta page \(number) is of transaction \(page.transaction), not of \(transaction)")
+        }
+        return page
+    }
+
+    /// Makes this the file's newest commit again, durably; nobody may have the environment open.
+    package func restore(to file: File) throws(LMDBError) {
+        // The other page tells of the same commit under a number before it, so that LMDB picks this one.
+        for number in [(transaction + 1) & 1, transaction & 1] {
+            var row = ByteBuffer(capacity: Self.size)
+            row.append(bytes)
+            row.store(littleEndian: number, at: 0)
+            row.store(littleEndian: number == transaction & 1 ? transaction : transaction - 1, at: 144)
+            try file.write(row.array(), at: Int(number) * pageBytes)
+        }
+        try file.sync()
+    }
+}
