@@ -17,8 +17,6 @@ struct Admission {
     /// The jump positions of the events taken in, from `first` on.
     private var jumps: [Position] = []
     private var typesCount: TypeID
-    /// Blocks that this transaction has checked: they are the same until it ends.
-    private var checked: Set<Position> = []
 
     init(_ moment: Moment, _ access: LogAccess, _ transaction: borrowing ReadTransaction, time: Timestamp) throws {
         (self.moment, self.access, self.time) = (moment, access, time)
@@ -137,10 +135,10 @@ struct Admission {
     }
 
     /// Where the jump pointer of the event after `head` leads.
-    private mutating func jump(after head: StreamHead, _ transaction: borrowing ReadTransaction) throws -> Position {
+    private func jump(after head: StreamHead, _ transaction: borrowing ReadTransaction) throws -> Position {
         guard JumpList.isMerging(head.revision.rawValue + 1) else { return head.position }
         if head.jump >= first { return jumps[Int(head.jump.rawValue - first.rawValue)] }
-        guard let block = try Blocks.holding(head.jump, transaction, access, checked: &checked) else { throw Indexes.damaged("heads") }
+        guard let block = try Blocks.holding(head.jump, transaction, access) else { throw Indexes.damaged("heads") }
         return block.record(Int(head.jump.rawValue - block.first.rawValue)).jump
     }
 

@@ -43,13 +43,14 @@ extension BlockLayout {
     /// The bytes of the record at `start`, or nil where it breaks rule 5.
     @inline(__always)
     private static func recordLength(_ bytes: RawSpan, at start: Int, _ end: Int) -> Int? {
-        guard start + recordBytes <= end else { return nil }
-        let flags = bytes.load(UInt16.self, at: start + Record.flags)
-        let idBytes = Int(bytes.byte(at: start + Record.idBytes))
-        let nameBytes = Int(bytes.byte(at: start + Record.nameBytes))
-        var length =
-            recordBytes + idBytes + nameBytes + Int(bytes.load(UInt32.self, at: start + Record.payloadBytes))
-            + Int(bytes.load(UInt32.self, at: start + Record.metadataBytes))
+        guard start &+ recordBytes <= end else { return nil }
+        // Two loads for five fields that lie side by side.
+        let sizes = bytes.load(UInt64.self, at: start &+ Record.payloadBytes)
+        let marks = bytes.load(UInt32.self, at: start &+ Record.flags)
+        let flags = UInt16(truncatingIfNeeded: marks)
+        let idBytes = Int(marks >> 16 & 0xff)
+        let nameBytes = Int(marks >> 24)
+        var length = recordBytes &+ idBytes &+ nameBytes &+ Int(UInt32(truncatingIfNeeded: sizes)) &+ Int(sizes >> 32)
         guard start + length <= end, flags & ~Flag.known == 0 else { return nil }
         if flags & Flag.shadow != 0 {
             guard start + length + shadowBytes <= end else { return nil }

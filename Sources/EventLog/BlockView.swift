@@ -41,6 +41,12 @@ package struct BlockView: ~Escapable {
     /// The hash chain over the log's bytes up to and with this block.
     package var link: Digest { Digest([UInt8](copying: linkBytes)) ?? .zero }
 
+    /// All of it but the checksum: what the link is over.
+    var body: RawSpan {
+        @_lifetime(copy self)
+        get { bytes.slice(0, bytes.byteCount - BlockLayout.checksumBytes) }
+    }
+
     var linkBytes: RawSpan {
         @_lifetime(copy self)
         get { bytes.slice(BlockLayout.Header.link, BlockLayout.Header.linkBytes) }

@@ -35,23 +35,10 @@ enum Blocks {
         return position <= block.last ? block : nil
     }
 
-    /// The same for many look-ups in one transaction: each block is checked once, and `checked` remembers which were.
-    @_lifetime(borrow transaction)
-    static func holding(
-        _ position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess, checked: inout Set<Position>
-    ) throws -> BlockView? {
-        var cursor = try transaction.cursor(access.tables.blocks)
-        guard try seek(&cursor, holding: position) else { return nil }
-        let first = try self.position(cursor.key)
-        let block = checked.contains(first) ? BlockView(trusting: cursor.value, at: first, access.names) : try view(cursor, access)
-        checked.insert(first)
-        return position <= block.last ? block : nil
-    }
-
     /// Goes to the last block that begins at or below a position; false where none does.
     @_lifetime(cursor: copy cursor)
     static func seek(_ cursor: inout Cursor, holding position: Position) throws -> Bool {
-        if try !cursor.seek(bytes(position.rawValue).lent) { return try cursor.last() }
+        if try !cursor.seek(position.rawValue) { return try cursor.last() }
         if try self.position(cursor.key) == position { return true }
         return try cursor.previous()
     }

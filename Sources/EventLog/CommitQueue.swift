@@ -83,6 +83,9 @@ final class CommitQueue: Sendable {
     /// Takes nothing any more; what waits is still done.
     func close() { state.change { $0.isClosed = true } }
 
+    /// Waits for something to do or the end, but not for longer; false where neither came.
+    func waitForWork(milliseconds: Int) -> Bool { state.wait(milliseconds: milliseconds) { $0.count > 0 || $0.isClosed } }
+
     /// Waits for something to do; false when the queue is closed and empty.
     func waitForWork() -> Bool {
         state.wait(until: { $0.count > 0 || $0.isClosed }, { $0.count > 0 })

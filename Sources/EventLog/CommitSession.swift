@@ -15,11 +15,20 @@ struct CommitSession: ~Copyable {
     private var memory = StreamMemory()
     private var random = Randomness()
     private var sweep: Sweep?
+    private var ahead: AheadWriter
+    /// When the last commit ended: who appends now and then lets LMDB sync.
+    private var ended: ContinuousClock.Instant?
+    /// The number of this process's last transaction.
+    private var written: UInt = 0
+    /// The number of the last one that has added blocks, with the log's end and its link after that.
+    private var latest: (transaction: UInt, last: Checkpoint, link: Digest)?
+    private static let haste = Duration.milliseconds(100)
 
-    init(_ access: LogAccess, _ overlays: Overlays, _ options: Options, path: String, lockFile: File) {
+    init(_ access: LogAccess, _ overlays: Overlays, _ options: Options, path: String, lockFile: File) throws {
         (self.access, self.overlays, self.options, self.path) = (access, overlays, options, path)
         hint = HolderHint(lockFile, slot: HolderHint.writer)
         writer = BlockWriter(access.storeID)
+        ahead = try AheadWriter(path, access)
     }
 
     /// What a commit has done, for those who wait for it.
@@ -28,19 +37,31 @@ struct CommitSession: ~Copyable {
         var last: Checkpoint
         /// Of the last block, which may be of an earlier epoch.
         var link: Digest
+        /// Whether the last block is of this commit.
+        var hasAdded = false
     }
 
     /// Takes from the queue under LMDB's lock, so that what arrived while waiting for it goes along,
     /// and makes one transaction of it. `batch` is what was taken, also where this throws.
     mutating func run(_ queue: CommitQueue, _ batch: inout CommitQueue.Batch?) throws -> Done? {
+        do { return try attempt(queue, &batch) } catch {
+            try undo(after: error)
+            throw error
+        }
+    }
+
+    private mutating func attempt(_ queue: CommitQueue, _ batch: inout CommitQueue.Batch?) throws -> Done? {
         var swept = sweep
         var admitted: Admission?
         let done = try access.environment.writeOwned { transaction -> Done? in
-            // A grown map runs this again with what was taken before.
+            // A grown map runs this again with what was taken before, which may come to something else.
+            if ahead.isUnconfirmed { try ahead.rest() }
             if batch == nil {
-                try hint.write("writing")
+                // Only where another process may have written its own since.
+                if transaction.id != written + 1 { try hint.write("writing") }
                 batch = queue.take(options)
             }
+            written = transaction.id
             guard let batch else { return nil }
             guard let moment = try Moment(transaction.reads, access, overlays) else {
                 throw EvstoreError.storeDamaged(path: path, reason: "the log is older than what this process has read of it")
@@ -48,6 +69,9 @@ struct CommitSession: ~Copyable {
             memory.follow(moment.epoch)
             switch batch {
             case .update(let update):
+                var transaction = transaction
+                try ahead.rest()
+                transaction.setSyncing(true)
                 var changes = try LogUpdate.begin(transaction, access, moment)
                 try update.body(&changes)
                 try changes.finish()
@@ -59,6 +83,9 @@ struct CommitSession: ~Copyable {
             }
         }
         sweep = swept
+        ended = .now
+        if let done { ahead.confirm(done.last.position) }
+        latest = done.flatMap { done in done.hasAdded ? (written, done.last, done.link) : nil }
         if let admitted, admitted.next > admitted.moment.last.next {
             for (name, id) in admitted.newTypes { access.names.learn(id, name) }
             admitted.moment.overlay.merge(
@@ -73,7 +100,9 @@ struct CommitSession: ~Copyable {
     ) throws -> Done {
         let tables = access.tables
         let now = Timestamp.now
-        let link = try Blocks.lastLink(transaction.reads, access, moment.epoch)
+        // What this process has put there itself, with nobody in between, needs no second look.
+        let known = latest?.transaction == transaction.id - 1 && latest?.last.epoch == moment.epoch ? latest?.link : nil
+        let link = try known ?? Blocks.lastLink(transaction.reads, access, moment.epoch)
         var admission = try Admission(moment, access, transaction.reads, time: now)
         writer.begin(moment.epoch, first: moment.last.next, link: link, time: now)
         var outcomes: [Result<AppendOutcome, any Error>] = []
@@ -89,11 +118,59 @@ struct CommitSession: ~Copyable {
         }
         try writer.finish { try transaction.append(tables.blocks, bytes($0.rawValue).lent, $1) }
         for (name, id) in admission.newTypes { try transaction.put(tables.types, Array(name.utf8).lent, bytes(id).lent) }
-        try carrySweep(&swept, admission, &transaction)
         admitted = admission
         let last = Checkpoint(epoch: moment.epoch, position: Position(admission.next.rawValue - 1))
-        let endLink = last.position > moment.last ? writer.lastLink : try Blocks.endLink(transaction.reads, access)
-        return Done(outcomes: outcomes, last: last, link: endLink)
+        // Nothing was taken in: there is nothing to commit.
+        guard last.position > moment.last else {
+            return Done(outcomes: outcomes, last: last, link: try Blocks.endLink(transaction.reads, access))
+        }
+        try carrySweep(&swept, admission, &transaction)
+        let hasRows = appends.contains { !$0.request.rows.isEmpty }
+        try makeDurable(from: moment.last.next, through: last.position, hasRows: hasRows, &transaction)
+        return Done(outcomes: outcomes, last: last, link: writer.lastLink, hasAdded: true)
+    }
+
+    /// Makes the blocks durable ahead of the log where that is quicker and they are all there is; else LMDB does it.
+    private mutating func makeDurable(
+        from first: Position, through last: Position, hasRows: Bool, _ transaction: inout WriteTransaction
+    ) throws {
+        let isHasty = ahead.isHolding || ended.map { $0.duration(to: .now) < Self.haste } ?? false
+        if isHasty, !hasRows, try ahead.write(from: first, through: last, &transaction) {
+            transaction.setSyncing(false)
+        } else {
+            try ahead.rest()
+            transaction.setSyncing(true)
+        }
+    }
+
+    /// Takes back what is durable ahead of a commit that was not made: it is refused to its callers.
+    private mutating func undo(after error: any Error) throws {
+        guard ahead.isUnconfirmed else { return }
+        do { try writeAlone { session in try session.ahead.rest() } } catch let failure {
+            throw UndoneCommit(cause: error as? LMDBError ?? failure as? LMDBError ?? LMDBError(misuse: "\(error)"))
+        }
+    }
+
+    /// Whether a pause should be told to `rest`.
+    var isHolding: Bool { ahead.isHolding }
+
+    /// Ends the round that this process has begun, and lets pages be used again that it kept.
+    mutating func rest() throws {
+        guard try ahead.ownsRound() else { return ahead.letGo() }
+        try writeAlone { session in try session.ahead.rest() }
+    }
+
+    private mutating func writeAlone(_ body: (inout CommitSession) throws -> Void) throws {
+        try access.environment.writeOwned { _ in try body(&self) }
+    }
+
+    /// Leaves everything in LMDB alone, with its indexes. After a failure of the disk nothing is claimed to be durable: the
+    /// round stays open, and who opens the store next goes back to what it began with.
+    mutating func finish(afterFailure hasFailed: Bool) throws {
+        defer { ahead.letGo() }
+        if hasFailed { return }
+        if ahead.isHolding { try rest() }
+        try finishSweep()
     }
 
     private func put(_ row: SideRow, last: Position, _ transaction: inout WriteTransaction) throws {
@@ -120,13 +197,15 @@ struct CommitSession: ~Copyable {
     }
 
     /// Writes what a sweep that is under way has left.
-    mutating func finishSweep() throws {
+    private mutating func finishSweep() throws {
         guard var rest = sweep else { return }
         sweep = nil
         var isDone = false
         while !isDone {
             isDone = try access.environment.writeOwned { transaction in
                 var transaction = transaction
+                try ahead.rest()
+                transaction.setSyncing(true)
                 guard let moment = try Moment(transaction.reads, access, overlays), rest.fits(moment.numbers) else { return true }
                 var slice = rest
                 let isDone = try slice.write(65_536, &transaction, access.tables) { try moment.head($0, $1, access) }
@@ -141,4 +220,9 @@ struct CommitSession: ~Copyable {
         let needed = appends.reduce(options.freeDiskFloorBytes) { $0 + 2 * $1.request.payloadBytes }
         if free < UInt64(needed) { throw EvstoreError.diskFull(path: path, freeBytes: free) }
     }
+}
+
+/// A commit that was not made, and what stood ahead of it could not be taken back: it may come to be after a crash.
+struct UndoneCommit: Error {
+    let cause: LMDBError
 }

@@ -57,13 +57,33 @@ final class Committer: Sendable {
     }
 
     private func run() {
-        var session = CommitSession(access, overlays, options, path: path, lockFile: lockFile)
-        while queue.waitForWork() { turn(&session) }
         do {
-            try session.finishSweep()
-            try anchor.sync()
-        } catch { logger.warning("closing \(path): \(error)") }
+            var session = try CommitSession(access, overlays, options, path: path, lockFile: lockFile)
+            while waitForWork(&session) { turn(&session) }
+            // Order: what the session keeps of LMDB goes before the environment is closed.
+            do {
+                try session.finish(afterFailure: poison.withLock { $0 } != nil)
+                try anchor.sync()
+            } catch { logger.warning("closing \(path): \(error)") }
+        } catch { refuseAll(error) }
         keeper.end()
+    }
+
+    private static let restMilliseconds = 200
+
+    /// Waits for something to do; false at the end. A pause ends the round ahead of the log.
+    private func waitForWork(_ session: inout CommitSession) -> Bool {
+        if session.isHolding, !queue.waitForWork(milliseconds: Self.restMilliseconds) {
+            do { try session.rest() } catch {
+                _ = failure(error)
+                logger.warning("resting \(path): \(error)")
+            }
+        }
+        return queue.waitForWork()
+    }
+
+    private func refuseAll(_ error: any Error) {
+        while queue.waitForWork() { queue.take(options)?.fail(error) }
     }
 
     private func turn(_ session: inout CommitSession) {
@@ -94,10 +114,12 @@ final class Committer: Sendable {
     /// A disk that fails during a commit leaves it open whether it was made: the handle writes no more.
     /// A short write is reported as the same failure; a full disk tells the two apart.
     private func failure(_ error: any Error) -> any Error {
-        guard let system = error as? LMDBError else { return error }
-        guard system.isFailedDisk else { return storeError(system, path, doing: "appending") }
+        guard let system = error as? LMDBError ?? (error as? UndoneCommit)?.cause else { return error }
+        guard system.isFailedDisk || error is UndoneCommit else { return storeError(system, path, doing: "appending") }
         let free = freeBytes(path)
-        if system.name == "EIO" && free < UInt64(options.freeDiskFloorBytes) { return EvstoreError.diskFull(path: path, freeBytes: free) }
+        if system.name == "EIO" && !(error is UndoneCommit) && free < UInt64(options.freeDiskFloorBytes) {
+            return EvstoreError.diskFull(path: path, freeBytes: free)
+        }
         let last = signal.last
         logger.error("the disk failed during a commit after position \(last): \(system)")
         let failure = EvstoreError.commitOutcomeUnknown(after: last)

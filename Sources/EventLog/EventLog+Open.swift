@@ -11,7 +11,7 @@ extension EventLog {
         do {
             let storeID = try Manifest.read(at: store)
             try checkPermissions(store)
-            let presence = try StoreLock.presence.acquire(at: store, shared: true, what: "has it open")
+            let presence = try StoreEntrance.enter(store, storeID, options)
             // Order: the anchor before the log, which may grow meanwhile but never shrinks.
             let anchor = try Anchor.read(at: store)
             let environment = try openEnvironment(store, options, readOnly: readOnly)
@@ -26,17 +26,24 @@ extension EventLog {
         } catch { throw storeError(error, store, doing: "opening \(store)") }
     }
 
-    /// The numbers of a store, without waiting for anyone.
+    /// The numbers of a store, without waiting for anyone but who puts it right after a crash.
     package static func peek(at store: String) throws -> StoreState {
         do {
             let storeID = try Manifest.read(at: store)
-            let environment = try openEnvironment(store, Options(), readOnly: true)
-            defer { environment.close() }
-            let tables = try Tables(environment)
-            let state = try environment.read { try StateRows.state($0, tables) }
+            let presence = try StoreEntrance.enter(store, storeID, Options())
+            // Order: whoever finds the store's lock free may rely on nobody having the log open.
+            let state = try readState(store)
+            try presence.release()
             guard state.storeID == storeID else { throw EvstoreError.storeDamaged(path: store, reason: "the log belongs to another store") }
             return state
         } catch { throw storeError(error, store, doing: "reading \(store)") }
+    }
+
+    private static func readState(_ store: String) throws -> StoreState {
+        let environment = try openEnvironment(store, Options(), readOnly: true)
+        defer { environment.close() }
+        let tables = try Tables(environment)
+        return try environment.read { try StateRows.state($0, tables) }
     }
 
     static var silent: Logger { Logger(label: "evstore", factory: { _ in SwiftLogNoOpLogHandler() }) }
@@ -67,7 +74,9 @@ extension EventLog {
 
     /// What others can change can't be trusted.
     private static func checkPermissions(_ store: String) throws {
-        let names = ["", "/log", "/log/data.mdb", "/log/lock.mdb", "/" + Manifest.name, StoreLock.fileName, Anchor.fileName]
+        let names = [
+            "", "/log", "/log/data.mdb", "/log/lock.mdb", "/" + Manifest.name, StoreLock.fileName, Anchor.fileName, WriteAhead.fileName,
+        ]
         for name in names where try Directory.status(store + name)?.isWritableByOthers == true {
             throw EvstoreError.unsafePermissions(path: store, reason: "\(name.isEmpty ? store : store + name) is writable by others")
         }

@@ -35,9 +35,11 @@ package final class EventLog: Sendable {
     deinit {
         if !isOfThisProcess || isClosed.withLock({ $0 }) { return }
         // Nobody waits here: the writing thread ends by itself, and then the files go.
-        let environment = access.environment
+        let (environment, presence) = (access.environment, presence)
         signal.close()
-        if let committer { committer.close { environment.close() } } else { environment.close() }
+        // Order: the lock goes last, since whoever finds it free may put right what an open round has left.
+        let end: @Sendable () -> Void = { withExtendedLifetime(presence) { environment.close() } }
+        if let committer { committer.close(end) } else { end() }
     }
 
     /// Appends and returns when it is durable.

@@ -25,14 +25,22 @@ struct IndexEntries: Sendable {
     /// Takes in the events of a block after a position.
     mutating func add(_ block: BlockView, after position: Position) {
         let start = position < block.first ? 0 : Int(position.rawValue - block.first.rawValue) + 1
+        // Events of a kind mostly follow each other.
+        var run: (kind: Kind, count: UInt64)?
         for index in start ..< max(start, block.count) {
             let record = block.record(index)
             heads[record.streamID] = StreamHead(revision: record.revision, position: record.position, jump: record.jump)
             if let name = record.streamName { streams[name.text] = record.position.rawValue }
             if record.idGiven { ids[IDKey(record)] = record.position.rawValue }
-            census[Kind(type: record.type, born: record.born.rawValue), default: 0] += 1
+            let kind = Kind(type: record.type, born: record.born.rawValue)
+            if let last = run, last.kind != kind {
+                census[last.kind, default: 0] += last.count
+                run = nil
+            }
+            run = (kind, (run?.count ?? 0) + 1)
             events += 1
         }
+        if let last = run { census[last.kind, default: 0] += last.count }
     }
 
     /// Takes in the entries of the events that follow.

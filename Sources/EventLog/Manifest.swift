@@ -9,33 +9,56 @@ struct Manifest: Codable {
     var created: String
 
     static let name = "evstore.json"
+    /// The newest format this program reads. A store is made in the first and gets the second when the file ahead of its
+    /// log is made, so that a program that does not know the file never opens a log that needs it.
+    static let format = 2
+    static let aheadFormat = 2
 
     static func write(_ storeID: StoreID, at store: String) throws {
+        let manifest = Manifest(format: StateRows.format, storeId: storeID.description, created: Timestamp.now.description)
+        try manifest.write(to: store + "/" + name)
+    }
+
+    /// Writes a higher format, durably, whole or not at all.
+    static func raise(to format: Int, at store: String) throws {
+        var manifest = try whole(at: store)
+        if manifest.format >= format { return }
+        manifest.format = format
+        let made = store + "/" + name + ".new"
+        try Directory.remove(made)
+        try manifest.write(to: made)
+        try Directory.rename(made, to: store + "/" + name)
+        try Directory.sync(store)
+    }
+
+    private func write(to path: String) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-        let manifest = Manifest(format: StateRows.format, storeId: storeID.description, created: Timestamp.now.description)
-        let file = try File(store + "/" + name, .createNew)
-        try file.write([UInt8](encoder.encode(manifest)) + [10])
+        let file = try File(path, .createNew)
+        try file.write([UInt8](encoder.encode(self)) + [10])
         try file.sync()
     }
 
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer.
     static func read(at store: String) throws -> StoreID {
-        guard try Directory.status(store) != nil else { throw EvstoreError.storeNotFound(path: store) }
-        guard try Directory.status(store + "/" + name) != nil else {
-            throw EvstoreError.notAStore(path: store, reason: "it has no \(name)")
-        }
-        let bytes = try File(store + "/" + name, .read).read(65_536)
-        let manifest: Manifest
-        do { manifest = try JSONDecoder().decode(Manifest.self, from: Data(bytes)) } catch {
-            throw EvstoreError.notAStore(path: store, reason: "\(name) can't be read as a manifest")
-        }
-        guard manifest.format <= StateRows.format else {
-            throw EvstoreError.storeNewer(path: store, format: manifest.format, known: StateRows.format)
+        let manifest = try whole(at: store)
+        guard manifest.format <= format else {
+            throw EvstoreError.storeNewer(path: store, format: manifest.format, known: format)
         }
         guard manifest.format > 0, let storeID = StoreID(hex: manifest.storeId) else {
             throw EvstoreError.notAStore(path: store, reason: "\(name) names no store id")
         }
         return storeID
+    }
+
+    private static func whole(at store: String) throws -> Manifest {
+        guard try Directory.status(store) != nil else { throw EvstoreError.storeNotFound(path: store) }
+        guard try Directory.status(store + "/" + name) != nil else {
+            throw EvstoreError.notAStore(path: store, reason: "it has no \(name)")
+        }
+        let bytes = try File(store + "/" + name, .read).read(65_536)
+        do { return try JSONDecoder().decode(Manifest.self, from: Data(bytes)) } catch {
+            throw EvstoreError.notAStore(path: store, reason: "\(name) can't be read as a manifest")
+        }
     }
 }

@@ -8,6 +8,8 @@ package enum StoreLock: Int, Sendable {
     case migration = 1
     /// Held, shared, by everyone who has the store open; alone by whoever needs it alone.
     case presence = 2
+    /// Held alone for as long as one process comes in after a crash.
+    case opening = 3
 
     static let fileName = "/evstore.lock"
 
@@ -21,6 +23,13 @@ package enum StoreLock: Int, Sendable {
             try held.take(shared: shared, what: what)
             return held
         } catch { throw storeError(error, store, doing: "locking \(store)") }
+    }
+
+    /// Takes the lock alone; nil where others hold it.
+    func acquireIfFree(at store: String, what: String) throws -> HeldLock? {
+        let held = HeldLock(self, try File(store + Self.fileName, .write), store)
+        do { try held.take(shared: false, what: what) } catch EvstoreError.locked { return nil }
+        return held
     }
 
     /// A shared lock needs no more than a file that can be read.

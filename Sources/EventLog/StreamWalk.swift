@@ -6,7 +6,9 @@ struct StreamWalk {
     let stream: UInt64
     let head: StreamHead
     let access: LogAccess
-    private var checked: Set<UInt64> = []
+    private var checked: Set<Position> = []
+    /// How many events a walk upwards holds on the stack at once.
+    private static let fewEvents: UInt64 = 64
 
     init(_ stream: UInt64, _ head: StreamHead, _ access: LogAccess) {
         (self.stream, self.head, self.access) = (stream, head, access)
@@ -38,25 +40,38 @@ struct StreamWalk {
         }
     }
 
-    /// Lends up to `limit` events from a revision on upwards: goes to the last of them, walks back
-    /// and reverses.
+    /// Lends up to `limit` events from a revision on upwards: goes to the last of them, walks back and lends them in
+    /// reverse, some at a time.
     mutating func forwards(
         from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
     ) throws {
-        let count = min(UInt64(limit), head.revision.rawValue - revision.rawValue + 1)
-        let last = revision.rawValue + count - 1
-        var position = try position(of: Revision(last), transaction)
+        let last = revision.rawValue + min(UInt64(limit), head.revision.rawValue - revision.rawValue + 1) - 1
         var cursor = try transaction.cursor(access.tables.blocks)
-        var positions: [Position] = []
-        positions.reserveCapacity(Int(count))
-        for number in (revision.rawValue ... last).reversed() {
-            positions.append(position)
-            if number > revision.rawValue { position = try record(number, at: position, &cursor).previous }
+        var (number, position) = (last, try position(of: Revision(last), transaction))
+        // The last event of each run but the last one.
+        var runs: [(last: UInt64, position: Position)] = [(number, position)]
+        while number - revision.rawValue >= Self.fewEvents {
+            for _ in 0 ..< Self.fewEvents {
+                position = try record(number, at: position, &cursor).previous
+                number -= 1
+            }
+            runs.append((number, position))
         }
-        for (offset, position) in positions.reversed().enumerated() {
-            let record = try record(revision.rawValue + UInt64(offset), at: position, &cursor)
-            if try !body(record) { return }
+        var first = revision.rawValue
+        for run in runs.reversed() {
+            if try !lend(run.last, at: run.position, after: first, &cursor, body) { return }
+            first = run.last + 1
         }
+    }
+
+    /// Lends the events from revision `first` up to one.
+    private mutating func lend(
+        _ revision: UInt64, at position: Position, after first: UInt64, _ cursor: inout Cursor,
+        _ body: (borrowing RecordView) throws -> Bool
+    ) throws -> Bool {
+        let record = try record(revision, at: position, &cursor)
+        if revision > first, try !lend(revision - 1, at: record.previous, after: first, &cursor, body) { return false }
+        return try body(record)
     }
 
     @_lifetime(copy cursor)
@@ -66,13 +81,12 @@ struct StreamWalk {
             throw EvstoreError.corruptBlock(position: position, reason: "a pointer of the stream \(stream) leads outside the log")
         }
         let first = try Blocks.position(cursor.key)
-        let isNew = checked.insert(first.rawValue).inserted
-        let block =
-            isNew ? try Blocks.view(cursor, access) : BlockView(trusting: cursor.value, at: first, access.names)
+        let isNew = checked.insert(first).inserted
+        let block = isNew ? try Blocks.view(cursor, access) : BlockView(trusting: cursor.value, at: first, access.names)
         guard position <= block.last else {
             throw EvstoreError.corruptBlock(position: position, reason: "a pointer of the stream \(stream) leads outside the log")
         }
-        let record = block.record(Int(position.rawValue - first.rawValue))
+        let record = block.record(Int(position.rawValue - block.first.rawValue))
         guard record.streamID == stream, record.revision.rawValue == revision else {
             throw EvstoreError.corruptBlock(position: position, reason: "a pointer of the stream \(stream) leads to another event")
         }

@@ -30,7 +30,7 @@ struct StreamTests {
             let stream = model.keys.sorted()[Int.random(in: 0 ..< model.count, using: &random)]
             let all = model[stream, default: []]
             let from = Int.random(in: 0 ... all.count, using: &random)
-            let limit = Int.random(in: 1 ... 50, using: &random)
+            let limit = Int.random(in: 1 ... 300, using: &random)
             // Then they hold what the list holds.
             #expect(
                 try log.payloads(stream, from: UInt64(from), limit: limit) == Array(all.dropFirst(from).prefix(limit)),

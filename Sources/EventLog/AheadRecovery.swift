@@ -1,0 +1,106 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+internal import LMDB
+
+/// Brings a log back whose last round was not ended: by a power cut, or by the end of the last process that had it open.
+/// Begun again from the start wherever it is interrupted.
+enum AheadRecovery {
+    /// Whether a round is running; who has the store open does not ask again.
+    static func isDue(at store: String, _ storeID: StoreID) throws -> Bool { try header(at: store, storeID)?.base != nil }
+
+    /// Whether the machine is the one, without a reboot since, that the round was begun on: what LMDB has written without
+    /// syncing is in its memory then.
+    static func isOfThisBoot(at store: String, _ storeID: StoreID) throws -> Bool {
+        try header(at: store, storeID)?.boot == WriteAhead.Header.bootDigest
+    }
+
+    private static func header(at store: String, _ storeID: StoreID) throws -> WriteAhead.Header? {
+        let path = store + WriteAhead.fileName
+        guard try Directory.status(path) != nil else { return nil }
+        return try WriteAhead.header(of: File(path, .read), storeID)
+    }
+
+    /// Goes back to the commit that the round began with and takes its blocks in; nobody may have the log open.
+    /// - Returns: the round that is to be ended; until then it is as if nothing had been done.
+    static func run(at store: String, _ storeID: StoreID, _ options: Options) throws -> WriteAhead.Header? {
+        let file = try File(store + WriteAhead.fileName, .write)
+        guard let header = try WriteAhead.header(of: file, storeID), let base = header.base else { return nil }
+        // Order: the disk leads to this round, whatever has failed before, and only then its base is looked at again.
+        var running = header
+        running.hasFailed = false
+        try WriteAhead.write(running, to: file)
+        try base.restore(to: File(store + "/log/data.mdb", .write))
+        let environment = try EventLog.openEnvironment(store, options, readOnly: false)
+        defer { environment.close() }
+        let access = LogAccess(environment: environment, tables: try Tables(environment), names: TypeNames(), storeID: storeID)
+        let entries = try file.read(WriteAhead.fileBytes - WriteAhead.entriesStart, at: WriteAhead.entriesStart)
+        try environment.writeOwned { transaction in
+            var transaction = transaction
+            transaction.setSyncing(true)
+            try takeIn(entries, round: header.round, &transaction, access, store)
+        }
+        return running
+    }
+
+    static func finish(_ running: WriteAhead.Header, at store: String) throws {
+        try WriteAhead.end(running, in: File(store + WriteAhead.fileName, .write))
+    }
+
+    private static func takeIn(
+        _ entries: [UInt8], round: UInt64, _ transaction: inout WriteTransaction, _ access: LogAccess, _ store: String
+    ) throws {
+        let epoch = try StateRows.numbers(transaction.reads, access.tables).epoch
+        var last = try Blocks.last(transaction.reads, access)
+        var link = try Blocks.lastLink(transaction.reads, access, epoch)
+        var offset = 0
+        while let frame = whole(entries.lent, at: offset, round) {
+            let end = offset + WriteAhead.Frame.headerBytes + frame.blocksBytes
+            var next = offset + WriteAhead.Frame.headerBytes
+            while next < end {
+                let block = try block(entries.lent, at: next, end, last.next, access)
+                guard block.epoch == epoch, BlockWriter.link(after: link, block.body) == block.link else {
+                    throw damaged(store, "the block at position \(last.next) does not follow the one before it")
+                }
+                try transaction.append(access.tables.blocks, bytes(block.first.rawValue).lent, block.bytes)
+                for (id, name) in block.types { try transaction.put(access.tables.types, Array(name.utf8).lent, bytes(id).lent) }
+                (last, link) = (block.last, block.link)
+                next += block.bytes.byteCount
+            }
+            guard last == frame.last else { throw damaged(store, "an entry that ends at position \(frame.last) ends at \(last)") }
+            offset += frame.pagesBytes
+        }
+        // A commit that was not finished is the last: nothing was written behind it.
+        while offset < entries.count {
+            if let frame = whole(entries.lent, at: offset, round), frame.first > last {
+                throw damaged(store, "what was appended from position \(last.next) to \(Position(frame.first.rawValue - 1)) is lost")
+            }
+            offset += WriteAhead.pageBytes
+        }
+    }
+
+    /// An entry of the round whose checksum is right.
+    private static func whole(_ entries: RawSpan, at offset: Int, _ round: UInt64) -> WriteAhead.Frame? {
+        guard offset < entries.byteCount else { return nil }
+        let rest = entries.slice(offset, entries.byteCount - offset)
+        guard let frame = WriteAhead.Frame(rest, round: round), frame.blocksBytes + WriteAhead.frameBytes <= rest.byteCount else {
+            return nil
+        }
+        let sum = WriteAhead.Frame.headerBytes + frame.blocksBytes
+        return checksum(rest.slice(0, sum)) == rest.load(UInt64.self, at: sum) ? frame : nil
+    }
+
+    @_lifetime(copy entries)
+    private static func block(
+        _ entries: RawSpan, at offset: Int, _ end: Int, _ first: Position, _ access: LogAccess
+    ) throws -> BlockView {
+        let rest = entries.slice(offset, end - offset)
+        let claimed = rest.byteCount < BlockLayout.headerBytes ? 0 : Int(rest.load(UInt32.self, at: BlockLayout.Header.bytes))
+        return try BlockView(
+            checking: rest.slice(0, min(claimed, rest.byteCount)), at: first, storeTag: access.storeID.tag, access.names)
+    }
+
+    private static func damaged(_ store: String, _ reason: String) -> EvstoreError {
+        .storeDamaged(path: store, reason: "log/ahead: " + reason)
+    }
+}

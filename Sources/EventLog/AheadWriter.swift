@@ -1,0 +1,191 @@
+internal import Bytes
+internal import EventModel
+internal import LMDB
+
+/// The writing thread's side of the file ahead of the log. Everything here is done under LMDB's lock.
+struct AheadWriter: ~Copyable {
+    private let store: String
+    private let access: LogAccess
+    private let data: File
+    /// Nil until the first round.
+    private var file: File?
+    private var cannotOpen = false
+    /// Keeps the pages of a commit at or below the one that the round goes back to.
+    private var pin: Pin?
+    private var pinnedRound: UInt64 = 0
+    /// The round that was added to last, where its next entry goes, and the last position before that.
+    private var round: UInt64 = 0
+    private var end = WriteAhead.entriesStart
+    private var last = Position.start
+    private var ownRound: UInt64?
+    private var entry = ByteBuffer(capacity: 16 * WriteAhead.pageBytes)
+    /// Whether an entry is durable whose transaction has not been committed.
+    private(set) var isUnconfirmed = false
+
+    init(_ store: String, _ access: LogAccess) throws {
+        (self.store, self.access) = (store, access)
+        data = try File(access.environment.directory + "/data.mdb", .read)
+    }
+
+    /// Whether this process keeps a commit from being overwritten.
+    var isHolding: Bool { pin != nil }
+
+    /// Makes the blocks of a transaction that is about to commit durable; false where LMDB has to do that itself.
+    mutating func write(from first: Position, through last: Position, _ transaction: inout WriteTransaction) throws -> Bool {
+        var size = 0
+        try Self.blocks(from: first, transaction.reads, access) { size += $0.byteCount }
+        guard size <= WriteAhead.blocksBytesMax else { return false }
+        let room = (size + WriteAhead.frameBytes + WriteAhead.pageBytes - 1) / WriteAhead.pageBytes * WriteAhead.pageBytes
+        guard let file = usable() else { return false }
+        var header = try header(of: file)
+        if try !fits(header, before: first, room, file) {
+            header = try begin(after: header, transaction.id - 1, file)
+            self.last = Position(first.rawValue - 1)
+        }
+        guard let header else { return false }
+        WriteAhead.Frame.begin(&entry, round: header.round, first: first, last: last, blocksBytes: size)
+        try Self.blocks(from: first, transaction.reads, access) { entry.append($0) }
+        WriteAhead.Frame.end(&entry)
+        isUnconfirmed = true
+        try file.write(entry.bytes, at: end)
+        try file.sync()
+        return true
+    }
+
+    /// The transaction of the last entry, whose blocks end at `last`, has been committed.
+    mutating func confirm(_ last: Position) {
+        guard isUnconfirmed else { return }
+        (isUnconfirmed, self.last) = (false, last)
+        end += entry.count
+    }
+
+    /// Ends the round that is running, whoever has begun it: LMDB holds everything durably afterwards, and no entry counts
+    /// any more.
+    mutating func rest() throws {
+        if file == nil, try Directory.status(store + WriteAhead.fileName) == nil { return }
+        let file = try opened()
+        if let header = try header(of: file), header.base != nil {
+            try sync(header, file)
+            try WriteAhead.end(header, in: file)
+        }
+        isUnconfirmed = false
+        letGo()
+    }
+
+    /// Whether the round that is running is this process's to end.
+    func ownsRound() throws -> Bool {
+        guard let file, let ownRound else { return false }
+        return try WriteAhead.header(of: file, access.storeID)?.round == ownRound
+    }
+
+    /// Lets the pages be used again: nothing may be added to the round before the next one begins.
+    mutating func letGo() { (pin, ownRound) = (nil, nil) }
+
+    // MARK: Rounds
+
+    /// Whether an entry can be added to the round, and where.
+    private mutating func fits(_ header: WriteAhead.Header?, before first: Position, _ room: Int, _ file: File) throws -> Bool {
+        guard let header, let base = header.base, let pin, UInt64(pin.transaction) <= base.transaction else { return false }
+        // A pin that is renewed by others' rounds only would keep ever more pages.
+        guard header.round >= pinnedRound, header.round < pinnedRound + 4 else { return false }
+        if header.round != round { (round, end, last) = (header.round, WriteAhead.entriesStart, .start) }
+        guard try findEnd(before: first, file) else { return false }
+        return end + room <= Self.limit(base)
+    }
+
+    /// Goes over what other processes have added; false where the entries do not lead to what the log holds.
+    private mutating func findEnd(before first: Position, _ file: File) throws -> Bool {
+        while last.next != first {
+            let bytes = try file.read(WriteAhead.Frame.headerBytes, at: end)
+            guard let frame = WriteAhead.Frame(bytes.lent, round: round), frame.last < first else { return false }
+            let isNext = frame.first == last.next
+            if !isNext, last > .start { return false }
+            end += frame.pagesBytes
+            last = frame.last
+        }
+        return true
+    }
+
+    /// A round may take pages up to a part of the file, since none that it frees is used again before it ends.
+    private static func limit(_ base: MetaPage) -> Int {
+        let pages = min(max(Int(clamping: base.lastPage) / 24, 256), 1_024)
+        return WriteAhead.entriesStart + pages * WriteAhead.pageBytes
+    }
+
+    /// Begins a round that goes back to the newest commit.
+    private mutating func begin(after header: WriteAhead.Header?, _ transaction: UInt, _ file: File) throws -> WriteAhead.Header? {
+        let environment = access.environment
+        // Order: the commit and its meta page are durable, then its pages are kept, then the header leads to it, and only
+        // then an entry takes the place of one of the round before.
+        try sync(header, file)
+        guard let pin = try environment.pin(), pin.transaction == transaction else { return nil }
+        let base = try MetaPage.newest(of: data, pageBytes: environment.bytesOfPage, transaction: transaction)
+        let next = WriteAhead.Header(round: (header?.round ?? 0) + 1, storeID: access.storeID, base: base)
+        try WriteAhead.write(next, to: file)
+        (self.pin, pinnedRound, ownRound) = (pin, next.round, next.round)
+        (round, end) = (next.round, WriteAhead.entriesStart)
+        return next
+    }
+
+    private func header(of file: File) throws -> WriteAhead.Header? {
+        let header = try WriteAhead.header(of: file, access.storeID)
+        if header?.hasFailed == true {
+            throw EvstoreError.ioFailure(
+                doing: "appending", reason: "the disk has failed; close the store in every process and open it again")
+        }
+        return header
+    }
+
+    /// Makes everything that LMDB has committed durable. Once that has failed it is never tried again: it would succeed
+    /// without the bytes that were lost.
+    private func sync(_ header: WriteAhead.Header?, _ file: File) throws {
+        do { try access.environment.sync() } catch {
+            if var failed = header, failed.base != nil {
+                failed.hasFailed = true
+                try WriteAhead.write(failed, to: file)
+            }
+            throw error
+        }
+    }
+
+    /// The file to add to; nil where it can't be made or opened, without which appends are only slower.
+    private mutating func usable() -> File? {
+        if cannotOpen { return nil }
+        do { return try opened() } catch {
+            cannotOpen = true
+            return nil
+        }
+    }
+
+    private mutating func opened() throws -> File {
+        if let file { return file }
+        let path = store + WriteAhead.fileName
+        let made = path + ".new"
+        if try Directory.status(path) == nil {
+            // Order: whole and durable under another name first; and a program that does not know the file is kept off
+            // the store before anything is in it.
+            try Directory.remove(made)
+            let file = try File(made, .createNew)
+            try file.write([UInt8](repeating: 0, count: WriteAhead.fileBytes))
+            try file.sync()
+            try Manifest.raise(to: Manifest.aheadFormat, at: store)
+            try Directory.rename(made, to: path)
+            try Directory.sync(access.environment.directory)
+        }
+        let file = try File(path, .write)
+        self.file = file
+        return file
+    }
+
+    /// Lends the transaction's blocks from a position on.
+    private static func blocks(
+        from first: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess, _ body: (RawSpan) -> Void
+    ) throws {
+        var cursor = try transaction.cursor(access.tables.blocks)
+        var isThere = try cursor.seek(bytes(first.rawValue).lent)
+        while isThere {
+            body(cursor.value)
+            isThere = try cursor.next()
+        }
+    }
+}
