@@ -195,7 +195,8 @@ private func values(_ pointers: [JSONPointer], _ path: Path, _ json: String, _ v
                     found.append(value?.text ?? "absent")
                 } else {
                     let place = image.place(of: index)
-                    found.append(place.size < 0 ? "absent" : try JSONValue(parsing: image.payload.slice(place.start, place.size)).text)
+                    let (start, size) = (Int(place.start), Int(place.size))
+                    found.append(size < 0 ? "absent" : try JSONValue(parsing: image.payload.slice(start, size)).text)
                 }
             }
         }

@@ -41,7 +41,7 @@ extension SeparatedText {
                 return whole.put(null, into: &draft, at: root)
             }
             guard kind == .string else { return draft.giveUp() }
-            if !texts.isEmpty { texts.append(.literal(separator)) }
+            if !texts.isEmpty { texts.append(.literal(cutter.separator)) }
             texts.append(.content(node))
         }
         let made = texts.isEmpty ? nil : draft.concatenate(texts)

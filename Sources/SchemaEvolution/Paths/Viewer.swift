@@ -12,8 +12,7 @@ package struct Image: ~Escapable {
     package let part: Int
     /// Whether the payload is the event's. Else it is made of the values that were asked for.
     package let isWhole: Bool
-    /// Where in the payload each value stands that was asked for: its offset and its size (i32 each, the size -1 where the
-    /// value is absent).
+    /// A `ValuePlace` for each value that was asked for.
     private let places: RawSpan
 
     @_lifetime(copy payload)
@@ -29,9 +28,16 @@ package struct Image: ~Escapable {
     }
 
     /// Where in the payload a value stands that was asked for; `size` is -1 where it is absent.
-    package func place(of value: Int) -> (start: Int, size: Int) {
-        (Int(places.load(Int32.self, at: value &* 8)), Int(places.load(Int32.self, at: value &* 8 &+ 4)))
+    @inline(__always)
+    package func place(of value: Int) -> ValuePlace {
+        let place = places.load(UInt64.self, at: value &* 8)
+        return ValuePlace(start: Int32(truncatingIfNeeded: place), size: Int32(truncatingIfNeeded: place &>> 32))
     }
+}
+
+/// Where in an image's payload a value stands; the size is -1 where it is absent.
+package struct ValuePlace: BitwiseCopyable, Sendable {
+    package let start, size: Int32
 }
 
 /// Runs compiled paths: the one function that decodes an event. One per thread, reused; once warm it
@@ -100,6 +106,15 @@ package final class Viewer {
     package func run(
         _ path: Path, payload: RawSpan, time: Timestamp, stream: @autoclosure () throws -> String, metadata: RawSpan,
         validating: Bool = false, _ body: (borrowing Image) throws -> Void
+    ) throws {
+        try Self.run(
+            path, payload: payload, time: time, stream: try stream(), metadata: metadata, validating: validating, in: &workspace, body)
+    }
+
+    /// The same with what the caller reuses from event to event.
+    package static func run(
+        _ path: Path, payload: RawSpan, time: Timestamp, stream: @autoclosure () throws -> String, metadata: RawSpan,
+        validating: Bool = false, in workspace: inout Workspace, _ body: (borrowing Image) throws -> Void
     ) throws {
         if let end = path.unchanged {
             if validating || end.isUnproved { try path.check(end, payload) }

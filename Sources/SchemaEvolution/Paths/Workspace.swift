@@ -3,7 +3,7 @@ internal import EventModel
 internal import JSONText
 
 /// What a viewer's runs reuse: the document, the buffers, the counts.
-struct Workspace: ~Copyable {
+package struct Workspace: ~Copyable {
     var run = OpRun()
     private var doc = Splice()
     private var output = ByteBuffer(capacity: 4096)
@@ -17,6 +17,8 @@ struct Workspace: ~Copyable {
     /// The case that took the last event that was adopted.
     private(set) var adopted: PathAdoption.Branch?
 
+    package init() {}
+
     mutating func run(
         _ path: Path, _ payload: RawSpan, _ context: borrowing EventContext, validating: Bool,
         _ body: (borrowing Image) throws -> Void
@@ -24,11 +26,11 @@ struct Workspace: ~Copyable {
         if let program = path.fused {
             switch fused.run(program, payload, &run.counts) {
             case .image(let index):
-                let end = program.tools.ends[index]
+                let end = program.ends[index]
                 if validating || end.isUnproved { try path.check(end, fused.output.bytes) }
                 return try body(Image(type: end.type, typeIndex: end.typeIndex, payload: fused.output.bytes, part: 0))
             case .values(let index):
-                return try body(Image(program.tools.ends[index], values: fused.output.bytes, at: fused.places.bytes))
+                return try body(Image(program.ends[index], values: fused.found, at: fused.places.bytes))
             case .hidden:
                 run.counts.hidden += 1
                 return

@@ -159,7 +159,7 @@ extension ShapeProgram {
     private func checkNumber(_ node: Node, _ text: RawSpan, _ offset: inout Int) throws(ShapeError) {
         let start = offset
         offset = text.afterWord(offset)
-        let small = smallInteger(text, start, offset)
+        let small = text.slice(start, offset - start).plainInteger
         if small == nil && node.kind == .integer || node.minimum >= 0 || node.maximum >= 0 {
             try checkNumber(node, small, text, start, offset)
         }
@@ -181,19 +181,6 @@ extension ShapeProgram {
         if node.maximum >= 0, number > bounds[node.maximum].number {
             throw failure(node, "at most \(bounds[node.maximum].number)", text, start)
         }
-    }
-
-    /// The value of plain digits that surely fit; nil for every other number.
-    private func smallInteger(_ text: RawSpan, _ start: Int, _ end: Int) -> Int? {
-        guard end - start <= 18 else { return nil }
-        let isNegative = text.peek(start) == UInt8(ascii: "-")
-        var value = 0
-        for offset in start + (isNegative ? 1 : 0) ..< end {
-            let digit = text.byte(at: offset)
-            guard (48 ... 57).contains(digit) else { return nil }
-            value = value * 10 + Int(digit - 48)
-        }
-        return isNegative ? -value : value
     }
 
     private func checkChoice(_ node: Node, _ range: Range<Int>, _ text: RawSpan, _ start: Int, _ end: Int) throws(ShapeError) {

@@ -1,22 +1,27 @@
-internal import Bytes
+package import Bytes
 internal import EventModel
 internal import JSONText
 
 extension StreamTemplate {
     /// The name for a payload that `JSONScanner.validate` accepted before.
     package func name(for payload: RawSpan) throws(ShapeError) -> String {
-        var name: [UInt8] = []
-        name.reserveCapacity(64)
+        var name = ByteBuffer(capacity: 64)
+        try appendName(for: payload, to: &name)
+        return String(utf8: name.bytes) ?? ""
+    }
+
+    /// Puts the name into an empty buffer.
+    package func appendName(for payload: RawSpan, to name: inout ByteBuffer) throws(ShapeError) {
         var beforeLiteral = 0
         for part in parts {
             switch part {
-            case .literal(let text): name.append(contentsOf: text.utf8)
+            case .literal(let text): name.append(text)
             case .member(let pointer):
-                if try !Self.append(pointer, of: payload, to: &name) { name.removeSubrange(beforeLiteral...) }
+                if try !Self.append(pointer, of: payload, to: &name) { name.truncate(to: beforeLiteral) }
                 beforeLiteral = name.count
             }
         }
-        guard !name.isEmpty else {
+        guard name.count > 0 else {
             throw ShapeError(pointer: members.first?.description ?? "", expected: "a value that names the stream", found: "nothing")
         }
         guard name.count <= StreamName.longestBytes else {
@@ -24,17 +29,18 @@ extension StreamTemplate {
                 pointer: members.first?.description ?? "",
                 expected: "short enough for a stream name of \(StreamName.longestBytes) bytes", found: "\(name.count) bytes")
         }
-        return String(decoding: name, as: UTF8.self)
     }
 
-    private static func append(_ byte: UInt8, to name: inout [UInt8]) {
+    private static func append(_ byte: UInt8, to name: inout ByteBuffer) {
         if StreamName.allows(byte), byte != UInt8(ascii: "%") { return name.append(byte) }
         func digit(_ value: UInt8) -> UInt8 { value < 10 ? 48 + value : 55 + value }
-        name += [UInt8(ascii: "%"), digit(byte >> 4), digit(byte & 15)]
+        name.append(UInt8(ascii: "%"))
+        name.append(digit(byte >> 4))
+        name.append(digit(byte & 15))
     }
 
     /// Appends a member as text: a string as it is, a number in its canonical form; false where it is absent or null.
-    private static func append(_ pointer: JSONPointer, of payload: RawSpan, to name: inout [UInt8]) throws(ShapeError) -> Bool {
+    private static func append(_ pointer: JSONPointer, of payload: RawSpan, to name: inout ByteBuffer) throws(ShapeError) -> Bool {
         var offset = payload.afterSpace(0)
         for token in pointer.tokens {
             guard let value = payload.value(of: token, in: offset) else { return false }

@@ -5,14 +5,21 @@ internal import JSONText
 /// Moments as numbers since an origin, and as RFC 3339 in UTC.
 struct EpochForm: Sendable {
     /// Of 1970-01-01T00:00:00Z in seconds.
-    var origin: Int64 = 0
+    let origin: Int64
     /// The power of ten that a unit of the number is of a second: 0 or 3.
-    var unit: Int
+    let unit: Int
     /// Digits of fraction that the text has.
-    var digits: Int
+    let digits: Int
+    /// Of the text in a second, and in a unit of the number.
+    private let ticksInSecond, ticksInUnit: Int64
 
     /// The first and the last second that RFC 3339 can write.
-    private static let seconds: ClosedRange<Int64> = -62_167_219_200 ... 253_402_300_799
+    private static var seconds: ClosedRange<Int64> { -62_167_219_200 ... 253_402_300_799 }
+
+    init(unit: Int, digits: Int, origin: Int64 = 0) {
+        (self.unit, self.digits, self.origin) = (unit, digits, origin)
+        (ticksInSecond, ticksInUnit) = (Self.power(digits), Self.power(digits - unit))
+    }
 
     private static func power(_ exponent: Int) -> Int64 {
         var power: Int64 = 1
@@ -26,22 +33,24 @@ struct EpochForm: Sendable {
         guard case .number = kind else { throw refusal }
         let ticks: Int64
         var isCanonical = true
-        if let plain = content.plainInteger, plain.magnitude < 1_000_000_000_000_000_000 / UInt64(Self.power(digits - unit)) {
-            ticks = plain * Self.power(digits - unit)
+        if let plain = content.plainInteger {
+            let (product, isTooFar) = Int64(plain).multipliedReportingOverflow(by: ticksInUnit)
+            guard !isTooFar else { throw refusal }
+            ticks = product
         } else {
             guard let exact = DecimalNumber(json: content)?.scaled(byPowerOfTen: digits - unit) else { throw refusal }
             let whole = exact.rounded(toFractionDigits: 0, .down)
-            guard let integer = whole.integer, integer.magnitude < 1_000_000_000_000_000_000 else { throw refusal }
+            guard let integer = whole.integer else { throw refusal }
             (ticks, isCanonical) = (Int64(integer), whole == exact)
         }
-        let (whole, fraction) = ticks.floored(by: Self.power(digits))
-        let seconds = whole + origin
-        guard Self.seconds.contains(seconds) else { throw refusal }
+        let (whole, fraction) = digits == 0 ? (ticks, 0) : ticks.floored(by: ticksInSecond)
+        let (seconds, isTooFar) = whole.addingReportingOverflow(origin)
+        guard !isTooFar, Self.seconds.contains(seconds) else { throw refusal }
         output.append(UInt8(ascii: "\""))
         output.append(CivilTime(secondsSince1970: seconds))
         if digits > 0 {
             output.append(UInt8(ascii: "."))
-            output.append(digits: fraction, width: digits)
+            output.append(digits: UInt64(fraction), width: digits)
         }
         output.append(UInt8(ascii: "Z"))
         output.append(UInt8(ascii: "\""))
@@ -49,21 +58,30 @@ struct EpochForm: Sendable {
     }
 
     private var refusal: CodecRefusal {
-        CodecRefusal(expected: "a number of \(unit == 0 ? "seconds" : "milliseconds") within the years 0 to 9999")
+        CodecRefusal(expected: "a number of \(unit == 0 ? "seconds" : "milliseconds") \(range)")
+    }
+
+    private var range: String {
+        // With fewer digits, every year fits.
+        "within the years 0 to 9999" + (digits < 8 ? "" : " and, at \(digits) digits of fraction, 64 bits")
     }
 
     func appendNumber(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
         guard kind == .string, let time = DateTime(content) else { throw CodecRefusal(expected: "a date-time of RFC 3339") }
-        let seconds = time.civil.secondsSince1970 - Int64(time.offsetMinutes) * 60 - origin
+        let seconds = time.civil.secondsSince1970 - Int64(time.offsetMinutes) * 60
         var fraction: Int64 = 0
         for index in 0 ..< digits { fraction = fraction * 10 + (index < time.fraction.count ? Int64(time.fraction[index] - 48) : 0) }
-        let ticks = seconds * Self.power(digits) + fraction
-        let (whole, rest) = ticks.magnitude.quotientAndRemainder(dividingBy: UInt64(Self.power(digits - unit)))
+        // In more bits, since of the least number the whole seconds alone, which are rounded down, fit no 64.
+        let exact = Int128(seconds - origin) * Int128(ticksInSecond) + Int128(fraction)
+        guard Self.seconds.contains(seconds), let ticks = Int64(exactly: exact) else {
+            throw CodecRefusal(expected: "a date-time \(range)")
+        }
+        let (whole, rest) = ticks.magnitude.quotientAndRemainder(dividingBy: ticksInUnit.magnitude)
         if ticks < 0 { output.append(UInt8(ascii: "-")) }
-        output.append(digits: Int64(whole))
+        output.append(digits: whole)
         if rest > 0 {
             // A fraction in the number ends in a digit other than 0.
-            var (rest, width) = (Int64(rest), digits - unit)
+            var (rest, width) = (rest, digits - unit)
             while rest % 10 == 0 { (rest, width) = (rest / 10, width - 1) }
             output.append(UInt8(ascii: "."))
             output.append(digits: rest, width: width)
@@ -76,7 +94,8 @@ extension ByteBuffer {
     /// Appends `2026-01-01T00:00:00`, with another separator where one is given.
     mutating func append(_ time: CivilTime, separator: UInt8 = UInt8(ascii: "T")) {
         let (dash, colon) = (UInt64(UInt8(ascii: "-")), UInt64(UInt8(ascii: ":")))
-        let day = Self.pair(time.year / 100) | Self.pair(time.year % 100) << 16 | dash << 32 | Self.pair(time.month) << 40 | dash << 56
+        let (century, year) = UInt32(truncatingIfNeeded: time.year).quotientAndRemainder(dividingBy: 100)
+        let day = Self.pair(century) | Self.pair(year) << 16 | dash << 32 | Self.pair(time.month) << 40 | dash << 56
         let minute = Self.pair(time.day) | UInt64(separator) << 16 | Self.pair(time.hour) << 24 | colon << 40 | Self.pair(time.minute) << 48
         append(littleEndian: day)
         append(littleEndian: minute)
@@ -85,9 +104,10 @@ extension ByteBuffer {
     }
 
     /// The two digits of a number below 100, the first in the lowest byte.
-    private static func pair(_ number: Int) -> UInt64 {
-        let (tens, ones) = UInt8(truncatingIfNeeded: number).quotientAndRemainder(dividingBy: 10)
-        return 0x3030 | UInt64(tens) | UInt64(ones) << 8
+    private static func pair(_ number: some BinaryInteger) -> UInt64 {
+        let number = UInt32(truncatingIfNeeded: number)
+        let tens = number / 10
+        return UInt64(0x3030 | tens | (number &- tens &* 10) &<< 8)
     }
 }
 
@@ -98,19 +118,19 @@ struct EpochSeconds: PairCodec {
     let form: EpochForm
 
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) {
-        var form = EpochForm(unit: 0, digits: 0)
+        var (digits, start): (Int, Int64) = (0, 0)
         if let arguments {
             try arguments.map("epoch-seconds", allowing: ["origin", "digits"])
-            form.digits = try arguments.member("digits")?.integer("digits", from: 0, through: 9) ?? 0
+            digits = try arguments.member("digits")?.integer("digits", from: 0, through: 9) ?? 0
             if let origin = arguments.member("origin") {
                 guard let time = Timestamp(try origin.text("origin")), time.microseconds % 1_000_000 == 0 else {
                     throw origin.problem(
                         "origin must be a whole second in RFC 3339", rule: Rule.opArgument, fix: "origin: \"2001-01-01T00:00:00Z\"")
                 }
-                form.origin = time.microseconds / 1_000_000
+                start = time.microseconds / 1_000_000
             }
         }
-        self.form = form
+        form = EpochForm(unit: 0, digits: digits, origin: start)
     }
 
     var left: CodecSide { CodecSide(Shape(form.numberKind), also: [.integer, .number]) }

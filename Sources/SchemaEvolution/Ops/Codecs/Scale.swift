@@ -73,10 +73,10 @@ private struct Factor: Sendable {
     let rounding: DecimalNumber.Rounding?
 
     func apply(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
-        if let plain = content.plainInteger {
-            let (product, isTooLarge) = plain.multipliedReportingOverflow(by: Int64(num))
-            if !isTooLarge, product % Int64(den) == 0, product != .min {
-                output.append(integer: product / Int64(den))
+        if kind == .number, let plain = content.plainInteger {
+            let (product, isTooLarge) = plain.multipliedReportingOverflow(by: num)
+            if !isTooLarge, product % den == 0, product != .min {
+                output.append(integer: product / den)
                 return true
             }
         }

@@ -22,12 +22,8 @@ extension FusedDraft: Document {
                 giveUp()
                 return .null
             }
-            kind = expected
-            if !shape.isNullable {
-                emit(.kind, slot, expected.bits)
-            } else if choose(.kindOrNull, slot, expected.bits) == 1 {
-                kind = .null
-            }
+            // The scan refuses values of other kinds.
+            kind = shape.isNullable && choose(.isNull, slot) == 1 ? .null : expected
         }
         nodes[node].kind = kind
         return kind
@@ -68,9 +64,8 @@ extension FusedDraft: Document {
     private mutating func isThere(_ node: Int) -> Bool {
         if nodes[node].isSure { return true }
         guard let slot = nodes[node].slot, let parent = nodes[node].parent, let name = nodes[node].name else { return true }
-        if nodes[parent].shape?.required.contains(name.text) == true {
-            emit(.require, slot)
-        } else if choose(.isAbsent, slot) == 1 {
+        // The scan refuses objects that lack what is required.
+        if nodes[parent].shape?.required.contains(name.text) != true, choose(.isAbsent, slot) == 1 {
             detach(node)
             return false
         }
@@ -168,6 +163,14 @@ extension FusedDraft: Document {
         nodes[node].value = value
         nodes[node].kind = kind
         nodes[node].shape = nil
+    }
+}
+
+extension Shape {
+    /// A bit for each kind that a value may have.
+    var kindBits: UInt8 {
+        guard let expected = kind.jsonKind else { return .max }
+        return UInt8(expected.bits | (isNullable ? JSONKind.null.bits : 0))
     }
 }
 

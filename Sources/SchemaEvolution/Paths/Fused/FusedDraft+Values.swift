@@ -33,7 +33,7 @@ extension FusedDraft {
         if self.kind(node) == .null { return nil }
         let source = content(node)
         let made = makeSlots()
-        tools.converters.append(FusedTools.Converter(codec, direction, counts: counts, isStrict: isStrict))
+        tools.converters.append(FusedTools.Converter(codec: codec, direction: direction, counts: counts, isStrict: isStrict))
         emit(.convert, source, made, tools.converters.count - 1)
         return add(.made(made, kind))
     }
@@ -42,8 +42,7 @@ extension FusedDraft {
     mutating func split(_ node: Int, _ rule: SeparatedText) -> [Int] {
         let source = content(node)
         let first = makeSlots(rule.parts.count)
-        // One for each program: threads count references to what they share slowly.
-        tools.separators.append(SeparatedText(whole: rule.whole, parts: rule.parts, rule: rule.rule))
+        tools.separators.append(rule)
         let outcome = choose(.split, source, (tools.separators.count - 1) << 8 | first, among: rule.parts.count)
         return (0 ... outcome).map { add(.text(first + $0)) }
     }

@@ -106,8 +106,7 @@ struct FusedDraft {
         if let known = layout.objects.firstIndex(where: { $0.slot == slot }) {
             object = known
         } else {
-            guard shape.properties.count <= 64, !shape.isMap, let members = KnownMembers(shape.properties.map { MemberName($0.name) })
-            else { return giveUp() }
+            guard !shape.isMap, let members = KnownMembers(shape.properties.map { KnownMember($0, of: shape) }) else { return giveUp() }
             object = layout.objects.count
             layout.objects.append(FusedObject(slot: slot, base: layout.slotCount, members: members))
             layout.slotCount += members.count
@@ -123,5 +122,12 @@ struct FusedDraft {
         }
         nodes[node].value = .object(children, object)
         nodes[node].shape = shape
+    }
+}
+
+extension KnownMember {
+    fileprivate init(_ property: Shape.Property, of shape: Shape) {
+        self.init(
+            MemberName(property.name), kinds: property.shape.kindBits, isRequired: shape.required.contains(property.name))
     }
 }

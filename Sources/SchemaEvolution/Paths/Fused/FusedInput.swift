@@ -1,10 +1,13 @@
 internal import Bytes
 internal import JSONText
 
-/// What a scan found, and where the values stand that are made on the way.
+/// What a scan found, and what was made of it: all that a program reads.
 struct FusedInput: ~Copyable {
-    var text = ByteBuffer(capacity: 4096)
+    private(set) var text = ByteBuffer(capacity: 4096)
     var slots = Slots<ValueSlot>(capacity: 64)
+    var made = ByteBuffer(capacity: 1024)
+    var scratch = ByteBuffer(capacity: 256)
+    var cuts = Slots<Cut>(capacity: 8)
     /// The slots of what was found, object after object, in the text's order.
     private(set) var order = Slots<Int32>(capacity: 64)
     /// Where the members of each object end in `order`.
@@ -14,17 +17,19 @@ struct FusedInput: ~Copyable {
     mutating func scan(_ payload: RawSpan, for program: FusedProgram) -> Bool {
         order.removeAll()
         ends.removeAll()
+        made.removeAll()
         // What is made is made before it is asked for.
         slots.fill(FusedProgram.madeSlots ..< program.slotCount, with: ValueSlot(kind: .null))
         guard let start = takeText(payload, into: &text), text.bytes.byte(at: start) == UInt8(ascii: "{") else { return false }
-        let objects = program.objects
-        for index in objects.indices {
+        for index in 0 ..< program.objects.count {
+            let (slot, base) = (program.objects[index].slot, program.objects[index].base)
             var begin = start
-            if let slot = objects[index].slot {
-                begin = slots[slot].kind == .object ? Int(slots[slot].start) : -1
+            if let slot {
+                begin = -1
+                if case .object = slots[slot].kind { begin = Int(slots[slot].start) }
             }
             if begin >= 0 {
-                guard let end = objects[index].members.scan(text, at: begin, base: objects[index].base, into: &slots, order: &order) else {
+                guard let end = program.objects[index].members.scan(text, at: begin, base: base, into: &slots, order: &order) else {
                     return false
                 }
                 if index == 0, !isEnd(of: text, at: end) { return false }
@@ -34,26 +39,60 @@ struct FusedInput: ~Copyable {
         return true
     }
 
+    /// Takes what was made behind the input, of which nothing is looked for any more; gives where it begins.
+    mutating func takeMade() -> Int32 { text.take(made) }
+
+    /// Takes text behind the input as well; gives where it begins.
+    mutating func take(_ more: borrowing ByteBuffer) -> Int32 { text.take(more) }
+
     /// Where the slots of an object's members stand in `order`.
     @inline(__always)
     func members(of object: Int) -> Range<Int> { (object == 0 ? 0 : Int(ends[object - 1])) ..< Int(ends[object]) }
+
+    /// The text in a slot.
+    @_lifetime(borrow self)
+    @inline(__always)
+    func text(_ slot: Int) -> RawSpan {
+        let found = slots[slot]
+        let (start, count) = (Int(found.start), Int(found.end &- found.start))
+        if found.isMade { return made.slice(start, count) }
+        return text.slice(start, count)
+    }
+
+    /// What the value in a slot holds: the inside of a string, the text of anything else.
+    @_lifetime(borrow self)
+    @inline(__always)
+    func content(_ slot: Int) -> RawSpan {
+        let found = slots[slot]
+        let place = found.content
+        if found.isMade { return made.slice(place.start, place.count) }
+        return text.slice(place.start, place.count)
+    }
 }
 
-/// The text in a slot.
-@_lifetime(borrow input, borrow made)
-@inline(__always)
-func text(_ slot: Int, _ input: borrowing FusedInput, _ made: borrowing ByteBuffer) -> RawSpan {
-    let found = input.slots[slot]
-    let (start, count) = (Int(found.start), Int(found.end &- found.start))
-    return found.isMade ? made.slice(start, count) : input.text.slice(start, count)
+extension ByteBuffer {
+    /// Appends other bytes; gives where they begin.
+    fileprivate mutating func take(_ more: borrowing ByteBuffer) -> Int32 {
+        let start = Int32(truncatingIfNeeded: count)
+        append(more.bytes)
+        return start
+    }
 }
 
-/// What the value in a slot holds: the inside of a string, the text of anything else.
-@_lifetime(borrow input, borrow made)
-@inline(__always)
-func content(_ slot: Int, _ input: borrowing FusedInput, _ made: borrowing ByteBuffer) -> RawSpan {
-    let found = input.slots[slot]
-    let quotes: Int = found.kind == .string && !found.isBare ? 1 : 0
-    let (start, count) = (Int(found.start) &+ quotes, Int(found.end &- found.start) &- 2 &* quotes)
-    return found.isMade ? made.slice(start, count) : input.text.slice(start, count)
+extension ValueSlot {
+    /// Where a value's content stands in the buffer that holds it.
+    @inline(__always)
+    var content: (start: Int, count: Int) {
+        var quotes: Int32 = 0
+        if case .string = kind, !isBare { quotes = 1 }
+        return (Int(start &+ quotes), Int(end &- start &- 2 &* quotes))
+    }
+
+    /// Text that was made.
+    init(made kind: JSONKind, _ start: Int, _ end: Int) {
+        self.init(kind: kind)
+        self.start = Int32(truncatingIfNeeded: start)
+        self.end = Int32(truncatingIfNeeded: end)
+        isMade = true
+    }
 }

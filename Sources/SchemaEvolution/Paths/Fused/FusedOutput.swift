@@ -17,8 +17,13 @@ struct FusedOutput {
     /// What was asked for, nil where it is absent; gives where the first stands.
     mutating func write(values nodes: [Int?], of draft: FusedDraft) -> Int {
         for node in nodes {
-            let pieces = node.map { write($0, of: draft) }
-            values.append(pieces.map { FusedValue(pieces: Int32($0.lowerBound), count: Int32($0.count)) } ?? .absent)
+            var value = FusedValue()
+            if let node {
+                let range = write(node, of: draft)
+                (value.pieces, value.count) = (Int32(range.lowerBound), Int32(range.count))
+                if range.count == 1, case .slot = pieces[range.lowerBound].kind { value.slot = pieces[range.lowerBound].a }
+            }
+            values.append(value)
         }
         return values.count - nodes.count
     }

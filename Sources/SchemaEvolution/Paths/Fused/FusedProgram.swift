@@ -5,7 +5,7 @@ internal import JSONText
 /// which way it goes, and at the end of each way stands what is written. Where it does not know what to do, the
 /// event goes through the path's ops one by one, which say what is right.
 final class FusedProgram: Sendable {
-    let objects: [FusedObject]
+    let objects: Row<FusedObject>
     /// As many slots as a run uses: first what is made, then the members of each object.
     let slotCount: Int
     let code: Slots<FusedInstruction>
@@ -14,12 +14,26 @@ final class FusedProgram: Sendable {
     let actions: Slots<FusedAction>
     let values: Slots<FusedValue>
     let constants: ByteBuffer
-    let tools: FusedTools
+    let canonical: Row<[UInt8]>
+    let shapes: Row<EventShape>
+    let converters: Row<FusedConverter>
+    let separators: Row<Cutter>
+    let lists: Row<[FusedTools.Text]>
+    let choices: Row<[[UInt8]]>
+    let ends: Row<PathEnd>
 
     init(
         objects: [FusedObject], slotCount: Int, code: [FusedInstruction], targets: [Int32], output: FusedOutput, tools: FusedTools
     ) {
-        (self.objects, self.slotCount, self.tools) = (objects, slotCount, tools)
+        self.objects = Row(objects)
+        self.slotCount = slotCount
+        canonical = Row(tools.constants)
+        shapes = Row(tools.shapes)
+        converters = Row(count: tools.converters.count) { FusedConverter(tools.converters[$0]) }
+        separators = Row(count: tools.separators.count) { Cutter(copying: tools.separators[$0].cutter) }
+        lists = Row(tools.lists)
+        choices = Row(tools.values)
+        ends = Row(tools.ends)
         self.code = Slots(code)
         self.targets = Slots(targets)
         pieces = Slots(output.pieces)
@@ -46,10 +60,10 @@ struct FusedObject: Sendable {
 /// One instruction; what follows a branch is found at `targets[c + outcome]`.
 struct FusedInstruction: BitwiseCopyable, Sendable {
     enum Code: UInt8, BitwiseCopyable, Sendable {
-        /// Goes no further unless slot `a` has a value.
-        case require
-        /// Goes no further unless the value in slot `a` is of the kinds `b`; to outcome 1 where it may be null and is.
-        case kind, kindOrNull
+        /// Goes no further unless the value made in slot `a` is of the kinds `b`.
+        case kind
+        /// Outcome 1 where the value in slot `a` is null.
+        case isNull
         /// Goes no further if the string in slot `a` has escapes.
         case plain
         /// Outcome 1 where slot `a` has no value.
@@ -107,12 +121,12 @@ struct FusedPiece: BitwiseCopyable, Sendable {
     var b: Int32 = 0
 }
 
-/// A value that was asked for: some pieces of the output, or none where it is absent.
+/// A value that was asked for: the text in a slot, some pieces of the output, or nothing where it is absent.
 struct FusedValue: BitwiseCopyable, Sendable {
-    var pieces: Int32
-    var count: Int32
-
-    static let absent = FusedValue(pieces: 0, count: 0)
+    /// -1 where it is no slot's.
+    var slot: Int32 = -1
+    var pieces: Int32 = 0
+    var count: Int32 = 0
 }
 
 /// What becomes of a member in its place.
@@ -125,21 +139,17 @@ struct FusedAction: BitwiseCopyable, Sendable {
     static let leaveOut = FusedAction(count: -1)
 }
 
-/// What instructions name by index.
+/// What instructions name by index, as it is put together.
 struct FusedTools: Sendable {
     enum Text: Sendable {
         case literal([UInt8])
         case slot(Int)
     }
 
-    final class Converter: Sendable {
+    struct Converter: Sendable {
         let codec: any BoundCodec
         let direction: Direction
         let counts, isStrict: Bool
-
-        init(_ codec: any BoundCodec, _ direction: Direction, counts: Bool, isStrict: Bool) {
-            (self.codec, self.direction, self.counts, self.isStrict) = (codec, direction, counts, isStrict)
-        }
     }
 
     var constants: [[UInt8]] = []
@@ -149,4 +159,15 @@ struct FusedTools: Sendable {
     var lists: [[Text]] = []
     var values: [[[UInt8]]] = []
     var ends: [PathEnd] = []
+}
+
+/// A codec in one direction.
+struct FusedConverter: ~Copyable, Sendable {
+    let codec: any BoundCodec
+    let direction: Direction
+    let counts, isStrict: Bool
+
+    init(_ tool: FusedTools.Converter) {
+        (codec, direction, counts, isStrict) = (tool.codec, tool.direction, tool.counts, tool.isStrict)
+    }
 }

@@ -1,11 +1,9 @@
 internal import Bytes
 internal import JSONText
 
-// Functions and not methods: what is lent by a field of a value is lent by the whole value.
-
 /// Writes pieces; the first `skipping` bytes of the first, a constant, are left out.
 func write(
-    _ program: FusedProgram, _ first: Int, _ count: Int, _ input: borrowing FusedInput, _ made: borrowing ByteBuffer,
+    _ program: FusedProgram, _ first: Int, _ count: Int, _ input: borrowing FusedInput,
     into output: inout ByteBuffer
 ) {
     var skipped = 0
@@ -15,31 +13,10 @@ func write(
         case .constant:
             append(program.constants, Int(piece.a) &+ skipped, Int(piece.b) &- skipped, to: &output)
             skipped = 0
-        case .slot: output.append(text(Int(piece.a), input, made))
-        case .members: _ = writeMembers(program, Int(piece.a), Int(piece.b), input, made, into: &output)
-        case .membersBeforeComma: skipped = writeMembers(program, Int(piece.a), Int(piece.b), input, made, into: &output) ? 0 : 1
+        case .slot: output.append(input.text(Int(piece.a)))
+        case .members: _ = writeMembers(program, Int(piece.a), Int(piece.b), input, into: &output)
+        case .membersBeforeComma: skipped = writeMembers(program, Int(piece.a), Int(piece.b), input, into: &output) ? 0 : 1
         }
-    }
-}
-
-/// Writes values that are read one by one, and where each stands, as `Image.values` says.
-func read(
-    _ program: FusedProgram, _ first: Int, _ count: Int, _ input: borrowing FusedInput, _ made: borrowing ByteBuffer,
-    into output: inout ByteBuffer, _ places: inout ByteBuffer
-) {
-    for index in first ..< first &+ count {
-        let value = program.values[index]
-        let start = output.count
-        var isThere = value.count > 0
-        if value.count == 1, program.pieces[Int(value.pieces)].kind == .slot {
-            let slot = Int(program.pieces[Int(value.pieces)].a)
-            isThere = input.slots[slot].start >= 0
-            if isThere { output.append(text(slot, input, made)) }
-        } else {
-            write(program, Int(value.pieces), Int(value.count), input, made, into: &output)
-        }
-        places.append(littleEndian: Int32(truncatingIfNeeded: start))
-        places.append(littleEndian: isThere ? Int32(truncatingIfNeeded: output.count &- start) : -1)
     }
 }
 
@@ -50,7 +27,7 @@ private func append(_ constants: borrowing ByteBuffer, _ start: Int, _ count: In
 
 /// Writes what stays of an object in its place; false where nothing does. Neighbours are one copy.
 private func writeMembers(
-    _ program: FusedProgram, _ object: Int, _ actions: Int, _ input: borrowing FusedInput, _ made: borrowing ByteBuffer,
+    _ program: FusedProgram, _ object: Int, _ actions: Int, _ input: borrowing FusedInput,
     into output: inout ByteBuffer
 ) -> Bool {
     let first = actions &- program.objects[object].base
@@ -78,7 +55,7 @@ private func writeMembers(
         if !isFirst { output.append(UInt8(ascii: ",")) }
         isFirst = false
         if action.count > 0 {
-            write(program, Int(action.pieces), Int(action.count), input, made, into: &output)
+            write(program, Int(action.pieces), Int(action.count), input, into: &output)
         } else {
             output.append(input.text.slice(Int(found.nameStart), Int(found.nameEnd &- found.nameStart)))
             output.append(UInt8(ascii: ":"))

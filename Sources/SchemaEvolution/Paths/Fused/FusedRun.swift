@@ -7,7 +7,7 @@ struct FusedRun: ~Copyable {
     enum Result {
         /// Its image is the output.
         case image(end: Int)
-        /// What was asked for of its image is in the output, at `places`.
+        /// What was asked for of its image is in `found`, at `places`.
         case values(end: Int)
         case hidden, dropped
         /// The ops have to say what becomes of it.
@@ -15,14 +15,16 @@ struct FusedRun: ~Copyable {
     }
 
     private(set) var output = ByteBuffer(capacity: 4096)
-    private(set) var places = ByteBuffer(capacity: 256)
+    private(set) var places = Slots<ValuePlace>(capacity: 32)
     private var input = FusedInput()
-    private var made = ByteBuffer(capacity: 1024)
-    private var scratch = ByteBuffer(capacity: 256)
-    private var cuts = Slots<Cut>(capacity: 8)
+
+    /// What values were found in: the input, and behind it what was made.
+    var found: RawSpan {
+        @_lifetime(borrow self)
+        get { input.text.bytes }
+    }
 
     mutating func run(_ program: FusedProgram, _ payload: RawSpan, _ counts: inout PathCounts) -> Result {
-        made.removeAll()
         guard input.scan(payload, for: program) else { return .unknown }
         // Counted only where the program comes to an end: else the ops count.
         var lost = 0
@@ -34,57 +36,48 @@ struct FusedRun: ~Copyable {
             var outcome = 0
             index &+= 1
             switch step.code {
-            case .require:
-                if input.slots[slot].start < 0 { return .unknown }
-                continue
             case .kind:
                 if step.b &>> Int32(input.slots[slot].kind.rawValue) & 1 == 0 { return .unknown }
                 continue
             case .plain:
-                guard isPlain(slot, input, made) else { return .unknown }
+                guard input.isPlain(slot) else { return .unknown }
                 continue
             case .convert:
-                guard let isCanonical = convert(slot, to: Int(step.b), program, Int(step.c)) else { return .unknown }
-                if !isCanonical, program.tools.converters[Int(step.c)].counts { nonCanonical &+= 1 }
+                guard let isCanonical = input.convert(slot, to: Int(step.b), program.converters[Int(step.c)]) else { return .unknown }
+                if !isCanonical, program.converters[Int(step.c)].counts { nonCanonical &+= 1 }
                 continue
             case .concatenate:
-                let start = made.count
-                concatenate(program.tools.lists[Int(step.b)], input, &scratch, into: &made)
-                input.slots[slot] = ValueSlot(made: .string, start, made.count)
-                input.slots[slot].isBare = true
+                input.concatenate(program.lists[Int(step.b)], to: slot)
                 continue
             case .lose:
                 lost &+= slot
                 continue
-            case .kindOrNull:
-                let kind = input.slots[slot].kind
-                if kind == .null { outcome = 1 } else if step.b &>> Int32(kind.rawValue) & 1 == 0 { return .unknown }
+            case .isNull:
+                if case .null = input.slots[slot].kind { outcome = 1 }
             case .isAbsent: outcome = input.slots[slot].start < 0 ? 1 : 0
-            case .differs: outcome = means(slot, program.tools.constants[Int(step.b)], input, made, &scratch) ? 0 : 1
-            case .differsFrom: outcome = hasSameContent(slot, Int(step.b), input, made) ? 0 : 1
-            case .meansOther: outcome = means(slot, Int(step.b), input, made) ? 0 : 1
-            case .misfits: outcome = fits(slot, program.tools.shapes[Int(step.b)], input, made) ? 0 : 1
+            case .differs: outcome = input.means(slot, program.canonical[Int(step.b)]) ? 0 : 1
+            case .differsFrom: outcome = input.hasSameContent(slot, Int(step.b)) ? 0 : 1
+            case .meansOther: outcome = input.means(slot, sameAs: Int(step.b)) ? 0 : 1
+            case .misfits: outcome = input.fits(slot, program.shapes[Int(step.b)]) ? 0 : 1
             case .split:
-                guard let parts = split(slot, to: Int(step.b) & 0xFF, program.tools.separators[Int(step.b) >> 8]) else { return .unknown }
+                guard let parts = input.split(slot, to: Int(step.b) & 0xFF, program.separators[Int(step.b) >> 8]) else { return .unknown }
                 outcome = parts - 1
             case .first:
-                guard let more = first(slot, to: Int(step.b)) else { return .unknown }
+                guard let more = input.first(slot, to: Int(step.b)) else { return .unknown }
                 if more < 0 { outcome = 1 } else { lost &+= more }
             case .select:
-                guard let found = select(slot, program.tools.values[Int(step.b)], input, made) else { return .unknown }
+                guard let found = input.select(slot, program.choices[Int(step.b)]) else { return .unknown }
                 outcome = found
             case .write:
                 counts.lost &+= lost
                 counts.nonCanonical &+= nonCanonical
                 output.removeAll()
-                write(program, slot, Int(step.b), input, made, into: &output)
+                write(program, slot, Int(step.b), input, into: &output)
                 return .image(end: Int(step.c))
             case .read:
                 counts.lost &+= lost
                 counts.nonCanonical &+= nonCanonical
-                output.removeAll()
-                places.removeAll()
-                read(program, slot, Int(step.b), input, made, into: &output, &places)
+                read(program, slot, Int(step.b))
                 return .values(end: Int(step.c))
             case .hide, .drop:
                 counts.lost &+= lost
@@ -96,45 +89,23 @@ struct FusedRun: ~Copyable {
         }
     }
 
-    private mutating func convert(_ source: Int, to target: Int, _ program: FusedProgram, _ index: Int) -> Bool? {
-        let start = made.count
-        guard let isCanonical = SchemaEvolution.convert(source, program.tools.converters[index], input, &scratch, into: &made),
-            made.count > start, let kind = JSONKind(firstByte: made.bytes.byte(at: start))
-        else { return nil }
-        input.slots[target] = ValueSlot(made: kind, start, made.count)
-        return isCanonical
-    }
-
-    /// How many parts the text has; nil where there are too few and that is refused.
-    private mutating func split(_ source: Int, to target: Int, _ rule: SeparatedText) -> Int? {
-        guard cut(source, rule, input, made, into: &cuts) else { return nil }
-        let found = input.slots[source]
-        let first = found.start &+ (found.isBare ? 0 : 1)
-        for index in 0 ..< cuts.count {
-            var part = ValueSlot(kind: .string)
-            part.start = first &+ cuts[index].start
-            part.end = part.start &+ cuts[index].count
-            part.isMade = found.isMade
-            part.isBare = true
-            input.slots[target &+ index] = part
+    /// Finds the values that were asked for. Those that are texts in slots stay where they are.
+    private mutating func read(_ program: FusedProgram, _ first: Int, _ count: Int) {
+        let behind = input.takeMade()
+        places.removeAll()
+        for index in first ..< first &+ count {
+            let value = program.values[index]
+            if value.slot >= 0 {
+                let found = input.slots[Int(value.slot)]
+                let start = found.isMade ? found.start &+ behind : found.start
+                places.append(ValuePlace(start: start, size: found.start < 0 ? -1 : found.end &- found.start))
+            } else if value.count == 0 {
+                places.append(ValuePlace(start: 0, size: -1))
+            } else {
+                output.removeAll()
+                write(program, Int(value.pieces), Int(value.count), input, into: &output)
+                places.append(ValuePlace(start: input.take(output), size: Int32(truncatingIfNeeded: output.count)))
+            }
         }
-        return cuts.count
-    }
-
-    /// How many elements stand behind the first; below zero where there is none, nil where the list is malformed.
-    private mutating func first(_ source: Int, to target: Int) -> Int? {
-        guard let found = scanElements(input.text, at: Int(input.slots[source].start)) else { return nil }
-        if found.count > 0 { input.slots[target] = found.first }
-        return found.count - 1
-    }
-}
-
-extension ValueSlot {
-    /// Text that was made.
-    fileprivate init(made kind: JSONKind, _ start: Int, _ end: Int) {
-        self.init(kind: kind)
-        self.start = Int32(truncatingIfNeeded: start)
-        self.end = Int32(truncatingIfNeeded: end)
-        isMade = true
     }
 }

@@ -1,0 +1,37 @@
+internal import Bytes
+internal import JSONText
+
+extension FusedInput {
+    /// Whether a string has no escapes, or a value is none.
+    func isPlain(_ slot: Int) -> Bool {
+        let found = slots[slot]
+        guard case .string = found.kind, !found.isBare else { return true }
+        if !found.isMade { return !found.hasEscapes }
+        let text = text(slot)
+        for offset in 0 ..< text.byteCount where text.byte(at: offset) == UInt8(ascii: "\\") { return false }
+        return true
+    }
+
+    func hasSameContent(_ slot: Int, _ other: Int) -> Bool { content(slot).equals(content(other)) }
+
+    /// Which of the values a text is; nil where it is none.
+    func select(_ slot: Int, _ values: borrowing [[UInt8]]) -> Int? {
+        for index in values.indices {
+            let value = values[index]
+            if content(slot).equals(value.lent) { return index }
+        }
+        return nil
+    }
+
+    /// Whether two values mean the same.
+    func means(_ slot: Int, sameAs other: Int) -> Bool {
+        guard slots[slot].kind.rawValue == slots[other].kind.rawValue else { return false }
+        if text(slot).equals(text(other)) { return true }
+        do { return try Canonical.bytes(of: text(slot)) == Canonical.bytes(of: text(other)) } catch { return false }
+    }
+
+    func fits(_ slot: Int, _ shape: EventShape) -> Bool {
+        do { try shape.validate(text(slot)) } catch { return false }
+        return true
+    }
+}
