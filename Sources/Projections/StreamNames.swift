@@ -1,11 +1,12 @@
 package import EventLog
 package import EventModel
+internal import LMDB
 package import SchemaEvolution
 
 /// The names of streams by their ids, and as they are at other versions; keeps those that a reader has met, up to a
 /// limit. Used by one thread.
 package final class StreamNames {
-    private struct Stored {
+    fileprivate struct Stored: Sendable {
         var name: StreamName
         /// The birth version of the stream's first event: the version whose spelling the name is.
         var born: SchemaVersion
@@ -21,10 +22,12 @@ package final class StreamNames {
     private let rekeys: Bool
     private var stored: [UInt64: Stored] = [:]
     private var shown: [Shown: StreamName] = [:]
-    private static let keptMax = 65_536
+    private let shared: SharedStreamNames?
+    private static let keptMax = 1 << 18
 
-    package init(_ log: EventLog, _ history: History) {
-        (self.log, self.history) = (log, history)
+    /// - Parameter shared: what other readers of the same log have met.
+    package init(_ log: EventLog, _ history: History, sharing shared: SharedStreamNames? = nil) {
+        (self.log, self.history, self.shared) = (log, history, shared)
         rekeys = history.rekeysStreams
     }
 
@@ -48,18 +51,40 @@ package final class StreamNames {
     private func stored(_ record: borrowing RecordView) throws -> Stored {
         let id = record.streamID
         if let known = stored[id] { return known }
-        let made: Stored
+        let found: Stored
         if let name = record.streamName {
-            made = Stored(name: name, born: record.born)
+            found = Stored(name: name, born: record.born)
+            shared?.add(found, id)
+        } else if let known = shared?[id] {
+            found = known
         } else {
-            made = try log.read { reader in
+            found = try log.read { reader in
                 let name = try reader.name(ofStream: id)
                 return Stored(name: name, born: rekeys ? try reader.birth(ofStream: id) : SchemaVersion(0))
             }
+            shared?.add(found, id)
         }
         if stored.count >= Self.keptMax { stored.removeAll(keepingCapacity: true) }
-        stored[id] = made
-        return made
+        stored[id] = found
+        return found
+    }
+}
+
+/// The names that the threads of one work have met. Looking one up in the log takes as long as writing ten events: its block is
+/// checked.
+package final class SharedStreamNames: Sendable {
+    private let names = Monitor<[UInt64: StreamNames.Stored]>([:])
+    private static let keptMax = 1 << 19
+
+    package init() {}
+
+    fileprivate subscript(stream: UInt64) -> StreamNames.Stored? { names.withLock { $0[stream] } }
+
+    fileprivate func add(_ name: StreamNames.Stored, _ stream: UInt64) {
+        names.withLock { names in
+            if names.count >= Self.keptMax { names.removeAll(keepingCapacity: true) }
+            names[stream] = name
+        }
     }
 }
 

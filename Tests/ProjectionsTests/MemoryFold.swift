@@ -1,5 +1,6 @@
 import Bytes
 import EventModel
+import Hashing
 import JSONText
 import SchemaEvolution
 
@@ -64,32 +65,35 @@ struct MemoryFold {
         let output = PreparedOperations(fold, keyBytesMax: 500)
         var workspace = FoldWorkspace()
         var store = RowStore()
-        var keys: [String: Int] = [:]
+        var keys: Set<String> = []
         for (index, event) in events.enumerated() {
             guard let rule = fold.rule(of: event.type) else { continue }
-            let facts = EventFacts(
-                epoch: .first, position: Position(UInt64(index + 1)), revision: .first, type: event.type, stream: "order-7",
-                time: Timestamp(time) ?? Timestamp(microseconds: 0), id: EventID(unchecked: "e\(index)"), born: SchemaVersion(1),
-                version: definition.version, part: 0)
+            var facts = EventFacts(epoch: .first, version: definition.version)
+            (facts.position, facts.stream, facts.born) = (Position(UInt64(index + 1)), "order-7", SchemaVersion(1))
+            (facts.time, facts.id) = (Timestamp(time) ?? Timestamp(microseconds: 0), EventID(unchecked: "e\(index)"))
             output.removeAll()
             let (payload, data) = (Array(event.payload.utf8), Array(metadata.utf8))
             let image = Image(type: event.type, typeIndex: 0, payload: payload.lent, part: 0)
+            facts.take(image)
             output.prepare(facts, rule: rule, image: image, values: 0, metadata: data.lent, &workspace)
             errors += output.rejections.map(\.message)
             output.forEach { operation in
                 let key = String(
                     decoding: [UInt8](copying: operation.slice(Operation.headerBytes, Operation.keyCount(operation))), as: UTF8.self)
                 let bytes = Array(key.utf8)
-                let entry = keys[key] ?? store.insert(bytes.lent, hash: Operation.hash(operation))
-                keys[key] = entry
-                do throws(FoldError) { try store.apply(operation, to: entry, fold, &workspace) } catch {
+                keys.insert(key)
+                var row = store.find(bytes.lent, hash: Operation.hash(operation))
+                if row < 0 { row = store.insert(bytes.lent, hash: Operation.hash(operation)) }
+                do throws(FoldError) { try store.apply(operation, to: row, fold, &workspace) } catch {
                     errors.append(Rejection(operation, error).message)
                 }
             }
         }
-        for (key, entry) in keys {
+        for key in keys {
+            let bytes = Array(key.utf8)
+            let row = store.find(bytes.lent, hash: checksum(bytes.lent))
             var json = ByteBuffer()
-            if store.render(entry, fold, into: &json) { rows[key] = String(decoding: json.array(), as: UTF8.self) }
+            if store.render(row, fold, into: &json) { rows[key] = String(decoding: json.array(), as: UTF8.self) }
         }
     }
 

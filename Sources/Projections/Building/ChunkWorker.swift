@@ -37,8 +37,7 @@ final class ChunkWorker: @unchecked Sendable {
         defer { for output in preparer.outputs { output.distribute(among: partitions) } }
         if types.isEmpty { return }
         try log.scan(after: after, through: through, types: types) { block in
-            let epoch = block.epoch
-            for index in block.indices { try preparer.prepare(block.record(index), epoch: epoch) }
+            try preparer.prepare(block)
             if preparer.bytes < bytesMax { return true }
             reached = min(block.last, through)
             return false

@@ -45,11 +45,10 @@ final class EventPreparer {
     private let consumed: [Set<String>]
     private let readsStream, readsID: Bool
     private var routes: [RouteKey: Route] = [:]
-    /// The route of the last event, which mostly is the next one's too.
-    private var route: Route?
     private let names: StreamNames
     private let merged: MergedAppends
-    private var workspace = FoldWorkspace()
+    private var viewing = Workspace()
+    private var folding = FoldWorkspace()
     /// Events of interest that were prepared.
     private(set) var folded: UInt64 = 0
 
@@ -80,38 +79,53 @@ final class EventPreparer {
     /// Bytes of operations that are waiting to be applied.
     var bytes: Int { outputs.reduce(0) { $0 + $1.bytes } }
 
-    /// Writes down what an event does. What it can't do becomes a rejection of the definitions that it concerns.
-    func prepare(_ record: borrowing RecordView, epoch: Epoch) throws {
-        let route = try route(of: record)
-        if route.interested.isEmpty { return }
-        folded += 1
-        let position = record.position
-        var facts = EventFacts(
-            epoch: epoch, position: position, revision: record.revision, type: "", stream: "", time: record.time,
-            id: readsID ? record.id : nil, born: record.born, version: version, part: 0)
-        let metadata = record.metadata
-        do {
-            if readsStream { facts.stream = try names.name(of: record, at: version).text }
-            if route.path.merges { return try merged.view(position, epoch) { fold($0, route, &facts, metadata) } }
-            if record.hasShadow, let shadow = try Shadow(record.shadow, born: record.born, at: version) {
-                let stream = try names.name(of: record, at: shadow.version).text
-                return try viewer.view(shadow, time: record.time, stream: stream, metadata: metadata, at: version) {
-                    fold($0, route, &facts, metadata)
-                }
+    /// Writes down what the events of a block do. What one can't do becomes a rejection of the definitions that it concerns.
+    func prepare(_ block: borrowing BlockView) throws { try prepare(block, &viewing, &folding) }
+
+    private func prepare(_ block: borrowing BlockView, _ viewing: inout Workspace, _ folding: inout FoldWorkspace) throws {
+        guard let first = block.indices.first else { return }
+        var facts = EventFacts(epoch: block.epoch, version: version)
+        // The route of an event is mostly the next one's too.
+        var route = try route(of: block.record(first))
+        for index in block.indices {
+            let record = block.record(index)
+            if RouteKey(type: record.type, born: record.born) != route.key { route = try self.route(of: record) }
+            if route.interested.isEmpty { continue }
+            folded += 1
+            do { try prepare(record, along: route, &facts, &viewing, &folding) } catch EvstoreError.noImage(var failure) {
+                failure.position = record.position
+                for index in route.interested { outputs[index].reject(record.position, .image(failure)) }
             }
-            try viewer.run(
-                route.path, payload: record.payload, time: record.time, stream: try names.name(of: record, at: record.born).text,
-                metadata: metadata
-            ) { fold($0, route, &facts, metadata) }
-        } catch EvstoreError.noImage(var failure) {
-            failure.position = position
-            for index in route.interested { outputs[index].reject(position, .image(failure)) }
         }
     }
 
-    private func fold(_ image: borrowing Image, _ route: Route, _ facts: inout EventFacts, _ metadata: RawSpan) {
-        facts.type = image.type
-        facts.part = image.part
+    private func prepare(
+        _ record: borrowing RecordView, along route: Route, _ facts: inout EventFacts, _ viewing: inout Workspace,
+        _ folding: inout FoldWorkspace
+    ) throws {
+        let metadata = record.metadata
+        (facts.position, facts.revision, facts.time, facts.born) = (record.position, record.revision, record.time, record.born)
+        if readsID { facts.id = record.id }
+        if readsStream { facts.stream = try names.name(of: record, at: version).text }
+        if route.path.merges {
+            return try merged.view(record.position, facts.epoch) { fold($0, route, &facts, metadata, &folding) }
+        }
+        if record.hasShadow, let shadow = try Shadow(record.shadow, born: record.born, at: version) {
+            let stream = try names.name(of: record, at: shadow.version).text
+            return try viewer.view(shadow, time: record.time, stream: stream, metadata: metadata, at: version) {
+                fold($0, route, &facts, metadata, &folding)
+            }
+        }
+        try Viewer.run(
+            route.path, payload: record.payload, time: record.time, stream: try names.name(of: record, at: record.born).text,
+            metadata: metadata, in: &viewing
+        ) { fold($0, route, &facts, metadata, &folding) }
+    }
+
+    private func fold(
+        _ image: borrowing Image, _ route: Route, _ facts: inout EventFacts, _ metadata: RawSpan, _ workspace: inout FoldWorkspace
+    ) {
+        facts.take(image)
         for index in 0 ..< route.uses.count {
             let use = route.uses[index]
             guard use.type == image.typeIndex else { continue }
@@ -121,21 +135,15 @@ final class EventPreparer {
 
     private func route(of record: borrowing RecordView) throws -> Route {
         let key = RouteKey(type: record.type, born: record.born)
-        if let route, route.key == key { return route }
-        let found: Route
-        if let known = routes[key] {
-            found = known
-        } else {
-            let path = try path(record.typeName, record.born)
-            let interested = interested(in: path)
-            let reading = try viewer.path(type: path.type, born: path.born, to: version) { [folds] in
-                Self.reads(of: $0, interested.map { folds[$0] })
-            }
-            found = Route(key, interested, reading, uses(of: path, interested))
-            routes[key] = found
+        if let known = routes[key] { return known }
+        let path = try path(record.typeName, record.born)
+        let interested = interested(in: path)
+        let reading = try viewer.path(type: path.type, born: path.born, to: version) { [folds] in
+            Self.reads(of: $0, interested.map { folds[$0] })
         }
-        route = found
-        return found
+        let route = Route(key, interested, reading, uses(of: path, interested))
+        routes[key] = route
+        return route
     }
 
     private func path(_ type: String, _ born: SchemaVersion) throws -> Path { try viewer.path(type: type, born: born, to: version) }

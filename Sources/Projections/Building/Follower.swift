@@ -107,8 +107,7 @@ private final class FollowBatch {
                 let end = min(target, now.position, Position(start.rawValue + UInt64(evolving.options.followBatchEvents)))
                 if start < end {
                     try evolving.log.scan(after: start, through: end) { block in
-                        let epoch = block.epoch
-                        for index in block.indices { try preparer.prepare(block.record(index), epoch: epoch) }
+                        try preparer.prepare(block)
                         return true
                     }
                     let rejections = try apply(generation, transaction.reads)

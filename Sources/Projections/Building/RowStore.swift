@@ -1,62 +1,82 @@
 internal import Bytes
 
-/// Rows in memory by their keys: an open-addressing table over a growing arena, in which each row's key and state stand
-/// side by side.
+/// Rows in memory by their keys: an open-addressing table over a growing arena, in which all that is known of a row
+/// stands side by side, so that one look-up waits for memory twice.
+///
+/// A row is named by the offset at which it stands, a multiple of 8, which holds until the store is changed:
+/// hash of the key (u64), bytes of the key (u32), of the state (u32, 0xffffffff where there is no row of this key), bytes
+/// that the state may fill (u32), flags (u32), key, state.
 struct RowStore: ~Copyable {
-    struct Entry: BitwiseCopyable, Sendable {
-        var hash: UInt64
-        /// Where the key stands in the arena; the state follows it.
-        var key: Int
-        var keyCount: Int32
-        /// -1 where there is no row of this key.
-        var stateCount: Int32 = -1
-        /// Bytes of the arena that the state may fill.
-        var room: Int32 = 0
+    private enum Field {
+        static let keyBytes = 8
+        static let stateBytes = 12
+        static let room = 16
+        static let flags = 20
+        static let size = 24
+    }
+
+    private enum Flag {
         /// Changed since it was loaded.
-        var isChanged = false
-
-        var state: Int { key &+ Int(keyCount) }
+        static let isChanged: UInt32 = 1
+        /// The row stands elsewhere now.
+        static let hasMoved: UInt32 = 2
     }
 
-    /// A place of the table: the entry, and the lower half of its hash, so that most others are told apart without a look at it.
+    private static let noState = UInt32.max
+
+    /// A place of the table: where the row stands, in units of 8 bytes and counted from 1 (0 where there is none), and the
+    /// lower half of its hash, so that most others are told apart without a look at them.
     struct Bucket: BitwiseCopyable, Sendable {
-        var entry: Int32 = -1
+        var unit: UInt32 = 0
         var tag: UInt32 = 0
+
+        var row: Int { (Int(unit) &- 1) &* 8 }
     }
 
-    private var entries = Slots<Entry>(capacity: 64)
     private var buckets = Slots<Bucket>(repeating: Bucket(), count: 64)
     private var arena = ByteBuffer(capacity: 1 << 12)
+    private var count = 0
+    /// Where the last row stands, which can grow in its place.
+    private var last = 0
     /// Bytes of the arena that no row uses any more.
     private var waste = 0
 
     /// What it takes of memory, nearly.
-    var bytes: Int {
-        arena.capacity + entries.capacity * MemoryLayout<Entry>.stride + buckets.count * MemoryLayout<Bucket>.stride
-    }
-
-    var count: Int { entries.count }
+    var bytes: Int { arena.capacity + buckets.count * MemoryLayout<Bucket>.stride }
 
     mutating func removeAll() {
-        if entries.count == 0 { return }
-        entries.removeAll()
+        if count == 0 { return }
         buckets.fill(0 ..< buckets.count, with: Bucket())
         arena.removeAll()
-        waste = 0
+        (count, last, waste) = (0, 0, 0)
     }
 
-    /// The entry of a key, or -1.
+    private func keyBytes(_ row: Int) -> Int { Int(arena.bytes.load(UInt32.self, at: row &+ Field.keyBytes)) }
+    private func room(_ row: Int) -> Int { Int(arena.bytes.load(UInt32.self, at: row &+ Field.room)) }
+    private func flags(_ row: Int) -> UInt32 { arena.bytes.load(UInt32.self, at: row &+ Field.flags) }
+    private func isThere(_ row: Int) -> Bool { arena.bytes.load(UInt32.self, at: row &+ Field.stateBytes) != Self.noState }
+
+    @_lifetime(borrow self)
+    private func key(_ row: Int) -> RawSpan { arena.slice(row &+ Field.size, keyBytes(row)) }
+
+    /// Empty where there is no row of its key.
+    @_lifetime(borrow self)
+    private func state(_ row: Int) -> RawSpan {
+        let size = arena.bytes.load(UInt32.self, at: row &+ Field.stateBytes)
+        return arena.slice(row &+ Field.size &+ keyBytes(row), size == Self.noState ? 0 : Int(size))
+    }
+
+    private func end(_ row: Int) -> Int { (row &+ Field.size &+ keyBytes(row) &+ room(row) &+ 7) & ~7 }
+
+    /// Where the row of a key stands, or -1.
     func find(_ key: RawSpan, hash: UInt64) -> Int {
         let mask = buckets.count &- 1
         let tag = UInt32(truncatingIfNeeded: hash)
         var place = home(of: hash)
         while true {
             let bucket = buckets[place]
-            if bucket.entry < 0 { return -1 }
-            if bucket.tag == tag {
-                let entry = entries[Int(bucket.entry)]
-                if entry.hash == hash, arena.slice(entry.key, Int(entry.keyCount)).equals(key) { return Int(bucket.entry) }
-            }
+            if bucket.unit == 0 { return -1 }
+            if bucket.tag == tag, self.key(bucket.row).equals(key) { return bucket.row }
             place = (place &+ 1) & mask
         }
     }
@@ -72,115 +92,158 @@ struct RowStore: ~Copyable {
         if arena.count == 0 { return 0 }
         places.removeAll()
         for index in range { places.append(home(of: Operation.hash(operations, at: Int(offsets[index])))) }
-        for index in 0 ..< places.count { places[index] = Int(buckets[places[index]].entry) }
-        for index in 0 ..< places.count { places[index] = places[index] < 0 ? 0 : entries[places[index]].key }
+        for index in 0 ..< places.count { places[index] = max(buckets[places[index]].row, 0) }
         let last = arena.count &- 1
         var sum = 0
         for index in 0 ..< places.count {
-            sum &+= Int(arena.byte(at: min(places[index], last))) &+ Int(arena.byte(at: min(places[index] &+ 64, last)))
+            let row = places[index]
+            sum &+= Int(arena.byte(at: row)) &+ Int(arena.byte(at: min(row &+ 64, last))) &+ Int(arena.byte(at: min(row &+ 128, last)))
         }
         return sum
     }
 
-    /// A new entry without a row, for a key that has none.
+    /// A place without a row yet, for a key that has none.
     mutating func insert(_ key: RawSpan, hash: UInt64) -> Int {
-        if (entries.count + 1) * 4 > buckets.count * 3 { growBuckets() }
-        entries.append(Entry(hash: hash, key: arena.count, keyCount: Int32(key.byteCount)))
+        if waste > 1 << 20, waste > arena.count / 2 { compact() }
+        if (count + 1) * 4 > buckets.count * 3 { growBuckets() }
+        let row = begin(hash: hash, keyBytes: key.byteCount, stateBytes: Self.noState, room: 0, flags: 0)
         arena.append(key)
-        place(entries.count - 1)
-        return entries.count - 1
+        pad()
+        count += 1
+        buckets[vacancy(for: hash)] = bucket(row, hash)
+        return row
     }
 
-    private mutating func place(_ index: Int) {
-        let mask = buckets.count &- 1
-        let hash = entries[index].hash
+    private mutating func begin(hash: UInt64, keyBytes: Int, stateBytes: UInt32, room: Int, flags: UInt32) -> Int {
+        last = arena.count
+        arena.append(littleEndian: hash)
+        arena.append(littleEndian: UInt32(keyBytes))
+        arena.append(littleEndian: stateBytes)
+        arena.append(littleEndian: UInt32(room))
+        arena.append(littleEndian: flags)
+        return last
+    }
+
+    private mutating func pad() { arena.append(zeros: -arena.count & 7) }
+
+    private func bucket(_ row: Int, _ hash: UInt64) -> Bucket {
+        Bucket(unit: UInt32(row / 8 + 1), tag: UInt32(truncatingIfNeeded: hash))
+    }
+
+    private func vacancy(for hash: UInt64) -> Int {
         var place = home(of: hash)
-        while buckets[place].entry >= 0 { place = (place &+ 1) & mask }
-        buckets[place] = Bucket(entry: Int32(index), tag: UInt32(truncatingIfNeeded: hash))
+        while buckets[place].unit != 0 { place = (place &+ 1) & (buckets.count &- 1) }
+        return place
     }
 
     private mutating func growBuckets() {
         buckets = Slots(repeating: Bucket(), count: buckets.count * 2)
-        for index in 0 ..< entries.count { place(index) }
+        placeAll()
     }
 
-    /// Does an operation to the row of an entry.
-    mutating func apply(_ operation: RawSpan, to index: Int, _ fold: any Fold, _ workspace: inout FoldWorkspace) throws(FoldError) {
-        let entry = entries[index]
-        let outcome = try fold.apply(operation, to: arena.slice(entry.state, Int(max(entry.stateCount, 0))), &workspace)
-        switch outcome {
-        case .unchanged: return
-        case .changed: put(workspace.output, at: index)
-        case .deleted: entries[index].stateCount = -1
+    private mutating func placeAll() {
+        var row = 0
+        while row < arena.count {
+            if flags(row) & Flag.hasMoved == 0 {
+                let hash = arena.bytes.load(UInt64.self, at: row)
+                buckets[vacancy(for: hash)] = bucket(row, hash)
+            }
+            row = end(row)
         }
-        entries[index].isChanged = true
     }
 
-    /// Gives an entry the state of a row that was kept elsewhere.
-    mutating func load(_ json: RawSpan, to index: Int, _ fold: any Fold, _ workspace: inout FoldWorkspace) throws(FoldError) {
+    /// Does an operation to a row.
+    mutating func apply(_ operation: RawSpan, to row: Int, _ fold: any Fold, _ workspace: inout FoldWorkspace) throws(FoldError) {
+        switch try fold.apply(operation, to: state(row), &workspace) {
+        case .unchanged: return
+        case .changed: put(workspace.output, at: row, Flag.isChanged)
+        case .deleted:
+            arena.store(littleEndian: Self.noState, at: row &+ Field.stateBytes)
+            arena.store(littleEndian: flags(row) | Flag.isChanged, at: row &+ Field.flags)
+        }
+    }
+
+    /// Gives a row that was just inserted the state of one that was kept elsewhere.
+    mutating func load(_ json: RawSpan, to row: Int, _ fold: any Fold, _ workspace: inout FoldWorkspace) throws(FoldError) {
         var state = ByteBuffer()
         try fold.open(json, into: &state, &workspace)
-        put(state, at: index)
+        put(state, at: row, 0)
     }
 
-    private mutating func put(_ state: borrowing ByteBuffer, at index: Int) {
-        let count = state.count
-        if count > Int(entries[index].room) { makeRoom(count, at: index) }
-        arena.overwrite(state.bytes, at: entries[index].state)
-        entries[index].stateCount = Int32(count)
+    private mutating func put(_ state: borrowing ByteBuffer, at row: Int, _ flag: UInt32) {
+        let row = state.count > room(row) ? grown(row, for: state.count) : row
+        arena.overwrite(state.bytes, at: row &+ Field.size &+ keyBytes(row))
+        arena.store(littleEndian: UInt32(state.count), at: row &+ Field.stateBytes)
+        arena.store(littleEndian: flags(row) | flag, at: row &+ Field.flags)
     }
 
-    private mutating func makeRoom(_ count: Int, at index: Int) {
-        let old = entries[index]
+    /// Where the row stands with so much room.
+    private mutating func grown(_ old: Int, for count: Int) -> Int {
         // A row that has grown once tends to grow again.
-        let room = old.room == 0 ? count : count + count / 2
-        if old.state + Int(old.room) == arena.count {
-            arena.append(zeros: room - Int(old.room))
-        } else {
-            waste += Int(old.keyCount + old.room)
-            entries[index].key = arena.count
-            arena.append(copyOf: old.key, Int(old.keyCount))
-            arena.append(zeros: room)
+        let room = self.room(old) == 0 ? count : count + count / 2
+        if old == last {
+            arena.truncate(to: old + Field.size + keyBytes(old) + self.room(old))
+            arena.append(zeros: room - self.room(old))
+            arena.store(littleEndian: UInt32(room), at: old + Field.room)
+            pad()
+            return old
         }
-        entries[index].room = Int32(room)
-        if waste > 1 << 20, waste > arena.count / 2 { compact() }
+        let hash = arena.bytes.load(UInt64.self, at: old)
+        var place = home(of: hash)
+        while buckets[place].row != old { place = (place &+ 1) & (buckets.count &- 1) }
+        waste += end(old) - old
+        arena.store(littleEndian: flags(old) | Flag.hasMoved, at: old + Field.flags)
+        let row = begin(
+            hash: hash, keyBytes: keyBytes(old), stateBytes: Self.noState, room: room, flags: flags(old) & ~Flag.hasMoved)
+        arena.append(copyOf: old + Field.size, keyBytes(old))
+        arena.append(zeros: room)
+        pad()
+        buckets[place] = bucket(row, hash)
+        return row
     }
 
+    /// Forgets the places that rows have moved away from.
     private mutating func compact() {
         var kept = ByteBuffer(capacity: arena.count - waste + 1 << 16)
-        for index in 0 ..< entries.count {
-            let (start, size) = (entries[index].key, Int(entries[index].keyCount + entries[index].room))
-            entries[index].key = kept.count
-            kept.append(arena.slice(start, size))
+        var row = 0
+        while row < arena.count {
+            let next = end(row)
+            if flags(row) & Flag.hasMoved == 0 {
+                last = kept.count
+                kept.append(arena.slice(row, next - row))
+            }
+            row = next
         }
         arena = kept
         waste = 0
+        buckets.fill(0 ..< buckets.count, with: Bucket())
+        placeAll()
     }
 
-    /// The entries in the order of their keys' bytes: all, or those that were changed.
+    /// The rows in the order of their keys' bytes: all, or those that were changed.
     func sorted(changedOnly: Bool = false) -> [Int] {
         // Most comparisons end within the first eight bytes.
-        var order: [(prefix: UInt64, index: Int)] = []
-        order.reserveCapacity(entries.count)
-        for index in 0 ..< entries.count where changedOnly ? entries[index].isChanged : entries[index].stateCount >= 0 {
-            order.append((arena.slice(entries[index].key, Int(entries[index].keyCount)).prefix, index))
+        var order: [(prefix: UInt64, row: Int)] = []
+        order.reserveCapacity(count)
+        var row = 0
+        while row < arena.count {
+            let flags = flags(row)
+            if flags & Flag.hasMoved == 0, changedOnly ? flags & Flag.isChanged != 0 : isThere(row) { order.append((key(row).prefix, row)) }
+            row = end(row)
         }
         order.sort { a, b in
             if a.prefix != b.prefix { return a.prefix < b.prefix }
-            return arena.slice(entries[a.index].key, Int(entries[a.index].keyCount))
-                .compare(arena.slice(entries[b.index].key, Int(entries[b.index].keyCount))) < 0
+            return key(a.row).compare(key(b.row)) < 0
         }
-        return order.map(\.index)
+        return order.map(\.row)
     }
 
-    func withKey<R>(_ index: Int, _ body: (RawSpan) throws -> R) rethrows -> R {
-        try body(arena.slice(entries[index].key, Int(entries[index].keyCount)))
-    }
+    func withKey<R>(_ row: Int, _ body: (RawSpan) throws -> R) rethrows -> R { try body(key(row)) }
 
-    /// Appends the row of an entry as JSON text; false where there is none.
-    func render(_ index: Int, _ fold: any Fold, into json: inout ByteBuffer) -> Bool {
-        guard entries[index].stateCount >= 0 else { return false }
-        fold.render(arena.slice(entries[index].state, Int(entries[index].stateCount)), into: &json)
+    /// Appends a row as JSON text; false where there is none.
+    func render(_ row: Int, _ fold: any Fold, into json: inout ByteBuffer) -> Bool {
+        guard isThere(row) else { return false }
+        fold.render(state(row), into: &json)
         return true
     }
 }

@@ -20,8 +20,8 @@ extension DeclarativeFold.CompiledEdit {
     }
 
     private func sum(_ isPresent: Bool, _ value: Slice, _ workspace: inout FoldWorkspace) throws(FoldError) -> Slice {
-        let added = Int(smallInteger: workspace.scratch.slice(value.start, value.size))
-        let old = isPresent ? Int(smallInteger: workspace.spare.bytes) : 0
+        let added = workspace.scratch.slice(value.start, value.size).plainInteger
+        let old = isPresent ? workspace.spare.bytes.plainInteger : 0
         let start = workspace.scratch.count
         if let added, let old {
             // Both have at most 18 digits, so their sum is an integer of this machine.
@@ -38,7 +38,7 @@ extension DeclarativeFold.CompiledEdit {
         let start = workspace.scratch.count
         if !isPresent {
             workspace.scratch.append(integer: 1)
-        } else if let old = Int(smallInteger: workspace.spare.bytes) {
+        } else if let old = workspace.spare.bytes.plainInteger {
             workspace.scratch.append(integer: old + 1)
         } else {
             (try Self.number(workspace.spare.bytes) + DecimalNumber(1)).append(to: &workspace.scratch)
@@ -118,37 +118,6 @@ extension DeclarativeFold.CompiledEdit {
         case (_?, nil): true
         case (nil, _?): false
         case (nil, nil): a.lexicographicallyPrecedes(b)
-        }
-    }
-}
-
-extension Int {
-    /// The integer that a number's text of at most 18 digits spells without point and exponent; nil for every other text.
-    init?(smallInteger text: RawSpan) {
-        guard text.byteCount > 0 else { return nil }
-        let isNegative = text.byte(at: 0) == UInt8(ascii: "-")
-        let start = isNegative ? 1 : 0
-        guard text.byteCount > start, text.byteCount - start <= 18 else { return nil }
-        var value = 0
-        for offset in start ..< text.byteCount {
-            let digit = text.byte(at: offset)
-            guard (48 ... 57).contains(digit) else { return nil }
-            value = value * 10 + Int(digit - 48)
-        }
-        self = isNegative ? -value : value
-    }
-}
-
-extension ByteBuffer {
-    /// Appends the decimal digits of an integer.
-    mutating func append(integer: Int) {
-        if integer < 0 { append(UInt8(ascii: "-")) }
-        var divisor: UInt = 1
-        let magnitude = integer.magnitude
-        while magnitude / divisor >= 10 { divisor *= 10 }
-        while divisor > 0 {
-            append(UInt8(48 + magnitude / divisor % 10))
-            divisor /= 10
         }
     }
 }

@@ -4,21 +4,21 @@ internal import JSONText
 
 extension DeclarativeFold {
     func apply(_ operation: RawSpan, to state: RawSpan, _ workspace: inout FoldWorkspace) throws(FoldError) -> FoldOutcome {
-        let rule = rules[Operation.rule(operation)]
-        readInputs(operation, rule.inputs.count, &workspace)
-        if state.byteCount > 0 { return try apply(rule, operation, state, exists: true, &workspace) }
+        if state.byteCount > 0 {
+            return try apply(rules[Operation.rule(operation)], operation, state, exists: true, &workspace)
+        }
         let initial = initial
-        return try apply(rule, operation, initial.lent, exists: false, &workspace)
+        return try apply(rules[Operation.rule(operation)], operation, initial.lent, exists: false, &workspace)
     }
 
-    private func readInputs(_ operation: RawSpan, _ count: Int, _ workspace: inout FoldWorkspace) {
-        workspace.inputs.removeAll()
+    private static func readInputs(_ operation: RawSpan, _ count: Int, _ inputs: inout Slots<Slice>) {
+        inputs.removeAll()
         var offset = Operation.bodyStart(operation)
         for _ in 0 ..< count {
             let size = operation.load(UInt32.self, at: offset)
-            offset += 4
-            workspace.inputs.append(size == .max ? .absent : Slice(offset, Int(size)))
-            if size != .max { offset += Int(size) }
+            offset &+= 4
+            inputs.append(size == .max ? .absent : Slice(offset, Int(size)))
+            if size != .max { offset &+= Int(size) }
         }
     }
 
@@ -26,14 +26,21 @@ extension DeclarativeFold {
     private func apply(
         _ rule: Rule, _ operation: RawSpan, _ base: RawSpan, exists: Bool, _ workspace: inout FoldWorkspace
     ) throws(FoldError) -> FoldOutcome {
+        Self.readInputs(operation, rule.picks.count, &workspace.inputs)
         workspace.scratch.removeAll()
         guard let index = chosen(rule, Operation.mask(operation), base, &workspace) else { return .unchanged }
-        let fold = rule.folds[index]
-        let edits = fold.edits
+        return try apply(rule.folds[index], operation, base, exists: exists, &workspace)
+    }
+
+    private func apply(
+        _ fold: CompiledFold, _ operation: RawSpan, _ base: RawSpan, exists: Bool, _ workspace: inout FoldWorkspace
+    ) throws(FoldError) -> FoldOutcome {
         if fold.deletes { return exists ? .deleted : .unchanged }
-        if edits.isEmpty || fold.onlyExisting && !exists { return .unchanged }
+        if fold.edits.isEmpty || fold.onlyExisting && !exists { return .unchanged }
+        workspace.output.removeAll()
+        if fold.sources.count > 0, workspace.write(fold.sources, base, operation) { return .changed }
         layout.read(base, into: &workspace.slots)
-        for edit in edits where !makePlain(edit.plain, base, &workspace) {
+        for edit in fold.edits {
             do throws(FoldError) { try make(edit, operation, base, &workspace) } catch {
                 throw FoldError(error.reason, at: edit.pointer)
             }
@@ -96,28 +103,6 @@ extension DeclarativeFold {
             guard append(place, base, &workspace) else { return .absent }
         }
         return Slice(start, workspace.scratch.count - start)
-    }
-
-    /// Makes an edit that copies nothing, or adds to a small integer; false where it is another one.
-    private func makePlain(_ edit: CompiledEdit.Plain, _ base: RawSpan, _ workspace: inout FoldWorkspace) -> Bool {
-        switch edit {
-        case .set(let slot, let input):
-            let value = workspace.inputs[input]
-            // An absent source leaves its target as it is.
-            if value.isPresent { workspace.slots[slot] = SlotValue(slice: value, home: .operation) }
-            return true
-        case .add(let slot, let number):
-            let current = workspace.slots[slot]
-            guard current.slice.isPresent, current.home == .state,
-                let old = Int(smallInteger: base.slice(current.slice.start, current.slice.size))
-            else { return false }
-            let start = workspace.scratch.count
-            // Both have at most 18 digits, so their sum is an integer of this machine.
-            workspace.scratch.append(integer: old + number)
-            workspace.slots[slot] = SlotValue(slice: Slice(start, workspace.scratch.count - start), home: .scratch)
-            return true
-        case .general: return false
-        }
     }
 
     private func make(_ edit: CompiledEdit, _ operation: RawSpan, _ base: RawSpan, _ workspace: inout FoldWorkspace) throws(FoldError) {
@@ -191,5 +176,12 @@ extension DeclarativeFold {
         let start = workspace.scratch.count
         workspace.splice.write(workspace.splice.root, into: &workspace.scratch)
         workspace.slots[edit.slot] = SlotValue(slice: Slice(start, workspace.scratch.count - start), home: .scratch)
+    }
+}
+
+extension FoldWorkspace {
+    /// Leaves in `output` what the state becomes, where that is plain.
+    fileprivate mutating func write(_ sources: borrowing Slots<SlotSource>, _ base: RawSpan, _ operation: RawSpan) -> Bool {
+        RowLayout.write(sources, old: base, operation: operation, inputs: inputs, into: &output)
     }
 }

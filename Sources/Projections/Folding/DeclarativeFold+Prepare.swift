@@ -1,4 +1,5 @@
 internal import Bytes
+internal import EventModel
 internal import SchemaEvolution
 
 extension DeclarativeFold {
@@ -7,17 +8,21 @@ extension DeclarativeFold {
         _ workspace: inout FoldWorkspace,
         into operations: inout OperationBuffer
     ) throws(FoldError) {
-        let rule = rules[number]
+        try Self.prepare(facts, rules[number], number, image: image, values: values, metadata: metadata, &workspace, into: &operations)
+    }
+
+    private static func prepare(
+        _ facts: borrowing EventFacts, _ rule: Rule, _ number: Int, image: borrowing Image, values: Int, metadata: RawSpan,
+        _ workspace: inout FoldWorkspace, into operations: inout OperationBuffer
+    ) throws(FoldError) {
         let payload = image.payload
         if image.isWhole {
             rule.payload.pick(payload, into: &workspace.payloadPicks)
         } else {
             workspace.payloadPicks.removeAll()
-            for index in 0 ..< rule.payload.count {
-                let place = image.place(of: values &+ index)
-                workspace.payloadPicks.append(Slice(place.start, place.size))
-            }
+            for index in 0 ..< rule.payload.count { workspace.payloadPicks.append(Slice(image.place(of: values &+ index))) }
         }
+        if rule.isDirect { return try prepare(facts.position, payload, rule, number, workspace, into: &operations) }
         if rule.metadata.count > 0 { rule.metadata.pick(metadata, into: &workspace.metadataPicks) }
         guard let each = rule.each else {
             let view = EventView(payload: payload, metadata: metadata, item: payload)
@@ -39,8 +44,39 @@ extension DeclarativeFold {
         }
     }
 
+    /// The same as below, where the key and all inputs are values of the payload and nothing is asked before.
+    private static func prepare(
+        _ position: Position, _ payload: RawSpan, _ rule: Rule, _ number: Int, _ workspace: borrowing FoldWorkspace,
+        into operations: inout OperationBuffer
+    ) throws(FoldError) {
+        operations.begin(rule: number, mask: 1, position: position)
+        guard try ValuePlan.appendText(payload, workspace.payloadPicks[rule.keyPick], into: &operations.bytes) else {
+            throw FoldError("the event has no key")
+        }
+        try operations.endKey()
+        for index in 0 ..< rule.picks.count {
+            let slice = workspace.payloadPicks[rule.picks[index]]
+            if !slice.isPresent {
+                operations.bytes.append(littleEndian: UInt32.max)
+                continue
+            }
+            let value = payload.slice(slice.start, slice.size)
+            let first = value.byte(at: 0)
+            if first == UInt8(ascii: "{") || first == UInt8(ascii: "[") {
+                let start = operations.bytes.count
+                operations.bytes.append(littleEndian: UInt32(0))
+                JSONCursor.appendCompact(value, into: &operations.bytes)
+                operations.bytes.store(littleEndian: UInt32(operations.bytes.count - start - 4), at: start)
+            } else {
+                operations.bytes.append(littleEndian: UInt32(truncatingIfNeeded: slice.count))
+                operations.bytes.append(value)
+            }
+        }
+        operations.end()
+    }
+
     /// Writes one operation: its inputs are, in the rule's order, a size (u32, 0xffffffff where absent) and JSON text.
-    private func prepare(
+    private static func prepare(
         _ facts: borrowing EventFacts, _ event: borrowing EventView, _ rule: Rule, _ number: Int, _ workspace: inout FoldWorkspace,
         into operations: inout OperationBuffer
     ) throws(FoldError) {
@@ -49,12 +85,11 @@ extension DeclarativeFold {
         operations.begin(rule: number, mask: mask, position: facts.position)
         guard try rule.key.appendText(facts, event, workspace, into: &operations.bytes) else { throw FoldError("the event has no key") }
         try operations.endKey()
-        let picks = rule.picks
-        for index in picks.indices {
+        for index in 0 ..< rule.picks.count {
             let start = operations.bytes.count
             operations.bytes.append(littleEndian: UInt32.max)
-            if picks[index] >= 0 {
-                let slice = workspace.payloadPicks[picks[index]]
+            if rule.picks[index] >= 0 {
+                let slice = workspace.payloadPicks[rule.picks[index]]
                 if !slice.isPresent { continue }
                 JSONCursor.appendCompact(event.payload.slice(slice.start, slice.size), into: &operations.bytes)
             } else {
@@ -66,7 +101,7 @@ extension DeclarativeFold {
     }
 
     /// A bit for each fold that may run: none after the first that surely does.
-    private func candidates(
+    private static func candidates(
         _ facts: borrowing EventFacts, _ event: borrowing EventView, _ rule: Rule, _ workspace: inout FoldWorkspace
     ) throws(FoldError) -> UInt64 {
         var mask: UInt64 = 0
@@ -81,7 +116,7 @@ extension DeclarativeFold {
         return mask
     }
 
-    private func holds(
+    private static func holds(
         _ given: CompiledGuard<ValuePlan>, _ facts: borrowing EventFacts, _ event: borrowing EventView, _ workspace: inout FoldWorkspace
     ) throws(FoldError) -> Bool {
         if case .payloadPick(let index) = given.place {

@@ -10,22 +10,31 @@ final class DeclarativeFold: Fold {
         let key: ValuePlan
         /// What the operations of this type carry, in order.
         let inputs: [ValuePlan]
-        let folds: [CompiledFold]
+        let folds: Row<CompiledFold>
         /// Which pick is the list of `each`.
         let each: Int?
         let payload, item, metadata: Picker
         /// What the payload's picks stand at; nil where the whole payload is looked at too.
         let reads: [JSONPointer]?
         /// For each input the number of the pick of the payload that it is; -1 where it is something else.
-        let picks: [Int]
+        let picks: Slots<Int>
+        /// Which pick of the payload the key is; -1 where it is something else.
+        let keyPick: Int
+        /// Whether an event is one operation, made of nothing but picks of the payload.
+        let isDirect: Bool
 
         init(
             key: ValuePlan, inputs: [ValuePlan], folds: [CompiledFold], each: Int?, payload: Picker, reads: [JSONPointer]?, item: Picker,
             metadata: Picker
         ) {
             self.reads = reads
-            (self.key, self.inputs, self.folds, self.each) = (key, inputs, folds, each)
-            picks = inputs.map { if case .payloadPick(let pick) = $0 { pick } else { -1 } }
+            (self.key, self.inputs, self.each) = (key, inputs, each)
+            self.folds = Row(folds)
+            picks = Slots(inputs.map(\.payloadPick))
+            keyPick = key.payloadPick
+            isDirect =
+                each == nil && metadata.count == 0 && keyPick >= 0 && inputs.allSatisfy { $0.payloadPick >= 0 }
+                && folds.first.map { $0.eventGuard == nil && $0.rowGuard == nil } == true
             (self.payload, self.item, self.metadata) = (payload, item, metadata)
         }
     }
@@ -37,13 +46,16 @@ final class DeclarativeFold: Fold {
         let edits: [CompiledEdit]
         let deletes: Bool
         let onlyExisting: Bool
+        /// What each slot of the row becomes, in order, where every edit is as plain as that; else empty.
+        let sources: Slots<SlotSource>
 
         init(
-            eventGuard: CompiledGuard<ValuePlan>?, rowGuard: CompiledGuard<RowPlace>?, edits: [CompiledEdit], deletes: Bool,
+            slots: Int, eventGuard: CompiledGuard<ValuePlan>?, rowGuard: CompiledGuard<RowPlace>?, edits: [CompiledEdit], deletes: Bool,
             onlyExisting: Bool
         ) {
             (self.eventGuard, self.rowGuard, self.edits) = (eventGuard, rowGuard, edits)
             (self.deletes, self.onlyExisting) = (deletes, onlyExisting)
+            sources = SlotSource.sources(of: edits, slots: slots)
         }
     }
 
@@ -61,31 +73,16 @@ final class DeclarativeFold: Fold {
         let order: ValueOrder
         let keep: Int?
         let pointer: String
-        let plain: Plain
 
         init(kind: Edit.Kind, slot: Int, within: [Token], value: Operand, order: ValueOrder, keep: Int?, pointer: String) {
             (self.kind, self.slot, self.within, self.value) = (kind, slot, within, value)
             (self.order, self.keep, self.pointer) = (order, keep, pointer)
-            plain =
-                switch (kind, value) {
-                case _ where !within.isEmpty: .general
-                case (.set, .input(let input)): .set(slot: slot, input: input)
-                case (.add, .constant(let text)): Int(smallInteger: text.lent).map { .add(slot: slot, $0) } ?? .general
-                default: .general
-                }
         }
 
         enum Token: Sendable {
             case name(MemberName)
             /// An input that holds a JSON string.
             case input(Int)
-        }
-
-        /// The edits of a whole slot that need no more than this.
-        enum Plain: BitwiseCopyable {
-            case general
-            case set(slot: Int, input: Int)
-            case add(slot: Int, Int)
         }
     }
 
@@ -103,7 +100,7 @@ final class DeclarativeFold: Fold {
     }
 
     private let numbers: [String: Int]
-    let rules: [Rule]
+    let rules: Row<Rule>
     let layout: RowLayout
     /// The state of a row that was just made.
     let initial: [UInt8]
@@ -122,7 +119,8 @@ final class DeclarativeFold: Fold {
             rules.append(compiler.rule(key: projection.key, folds))
             readsStream = readsStream || compiler.readsStream
         }
-        (self.numbers, self.rules, self.readsStream) = (numbers, rules, readsStream)
+        (self.numbers, self.readsStream) = (numbers, readsStream)
+        self.rules = Row(rules)
         initial = Self.state(layout, projection.initial)
     }
 
@@ -132,7 +130,7 @@ final class DeclarativeFold: Fold {
         layout.open(json, into: &state, &workspace.rowPicks)
     }
 
-    func render(_ state: RawSpan, into json: inout ByteBuffer) { layout.render(state, layout.slots.indices, into: &json) }
+    func render(_ state: RawSpan, into json: inout ByteBuffer) { layout.render(state, into: &json) }
 
     private static func state(_ layout: RowLayout, _ initial: [(target: Target, value: JSONValue)]) -> [UInt8] {
         var row = JSONValue.object([])

@@ -48,21 +48,30 @@ struct FoldError: Error, Hashable, Sendable {
     init(_ reason: String, at pointer: String? = nil) { (self.reason, self.pointer) = (reason, pointer) }
 }
 
-/// What is known of an image beside its payload and metadata.
+/// What is known of an image beside its payload and metadata: one for all events of a block, which fill it in turn.
 struct EventFacts: ~Copyable {
-    var epoch: Epoch
-    var position: Position
-    var revision: Revision
-    /// The type's name at `version`.
-    var type: String
+    let epoch: Epoch
+    let version: SchemaVersion
+    var position = Position.start
+    var revision = Revision.first
+    /// The type's name at `version`, and its index there.
+    private(set) var type = ""
+    private var typeIndex = -1
     /// The stream's name at `version`; empty where no fold reads it.
-    var stream: String
-    var time: Timestamp
+    var stream = ""
+    var time = Timestamp(microseconds: 0)
     /// Nil where no fold reads it.
     var id: EventID?
-    var born: SchemaVersion
-    var version: SchemaVersion
-    var part: Int
+    var born = SchemaVersion(0)
+    private(set) var part = 0
+
+    init(epoch: Epoch, version: SchemaVersion) { (self.epoch, self.version) = (epoch, version) }
+
+    mutating func take(_ image: borrowing Image) {
+        part = image.part
+        if image.typeIndex == typeIndex { return }
+        (type, typeIndex) = (image.type, image.typeIndex)
+    }
 }
 
 /// A piece of some bytes; a count of -1 says that there is none.
@@ -71,6 +80,8 @@ struct Slice: BitwiseCopyable {
     var count: Int32
 
     init(_ offset: Int, _ count: Int) { (self.offset, self.count) = (Int32(offset), Int32(count)) }
+
+    init(_ place: ValuePlace) { (offset, count) = (place.start, place.size) }
 
     static let absent = Slice(0, -1)
 

@@ -41,7 +41,8 @@ struct FoldCompiler {
             }
         }
         return DeclarativeFold.CompiledFold(
-            eventGuard: eventGuard, rowGuard: rowGuard, edits: fold.edits.compactMap { compile($0) }, deletes: fold.deletes,
+            slots: layout.slots.count, eventGuard: eventGuard, rowGuard: rowGuard, edits: fold.edits.compactMap { compile($0) },
+            deletes: fold.deletes,
             onlyExisting: fold.onlyExisting || fold.deletes)
     }
 

@@ -29,9 +29,8 @@ struct OperationBuffer: ~Copyable {
     /// Begins an operation; the caller then appends the key to `bytes`.
     mutating func begin(rule: Int, mask: UInt64, position: Position) {
         start = bytes.count
-        bytes.append(littleEndian: UInt32(0))
-        bytes.append(littleEndian: UInt16(0))
-        bytes.append(littleEndian: UInt16(rule))
+        // The sizes and the hash are known when it ends.
+        bytes.append(littleEndian: UInt64(UInt16(rule)) << 48)
         bytes.append(littleEndian: UInt64(0))
         bytes.append(littleEndian: position.rawValue)
         bytes.append(littleEndian: ordinal)

@@ -12,6 +12,9 @@ struct RowLayout: Sendable {
     /// Sorted by their names, outermost first.
     let slots: [JSONPointer]
     private let picker: Picker
+    /// What stands in a row before the text of each slot and at the end, where all slots are there; and where each begins.
+    private let fixed: [UInt8]
+    private let fixedStarts: [Int]
 
     init(targets: [[String]]) {
         let sorted = Set(targets).sorted { Self.precedes($0, $1) }
@@ -19,6 +22,20 @@ struct RowLayout: Sendable {
         for target in sorted where !kept.contains(where: { target.starts(with: $0) }) { kept.append(target) }
         slots = kept.map { JSONPointer(tokens: $0.map(MemberName.init)) }
         picker = Picker(slots)
+        (fixed, fixedStarts) = Self.fixedText(of: slots)
+    }
+
+    private static func fixedText(of slots: [JSONPointer]) -> (text: [UInt8], starts: [Int]) {
+        var text = ByteBuffer()
+        var starts: [Int] = []
+        var braces = Braces(into: &text)
+        for slot in slots {
+            starts.append(starts.isEmpty ? 0 : text.count)
+            braces.open(slot.tokens[...], into: &text)
+        }
+        starts.append(slots.isEmpty ? 0 : text.count)
+        braces.close(into: &text)
+        return (text.array(), starts)
     }
 
     private static func precedes(_ a: [String], _ b: [String]) -> Bool {
@@ -96,31 +113,61 @@ struct RowLayout: Sendable {
         return Slice(offset, Int(size))
     }
 
+    /// Appends all slots of a state as JSON text.
+    func render(_ state: RawSpan, into json: inout ByteBuffer) {
+        for index in 0 ..< slots.count where state.load(UInt32.self, at: 4 + index * 4) == .max {
+            return render(state, slots.indices, into: &json)
+        }
+        var offset = bodyStart
+        for index in 0 ..< slots.count {
+            let size = Int(state.load(UInt32.self, at: 4 + index * 4))
+            json.append(fixed.lent.slice(fixedStarts[index], fixedStarts[index + 1] - fixedStarts[index]))
+            json.append(state.slice(offset, size))
+            offset += size
+        }
+        json.append(fixed.lent.slice(fixedStarts[slots.count], fixed.count - fixedStarts[slots.count]))
+    }
+
     /// Appends some slots of a state as JSON text: those in `range`, whose first `depth` names are left out.
     func render(_ state: RawSpan, _ range: Range<Int>, depth: Int = 0, into json: inout ByteBuffer) {
-        json.append(UInt8(ascii: "{"))
-        var (opened, isFirst): (ArraySlice<MemberName>, Bool) = ([], true)
+        var braces = Braces(into: &json)
         var offset = bodyStart
         for index in slots.indices {
             let size = state.load(UInt32.self, at: 4 + index * 4)
             if size == .max { continue }
-            defer { offset += Int(size) }
-            guard range.contains(index) else { continue }
-            let names = slots[index].tokens.dropFirst(depth)
-            let shared = zip(opened, names.dropLast()).prefix { $0 == $1 }.count
-            for _ in shared ..< opened.count { json.append(UInt8(ascii: "}")) }
-            if !isFirst { json.append(UInt8(ascii: ",")) }
-            for name in names.dropFirst(shared).dropLast() {
-                json.append(name.quoted)
-                json.append(UInt8(ascii: ":"))
-                json.append(UInt8(ascii: "{"))
+            if range.contains(index) {
+                braces.open(slots[index].tokens.dropFirst(depth), into: &json)
+                json.append(state.slice(offset, Int(size)))
             }
-            if let name = names.last { json.append(name.quoted) }
-            json.append(UInt8(ascii: ":"))
-            json.append(state.slice(offset, Int(size)))
-            (opened, isFirst) = (names.dropLast(), false)
+            offset += Int(size)
         }
-        for _ in opened { json.append(UInt8(ascii: "}")) }
-        json.append(UInt8(ascii: "}"))
+        braces.close(into: &json)
+    }
+}
+
+/// The objects that are open while a row is written, outermost first.
+private struct Braces {
+    private var opened: ArraySlice<MemberName> = []
+    private var isFirst = true
+
+    init(into json: inout ByteBuffer) { json.append(UInt8(ascii: "{")) }
+
+    /// Goes to where the value at a pointer is to be written.
+    mutating func open(_ names: ArraySlice<MemberName>, into json: inout ByteBuffer) {
+        let shared = zip(opened, names.dropLast()).prefix { $0 == $1 }.count
+        for _ in shared ..< opened.count { json.append(UInt8(ascii: "}")) }
+        if !isFirst { json.append(UInt8(ascii: ",")) }
+        for name in names.dropFirst(shared).dropLast() {
+            json.append(name.quoted)
+            json.append(UInt8(ascii: ":"))
+            json.append(UInt8(ascii: "{"))
+        }
+        if let name = names.last { json.append(name.quoted) }
+        json.append(UInt8(ascii: ":"))
+        (opened, isFirst) = (names.dropLast(), false)
+    }
+
+    func close(into json: inout ByteBuffer) {
+        for _ in 0 ... opened.count { json.append(UInt8(ascii: "}")) }
     }
 }

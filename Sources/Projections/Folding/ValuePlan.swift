@@ -14,6 +14,11 @@ enum ValuePlan: Sendable {
     /// Canonical JSON text.
     case constant([UInt8])
 
+    /// Which pick of the payload it is; -1 where it is something else.
+    var payloadPick: Int {
+        if case .payloadPick(let pick) = self { pick } else { -1 }
+    }
+
     enum Piece: Sendable {
         case literal([UInt8])
         indirect case value(ValuePlan)
@@ -94,7 +99,7 @@ extension ValuePlan {
         return true
     }
 
-    private static func appendText(_ text: RawSpan, _ slice: Slice, into output: inout ByteBuffer) throws(FoldError) -> Bool {
+    static func appendText(_ text: RawSpan, _ slice: Slice, into output: inout ByteBuffer) throws(FoldError) -> Bool {
         guard slice.isPresent, slice.size > 0 else { return false }
         let value = text.slice(slice.start, slice.size)
         switch value.byte(at: 0) {

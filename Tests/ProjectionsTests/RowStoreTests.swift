@@ -1,0 +1,43 @@
+import Bytes
+import Hashing
+import JSONText
+import Testing
+
+@testable import Projections
+
+/// Rows in memory beside a dictionary that says what they should be.
+@Suite struct RowStoreTests {
+    @Test(
+        "rows are found by their keys and keep their text, wherever they and others have moved as they grew",
+        arguments: 1 ... 4 as ClosedRange<UInt64>)
+    func model(seed: UInt64) throws {
+        print("seed \(seed)")
+        var chance = SeededNumbers(seed)
+        let fold = try Shop.definition("key: /id\non:\n  OrderPlaced: {set: {/note: /id}}").makeFold()
+        var store = RowStore()
+        var workspace = FoldWorkspace()
+        var expected: [String: String] = [:]
+        for _ in 0 ..< 20_000 {
+            let key = "order-\(Int.random(in: 0 ..< 2_000, using: &chance))"
+            let bytes = Array(key.utf8)
+            var row = store.find(bytes.lent, hash: checksum(bytes.lent))
+            #expect((row >= 0) == (expected[key] != nil))
+            // Long enough that what moved away is worth forgetting.
+            let text = #"{"note":"\#(String(repeating: "x", count: Int.random(in: 0 ..< 900, using: &chance)))"}"#
+            if row < 0 {
+                row = store.insert(bytes.lent, hash: checksum(bytes.lent))
+                try store.load(Array(text.utf8).lent, to: row, fold, &workspace)
+                expected[key] = text
+            } else {
+                var json = ByteBuffer()
+                #expect(store.render(row, fold, into: &json))
+                #expect(String(utf8: json.bytes) == expected[key])
+                try store.load(Array(text.utf8).lent, to: row, fold, &workspace)
+                expected[key] = text
+            }
+        }
+        var keys: [String] = []
+        for row in store.sorted() { keys.append(store.withKey(row) { String(utf8: $0) ?? "" }) }
+        #expect(keys == expected.keys.sorted())
+    }
+}
