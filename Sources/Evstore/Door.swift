@@ -23,25 +23,39 @@ final class Door: @unchecked Sendable {
     let stamp: StateStamp
     let history: History
     let rules: DoorRules
-    private let options: Options
+    let options: Options
     private let limits: JSONLimits
     let viewer: Viewer
-    private let rekeys: Bool
+    let rekeys: Bool
     private let aheadViewer: Viewer?
     /// Whether an event has come that steps merge with others.
     private(set) var merges = false
     private var entries: [TypeAtVersion: Entry] = [:]
+    /// Of the line that was looked at last.
+    var lastEntry: Entry?
+    /// The name of a stream, to compare it; kept between lines.
+    var streamName = ByteBuffer(capacity: 256)
 
     /// What there is to check of a type at a birth version.
-    private struct Entry {
+    final class Entry {
+        let type: String
+        let birth: SchemaVersion
         /// Nil for data from before versions existed.
-        var shape: EventShape?
-        /// Where an image must be: floor … max(born, live), without born itself.
-        var targets: [SchemaVersion]
-        /// Those of them at which it is seen together with others of its append.
-        var merging: [SchemaVersion]
+        let shape: EventShape?
+        /// Where an image must be, floor … max(born, live) without born itself, and the path to it.
+        let targets: [(version: SchemaVersion, path: Path)]
+        /// The versions in that range at which it is seen together with others of its append.
+        let merging: [SchemaVersion]
         /// The versions for which what they see is kept with the event.
-        var shadowed: [SchemaVersion]
+        let shadowed: [SchemaVersion]
+
+        init(
+            _ type: String, _ birth: SchemaVersion, _ shape: EventShape?, targets: [(version: SchemaVersion, path: Path)],
+            merging: [SchemaVersion], shadowed: [SchemaVersion]
+        ) {
+            (self.type, self.birth, self.shape, self.targets) = (type, birth, shape, targets)
+            (self.merging, self.shadowed) = (merging, shadowed)
+        }
     }
 
     init(history: History, stamp: StateStamp, rules: DoorRules, options: Options) {
@@ -83,7 +97,7 @@ final class Door: @unchecked Sendable {
         }
         let stored = try stored(event, bornAt: birth)
         // What adoption does not take is kept as it came.
-        if birth.rawValue > 0 { for target in entry.targets { try checkImages(of: stored, at: target) } }
+        if birth.rawValue > 0 { for target in entry.targets { try checkImages(of: stored, at: target.version) } }
         return stored
     }
 
@@ -175,26 +189,29 @@ final class Door: @unchecked Sendable {
     var takesOldData: Bool { rules.version.rawValue == 0 }
 
     /// The versions at which an event must have an image.
-    func targets(of type: String, bornAt birth: SchemaVersion) throws(EvstoreError) -> [SchemaVersion] { try entry(type, birth).targets }
+    func targets(of type: String, bornAt birth: SchemaVersion) throws(EvstoreError) -> [SchemaVersion] {
+        try entry(type, birth).targets.map(\.version)
+    }
 
     func merging(_ type: String, _ birth: SchemaVersion) throws(EvstoreError) -> [SchemaVersion] { try entry(type, birth).merging }
 
-    private func entry(_ type: String, _ birth: SchemaVersion) throws(EvstoreError) -> Entry {
+    func entry(_ type: String, _ birth: SchemaVersion) throws(EvstoreError) -> Entry {
         let key = TypeAtVersion(type: type, version: birth)
         if let known = entries[key] { return known }
         let shape = birth.rawValue == 0 ? nil : try history.requireShape(of: type, at: birth)
         let last = max(birth, stamp.live)
-        var targets: [SchemaVersion] = []
+        var targets: [(version: SchemaVersion, path: Path)] = []
         var merging: [SchemaVersion] = []
         var target = stamp.floor
         while target <= last {
             if target != birth {
-                if try viewer.path(type: type, born: birth, to: target).merges { merging.append(target) } else { targets.append(target) }
+                let path = try viewer.path(type: type, born: birth, to: target)
+                if path.merges { merging.append(target) } else { targets.append((target, path)) }
             }
             target = target.next
         }
         let shadowed = birth.rawValue == 0 ? [] : try viewer.shadowed(type: type, born: birth, floor: stamp.floor)
-        let entry = Entry(shape: shape, targets: targets, merging: merging, shadowed: shadowed)
+        let entry = Entry(type, birth, shape, targets: targets, merging: merging, shadowed: shadowed)
         merges = merges || !merging.isEmpty
         entries[key] = entry
         return entry

@@ -26,24 +26,18 @@ extension EventStore {
         var mustBeFresh = false
         while true {
             let isFresh = mustBeFresh
-            let door = try doors.take(isFresh: isFresh) { () throws(EvstoreError) in try self.door(rules()) }
             mustBeFresh = true
-            defer { doors.give(door) }
-            var stored: [StoredEvent] = []
-            do throws(EvstoreError) {
-                for event in events { stored += try door.admit(event) }
-                if let failure = try door.mergeFailures(of: stored).min(by: { $0.key < $1.key }) { throw failure.value }
-            } catch {
+            let checked: CheckedAppend
+            do throws(EvstoreError) { checked = try check(events, conditions, isFresh: isFresh) } catch {
                 // What an older state of the store refuses, this one may take.
                 if !isFresh { continue }
                 // What was appended once was fit for it then, whatever has become of the versions since.
                 if let receipt = try repeated(events, sameID) { return receipt }
                 throw error
             }
-            let version = if let given = events[0].version { given } else { try workingVersion }
-            let spelled = try spelled(stored, conditions, at: version)
+            let spelled = checked.spelled
             let request = AppendRequest(
-                events: spelled.events, conditions: spelled.conditions, validated: door.stamp, deadline: deadline)
+                events: spelled.events, conditions: spelled.conditions, validated: checked.stamp, deadline: deadline)
             let outcome: AppendOutcome
             do { outcome = try await log.append(request) } catch {
                 guard let failure = spelled.failure(EvstoreError(converting: error, at: path)) else { continue }
@@ -63,6 +57,26 @@ extension EventStore {
     /// Appends one event if its stream is as expected.
     public func append(_ event: NewEvent, expecting expectation: Expectation) async throws(EvstoreError) -> AppendReceipt {
         try await append([event], conditions: [StreamCondition(event.stream, expectation)])
+    }
+
+    /// An append that was checked against one state of the store.
+    private struct CheckedAppend {
+        var spelled: SpelledAppend
+        var stamp: StateStamp
+    }
+
+    private func check(
+        _ events: [NewEvent], _ conditions: [StreamCondition], isFresh: Bool
+    ) throws(EvstoreError) -> CheckedAppend {
+        let door = try doors.take(isFresh: isFresh) { () throws(EvstoreError) in try self.door(rules()) }
+        // Order: back before the wait for the disk, so that as many doors are needed as threads check at once.
+        defer { doors.give(door) }
+        var stored: [StoredEvent] = []
+        stored.reserveCapacity(events.count)
+        for event in events { stored += try door.admit(event) }
+        if let failure = try door.mergeFailures(of: stored).min(by: { $0.key < $1.key }) { throw failure.value }
+        let version = events[0].version ?? door.rules.version
+        return CheckedAppend(spelled: try spelled(stored, conditions, at: version, door.history), stamp: door.stamp)
     }
 
     /// The rules of this handle's own appends.

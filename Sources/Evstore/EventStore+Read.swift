@@ -25,43 +25,45 @@ extension EventStore {
         type: String? = nil, _ body: (RecordedEvent) throws -> Bool
     ) throws(EvstoreError) {
         let evolution = try evolving.current()
-        let version = try effective(version)
+        let version = effective(version, evolution)
         let history = try history(serving: version, evolution)
         let lens = try Lens(log, history, at: version, type: type)
         var quota = Quota(limit)
         var next = from
+        // More than is asked for is read only where what was read is not what is wanted.
+        var size = min(options.pageEventsMax, quota.rest)
         while !quota.isUsed {
-            let page = try page(of: stream, at: version, history, next, backwards, lens)
+            let page = try page(of: stream, at: version, history, next, backwards, limit: size, lens)
             let goesOn = try converting(at: path) { try page.events.allSatisfy { try quota.takes($0) && body($0) } }
-            guard goesOn, let last = page.last, !backwards || last > .first else { return }
+            guard goesOn, !page.isLast, let last = page.last, !backwards || last > .first else { return }
             next = Revision(backwards ? last.rawValue - 1 : last.rawValue + 1)
+            size = min(options.pageEventsMax, size * 4)
         }
     }
 
-    /// One short read transaction's worth of a stream, and the last revision looked at; nil where there was none.
+    /// One short read transaction's worth of a stream: up to `limit` stored events, the last revision looked at, nil where there
+    /// was none, and whether nothing was left beyond it.
     func page(
-        of stream: StreamName, at version: SchemaVersion, _ history: History, _ from: Revision?, _ backwards: Bool, _ lens: Lens
-    ) throws(EvstoreError) -> (events: [RecordedEvent], last: Revision?) {
+        of stream: StreamName, at version: SchemaVersion, _ history: History, _ from: Revision?, _ backwards: Bool, limit: Int,
+        _ lens: Lens
+    ) throws(EvstoreError) -> (events: [RecordedEvent], last: Revision?, isLast: Bool) {
         var events: [RecordedEvent] = []
         var last: Revision?
+        var count = 0
         try converting(at: path) {
             try log.read { reader in
-                guard let stream = try history.storedName(of: stream, at: version, reader), let head = try reader.head(of: stream) else {
-                    return
-                }
-                let start = from ?? (backwards ? head.revision : .first)
-                if start > head.revision, !backwards { return }
-                let limit = options.pageEventsMax
-                try reader.stream(stream, from: min(start, head.revision), limit: limit, backwards: backwards) { record in
-                    var parts: [RecordedEvent] = []
-                    try lens.see(record, &parts)
-                    events += backwards ? parts.reversed() : parts
-                    last = record.revision
+                guard let stream = try history.storedName(of: stream, at: version, reader) else { return }
+                let start = from ?? Revision(backwards ? .max : 0)
+                try reader.stream(stream, from: start, limit: limit, backwards: backwards) { record in
+                    let first = events.count
+                    try lens.see(record, &events)
+                    if backwards { events[first...].reverse() }
+                    (last, count) = (record.revision, count + 1)
                     return true
                 }
             }
         }
-        return (events, last)
+        return (events, last, count < limit)
     }
 
     /// The event at a position as it was stored; nil where there is none.
@@ -85,7 +87,7 @@ extension EventStore {
         _ body: (RecordedEvent) throws -> Bool
     ) throws(EvstoreError) {
         let evolution = try evolving.current()
-        let version = try effective(version)
+        let version = effective(version, evolution)
         let lens = try Lens(log, try history(serving: version, evolution), at: version, type: type)
         try scan(from: from, limit: limit, backwards: backwards, lens, body)
     }
@@ -93,7 +95,7 @@ extension EventStore {
 
 /// How many more events may be shown; the parts of one event are never parted.
 struct Quota {
-    private var rest: Int
+    private(set) var rest: Int
     private var last: Position?
 
     init(_ limit: Int?) { rest = limit ?? .max }

@@ -29,10 +29,9 @@ extension EventStore {
     /// Finds the streams of an append. One that exists goes on under the name it has; one that does not is made under the
     /// spelling of the event's birth version.
     func spelled(
-        _ events: [StoredEvent], _ conditions: [StreamCondition] = [], at version: SchemaVersion
+        _ events: [StoredEvent], _ conditions: [StreamCondition] = [], at version: SchemaVersion, _ history: History
     ) throws(EvstoreError) -> SpelledAppend {
         var result = SpelledAppend(events: events, conditions: conditions)
-        let history = try evolving.current().history
         guard history.rekeysStreams else { return result }
         try converting(at: path) {
             try log.read { reader in

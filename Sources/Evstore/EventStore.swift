@@ -45,6 +45,10 @@ public final class EventStore: Sendable {
         if let version { version } else { try workingVersion }
     }
 
+    func effective(_ version: SchemaVersion?, _ evolution: Evolution) -> SchemaVersion {
+        version ?? programVersion ?? evolution.state.live
+    }
+
     /// The version that `v5`, `5` or a label names, among those registered and those of the schemas given at opening.
     public func version(named text: String) throws(EvstoreError) -> SchemaVersion {
         let history = try evolving.current().history

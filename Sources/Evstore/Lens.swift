@@ -6,21 +6,25 @@ internal import SchemaEvolution
 
 /// Shows stored events as they are at one version, or at birth. Used by one thread.
 final class Lens {
+    private let log: EventLog
     private let history: History
-    private let viewer: Viewer
     private let names: StreamNames
-    private let merged: MergedAppends?
+    // Made for the first event that is seen at another version than its own.
+    private lazy var viewer = Viewer(history)
+    private lazy var merged = version.map { MergedAppends(log, viewer, names, at: $0) }
     /// Nil shows each event at its birth version.
     private let version: SchemaVersion?
     private let type: String?
     /// The stored types whose events may be seen as `type`; nil where every event is wanted.
     private let wanted: Set<TypeAtVersion>?
+    private var last: (type: TypeID, born: SchemaVersion, path: Path)?
 
-    init(_ log: EventLog, _ history: History, at version: SchemaVersion?, type: String? = nil) throws(EvstoreError) {
-        names = StreamNames(log, history)
-        let viewer = Viewer(history)
-        merged = version.map { [names] in MergedAppends(log, viewer, names, at: $0) }
-        (self.history, self.viewer, self.version, self.type) = (history, viewer, version, type)
+    /// - Parameter shared: the streams' names that lenses of other threads have met.
+    init(
+        _ log: EventLog, _ history: History, at version: SchemaVersion?, type: String? = nil, sharing shared: SharedStreamNames? = nil
+    ) throws(EvstoreError) {
+        names = StreamNames(log, history, sharing: shared)
+        (self.log, self.history, self.version, self.type) = (log, history, version, type)
         // Version 0 has no types of its own.
         if let type, let version, version.rawValue > 0 {
             _ = try history.requireShape(of: type, at: version)
@@ -37,42 +41,44 @@ final class Lens {
         return history.versions.first?.adopt == nil ? Set(wanted.map(\.type)) : nil
     }
 
+    /// What the stream of an event is called where the event is shown.
+    func stream(of record: borrowing RecordView) throws -> StreamName { try names.name(of: record, at: version ?? record.born) }
+
     /// Appends what an event is seen as: nothing, one event, or several parts.
     func see(_ record: borrowing RecordView, _ events: inout [RecordedEvent]) throws {
+        let whole = RecordedEvent(
+            epoch: record.epoch, position: record.position, stream: try stream(of: record), revision: record.revision, type: "",
+            payload: [], metadata: [UInt8](copying: record.metadata), id: record.id, time: record.time, born: record.born,
+            version: version ?? record.born, part: 0)
+        try view(record) { image in
+            var seen = whole
+            (seen.type, seen.payload, seen.part) = (image.type, [UInt8](copying: image.payload), image.part)
+            if image.part > 0 { seen.id = whole.id.ofPart(image.part) }
+            events.append(seen)
+        }
+    }
+
+    /// Calls the body with what an event is seen as: nothing, one image, or several parts.
+    func view(_ record: borrowing RecordView, _ body: (borrowing Image) throws -> Void) throws {
         let (storedType, born) = (record.typeName, record.born)
-        let target = version ?? born
         if let wanted {
             guard born.rawValue == 0 || wanted.contains(TypeAtVersion(type: storedType, version: born)) else { return }
         } else if let type, type != storedType {
             return
         }
-        let event = RecordedEvent(
-            epoch: record.epoch, position: record.position, stream: try names.name(of: record, at: target),
-            revision: record.revision, type: storedType, payload: [], metadata: [UInt8](copying: record.metadata), id: record.id,
-            time: record.time, born: born, version: target, part: 0)
-        if target == born {
-            var whole = event
-            whole.payload = [UInt8](copying: record.payload)
-            events.append(whole)
-            return
-        }
+        let target = version ?? born
+        if target == born { return try body(Image(type: storedType, typeIndex: 0, payload: record.payload, part: 0)) }
         do {
-            func add(_ image: borrowing Image) {
-                if let type, image.type != type { return }
-                var seen = event
-                (seen.type, seen.payload, seen.part) = (image.type, [UInt8](copying: image.payload), image.part)
-                if image.part > 0 { seen.id = EventID(unchecked: "\(event.id)#\(image.part)") }
-                events.append(seen)
-            }
+            func show(_ image: borrowing Image) throws { if type == nil || image.type == type { try body(image) } }
             if record.hasShadow, let shadow = try Shadow(record.shadow, born: born, at: target) {
                 let stream = try names.name(of: record, at: shadow.version).text
-                return try viewer.view(shadow, time: event.time, stream: stream, metadata: record.metadata, at: target, add)
+                return try viewer.view(shadow, time: record.time, stream: stream, metadata: record.metadata, at: target, show)
             }
-            let path = try viewer.path(type: storedType, born: born, to: target)
-            if path.merges, let merged { return try merged.view(event.position, event.epoch, add) }
+            let path = try path(of: record, storedType, to: target)
+            if path.merges, let merged { return try merged.view(record.position, record.epoch, show) }
             try viewer.run(
-                path, payload: record.payload, time: event.time, stream: try names.name(of: record, at: born).text,
-                metadata: record.metadata, add)
+                path, payload: record.payload, time: record.time, stream: try names.name(of: record, at: born).text,
+                metadata: record.metadata, show)
         } catch EvstoreError.noImage(var failure) {
             // By declaration such data is in quarantine, and shown at its birth version only.
             if born.rawValue == 0 { return }
@@ -80,4 +86,17 @@ final class Lens {
             throw EvstoreError.noImage(failure)
         }
     }
+
+    /// The path of an event, which is mostly that of the one before.
+    private func path(of record: borrowing RecordView, _ type: String, to target: SchemaVersion) throws -> Path {
+        if let last, last.type == record.type, last.born == record.born { return last.path }
+        let path = try viewer.path(type: type, born: record.born, to: target)
+        last = (record.type, record.born, path)
+        return path
+    }
+}
+
+extension EventID {
+    /// The id of a later part of an event with this id.
+    func ofPart(_ part: Int) -> EventID { EventID(unchecked: "\(self)#\(part)") }
 }

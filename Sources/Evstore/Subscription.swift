@@ -1,5 +1,6 @@
 internal import EventLog
 internal import EventModel
+internal import Hashing
 internal import Projections
 internal import SchemaEvolution
 
@@ -31,6 +32,8 @@ public struct Subscription: AsyncSequence, Sendable {
         public private(set) var checkpoint: Checkpoint
         /// Of a subscription to one stream: the first revision that was not looked at; nil before the first look.
         private var revision: Revision?
+        /// What the last page was seen through, and of which epoch and history.
+        private var last: (lens: Lens, version: SchemaVersion, epoch: Epoch, history: Digest)?
 
         init(_ subscription: Subscription) {
             self.subscription = subscription
@@ -55,9 +58,9 @@ public struct Subscription: AsyncSequence, Sendable {
             let store = subscription.store
             let evolution = try store.evolving.current()
             let end = evolution.last
-            let version = try store.effective(subscription.version)
+            let version = store.effective(subscription.version, evolution)
             let history = try store.history(serving: version, evolution)
-            let lens = try Lens(store.log, history, at: version, type: subscription.type)
+            let lens = try lens(history, version, evolution)
             let page: ScannedPage
             if let stream = subscription.stream {
                 page = try store.page(of: stream, at: version, history, after: checkpoint, &revision, through: end.position, lens)
@@ -66,6 +69,15 @@ public struct Subscription: AsyncSequence, Sendable {
             }
             checkpoint = Checkpoint(epoch: end.epoch, position: page.reached)
             return page
+        }
+
+        /// The lens of the page before, as long as it shows the same.
+        private mutating func lens(_ history: History, _ version: SchemaVersion, _ evolution: Evolution) throws(EvstoreError) -> Lens {
+            let state = evolution.state
+            if let last, last.version == version, last.epoch == state.epoch, last.history == state.history { return last.lens }
+            let lens = try Lens(subscription.store.log, history, at: version, type: subscription.type)
+            last = (lens, version, state.epoch, state.history)
+            return lens
         }
     }
 }

@@ -48,16 +48,35 @@ final class Output: Sendable {
         }
     }
 
+    /// The same for many lines at once, each with its line feed.
+    func put(lines: [UInt8]) throws {
+        if resultsOnTerminal {
+            for line in lines.split(separator: UInt8(ascii: "\n")) { try put(Array(line)) }
+            return
+        }
+        try collected.withLock { collected in
+            if collected.isClosed { throw OutputClosed() }
+            try Self.flush(&collected)
+            try Self.write(lines.lent, &collected)
+        }
+    }
+
     /// Hands over what was collected: before waiting, before a note that belongs after it, at the end.
     func flush() throws { try collected.withLock { try Self.flush(&$0) } }
 
     private static func flush(_ collected: inout Collected) throws {
         if collected.bytes.count == 0 { return }
-        do {
-            try Descriptor.standardOutput.write(collected.bytes.bytes)
-            collected.bytes.removeAll()
-        } catch {
-            collected.bytes.removeAll()
+        var bytes = ByteBuffer()
+        swap(&bytes, &collected.bytes)
+        defer {
+            bytes.removeAll()
+            swap(&bytes, &collected.bytes)
+        }
+        try write(bytes.bytes, &collected)
+    }
+
+    private static func write(_ bytes: RawSpan, _ collected: inout Collected) throws {
+        do { try Descriptor.standardOutput.write(bytes) } catch {
             collected.isClosed = true
             if error == .brokenPipe { throw OutputClosed() }
             throw EvstoreError.ioFailure(doing: "writing the results", reason: error.description)

@@ -60,12 +60,12 @@ public final class MigrationTest: Sendable {
         if try lines(at: from) != before { throw ScenarioFailure(description: "events read at \(from) are others than before") }
     }
 
-    private func lines(at version: SchemaVersion) throws -> [[UInt8]] {
-        var lines: [[UInt8]] = []
-        try store.export(at: version) { line in
-            lines.append(line)
+    private func lines(at version: SchemaVersion) throws -> [UInt8] {
+        var text: [UInt8] = []
+        try store.export(at: version) { lines in
+            text += lines
             return true
         }
-        return lines
+        return text
     }
 }

@@ -6,9 +6,10 @@ internal import JSONText
 /// `{"stream","type","data","id","time","metadata","version","position","revision","born","part","epoch"}`,
 /// `metadata` where there is some, `part` above 0, `epoch` above 1.
 package struct EventLine: Sendable {
-    package var stream: String
+    package var stream: StreamName
     package var type: String
-    package var id: String
+    /// Of a part after the first: that of its event with `#` and its number.
+    package var id: EventID
     package var time: Timestamp
     package var position: Position
     package var revision: Revision
@@ -19,7 +20,7 @@ package struct EventLine: Sendable {
     package var epoch: Epoch
 
     package init(
-        stream: String, type: String, id: String, time: Timestamp, position: Position, revision: Revision, born: SchemaVersion,
+        stream: StreamName, type: String, id: EventID, time: Timestamp, position: Position, revision: Revision, born: SchemaVersion,
         version: SchemaVersion, part: Int = 0, epoch: Epoch
     ) {
         (self.stream, self.type, self.id, self.time) = (stream, type, id, time)
@@ -27,37 +28,49 @@ package struct EventLine: Sendable {
         (self.version, self.part, self.epoch) = (version, part, epoch)
     }
 
-    /// Writes the line, without a line feed. A part after the first has the id of its event with `#` and its number.
+    /// Writes the line, without a line feed.
     package func write(payload: RawSpan, metadata: RawSpan, into output: inout ByteBuffer) {
         output.append("{\"stream\":")
-        appendQuoted(Array(stream.utf8).lent, into: &output)
+        appendQuoted(stream.text, into: &output)
         output.append(",\"type\":")
-        appendQuoted(Array(type.utf8).lent, into: &output)
+        appendQuoted(type, into: &output)
         output.append(",\"data\":")
-        appendOnOneLine(payload, into: &output)
+        output.append(onOneLine: payload)
         output.append(",\"id\":")
-        appendQuoted(Array((part == 0 ? id : "\(id)#\(part)").utf8).lent, into: &output)
-        output.append(",\"time\":\"\(time)\"")
+        output.append(quoted: id)
+        output.append(",\"time\":\"")
+        time.append(to: &output)
+        output.append("\"")
         if metadata.byteCount > 0 {
             output.append(",\"metadata\":")
-            appendOnOneLine(metadata, into: &output)
+            output.append(onOneLine: metadata)
         }
-        output.append(",\"version\":\(version.rawValue),\"position\":\(position),\"revision\":\(revision),\"born\":\(born.rawValue)")
-        if part > 0 { output.append(",\"part\":\(part)") }
-        if epoch > .first { output.append(",\"epoch\":\(epoch)") }
+        output.append(",\"version\":")
+        output.append(digits: UInt64(version.rawValue))
+        output.append(",\"position\":")
+        output.append(digits: position.rawValue)
+        output.append(",\"revision\":")
+        output.append(digits: revision.rawValue)
+        output.append(",\"born\":")
+        output.append(digits: UInt64(born.rawValue))
+        if part > 0 {
+            output.append(",\"part\":")
+            output.append(digits: UInt64(part))
+        }
+        if epoch > .first {
+            output.append(",\"epoch\":")
+            output.append(digits: UInt64(epoch.rawValue))
+        }
         output.append("}")
     }
 }
 
-/// Copies valid JSON text with each line break as a space: inside strings they are escaped, so it means the same.
-private func appendOnOneLine(_ text: RawSpan, into output: inout ByteBuffer) {
-    var start = 0
-    for index in 0 ..< text.byteCount {
-        let byte = text.byte(at: index)
-        guard byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") else { continue }
-        output.append(text.slice(start, index - start))
-        output.append(UInt8(ascii: " "))
-        start = index + 1
+extension ByteBuffer {
+    /// Appends an id as a JSON string.
+    package mutating func append(quoted id: EventID) {
+        guard id.uuid != nil else { return appendQuoted(id.text, into: &self) }
+        append(UInt8(ascii: "\""))
+        id.append(to: &self)
+        append(UInt8(ascii: "\""))
     }
-    output.append(text.slice(start, text.byteCount - start))
 }

@@ -170,8 +170,8 @@ struct ImportTests {
         _ = try await temporary.store.append([try Orders.placed("2", at: 1)])
         for format in EventFormat.allCases {
             var text = ""
-            try temporary.store.export(format: format) { line in
-                text += String(decoding: line, as: UTF8.self)
+            try temporary.store.export(format: format) { lines in
+                text += String(decoding: lines, as: UTF8.self)
                 return true
             }
             let copy = try await Self.store()

@@ -67,8 +67,8 @@ struct RekeyTests {
         }
         #expect(try store.read(try StreamName("pref-theme"), at: SchemaVersion(2)).isEmpty)
         var born: [String] = []
-        try store.export { line in
-            born.append(String(decoding: line, as: UTF8.self))
+        try store.export { lines in
+            born += String(decoding: lines, as: UTF8.self).split(separator: "\n").map(String.init)
             return true
         }
         #expect(born.map { $0.contains("pref-theme") } == [true, false, true])

@@ -7,10 +7,13 @@ import Testing
 
 @Suite("The one-line format of an event")
 struct EventLineTests {
-    private func line(part: Int = 0, epoch: Epoch = .first, payload: String = #"{"id":"1"}"#, metadata: String = "") -> String {
+    private func line(
+        id: String = "a\"b", part: Int = 0, epoch: Epoch = .first, payload: String = #"{"id":"1"}"#, metadata: String = ""
+    ) -> String {
         let event = EventLine(
-            stream: "order-1", type: "OrderPlaced", id: "a\"b", time: Timestamp(microseconds: 1_500_000), position: Position(7),
-            revision: Revision(2), born: SchemaVersion(1), version: SchemaVersion(3), part: part, epoch: epoch)
+            stream: StreamName(unchecked: "order-1"), type: "OrderPlaced", id: EventID(unchecked: id),
+            time: Timestamp(microseconds: 1_500_000),
+            position: Position(7), revision: Revision(2), born: SchemaVersion(1), version: SchemaVersion(3), part: part, epoch: epoch)
         var buffer = ByteBuffer()
         event.write(payload: Array(payload.utf8).lent, metadata: Array(metadata.utf8).lent, into: &buffer)
         return String(decoding: buffer.array(), as: UTF8.self)
@@ -24,9 +27,9 @@ struct EventLineTests {
         )
     }
 
-    @Test("a later part carries its number in its id, a later life its epoch, and metadata is kept")
+    @Test("a later part carries its number, a later life its epoch, and metadata is kept")
     func extras() {
-        let text = line(part: 1, epoch: Epoch(2), metadata: #"{"by":"x"}"#)
+        let text = line(id: "a\"b#1", part: 1, epoch: Epoch(2), metadata: #"{"by":"x"}"#)
         #expect(text.contains(##""id":"a\"b#1""##))
         #expect(text.contains(#""metadata":{"by":"x"}"#))
         #expect(text.hasSuffix(#""part":1,"epoch":2}"#))

@@ -7,8 +7,7 @@ internal import JSONText
 /// One line of an input that may be appended.
 struct CheckedLine: Sendable {
     var line: UInt64
-    var event: NewEvent
-    var stored: StoredEvent
+    var event: StoredEvent
     /// Where the line gives an id: a checksum over what the event says, in canonical form.
     var content: UInt64
     /// What adoption makes of it, where it is from before versions existed.
@@ -17,10 +16,13 @@ struct CheckedLine: Sendable {
 
 /// A chunk of lines, read and checked by one worker.
 struct CheckedChunk: Sendable {
+    /// The lines that may be appended, but for those of which nothing has to be known before that.
     var lines: [CheckedLine] = []
     var refused: [RefusedLine] = []
     /// Lines that hold something.
     var read: UInt64 = 0
+    /// Lines that may be appended and are not among `lines`.
+    var plain: UInt64 = 0
     var streamMismatches: UInt64 = 0
     /// Over the chunk's bytes, to find an input that changes while it is read twice.
     var checksum: UInt64
@@ -28,35 +30,87 @@ struct CheckedChunk: Sendable {
 }
 
 extension LineChunk {
-    /// Reads the lines that no mark covers. `isChecked`: they all passed before, but for the lines `refused`.
-    func check(by door: Door, options: Options, isChecked: Bool, refused: Set<UInt64>) -> CheckedChunk {
-        var result = CheckedChunk(checksum: checksum(bytes.lent), stamp: door.stamp)
-        var parser = EventLineParser(options: options, takesOldData: door.takesOldData)
+    /// Reads the lines that no mark covers. `isChecked`: they all passed before, but for the lines `refused`, and are
+    /// wanted as what is stored.
+    func check(by door: Door, options: Options, _ pass: Importer.Pass, refused: Set<UInt64>) -> CheckedChunk {
+        var result = CheckedChunk(checksum: checksum(of: text.buffer, count: ends.last ?? 0), stamp: door.stamp)
+        var reader = LineReader(door, options, pass)
+        if pass != .checking { result.lines.reserveCapacity(ends.count - covered) }
         for index in covered ..< ends.count where !isBlank(index) {
             let line = firstLine + UInt64(index)
             result.read += 1
-            if refused.contains(line) { continue }
-            do throws(EvstoreError) {
-                let range = range(of: index)
-                var event = try parser.parse(bytes.lent.slice(range.lowerBound, range.count), isValid: isChecked)
-                let adopted = try door.adopt(&event, line: line)
-                let stored: StoredEvent
-                if isChecked {
-                    stored = try door.stored(event)
-                } else {
-                    stored = try door.admit(event, isJSON: true)[0]
-                    if try !door.isInItsStream(stored) { result.streamMismatches += 1 }
-                }
-                result.lines.append(
-                    CheckedLine(
-                        line: line, event: event, stored: stored, content: event.id == nil ? 0 : try event.contentChecksum(),
-                        adopted: adopted))
-            } catch {
+            if !refused.isEmpty, refused.contains(line) { continue }
+            let range = range(of: index)
+            do { try reader.read(line, text.buffer, range, into: &result) } catch {
                 result.refused.append(RefusedLine(line: line, error: error))
             }
         }
-        if !isChecked { result.refuseUnmerged(by: door) }
+        if pass != .applying { result.refuseUnmerged(by: door) }
         return result
+    }
+}
+
+private func checksum(of text: borrowing ByteBuffer, count: Int) -> UInt64 { checksum(text.slice(0, count)) }
+
+/// Reads lines and checks them, or makes of them what is stored. One per chunk.
+private struct LineReader: ~Copyable {
+    private let door: Door
+    private let pass: Importer.Pass
+    private let limits: JSONLimits
+    private let now = Timestamp.now
+    private var scan = LineScan()
+    private var parser: EventLineParser
+
+    init(_ door: Door, _ options: Options, _ pass: Importer.Pass) {
+        (self.door, self.pass) = (door, pass)
+        parser = EventLineParser(options: options, takesOldData: door.takesOldData)
+        limits = parser.limits
+    }
+
+    mutating func read(
+        _ line: UInt64, _ text: borrowing ByteBuffer, _ range: Range<Int>, into chunk: inout CheckedChunk
+    ) throws(EvstoreError) {
+        if try !readPlain(line, text, range, into: &chunk) { try parse(line, text, range, into: &chunk) }
+    }
+
+    /// False where the line is to be parsed.
+    private mutating func readPlain(
+        _ line: UInt64, _ text: borrowing ByteBuffer, _ range: Range<Int>, into chunk: inout CheckedChunk
+    ) throws(EvstoreError) -> Bool {
+        if door.takesOldData { return false }
+        let bytes = text.bytes
+        if pass != .applying {
+            do { _ = try JSONScanner.validate(bytes.slice(range.lowerBound, range.count), limits: limits) } catch { return false }
+        }
+        guard let fields = scan.fields(of: text, range.lowerBound, range.upperBound), let entry = try door.entry(for: fields, bytes)
+        else { return false }
+        if pass != .applying {
+            try door.check(fields, entry, bytes, time: now)
+            if !door.isInItsStream(fields, entry, bytes) { chunk.streamMismatches += 1 }
+        }
+        if pass == .checking, fields.id == nil, entry.merging.isEmpty {
+            chunk.plain += 1
+            return true
+        }
+        let event = try door.stored(fields, entry, bytes, time: now)
+        chunk.lines.append(CheckedLine(line: line, event: event, content: event.id == nil ? 0 : try event.contentChecksum()))
+        return true
+    }
+
+    private mutating func parse(
+        _ line: UInt64, _ text: borrowing ByteBuffer, _ range: Range<Int>, into chunk: inout CheckedChunk
+    ) throws(EvstoreError) {
+        var event = try parser.parse(text.slice(range.lowerBound, range.count), isValid: pass == .applying)
+        let adopted = try door.adopt(&event, line: line)
+        let stored: StoredEvent
+        if pass == .applying {
+            stored = try door.stored(event)
+        } else {
+            stored = try door.admit(event, isJSON: true)[0]
+            if try !door.isInItsStream(stored) { chunk.streamMismatches += 1 }
+        }
+        chunk.lines.append(
+            CheckedLine(line: line, event: stored, content: event.id == nil ? 0 : try stored.contentChecksum(), adopted: adopted))
     }
 }
 
@@ -65,7 +119,7 @@ extension CheckedChunk {
     fileprivate mutating func refuseUnmerged(by door: Door) {
         while door.merges {
             var failures: [Int: EvstoreError] = [:]
-            do { failures = try door.mergeFailures(of: lines.map(\.stored)) } catch {
+            do { failures = try door.mergeFailures(of: lines.map(\.event)) } catch {
                 for index in lines.indices { failures[index] = error }
             }
             if failures.isEmpty { return }
@@ -75,9 +129,9 @@ extension CheckedChunk {
     }
 }
 
-extension NewEvent {
+extension StoredEvent {
     /// A checksum over what the event says, however its JSON is written.
-    func contentChecksum() throws(EvstoreError) -> UInt64 {
+    fileprivate func contentChecksum() throws(EvstoreError) -> UInt64 {
         var text = ByteBuffer(capacity: payload.count + 64)
         text.append(stream.text)
         text.append(UInt8(ascii: " "))
@@ -85,5 +139,14 @@ extension NewEvent {
         text.append(UInt8(ascii: " "))
         do { try Canonical.write(payload.lent, into: &text) } catch { throw EvstoreError(converting: error) }
         return checksum(text.bytes)
+    }
+}
+
+extension NewEvent {
+    /// What an event that is ready to be stored was given as.
+    init(_ event: StoredEvent) {
+        self.init(
+            stream: event.stream, type: event.type, payload: event.payload, metadata: event.metadata.isEmpty ? nil : event.metadata,
+            id: event.id, time: event.time, version: event.born)
     }
 }

@@ -10,7 +10,8 @@ internal import JSONText
 /// CloudEvents (told by `specversion`): `subject` is the stream, `dataschema` = `…/v<born>`; extension attributes are ignored.
 struct EventLineParser: ~Copyable {
     private var splice = Splice()
-    private let limits: JSONLimits
+    /// Of a whole line.
+    let limits: JSONLimits
     private let takesOldData: Bool
 
     /// - Parameter takesOldData: whether lines are data from before versions existed, unless they say otherwise.

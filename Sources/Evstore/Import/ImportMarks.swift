@@ -46,13 +46,20 @@ struct ImportMarks {
     /// The last mark that this input has passed.
     private(set) var last = ImportMark(hash: .zero, line: 0, previous: .zero)
 
-    init(_ marks: [ImportMark]) { following = Dictionary(grouping: marks, by: \.previous) }
+    /// Nobody asks for hashes where no mark is looked for and none is left.
+    private let isIdle: Bool
+
+    init(_ marks: [ImportMark], leavesSome: Bool = true) {
+        following = Dictionary(grouping: marks, by: \.previous)
+        isIdle = marks.isEmpty && !leavesSome
+    }
 
     /// The last line that a mark after the one passed could be at; nil where there is none.
     var horizon: UInt64? { following[last.hash]?.lazy.map(\.line).max() }
 
     /// Goes on over a chunk; returns how many of its first lines are covered by a mark.
     mutating func pass(_ chunk: LineChunk) -> Int {
+        if isIdle { return 0 }
         var (hashed, covered) = (0, 0)
         while let line = nextMarkedLine(in: chunk, after: hashed) {
             let count = Int(line - chunk.firstLine) + 1
@@ -69,6 +76,7 @@ struct ImportMarks {
 
     /// The hash of what has been passed.
     var current: Digest {
+        if isIdle { return .zero }
         let copy = hasher
         return copy.finalize()
     }
@@ -89,7 +97,12 @@ struct ImportMarks {
     }
 
     private mutating func hash(_ chunk: LineChunk, from start: Int, to end: Int) {
-        let bytes = chunk.bytes.lent
-        hasher.update(bytes.slice(chunk.start(of: start), chunk.start(of: end) - chunk.start(of: start)))
+        hasher.update(chunk.text.buffer, chunk.start(of: start) ..< chunk.start(of: end))
+    }
+}
+
+extension SHA256Hasher {
+    fileprivate mutating func update(_ text: borrowing ByteBuffer, _ range: Range<Int>) {
+        update(text.slice(range.lowerBound, range.count))
     }
 }

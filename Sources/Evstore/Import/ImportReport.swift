@@ -58,9 +58,9 @@ public struct ImportReport: Hashable, Sendable {
 
     public init() {}
 
-    mutating func add(_ lines: [CheckedLine]) {
-        added += UInt64(lines.count)
-        for line in lines {
+    mutating func add(_ chunk: CheckedChunk) {
+        added += chunk.plain + UInt64(chunk.lines.count)
+        for line in chunk.lines {
             guard let adopted = line.adopted else { continue }
             adoption = adoption ?? AdoptionReport()
             adoption?.add(adopted.report)

@@ -25,7 +25,7 @@ extension Importer {
                             guard content == line.content || sameID == .keepFirst else { throw EvstoreError.usedAbove(id) }
                             repeated += 1
                         } else if let position = try reader.position(of: id) {
-                            try store.compare(line.event, position, sameID, line.stored.born, history, reader)
+                            try store.compare(NewEvent(line.event), position, sameID, line.event.born, history, reader)
                             repeated += 1
                         } else {
                             seen[id] = line.content
@@ -46,7 +46,7 @@ extension Importer {
     func append(_ chunk: CheckedChunk, _ mark: ImportMark) async throws(EvstoreError) {
         var chunk = chunk
         while !chunk.lines.isEmpty {
-            let spelled = try store.spelled(chunk.lines.map(\.stored), at: rules.version)
+            let spelled = try store.spelled(chunk.lines.map(\.event), at: rules.version, store.evolving.current().history)
             let request = AppendRequest(
                 events: spelled.events, conditions: spelled.conditions, validated: chunk.stamp,
                 rows: [SideRow(.imports, key: mark.hash.bytes, value: mark.value)],
@@ -60,7 +60,7 @@ extension Importer {
             }
             switch outcome {
             case .appended(let receipt):
-                report.add(chunk.lines)
+                report.add(chunk)
                 report.position = receipt.position
                 marks.leave(mark)
                 return
@@ -81,7 +81,7 @@ extension Importer {
         var kept: [CheckedLine] = []
         for var line in chunk.lines {
             do {
-                line.stored = try door.admit(line.event, isJSON: true)[0]
+                line.event = try door.admit(NewEvent(line.event), isJSON: true)[0]
                 kept.append(line)
             } catch { chunk.refused.append(RefusedLine(line: line.line, error: error)) }
         }

@@ -65,7 +65,7 @@ final class Importer {
     }
 
     private func read(_ pass: Pass) async throws(EvstoreError) {
-        marks = ImportMarks(options.again ? [] : try store.importMarks())
+        marks = ImportMarks(options.again ? [] : try store.importMarks(), leavesSome: pass != .checking)
         report.position = try store.last().position
         var held: [Entry] = []
         var pending: [(entry: Entry, task: Task<CheckedChunk, any Error>)] = []
@@ -108,7 +108,7 @@ final class Importer {
 
     private func start(_ chunk: LineChunk, _ pass: Pass) -> Task<CheckedChunk, any Error> {
         Task { [store, rules, refusedLines] in
-            chunk.check(by: try store.door(rules), options: store.options, isChecked: pass == .applying, refused: refusedLines)
+            chunk.check(by: try store.door(rules), options: store.options, pass, refused: refusedLines)
         }
     }
 
@@ -128,7 +128,7 @@ final class Importer {
         chunk.refused = []
         if pass == .checking {
             refusedLines.formUnion(refusedNow.map(\.line))
-            report.add(chunk.lines)
+            report.add(chunk)
         } else {
             try await append(chunk, mark(entry, through: entry.chunk.lastLine))
         }

@@ -3,14 +3,26 @@ internal import EventModel
 internal import JSONText
 internal import System
 
+/// Lines as they were read, followed by eight zero bytes.
+final class LineText: Sendable {
+    let buffer: ByteBuffer
+
+    init(copying input: borrowing ByteBuffer, _ start: Int, _ count: Int) {
+        var buffer = ByteBuffer(capacity: count + 8)
+        buffer.append(input.slice(start, count))
+        buffer.append(littleEndian: UInt64(0))
+        self.buffer = buffer
+    }
+}
+
 /// Whole lines of an input, in a row.
 struct LineChunk: Sendable {
     /// The lines, each with its line feed; the last line of an input is given one if it has none.
-    var bytes: [UInt8] = []
+    let text: LineText
     /// Where each line ends, behind its line feed.
-    var ends: [Int] = []
+    let ends: [Int]
     /// The number of the first line, from 1.
-    var firstLine: UInt64
+    let firstLine: UInt64
 
     /// How many of its first lines an earlier import has appended.
     var covered = 0
@@ -23,7 +35,15 @@ struct LineChunk: Sendable {
     func range(of index: Int) -> Range<Int> { start(of: index) ..< ends[index] - 1 }
 
     /// Whether a line holds nothing but white space.
-    func isBlank(_ index: Int) -> Bool { bytes[range(of: index)].allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0d } }
+    func isBlank(_ index: Int) -> Bool {
+        for offset in range(of: index) {
+            switch text.buffer.byte(at: offset) {
+            case 0x20, 0x09, 0x0d: continue
+            default: return false
+            }
+        }
+        return true
+    }
 }
 
 /// Cuts a file, a pipe or a document into chunks of lines. The cuts of a regular file depend on its content alone.
@@ -36,7 +56,7 @@ final class LineInput {
     private let lineBytesMax: Int
     /// The list of a document becomes one line an element, all of them in the buffer.
     private let isDocument: Bool
-    private var buffer: [UInt8]
+    private var buffer: ByteBuffer
     /// Where in the buffer the next line begins.
     private var cursor = 0
     private var nextLine: UInt64 = 1
@@ -64,7 +84,8 @@ final class LineInput {
         bytesMax = file.isRegular ? file.size : .max
         isDocument = pointer != nil
         ended = isDocument
-        buffer = if let pointer { try Self.lines(ofDocument: file, pointer: pointer, name: name) } else { [] }
+        buffer =
+            if let pointer { try Self.lines(ofDocument: file, pointer: pointer, name: name) } else { ByteBuffer(capacity: Self.readBytes) }
     }
 
     /// Whether it can be read a second time.
@@ -90,7 +111,7 @@ final class LineInput {
             try fill()
         }
         guard let end = ends.last else { return nil }
-        let chunk = LineChunk(bytes: Array(buffer[cursor ..< cursor + end]), ends: ends, firstLine: nextLine)
+        let chunk = LineChunk(text: LineText(copying: buffer, cursor, end), ends: ends, firstLine: nextLine)
         cursor += end
         nextLine += UInt64(ends.count)
         return chunk
@@ -112,14 +133,16 @@ final class LineInput {
     func rewind() throws(EvstoreError) {
         (nextLine, cursor) = (1, 0)
         if isDocument { return }
-        (bytesMax, bytesRead, buffer, ended) = (bytesRead, 0, [], false)
+        buffer.removeAll()
+        (bytesMax, bytesRead, ended) = (bytesRead, 0, false)
         do { try file.rewind() } catch { throw .ioFailure(doing: "reading \(name) again", reason: "\(error)") }
     }
 
     /// Notes where lines end in the buffer, counted from the cursor, up to a chunk's size; returns how far it looked.
-    private func findEnds(_ ends: inout [Int], from start: Int) -> Int {
-        let held = buffer
-        let bytes = held.lent
+    private func findEnds(_ ends: inout [Int], from start: Int) -> Int { findEnds(of: buffer, &ends, from: start) }
+
+    private func findEnds(of text: borrowing ByteBuffer, _ ends: inout [Int], from start: Int) -> Int {
+        let bytes = text.bytes
         var index = cursor + start
         while let feed = bytes.firstLineFeed(from: index) {
             index = feed + 1
@@ -134,19 +157,17 @@ final class LineInput {
         try checkCancellation()
         buffer.removeFirst(cursor)
         cursor = 0
-        var block = ByteBuffer(capacity: Self.readBytes)
         let wanted = Int(clamping: min(UInt64(Self.readBytes), bytesMax - bytesRead))
         do {
-            let count = wanted == 0 ? 0 : try file.read(into: &block, atMost: wanted)
+            let count = wanted == 0 ? 0 : try file.read(into: &buffer, atMost: wanted)
             bytesRead += UInt64(count)
             ended = count == 0
         } catch { throw .ioFailure(doing: "reading \(name)", reason: "\(error)") }
-        if ended, let last = buffer.last, last != UInt8(ascii: "\n") { buffer.append(UInt8(ascii: "\n")) }
-        buffer.append(copying: block.bytes)
+        if ended, buffer.count > 0, buffer.byte(at: buffer.count - 1) != UInt8(ascii: "\n") { buffer.append(UInt8(ascii: "\n")) }
     }
 
     /// The elements of the list that a pointer names in a JSON document, one a line.
-    private static func lines(ofDocument file: borrowing InputFile, pointer: String, name: String) throws(EvstoreError) -> [UInt8] {
+    private static func lines(ofDocument file: borrowing InputFile, pointer: String, name: String) throws(EvstoreError) -> ByteBuffer {
         var text = ByteBuffer(capacity: readBytes)
         do { while try file.read(into: &text, atMost: readBytes) > 0 {} } catch {
             throw .ioFailure(doing: "reading \(name)", reason: "\(error)")
@@ -165,27 +186,8 @@ final class LineInput {
                 lines.append(UInt8(ascii: "\n"))
                 child = splice.next(after: element)
             }
-            return lines.array()
+            return lines
         } catch { throw EvstoreError(converting: error, at: name) }
-    }
-}
-
-extension RawSpan {
-    /// The offset of the first line feed from one on; nil where there is none.
-    fileprivate func firstLineFeed(from start: Int) -> Int? {
-        var offset = start
-        while offset + 8 <= byteCount {
-            let other = load(UInt64.self, at: offset) ^ 0x0a0a_0a0a_0a0a_0a0a
-            // The lowest bit that is set is that of the first byte which is zero.
-            let zeros = (other &- 0x0101_0101_0101_0101) & ~other & 0x8080_8080_8080_8080
-            if zeros != 0 { return offset + (zeros.trailingZeroBitCount >> 3) }
-            offset += 8
-        }
-        while offset < byteCount {
-            if byte(at: offset) == UInt8(ascii: "\n") { return offset }
-            offset += 1
-        }
-        return nil
     }
 }
 
@@ -196,20 +198,5 @@ extension ImportSource {
         case .descriptor(0): "standard input"
         case .descriptor(let number): "descriptor \(number)"
         }
-    }
-}
-
-extension ByteBuffer {
-    /// Appends valid JSON text with each line break as a space: it means the same, since inside strings they are escaped.
-    mutating func append(onOneLine text: RawSpan) {
-        var start = 0
-        for index in 0 ..< text.byteCount {
-            let byte = text.byte(at: index)
-            guard byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") else { continue }
-            append(text.slice(start, index - start))
-            append(UInt8(ascii: " "))
-            start = index + 1
-        }
-        append(text.slice(start, text.byteCount - start))
     }
 }

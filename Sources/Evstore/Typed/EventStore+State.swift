@@ -35,7 +35,7 @@ extension EventStore {
         var checkpoint = Checkpoint(epoch: evolution.last.epoch, position: .start)
         while true {
             let next = result.revision.map { Revision($0.rawValue + 1) } ?? .first
-            let page = try page(of: stream, at: fold.version, history, next, false, lens)
+            let page = try page(of: stream, at: fold.version, history, next, false, limit: options.pageEventsMax, lens)
             guard let last = page.last else { break }
             for event in page.events {
                 let isFolded = try converting(at: path) { try fold.apply(event, to: &result.value) }
@@ -43,6 +43,7 @@ extension EventStore {
                 checkpoint.position = event.position
             }
             result.revision = last
+            if page.isLast { break }
         }
         if let cache, let last = result.revision, !result.wasKept || checkpoint.position > .start {
             // A page of hidden events has no position to be cut at: the state is kept as of the log's end before it was read.

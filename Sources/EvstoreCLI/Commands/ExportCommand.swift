@@ -25,8 +25,8 @@ struct ExportCommand: Command {
         try await session.withStore(.reading) { store in
             let version = try at == "born" ? nil : store.version(named: at)
             var lines = Lines(session)
-            try store.export(at: version, format: format, cancellation: session.cancellation) { line in
-                lines.next { try $0.put(line.last == UInt8(ascii: "\n") ? Array(line.dropLast()) : line) }
+            try store.export(at: version, format: format, cancellation: session.cancellation) { text in
+                lines.next { try $0.put(lines: text) }
             }
             try lines.end()
         }

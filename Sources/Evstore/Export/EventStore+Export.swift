@@ -1,0 +1,45 @@
+internal import Bytes
+internal import EventLog
+internal import EventModel
+internal import Migration
+internal import SchemaEvolution
+
+/// How an event line is written.
+public enum EventFormat: String, Sendable, Hashable, CaseIterable {
+    case jsonl
+    /// CloudEvents 1.0 in its JSON form.
+    case cloudevents
+}
+
+extension EventStore {
+    /// Gives the lines of all events, each with its line feed, to `body` in the order of positions, many at a time, until it
+    /// returns false.
+    ///
+    /// At birth where `version` is nil, which loses nothing. No transaction is open while `body` runs.
+    public func export(
+        at version: SchemaVersion? = nil, from: Position? = nil, format: EventFormat = .jsonl, cancellation: Cancellation? = nil,
+        _ body: (_ lines: [UInt8]) throws -> Bool
+    ) throws(EvstoreError) {
+        let evolution = try evolving.current()
+        let history = if let version { try self.history(serving: version, evolution) } else { evolution.history }
+        let first = from.map { max($0, Position(1)) } ?? Position(1)
+        if first > evolution.last.position { return }
+        let pass = ExportPass(
+            self, history, at: version, format, Checkpoint(epoch: evolution.last.epoch, position: Position(first.rawValue - 1)),
+            through: evolution.last.position, cancellation)
+        try converting(at: path) { try pass.run(body) }
+    }
+
+    /// One event as a line of output, without a line feed.
+    public func line(_ event: RecordedEvent, format: EventFormat = .jsonl) -> [UInt8] {
+        var text = ByteBuffer(capacity: 1_024)
+        EventLine(
+            stream: event.stream, type: event.type, id: event.id, time: event.time, position: event.position, revision: event.revision,
+            born: event.born, version: event.version, part: event.part, epoch: event.epoch
+        ).write(as: format, source: source, payload: event.payload.lent, metadata: event.metadata.lent, into: &text)
+        return text.array()
+    }
+
+    /// What names the store in a CloudEvent.
+    var source: String { "urn:evstore:\(log.storeID)" }
+}

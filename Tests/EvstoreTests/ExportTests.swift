@@ -1,0 +1,74 @@
+import EventModel
+import Evstore
+import EvstoreTesting
+import Testing
+
+@Suite("Exporting")
+struct ExportTests {
+    /// More events than one worker writes at once, so that several take part.
+    static let count = 9_500
+
+    static func store() async throws -> TemporaryStore {
+        let temporary = try await Orders.store(at: 2)
+        for start in stride(from: 0, to: count, by: 1_900) {
+            let events = try (start ..< start + 1_900).map { try Orders.placed("\($0 % 700)", at: $0 % 2 + 1) }
+            _ = try await temporary.store.append(events)
+        }
+        return temporary
+    }
+
+    @Test("every event is a line, in the order of positions, however many workers write them", arguments: [1, 3])
+    func order(jobs: Int) async throws {
+        let temporary = try await Self.store()
+        var options = Options.forTests
+        options.replayJobs = jobs
+        let store = try await EventStore.open(at: temporary.store.path, options: options)
+        for version in [nil, SchemaVersion(1), SchemaVersion(2)] {
+            var lines: [String] = []
+            try store.export(at: version, from: Position(7)) { text in
+                #expect(text.last == UInt8(ascii: "\n"))
+                lines += String(decoding: text, as: UTF8.self).split(separator: "\n").map(String.init)
+                return true
+            }
+            var expected: [String] = []
+            for position in 7 ... Self.count {
+                let stored = try #require(try store.event(at: Position(UInt64(position))))
+                let seen = try store.view(stored.position, at: version ?? stored.born)
+                expected += seen.map { String(decoding: store.line($0), as: UTF8.self) }
+            }
+            #expect(lines == expected)
+        }
+        try await store.close()
+    }
+
+    @Test("an export ends where nothing more is wanted, and where its caller fails")
+    func ends() async throws {
+        struct Full: Error {}
+        let temporary = try await Self.store()
+        var pieces = 0
+        try temporary.store.export { _ in
+            pieces += 1
+            return false
+        }
+        #expect(pieces == 1)
+        #expect(throws: EvstoreError.self) { try temporary.store.export { _ in throw Full() } }
+        try temporary.store.export(from: Position(UInt64(Self.count + 1))) { _ in
+            Issue.record("there is nothing behind the last event")
+            return true
+        }
+    }
+
+    @Test("an export that is cancelled says from where to go on")
+    func cancelled() async throws {
+        let temporary = try await Self.store()
+        let cancellation = Cancellation()
+        cancellation.cancel()
+        let error = #expect(throws: EvstoreError.self) {
+            try temporary.store.export(cancellation: cancellation) { _ in
+                Issue.record("nothing is wanted any more")
+                return true
+            }
+        }
+        #expect(error == .interrupted(again: "export again, from position 1"))
+    }
+}
