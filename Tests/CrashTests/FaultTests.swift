@@ -12,9 +12,12 @@ struct Fault: CustomTestStringConvertible, Sendable {
     static let all = ["write", "sync"].flatMap { call in [EIO, ENOSPC].map { Fault(call: call, error: $0) } }
 
     /// The library that makes it fail, built once from `Faults/fault.c`.
-    static let library: Result<String, any Error> = Result {
-        let source = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Faults/fault.c").path
-        let target = FileManager.default.temporaryDirectory.appending(path: "evstore-fault-\(UUID().uuidString).so").path
+    static let library: Result<String, any Error> = Result { try build("fault") }
+
+    /// A library of `Faults`, built for this run of the tests.
+    static func build(_ name: String) throws -> String {
+        let source = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Faults/\(name).c").path
+        let target = FileManager.default.temporaryDirectory.appending(path: "evstore-\(name)-\(UUID().uuidString).so").path
         let compiler = BuiltProgram(path: "/usr/bin/env")
         let outcome = try compiler.run("clang", "-shared", "-fPIC", "-O1", "-o", target, source, "-ldl")
         try #require(outcome.exit == 0, "\(outcome.errors)")

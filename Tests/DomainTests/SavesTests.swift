@@ -90,8 +90,8 @@ struct SavesTests {
         #expect(row.contains(#""name":"Ole""#) && row.contains(#""credits":12"#) && row.contains(#""level":3"#))
         #expect(row.contains(#""savedAt":"1970-01-01T00:00:00Z""#), "what it does not say is a default")
         var log = ""
-        try store.export { line in
-            log += String(decoding: line, as: UTF8.self)
+        try store.export { lines in
+            log += String(decoding: lines, as: UTF8.self)
             return true
         }
         #expect(log.contains(raw))

@@ -6,13 +6,16 @@ import Foundation
 /// What a worker is asked to do.
 enum Worker {
     static let usage = """
-        append STORE MAP-BYTES EVENTS | note STORE NUMBER | fork STORE | fork-refused DIRECTORY | fork-reading DIRECTORY \
+        append STORE MAP-BYTES EVENTS | promise STORE PROMISES APPENDS SEED | judge STORE… | note STORE NUMBER | fork STORE | fork-refused DIRECTORY | fork-reading DIRECTORY \
         | fork-writing DIRECTORY
         """
 
     static func run(_ words: [String]) async throws {
         switch (words.first, words.count) {
         case ("append", 4): try await append(to: words[1], mapBytes: Int(words[2]) ?? 0, events: Int(words[3]) ?? 0)
+        case ("promise", 5):
+            try await Recorded.append(to: words[1], promises: words[2], appends: Int(words[3]) ?? 0, seed: Int(words[4]) ?? 0)
+        case ("judge", 2...): try await Recorded.judge(Array(words.dropFirst()))
         case ("note", 3): try await note(in: words[1], Int(words[2]) ?? 0)
         case ("fork", 2): try await fork(with: words[1])
         case ("fork-refused", 2): try ForkedEnvironment(in: words[1]).refused()
