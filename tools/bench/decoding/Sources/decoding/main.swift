@@ -29,24 +29,7 @@ let text = Array(
     #"{"id":"0004711","buyer":{"first":"Ada","last":"Lovelace"},"lines":[{"sku":"A-17","count":2,"price":12.5},{"sku":"B-03","count":1,"price":7.25}],"currency":"EUR","placedAt":"2026-03-02T10:00:00Z","isGift":false}"#
         .utf8)
 let rounds = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 200_000
-var kept = 0
-
-/// Nanoseconds a round: the median of nine parts of the run.
-@MainActor func measure(_ name: String, against: Double? = nil, _ body: () throws -> Int) rethrows -> Double {
-    let clock = ContinuousClock()
-    let part = max(rounds / 9, 1)
-    var times: [Double] = []
-    for _ in 0 ..< 9 {
-        let begin = clock.now
-        for _ in 0 ..< part { kept &+= try body() }
-        let elapsed = clock.now - begin
-        times.append((Double(elapsed.components.seconds) * 1e9 + Double(elapsed.components.attoseconds) / 1e9) / Double(part))
-    }
-    let median = times.sorted()[4]
-    let ratio = against.map { String(format: "%8.2f x the scan", median / $0) } ?? ""
-    print(name.padding(toLength: 34, withPad: " ", startingAt: 0) + String(format: "%9.0f ns", median) + ratio)
-    return median
-}
+var measure = Measuring(rounds: rounds, unit: "the scan", width: 34)
 
 let coding = JSONCoding()
 let data = Data(text)

@@ -87,29 +87,11 @@ let text = Array(
 let rounds = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 200_000
 let moment = Timestamp(microseconds: 0)
 let none: [UInt8] = []
-var kept = 0
-
-/// Nanoseconds a round: the median of nine parts of the run.
-@MainActor @discardableResult
-func measure(_ name: String, against: Double? = nil, _ body: () throws -> Int) rethrows -> Double {
-    let clock = ContinuousClock()
-    let part = max(rounds / 9, 1)
-    var times: [Double] = []
-    for _ in 0 ..< 9 {
-        let begin = clock.now
-        for _ in 0 ..< part { kept &+= try body() }
-        let elapsed = clock.now - begin
-        times.append((Double(elapsed.components.seconds) * 1e9 + Double(elapsed.components.attoseconds) / 1e9) / Double(part))
-    }
-    let median = times.sorted()[4]
-    let ratio = against.map { String(format: "%8.2f x the ops", median / $0) } ?? ""
-    print(name.padding(toLength: 44, withPad: " ", startingAt: 0) + String(format: "%9.0f ns", median) + ratio)
-    return median
-}
+var measure = Measuring(rounds: rounds, unit: "the ops", width: 44)
 
 /// Sees the event at version 2 by a path of this history; fused where the viewer finds the path itself.
 @MainActor @discardableResult
-func measure(_ name: String, _ history: History, against: Double? = nil, isFused: Bool = true) throws -> Double {
+func measureStep(_ name: String, _ history: History, against: Double? = nil, isFused: Bool = true) throws -> Double {
     let viewer = Viewer(history)
     let (one, two) = (SchemaVersion(1), SchemaVersion(2))
     let path =
@@ -125,13 +107,14 @@ func measure(_ name: String, _ history: History, against: Double? = nil, isFused
 let coding = SwiftValues.payloads
 let typed = TypedStep("profile", revision: 1, up: whole, down: parts)
 print("\(text.count) bytes, \(rounds) rounds")
-let base = try measure("ops, fused", history(joined))
-try measure("ops, one by one", history(joined), against: base, isFused: false)
-let members = try measure("a step, member by member", history(step, [ByMembers()]), against: base)
-let pair = try measure("a step between two types", history(step, [typed]), against: base)
-let erased = try measure("the same behind another protocol value", history(step, [Erased(inner: typed)]), against: base)
-let call = try measure("a step that does nothing", history(idle, [Nothing()], to: seen), against: base)
-let erasedCall = try measure("the same behind another protocol value", history(idle, [Erased(inner: Nothing())], to: seen), against: base)
+let base = try measureStep("ops, fused", history(joined))
+try measureStep("ops, one by one", history(joined), against: base, isFused: false)
+let members = try measureStep("a step, member by member", history(step, [ByMembers()]), against: base)
+let pair = try measureStep("a step between two types", history(step, [typed]), against: base)
+let erased = try measureStep("the same behind another protocol value", history(step, [Erased(inner: typed)]), against: base)
+let call = try measureStep("a step that does nothing", history(idle, [Nothing()], to: seen), against: base)
+let erasedCall = try measureStep(
+    "the same behind another protocol value", history(idle, [Erased(inner: Nothing())], to: seen), against: base)
 try measure("the closure with JSONText's coding", against: base) {
     try coding.encode(whole(coding.decode(Parts.self, from: text, hasUniqueNames: true))).count
 }

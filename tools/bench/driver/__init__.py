@@ -1,0 +1,1 @@
+"""What `tools/bench/compare`, `growth`, `guard` and `smoke` share."""

@@ -1,0 +1,181 @@
+import Evstore
+import Foundation
+import Measured
+
+/// What `ours` can be asked to do.
+enum Work {
+    static let usage = """
+        usage: ours WORK --name value …      prints one JSON object
+
+          append  --store NEW --schemas DIR --frames FILE --events N --writers K     one event an append, K tasks
+          bulk    --store NEW --schemas DIR --frames FILE --events N --batch B       B events an append, one task
+          trickle --store OLD --frames FILE --writers K                              like append, until it is killed
+          scan    --store OLD [--times N]                 block by block, with checksums, as a replay reads
+          read    --store OLD                             through the front door, an event a value
+          streams --store OLD --count N --streams N       N streams from first to last event, drawn by chance
+          tail    --store OLD --stream N --count N        the last 10 events of one stream, N times
+          open    --store OLD [--count N]                 open and close
+          upcast  --schemas DIR --frames FILE --times N [--only v5]   one event from version 1 to 2, 3 …, and a scan of its bytes
+          replay  --store OLD --schemas DIR --to N [--jobs N]
+
+        --map-mib N makes the store's map smaller.
+        """
+
+    private static let clock = ContinuousClock()
+
+    static func run(_ words: Words) async throws {
+        switch words.work {
+        case "append": try await append(words)
+        case "bulk": try await bulk(words)
+        case "trickle": try await trickle(words)
+        case "scan":
+            let scan = try BlockScan(store: words.text("store"), options: words.options())
+            try passes(words) { try scan.walk() }
+        case "read":
+            let store = try await open(words)
+            try passes(words) { try store.readEverything() }
+            try await store.close()
+        case "streams": try await streams(words)
+        case "tail": try await tail(words)
+        case "open": try await reopen(words)
+        case "upcast": try upcast(words)
+        case "replay": try await replay(words)
+        case "help": print(usage)
+        default: throw Unexpected(what: "work \(words.work)\n\(usage)")
+        }
+    }
+
+    private static func create(_ words: Words) async throws -> EventStore {
+        try await EventStore.create(
+            at: words.text("store"), schemas: Schemas.load(words.text("schemas")), at: SchemaVersion(1), options: words.options())
+    }
+
+    private static func open(_ words: Words) async throws -> EventStore {
+        try await EventStore.open(at: words.text("store"), options: words.options())
+    }
+
+    private static func say(_ values: [String: Any]) throws {
+        FileHandle.standardOutput.write(try JSONSerialization.data(withJSONObject: values, options: [.sortedKeys]) + Data("\n".utf8))
+    }
+
+    private static func say(_ times: AppendTimes, events: Int, appends: Int) throws {
+        try say([
+            "events": events, "commits": appends, "seconds": times.seconds, "p50": times.latency(0.5), "p99": times.latency(0.99),
+            "max": times.latency(1),
+        ])
+    }
+
+    private static func append(_ words: Words) async throws {
+        let events = try Frame.read(words.text("frames"), limit: words.number("events")).map { try $0.event }
+        let store = try await create(words)
+        let times = try await store.appendSingly(events, writers: words.number("writers"))
+        try await store.close()
+        try say(times, events: events.count, appends: events.count)
+    }
+
+    private static func bulk(_ words: Words) async throws {
+        let reader = try FrameReader(path: words.text("frames"))
+        let store = try await create(words)
+        let (times, events) = try await store.appendTogether(reader, events: words.number("events"), batch: words.number("batch"))
+        try await store.close()
+        try say(times, events: events, appends: times.latencies.count)
+    }
+
+    private static func trickle(_ words: Words) async throws -> Never {
+        let events = try Frame.read(words.text("frames"), limit: 10_000).map { try $0.event }
+        // A service of version 1, which goes on while the store turns to another.
+        let store = try await EventStore.open(at: words.text("store"), version: SchemaVersion(1), options: words.options())
+        try say(["open": true])
+        while true { _ = try await store.appendSingly(events, writers: words.number("writers")) }
+    }
+
+    /// Events and bytes, with the time of each pass.
+    private static func passes(_ words: Words, _ pass: () throws -> (events: Int, bytes: Int)) throws {
+        var best = Double.infinity
+        var seen = (events: 0, bytes: 0)
+        var seconds: [Double] = []
+        for _ in 0 ..< (try words.number("times", or: 3)) {
+            let begin = clock.now
+            seen = try pass()
+            seconds.append((clock.now - begin).seconds)
+            best = min(best, seconds[seconds.count - 1])
+        }
+        try say(["events": seen.events, "bytes": seen.bytes, "seconds": best, "all": seconds])
+    }
+
+    private static func streams(_ words: Words) async throws {
+        let store = try await open(words)
+        let (count, streams) = (try words.number("count"), try words.number("streams"))
+        // The same order of streams as in the other drivers.
+        var state: UInt64 = 42
+        var names: [StreamName] = []
+        for _ in 0 ..< count {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            names.append(try StreamName(Frame.name(Int(state >> 33) % streams)))
+        }
+        let begin = clock.now
+        var events = 0
+        for name in names { events += try store.read(name).count }
+        let seconds = (clock.now - begin).seconds
+        try await store.close()
+        try say(["reads": count, "events": events, "seconds": seconds])
+    }
+
+    private static func tail(_ words: Words) async throws {
+        let store = try await open(words)
+        let name = try StreamName(Frame.name(words.number("stream")))
+        let count = try words.number("count")
+        let begin = clock.now
+        var events = 0
+        for _ in 0 ..< count { events += try store.read(name, limit: 10, backwards: true).count }
+        let seconds = (clock.now - begin).seconds
+        try await store.close()
+        try say(["reads": count, "events": events, "seconds": seconds])
+    }
+
+    private static func reopen(_ words: Words) async throws {
+        var seconds: [Double] = []
+        var events: UInt64 = 0
+        for _ in 0 ..< (try words.number("count", or: 1)) {
+            let begin = clock.now
+            let store = try await open(words)
+            seconds.append((clock.now - begin).seconds)
+            events = try store.last().position.rawValue
+            try await store.close()
+        }
+        try say(["events": events, "seconds": seconds[0], "all": seconds])
+    }
+
+    private static func upcast(_ words: Words) throws {
+        let upcasting = try Upcasting(schemas: words.text("schemas"), payload: Frame.read(words.text("frames"), limit: 1)[0].payload)
+        let times = try words.number("times")
+        func nanoseconds(_ body: () throws -> Int) throws -> Double {
+            var best = Double.infinity
+            for _ in 0 ..< 9 {
+                let begin = clock.now
+                guard try body() > 0 else { throw Unexpected(what: "nothing was made") }
+                best = min(best, (clock.now - begin).seconds * 1e9 * 9 / Double(times))
+            }
+            return best
+        }
+        let part = times / 9
+        // One of them alone, for who counts instructions.
+        let only = words.has("only") ? try words.text("only") : nil
+        var values: [String: Double] = [:]
+        func note(_ name: String, _ body: () throws -> Int) throws {
+            if only == nil || only == name { values[name] = try nanoseconds(body) }
+        }
+        try note("scan") { try upcasting.scan(times: part) }
+        try note("members") { try upcasting.members(times: part) }
+        for version in 2 ... 5 { try note("v\(version)") { try upcasting.upcast(to: version, times: part) } }
+        try say(values)
+    }
+
+    private static func replay(_ words: Words) async throws {
+        let store = try await EventStore.open(
+            at: words.text("store"), schemas: Schemas.load(words.text("schemas")), options: words.options())
+        let report = try await store.replay(to: SchemaVersion(words.number("to")))
+        try await store.close()
+        try say(["events": report.events, "seconds": report.seconds, "pause": report.flipPauseMilliseconds ?? -1])
+    }
+}

@@ -1,0 +1,29 @@
+"""What the drivers in Python share: words, events, and what is said of appends."""
+import json
+import struct
+import sys
+
+
+def read_words():
+    """WORK and a dictionary of `--name value`."""
+    words = sys.argv[2:]
+    return sys.argv[1], {name.removeprefix("--"): value for name, value in zip(words[::2], words[1::2])}
+
+
+def read_frames(path, limit):
+    """(stream, payload) of each event."""
+    with open(path, "rb") as file:
+        for _ in range(limit):
+            head = file.read(8)
+            if len(head) < 8:
+                return
+            stream, size = struct.unpack("<II", head)
+            yield stream, file.read(size)
+
+
+def say_appends(events, commits, seconds, times):
+    times = sorted(t * 1e6 for t in times)
+    print(json.dumps({
+        "events": events, "commits": commits, "seconds": seconds, "p50": times[len(times) // 2], "p99": times[len(times) * 99 // 100],
+        "max": times[-1],
+    }))

@@ -1,0 +1,1 @@
+../../../measuring/Measuring.swift
