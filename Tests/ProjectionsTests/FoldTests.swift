@@ -213,3 +213,15 @@ func keyErrors() throws {
     #expect(fold.rows.isEmpty)
     #expect(fold.errors == ["the key has 501 bytes; 500 are the most", "the event has no key"])
 }
+
+@Test("an addition of a constant stands beside members that are set")
+func plainSum() throws {
+    let fold = try MemoryFold(
+        "key: /id\non: {OrderPlaced: {set: {/customer: /customer}, add: {/orders: {value: 1}, /owed: {value: -2}}}}",
+        [
+            ("OrderPlaced", #"{"id":"a","total":1,"customer":"Ann"}"#), ("OrderPlaced", #"{"id":"a","total":1}"#),
+            ("OrderPlaced", #"{"id":"a","total":1,"customer":"Bob"}"#),
+        ])
+    #expect(fold.rows == ["a": #"{"customer":"Bob","orders":3,"owed":-6}"#])
+    #expect(fold.errors == [])
+}
