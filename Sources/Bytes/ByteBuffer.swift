@@ -42,7 +42,7 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
     @inlinable
     @_lifetime(borrow self)
     package func slice(_ start: Int, _ count: Int) -> RawSpan {
-        bytes.extracting(start ..< start + count)
+        bytes.slice(start, count)
     }
 
     /// Forgets what was written and keeps the room.
@@ -76,9 +76,29 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
         let count = bytes.byteCount
         if count > capacity &- used { grow(by: count) }
         unsafe bytes.withUnsafeBytes { source in
-            if let start = source.baseAddress { unsafe (base + used).copyMemory(from: start, byteCount: count) }
+            if let start = source.baseAddress { unsafe Self.copy(count, from: start, to: base + used) }
         }
         used &+= count
+    }
+
+    /// Most of what is appended is short: two words, which may overlap, take less than a call.
+    @inlinable
+    @inline(__always)
+    static func copy(_ count: Int, from source: UnsafeRawPointer, to target: UnsafeMutableRawPointer) {
+        if count > 16 { return unsafe target.copyMemory(from: source, byteCount: count) }
+        if count >= 8 {
+            let (first, last) = unsafe (source.loadUnaligned(as: UInt64.self), (source + (count &- 8)).loadUnaligned(as: UInt64.self))
+            unsafe target.storeBytes(of: first, as: UInt64.self)
+            return unsafe target.storeBytes(of: last, toByteOffset: count &- 8, as: UInt64.self)
+        }
+        if count >= 4 {
+            let (first, last) = unsafe (source.loadUnaligned(as: UInt32.self), (source + (count &- 4)).loadUnaligned(as: UInt32.self))
+            unsafe target.storeBytes(of: first, as: UInt32.self)
+            return unsafe target.storeBytes(of: last, toByteOffset: count &- 4, as: UInt32.self)
+        }
+        for offset in 0 ..< count {
+            unsafe target.storeBytes(of: source.load(fromByteOffset: offset, as: UInt8.self), toByteOffset: offset, as: UInt8.self)
+        }
     }
 
     @inlinable
@@ -103,8 +123,8 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
     package mutating func append(copyOf start: Int, _ count: Int) {
         precondition(start >= 0 && count >= 0 && start + count <= used, "a copy from within the buffer")
         if count > capacity - used { grow(by: count) }
-        unsafe (base + used).copyMemory(from: base + start, byteCount: count)
-        used += count
+        unsafe Self.copy(count, from: base + start, to: base + used)
+        used &+= count
     }
 
     /// Appends zeros.

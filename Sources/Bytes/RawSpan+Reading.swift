@@ -21,7 +21,11 @@ extension RawSpan {
     @inlinable
     @_lifetime(copy self)
     package func slice(_ start: Int, _ count: Int) -> RawSpan {
-        extracting(start ..< start + count)
+        // As unsigned numbers: what is left behind the start is then below none.
+        precondition(
+            UInt(bitPattern: start) <= UInt(bitPattern: byteCount) && UInt(bitPattern: count) <= UInt(bitPattern: byteCount &- start),
+            "bytes outside the span")
+        return unsafe extracting(unchecked: Range(uncheckedBounds: (start, start &+ count)))
     }
 
     /// Whether both spans hold the same bytes.

@@ -55,7 +55,7 @@ public struct Slots<Element: BitwiseCopyable>: ~Copyable, @unchecked Sendable wh
     package mutating func append(_ element: Element) {
         if used == capacity { grow() }
         unsafe base[used] = element
-        used += 1
+        used &+= 1
     }
 
     /// Makes the row at least this long and sets the elements of a range in it.

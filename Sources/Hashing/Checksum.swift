@@ -2,5 +2,10 @@ internal import CXXHash
 
 /// XXH3-64 (xxHash 0.8) of bytes: finds damage, proves nothing against an attacker.
 package func checksum(_ bytes: RawSpan) -> UInt64 {
-    unsafe bytes.withUnsafeBytes { unsafe XXH3_64bits($0.baseAddress, $0.count) }
+    unsafe bytes.withUnsafeBytes { unsafe xxh3_64($0.baseAddress, $0.count) }
+}
+
+/// XXH3-64 with a seed, for tables in memory: nobody who does not know the seed can choose keys that meet.
+package func seededHash(_ bytes: RawSpan, _ seed: UInt64) -> UInt64 {
+    unsafe bytes.withUnsafeBytes { unsafe xxh3_64_seeded($0.baseAddress, $0.count, seed) }
 }
