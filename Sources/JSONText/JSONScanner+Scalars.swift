@@ -9,7 +9,11 @@ extension Validator {
         // Kept out of memory in the loop, which is where the time goes.
         var at = offset &+ 1
         while true {
-            if at &+ 8 <= text.byteCount {
+            if at &+ 16 <= text.byteCount {
+                let plain = asciiCount(text.sixteen(at: at))
+                at &+= plain
+                if plain == 16 { continue }
+            } else if at &+ 8 <= text.byteCount {
                 let word = text.load(UInt64.self, at: at)
                 let stops = specialBytes(word) | wideBytes(word)
                 if stops == 0 {

@@ -12,21 +12,21 @@ package struct KnownMember {
     }
 }
 
-/// The members that an object may have, found in one pass over its text. They are looked for in the order in which they
-/// are given, which costs one comparison each where the text has the same order.
+/// The members that an object may have, found in one pass over its text.
 package final class KnownMembers: Sendable {
     private struct Name: BitwiseCopyable, Sendable {
-        let word, mask: UInt64
+        /// Its first eight bytes and the next eight, closed by a quote, and the bits of them that are the name's.
+        let first, second: (word: UInt64, mask: UInt64)
         let count: Int32
-        /// Where the bytes beyond the first eight stand in `rests`.
+        /// Where the bytes beyond the first sixteen stand in `rests`.
         let rest: Int32
         let kinds: UInt8
     }
 
     private let names: Slots<Name>
     private let rests: ByteBuffer
-    /// A bit for each member that has to be there.
-    private let required: UInt64
+    /// A bit for each member, and one for each that has to be there.
+    private let all, required: UInt64
 
     package var count: Int { names.count }
 
@@ -34,90 +34,151 @@ package final class KnownMembers: Sendable {
     package init?(_ members: [KnownMember]) {
         guard members.count <= 64, !members.contains(where: { $0.name.forms.hasEscapes }) else { return nil }
         var rests = ByteBuffer(capacity: 64)
-        var all = Slots<Name>(capacity: members.count)
+        var names = Slots<Name>(capacity: members.count)
         var required: UInt64 = 0
         for (index, member) in members.enumerated() {
-            let forms = member.name.forms
-            all.append(
-                Name(word: forms.word, mask: forms.mask, count: Int32(forms.count), rest: Int32(rests.count), kinds: member.kinds))
-            rests.append(Array(member.name.utf8.dropFirst(8)))
+            let utf8 = member.name.utf8
+            names.append(
+                Name(
+                    first: Self.word(of: utf8, from: 0), second: Self.word(of: utf8, from: 8), count: Int32(utf8.count),
+                    rest: Int32(rests.count), kinds: member.kinds))
+            rests.append(Array(utf8.dropFirst(16)))
             if member.isRequired { required |= 1 << UInt64(index) }
         }
-        names = all
+        self.names = names
         self.rests = rests
         self.required = required
+        all = members.isEmpty ? 0 : .max &>> UInt64(64 - members.count)
     }
 
-    /// Which member's name stands behind the quote at `offset`, looked for from `expected` on.
+    private static func word(of utf8: [UInt8], from start: Int) -> (word: UInt64, mask: UInt64) {
+        let bytes = (utf8 + [UInt8(ascii: "\"")]).dropFirst(start).prefix(8)
+        return (bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }, bytes.isEmpty ? 0 : .max >> UInt64(64 - 8 * bytes.count))
+    }
+
+    /// Whether a member's name stands behind the quote at `offset`.
     @inline(__always)
-    private func index(of text: RawSpan, at offset: Int, from expected: Int) -> Int? {
+    private func stands(_ index: Int, _ text: RawSpan, at offset: Int) -> Bool {
         let word = text.load(UInt64.self, at: offset &+ 1)
-        var index = expected
-        for _ in 0 ..< names.count {
-            if index >= names.count { index = 0 }
-            if (word ^ names[index].word) & names[index].mask == 0, names[index].count < 8 || ends(index, text, at: offset) { return index }
-            index &+= 1
-        }
-        return nil
+        if (word ^ names[index].first.word) & names[index].first.mask != 0 { return false }
+        return names[index].count < 8 || continues(index, text, at: offset)
     }
 
+    @inline(__always)
+    private func continues(_ index: Int, _ text: RawSpan, at offset: Int) -> Bool {
+        let word = text.load(UInt64.self, at: offset &+ 9)
+        if (word ^ names[index].second.word) & names[index].second.mask != 0 { return false }
+        return names[index].count < 16 || ends(index, text, at: offset)
+    }
+
+    func nameBytes(_ index: Int) -> Int { Int(names[index].count) }
+
+    func allows(_ kind: JSONKind, _ index: Int) -> Bool { names[index].kinds &>> kind.rawValue & 1 != 0 }
+
+    func hasRequired(_ seen: UInt64) -> Bool { seen & required == required }
+
+    /// Which member's name stands behind the quote at `offset`, looked for at `expected` first.
+    @inline(__always)
+    func index(of text: RawSpan, at offset: Int, from expected: Int) -> Int? {
+        if expected < names.count, stands(expected, text, at: offset) { return expected }
+        let index = search(text, at: offset)
+        return index < 0 ? nil : index
+    }
+
+    @inline(never)
     private func ends(_ index: Int, _ text: RawSpan, at offset: Int) -> Bool {
         let end = offset &+ 1 &+ Int(names[index].count)
         guard end < text.byteCount, text.byte(at: end) == UInt8(ascii: "\"") else { return false }
-        let count = end &- offset &- 9
-        return rests.holds(text.slice(offset &+ 9, count), at: Int(names[index].rest))
+        return rests.holds(text.slice(offset &+ 17, end &- offset &- 17), at: Int(names[index].rest))
+    }
+
+    /// Which member's name stands behind the quote at `offset`; -1 where none does.
+    @inline(never)
+    private func search(_ text: RawSpan, at offset: Int) -> Int {
+        for index in 0 ..< names.count where stands(index, text, at: offset) { return index }
+        return -1
     }
 
     /// Finds the members of the object that begins at `start`: member i in `slots[base + i]`, and in `order` the slots in
-    /// the text's order.
+    /// the text's order, behind those of objects before.
     ///
     /// - Returns: the offset behind the object; nil where it has another member, one twice, one of another kind, lacks one
     ///   that is required, or is malformed.
     package func scan(
-        _ arena: borrowing ByteBuffer, at start: Int, base: Int, into slots: inout Slots<ValueSlot>, order: inout Slots<Int32>
+        _ arena: borrowing ByteBuffer, at start: Int, base: Int, into slots: inout Slots<ValueSlot>, order: inout MemberOrder
     ) -> Int? {
-        do { return try scanAll(arena, at: start, base: base, into: &slots, order: &order) } catch { return nil }
+        do { return try scanAll(arena.bytes, at: start, base: base, into: &slots, order: &order) } catch { return nil }
     }
 
     private func scanAll(
-        _ arena: borrowing ByteBuffer, at start: Int, base: Int, into slots: inout Slots<ValueSlot>, order: inout Slots<Int32>
+        _ text: RawSpan, at start: Int, base: Int, into slots: inout Slots<ValueSlot>, order: inout MemberOrder
     ) throws(JSONError) -> Int? {
-        let text = arena.bytes
         var offset = start &+ 1
         var byte = skipSpaces(text, &offset)
-        if byte == UInt8(ascii: "}") { return required == 0 ? offset &+ 1 : nil }
-        var expected = 0
         var seen: UInt64 = 0
+        if byte == UInt8(ascii: "}") { return close(seen, at: offset, base: base, &slots) }
+        if byte != UInt8(ascii: "\"") { return nil }
         while true {
-            guard byte == UInt8(ascii: "\""), let index = index(of: text, at: offset, from: expected) else { return nil }
-            expected = index &+ 1
-            guard seen &>> UInt64(index) & 1 == 0 else { return nil }
-            seen |= 1 &<< UInt64(index)
-            var slot = ValueSlot(kind: .null)
-            slot.nameStart = Int32(truncatingIfNeeded: offset)
+            // A quote is at the offset.
+            var index = order.expected &- base
+            if UInt(bitPattern: index) < UInt(bitPattern: names.count), stands(index, text, at: offset) {
+                order.appendExpected(base &+ index)
+            } else {
+                index = search(text, at: offset)
+                if index < 0 { return nil }
+                order.append(base &+ index)
+            }
+            if seen &>> UInt64(truncatingIfNeeded: index) & 1 != 0 { return nil }
+            seen |= 1 &<< UInt64(truncatingIfNeeded: index)
+            let nameStart = offset
             offset &+= Int(names[index].count) &+ 2
             let nameEnd = offset
-            byte = try skipColon(text, &offset)
-            slot.isCompact = offset == nameEnd &+ 1
-            slot.nameEnd = Int32(truncatingIfNeeded: nameEnd)
-            slot.start = Int32(truncatingIfNeeded: offset)
-            if byte == UInt8(ascii: "\"") {
-                (offset, slot.hasEscapes) = try skipString(text, at: offset)
+            var slot: ValueSlot
+            if text.load(UInt16.self, at: offset) == Mark.colonAndQuote {
+                slot = ValueSlot(name: nameStart, nameEnd, value: offset &+ 1)
+                (offset, slot.hasEscapes) = try skipString(text, at: offset &+ 1)
                 slot.kind = .string
             } else {
-                (offset, slot.kind) = try skipValue(text, byte, at: offset)
+                byte = try skipColon(text, &offset)
+                slot = ValueSlot(name: nameStart, nameEnd, value: offset)
+                (offset, slot.kind, slot.hasEscapes) = try skipValue(text, byte, at: offset)
             }
-            guard names[index].kinds &>> slot.kind.rawValue & 1 != 0 else { return nil }
+            if names[index].kinds &>> slot.kind.rawValue & 1 == 0 { return nil }
             slot.end = Int32(truncatingIfNeeded: offset)
             slots[base &+ index] = slot
-            order.append(Int32(truncatingIfNeeded: base &+ index))
+            if text.load(UInt16.self, at: offset) == Mark.commaAndQuote {
+                offset &+= 1
+                continue
+            }
             byte = skipSpaces(text, &offset)
-            if byte == UInt8(ascii: "}") { return seen & required == required ? offset &+ 1 : nil }
+            if byte == UInt8(ascii: "}") { return close(seen, at: offset, base: base, &slots) }
             guard byte == UInt8(ascii: ",") else { return nil }
             offset &+= 1
-            byte = skipSpaces(text, &offset)
+            if skipSpaces(text, &offset) != UInt8(ascii: "\"") { return nil }
         }
     }
+
+    /// The offset behind the object that ends here; nil where it lacks a member. Members that are not there have no value.
+    @inline(__always)
+    private func close(_ seen: UInt64, at offset: Int, base: Int, _ slots: inout Slots<ValueSlot>) -> Int? {
+        if seen != all {
+            if seen & required != required { return nil }
+            clear(seen, base: base, &slots)
+        }
+        return offset &+ 1
+    }
+
+    @inline(never)
+    private func clear(_ seen: UInt64, base: Int, _ slots: inout Slots<ValueSlot>) {
+        var rest = all & ~seen
+        while rest != 0 {
+            slots[base &+ rest.trailingZeroBitCount] = ValueSlot(kind: .null)
+            rest &= rest &- 1
+        }
+    }
+
+    /// Leaves all members without a value, as those of an object that is not there.
+    package func clear(base: Int, _ slots: inout Slots<ValueSlot>) { clear(0, base: base, &slots) }
 }
 
 extension ByteBuffer {
@@ -134,29 +195,40 @@ package struct ValueSlot: BitwiseCopyable, Sendable {
     package var end: Int32 = -1
     package var kind: JSONKind
     package var hasEscapes = false
-    /// Whether the value follows its name with nothing but the colon between them.
-    package var isCompact = false
     /// Whether the text stands among what was made, not in the input.
     package var isMade = false
     /// Whether the text is a string's content without its quotes.
     package var isBare = false
 
+    /// Whether the value follows its name with nothing but the colon between them.
+    package var isCompact: Bool { start == nameEnd &+ 1 }
+
     package init(kind: JSONKind) { self.kind = kind }
+
+    @inline(__always)
+    init(name nameStart: Int, _ nameEnd: Int, value start: Int) {
+        self.nameStart = Int32(truncatingIfNeeded: nameStart)
+        self.nameEnd = Int32(truncatingIfNeeded: nameEnd)
+        self.start = Int32(truncatingIfNeeded: start)
+        kind = .null
+    }
 }
 
-/// Takes a text into an arena, where eight zero bytes follow it.
+/// Takes a text into an arena, where `textEnd` follows it.
 ///
 /// - Returns: where its first value begins, or nil if the text is longer than any document may be.
 package func takeText(_ text: RawSpan, into arena: inout ByteBuffer) -> Int? {
     arena.removeAll()
     guard text.byteCount < Splice.arenaMax else { return nil }
     arena.append(text)
-    arena.append(littleEndian: UInt64(0))
+    arena.append(littleEndian: textEnd)
     return skipSpaces(arena.bytes, at: 0)
 }
 
 /// Whether nothing but spaces stands between an offset and the end of the text that `takeText` took.
-package func isEnd(of arena: borrowing ByteBuffer, at offset: Int) -> Bool { skipSpaces(arena.bytes, at: offset) == arena.count - 8 }
+package func isEnd(of arena: borrowing ByteBuffer, at offset: Int) -> Bool {
+    skipSpaces(arena.bytes, at: offset) == arena.count &- textEndBytes
+}
 
 /// The first element of the array that begins at `start`, and how many there are; nil where it is malformed.
 package func scanElements(_ arena: borrowing ByteBuffer, at start: Int) -> (first: ValueSlot, count: Int)? {
@@ -172,8 +244,7 @@ package func scanElements(_ arena: borrowing ByteBuffer, at start: Int) -> (firs
             let value = try skipValue(text, byte, at: offset)
             offset = value.end
             if count == 0 {
-                first.kind = value.kind
-                if value.kind == .string { first.hasEscapes = try skipString(text, at: begin).hasEscapes }
+                (first.kind, first.hasEscapes) = (value.kind, value.hasEscapes)
             }
         } catch { return nil }
         if count == 0 { (first.start, first.end) = (Int32(truncatingIfNeeded: begin), Int32(truncatingIfNeeded: offset)) }

@@ -39,6 +39,7 @@ struct NameStack: ~Copyable {
     }
 
     /// Whether the name added last was there before, in the object whose names follow the first `outer`.
+    @inline(never)
     func hasTwice(_ name: Name, after outer: Int, in text: RawSpan) -> Bool {
         for index in outer ..< names.count - 1 where names[index].hash == name.hash {
             if compare(names[index], name, text) == 0 { return true }
@@ -81,6 +82,17 @@ struct NameStack: ~Copyable {
 
     @inline(__always)
     private static func hash(_ text: RawSpan, _ start: Int, _ count: Int) -> UInt32 {
+        var hash = UInt64(truncatingIfNeeded: count)
+        // Most names are one word.
+        if count &- 1 < 8, count > 0, start &+ 8 <= text.byteCount {
+            hash = (hash ^ text.load(UInt64.self, at: start) &<< UInt64(truncatingIfNeeded: 64 &- 8 &* count)) &* 0x9E37_79B9_7F4A_7C15
+            return UInt32(truncatingIfNeeded: hash ^ hash &>> 32)
+        }
+        return hashWords(text, start, count)
+    }
+
+    @inline(never)
+    private static func hashWords(_ text: RawSpan, _ start: Int, _ count: Int) -> UInt32 {
         var hash = UInt64(truncatingIfNeeded: count)
         var offset = start
         let end = start &+ count

@@ -2,7 +2,12 @@ internal import Bytes
 
 // Finding where values end in text that was validated before. Grammar is checked as far as finding the end needs it:
 // structure, the ends of strings, the letters of literals; not the inside of numbers, escapes or UTF-8. The text is
-// followed by eight zero bytes, which end every scan: offsets stay far below what `&+` could overflow.
+// followed by `textEnd`: offsets stay far below what `&+` could overflow.
+
+/// The zero bytes behind a text that is scanned. They belong to no value and end every scan, so that sixteen bytes can be
+/// loaded wherever a value may begin or go on.
+package var textEnd: UInt128 { 0 }
+package var textEndBytes: Int { 16 }
 
 @inline(__always)
 func isSpace(_ byte: UInt8) -> Bool {
@@ -30,12 +35,18 @@ private func skipSomeSpaces(_ text: RawSpan, at start: Int) -> Int {
     return offset
 }
 
-/// The kind of the value that begins at `start` with `byte`, and the offset behind it.
+/// The kind of the value that begins at `start` with `byte`, the offset behind it, and whether it is a string with escapes.
 @inline(__always)
-func skipValue(_ text: RawSpan, _ byte: UInt8, at start: Int, depth: Int = 0) throws(JSONError) -> (end: Int, kind: JSONKind) {
-    if byte == UInt8(ascii: "\"") { return (try skipString(text, at: start).end, .string) }
-    if isDigit(byte) || byte == UInt8(ascii: "-") { return (skipNumber(text, at: start), .number) }
-    return try skipOther(text, at: start, depth: depth)
+func skipValue(
+    _ text: RawSpan, _ byte: UInt8, at start: Int, depth: Int = 0
+) throws(JSONError) -> (end: Int, kind: JSONKind, hasEscapes: Bool) {
+    if byte == UInt8(ascii: "\"") {
+        let string = try skipString(text, at: start)
+        return (string.end, .string, string.hasEscapes)
+    }
+    if isDigit(byte) || byte == UInt8(ascii: "-") { return (skipNumber(text, at: start), .number, false) }
+    let other = try skipOther(text, at: start, depth: depth)
+    return (other.end, other.kind, false)
 }
 
 /// Moves the offset from a member's name to the value behind its colon; the value's first byte.
@@ -63,19 +74,25 @@ func skipName(_ text: RawSpan, at start: Int) throws(JSONError) -> (end: Int, ke
 /// A number that names of other bytes seldom share, of their first word: of a name of less than eight bytes with its
 /// quote, of another the first eight bytes.
 @inline(__always)
-func nameKey(_ word: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: word &* 0x9E37_79B9_7F4A_7C15 &>> 32) }
+func nameKey(_ word: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: (word &* 0x9E37_79B9_7F4A_7C15) &>> 32) }
 
 @inline(__always)
 func skipString(_ text: RawSpan, at start: Int) throws(JSONError) -> (end: Int, hasEscapes: Bool) {
-    var offset = start &+ 1
+    // Most strings end within the first sixteen bytes.
+    let end = start &+ 1 &+ plainCount(text.sixteen(at: start &+ 1))
+    if text.byte(at: end) == UInt8(ascii: "\"") { return (end &+ 1, false) }
+    return try skipLongString(text, at: end)
+}
+
+/// The same from an offset within a string.
+@inline(never)
+private func skipLongString(_ text: RawSpan, at start: Int) throws(JSONError) -> (end: Int, hasEscapes: Bool) {
+    var offset = start
     var hasEscapes = false
     while true {
-        let special = specialBytes(text.load(UInt64.self, at: offset))
-        if special == 0 {
-            offset &+= 8
-            continue
-        }
-        offset &+= special.trailingZeroBitCount >> 3
+        let plain = plainCount(text.sixteen(at: offset))
+        offset &+= plain
+        if plain == 16 { continue }
         let byte = text.byte(at: offset)
         if byte == UInt8(ascii: "\"") { return (offset &+ 1, hasEscapes) }
         guard byte == UInt8(ascii: "\\") else { throw JSONError("the end of a string was expected", at: offset) }
@@ -86,23 +103,22 @@ func skipString(_ text: RawSpan, at start: Int) throws(JSONError) -> (end: Int, 
 }
 
 @inline(__always)
-private func skipNumber(_ text: RawSpan, at start: Int) -> Int {
-    var offset = start &+ 1
-    while true {
-        let other = otherThanDigits(text.load(UInt64.self, at: offset))
-        if other == 0 {
-            offset &+= 8
-            continue
-        }
-        offset &+= other.trailingZeroBitCount >> 3
-        guard isInNumber(text.byte(at: offset)) else { return offset }
-        offset &+= 1
-    }
+func skipNumber(_ text: RawSpan, at start: Int) -> Int {
+    // Most numbers are a few digits.
+    let end = start &+ 1 &+ digitCount(text.sixteen(at: start &+ 1))
+    return isInNumber(text.byte(at: end)) ? skipLongNumber(text, at: end) : end
+}
+
+@inline(never)
+private func skipLongNumber(_ text: RawSpan, at start: Int) -> Int {
+    var offset = start
+    while isInNumber(text.byte(at: offset)) { offset &+= 1 &+ digitCount(text.sixteen(at: offset &+ 1)) }
+    return offset
 }
 
 @inline(__always)
 private func isInNumber(_ byte: UInt8) -> Bool {
-    byte == UInt8(ascii: ".") || byte | 0x20 == UInt8(ascii: "e") || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-")
+    isDigit(byte) || byte == UInt8(ascii: ".") || byte | 0x20 == UInt8(ascii: "e") || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-")
 }
 
 /// A container or literal.
@@ -153,6 +169,12 @@ private func skipArray(_ text: RawSpan, at start: Int, depth: Int) throws(JSONEr
         offset &+= 1
         byte = skipSpaces(text, &offset)
     }
+}
+
+/// Two bytes that mostly follow each other, as little-endian words.
+enum Mark {
+    static var colonAndQuote: UInt16 { 0x223A }
+    static var commaAndQuote: UInt16 { 0x222C }
 }
 
 /// The letters of the literals as little-endian words.

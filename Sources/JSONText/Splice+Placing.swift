@@ -107,7 +107,7 @@ extension Splice {
 
     @inline(__always)
     mutating func endText() {
-        arena.append(littleEndian: UInt64(0))
+        arena.append(littleEndian: textEnd)
         precondition(arena.count < Int(Int32.max), "the edits of one text stay below 2 GiB")
     }
 }

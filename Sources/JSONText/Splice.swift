@@ -49,9 +49,8 @@ package struct Splice: ~Copyable {
         }
     }
 
-    // Every text in the arena is followed by eight zero bytes. They belong to no value and end every scan, so that eight
-    // bytes can be loaded wherever a value may begin or go on. The arena only grows until the next load: slices of it
-    // can be shared.
+    // Every text in the arena is followed by `textEnd`. The arena only grows until the next load: slices of it can be
+    // shared.
     var arena = ByteBuffer(capacity: 4096)
     var records = Slots<Record>(capacity: 64)
 
@@ -67,7 +66,7 @@ package struct Splice: ~Copyable {
         fault = nil
         guard text.byteCount < Splice.arenaMax else { throw JSONError("a text of less than 1 GiB was expected", at: Splice.arenaMax) }
         arena.append(text)
-        arena.append(littleEndian: UInt64(0))
+        arena.append(littleEndian: textEnd)
         let start = skipSpaces(arena.bytes, at: 0)
         guard let kind = JSONKind(firstByte: arena.bytes.byte(at: start)) else { throw JSONError("a value was expected", at: start) }
         records.append(Record(start: Int32(start), count: 0, kind: kind))

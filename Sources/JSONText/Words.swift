@@ -1,4 +1,6 @@
-// Eight bytes of a text at a time, in one register.
+internal import Bytes
+
+// Eight or sixteen bytes of a text at a time, in one register.
 
 @usableFromInline let everyByte: UInt64 = 0x0101_0101_0101_0101
 @usableFromInline let everyHighBit: UInt64 = 0x8080_8080_8080_8080
@@ -17,9 +19,27 @@ func specialBytes(_ word: UInt64) -> UInt64 {
 @inline(__always)
 func wideBytes(_ word: UInt64) -> UInt64 { word & everyHighBit }
 
-/// The high bit of each byte that is no decimal digit. The lowest bit set is exact; those above it may be false.
+/// How many of sixteen bytes are plain text in a string, from the first on: up to a quote, a backslash or a control
+/// character.
 @inline(__always)
-func otherThanDigits(_ word: UInt64) -> UInt64 {
-    let digits = word ^ (everyByte &* 0x30)
-    return (digits | (digits &+ everyByte &* 0x76)) & everyHighBit
+func plainCount(_ bytes: SIMD16<UInt8>) -> Int {
+    let quotes = bytes .== SIMD16<UInt8>(repeating: 0x22)
+    let backslashes = bytes .== SIMD16<UInt8>(repeating: 0x5C)
+    return (quotes .| backslashes .| (bytes .< SIMD16<UInt8>(repeating: 0x20))).firstTrue
+}
+
+/// The same, up to a byte that is not ASCII as well.
+@inline(__always)
+func asciiCount(_ bytes: SIMD16<UInt8>) -> Int {
+    let quotes = bytes .== SIMD16<UInt8>(repeating: 0x22)
+    let backslashes = bytes .== SIMD16<UInt8>(repeating: 0x5C)
+    // Control characters are below 0x20 and what is not ASCII from 0x80 on: 0x60 less than none, or more than the others.
+    let others = bytes &- SIMD16<UInt8>(repeating: 0x20) .>= SIMD16<UInt8>(repeating: 0x60)
+    return (quotes .| backslashes .| others).firstTrue
+}
+
+/// How many of sixteen bytes are decimal digits, from the first on.
+@inline(__always)
+func digitCount(_ bytes: SIMD16<UInt8>) -> Int {
+    (bytes &- SIMD16<UInt8>(repeating: 0x30) .> SIMD16<UInt8>(repeating: 9)).firstTrue
 }
