@@ -106,6 +106,7 @@ extension Environment {
 
     func closeFiles() {
         gate.close()
+        idleReaders.removeAll()
         unsafe mdb_env_close(handle)
     }
 }

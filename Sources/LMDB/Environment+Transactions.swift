@@ -12,9 +12,11 @@ extension Environment {
     package func beginRead() throws(LMDBError) -> ReadTransaction {
         while true {
             try enter()
-            var pointer: OpaquePointer?
-            let code = unsafe mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &pointer)
+            var pointer = unsafe idleReaders.take()
+            let isNew = unsafe pointer == nil
+            let code = unsafe isNew ? mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &pointer) : mdb_txn_renew(pointer)
             if code == 0, let pointer = unsafe pointer { return unsafe ReadTransaction(self, pointer, isOwner: true) }
+            if !isNew { unsafe mdb_txn_abort(pointer) }
             gate.leave()
             if code == MDB_READERS_FULL, try clearStaleReaders() > 0 { continue }
             guard code == MDB_MAP_RESIZED else { throw LMDBError(code, "reading \(directory)") }

@@ -34,6 +34,7 @@ package final class Environment: @unchecked Sendable {
     let handle: OpaquePointer
     private let process = ProcessIdentity.id
     let gate = Gate()
+    let idleReaders = IdleReaders()
     let tables = Monitor<[String: Table]>([:])
 
     init(_ directory: String, _ configuration: Configuration, _ handle: OpaquePointer, pageBytes: Int) {

@@ -19,7 +19,7 @@ package struct ReadTransaction: ~Copyable {
     deinit {
         // In the child of a fork the slot that this would free is its parent's.
         guard isOwner, environment.isOfThisProcess else { return }
-        unsafe mdb_txn_abort(pointer)
+        unsafe environment.idleReaders.put(pointer)
         environment.gate.leave()
     }
 

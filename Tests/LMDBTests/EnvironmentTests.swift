@@ -80,6 +80,29 @@ struct EnvironmentTests {
         #expect(try environment.read { try $0.count(table) } == 797)
     }
 
+    @Test("readers that are used again see what was committed since, in a map that has grown, and keep no pages")
+    func usedAgain() throws {
+        let environment = try directory.environment(mapBytes: 1 << 20)
+        let table = try environment.table("a")
+        let value = [UInt8](repeating: 7, count: 10_000)
+        func readThrice() throws -> [Int] {
+            let a = try environment.beginRead()
+            let b = try environment.beginRead()
+            let c = try environment.beginRead()
+            return [try a.count(table), try b.count(table), try c.count(table)]
+        }
+        #expect(try readThrice() == [0, 0, 0])
+        for key in 0 ..< UInt8(200) { try environment.write { try $0.put(table, [key].lent, value.lent) } }
+        #expect(try readThrice() == [200, 200, 200])
+        let pages = try environment.usage.pages
+        for _ in 0 ..< 300 { try environment.write { try $0.put(table, [1].lent, value.lent) } }
+        #expect(try environment.usage.pages < pages + 60)
+        environment.close()
+        let again = try directory.environment()
+        #expect(try again.read { try $0.count(table) } == 200)
+        again.close()
+    }
+
     @Test("opened twice, a file is one environment, open until the second close")
     func registry() throws {
         let first = try directory.environment()

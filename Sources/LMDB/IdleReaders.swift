@@ -1,0 +1,26 @@
+internal import CLMDB
+
+/// Read transactions that have ended and kept their slot and their memory: one that begins again costs a tenth of a new one.
+@safe
+final class IdleReaders: @unchecked Sendable {
+    // Sound to share: whoever takes a transaction has it alone, and those in here are not looked at.
+    // Each keeps a slot of the environment, whoever may need one.
+    private static let keptMax = 2
+    private let idle = unsafe Monitor<[OpaquePointer]>([])
+
+    func take() -> OpaquePointer? { unsafe idle.withLock { unsafe $0.popLast() } }
+
+    /// Ends a transaction, and keeps it unless there are enough.
+    func put(_ transaction: OpaquePointer) {
+        unsafe mdb_txn_reset(transaction)
+        let isKept = unsafe idle.withLock { idle in
+            if unsafe idle.count == Self.keptMax { return false }
+            unsafe idle.append(transaction)
+            return true
+        }
+        if !isKept { unsafe mdb_txn_abort(transaction) }
+    }
+
+    /// Frees them, before the environment is closed.
+    func removeAll() { while let transaction = unsafe take() { unsafe mdb_txn_abort(transaction) } }
+}
