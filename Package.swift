@@ -95,7 +95,9 @@ let package = Package(
         .testTarget(name: "BytesTests", dependencies: ["Bytes", "Hashing", "EventModel"], swiftSettings: house),
         .testTarget(name: "LMDBTests", dependencies: ["Bytes", "LMDB"], swiftSettings: house),
         .testTarget(name: "JSONTextTests", dependencies: ["Bytes", "JSONText"], swiftSettings: house),
-        .testTarget(name: "EventLogTests", dependencies: ["Bytes", "Hashing", "LMDB", "EventModel", "EventLog"], swiftSettings: house),
+        .testTarget(
+            name: "EventLogTests", dependencies: ["Bytes", "Hashing", "LMDB", "EventModel", "EventLog"], exclude: ["Goldens"],
+            swiftSettings: house),
         .testTarget(
             name: "SchemaEvolutionTests", dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", "SchemaEvolution"],
             exclude: ["Suite"],

@@ -7,8 +7,6 @@ internal import LMDB
 struct Admission {
     let moment: Moment
     let access: LogAccess
-    /// The entries of the events taken in so far.
-    private(set) var entries = IndexEntries()
     /// Types met for the first time, which have no row yet.
     private(set) var newTypes: [(name: String, id: TypeID)] = []
     private(set) var next: Position
@@ -16,32 +14,50 @@ struct Admission {
     private let time: Timestamp
     /// The jump positions of the events taken in, from `first` on.
     private var jumps: [Position] = []
+    /// What the indexes will have to say of the events taken in, beside the heads of their streams.
+    private var begun: [(name: String, id: UInt64)] = []
+    private var ids: [IDKey: UInt64] = [:]
+    private var census: [IndexEntries.Kind: UInt64] = [:]
+    /// Events of a kind mostly follow each other, and so do those of a type.
+    private var run: (kind: IndexEntries.Kind, count: UInt64) = (IndexEntries.Kind(type: 0, born: 0), 0)
+    /// Of the append that was checked last: its events' streams in the table.
+    private var found: [Int] = []
+    private var lastType: (name: String, id: TypeID) = ("", 0)
     private var typesCount: TypeID
 
     init(_ moment: Moment, _ access: LogAccess, _ transaction: borrowing ReadTransaction, time: Timestamp) throws {
         (self.moment, self.access, self.time) = (moment, access, time)
         (first, next) = (moment.last.next, moment.last.next)
         typesCount = TypeID(try transaction.count(access.tables.types))
+        // Order: what is committed is in the overlay before the transaction adds blocks of its own, which must not come into it.
+        try moment.overlay.look(asOf: moment.last, transaction, access) { _ in }
     }
 
-    /// Checks an append against the log and everything taken in before it, and takes it in: ids
-    /// first, then conditions, then positions.
-    mutating func admit(
-        _ request: AppendRequest, _ writer: inout BlockWriter, _ memory: inout StreamMemory, _ random: inout Randomness,
-        _ transaction: inout WriteTransaction
-    ) throws -> AppendOutcome {
+    /// How many events have been taken in.
+    var count: Int { Int(next.rawValue - first.rawValue) }
+
+    /// Checks an append against the log and everything taken in before it, ids first, then conditions; says what becomes of it
+    /// where that is not to be taken in.
+    mutating func check(
+        _ request: AppendRequest, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
+    ) throws -> AppendOutcome? {
         if let validated = request.validated, validated != moment.numbers.stamp { return .revalidate }
-        if let known = try knownPosition(request, transaction.reads) { return .known(known) }
-        for condition in request.conditions { try check(condition, &memory, transaction.reads) }
-        return .appended(try takeIn(request, &writer, &memory, &random, &transaction))
+        if let known = try knownPosition(request, transaction) { return .known(known) }
+        for condition in request.conditions { try check(condition, &streams, transaction) }
+        // In a loop of its own, so that the processor waits for the memory of several look-ups at once.
+        found.removeAll(keepingCapacity: true)
+        let events = request.events.span
+        for index in events.indices { found.append(try stream(events[index].stream, &streams, transaction)) }
+        return nil
     }
 
     // MARK: Ids
 
     private func knownPosition(_ request: AppendRequest, _ transaction: borrowing ReadTransaction) throws -> Position? {
         var given: Set<EventID> = []
-        for (index, event) in request.events.enumerated() {
-            guard let id = event.id else { continue }
+        let events = request.events.span
+        for index in events.indices {
+            guard let id = events[index].id else { continue }
             if !given.insert(id).inserted { throw EvstoreError.idReused(id: id, position: next) }
             guard let position = try position(of: id, transaction) else { continue }
             if index == 0 { return position }
@@ -52,21 +68,20 @@ struct Admission {
 
     private func position(of id: EventID, _ transaction: borrowing ReadTransaction) throws -> Position? {
         let key = IDKey(id)
-        if let position = entries.ids[key] { return Position(position) }
+        if let position = ids[key] { return Position(position) }
         guard let position = try moment.position(key, transaction, access) else { return nil }
         // A hash may stand for two texts: only the record itself tells.
-        guard let block = try Blocks.holding(position, transaction, access) else { throw Indexes.damaged("ids") }
-        return block.record(Int(position.rawValue - block.first.rawValue)).id == id ? position : nil
+        guard let record = try Blocks.record(at: position, transaction, access) else { throw Indexes.damaged("ids") }
+        return record.id == id ? position : nil
     }
 
     // MARK: Conditions
 
     private func check(
-        _ condition: StreamCondition, _ memory: inout StreamMemory, _ transaction: borrowing ReadTransaction
+        _ condition: StreamCondition, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
     ) throws {
         if condition.expectation == .any { return }
-        let stream = try streamID(condition.stream.text, &memory, transaction)
-        let actual = try stream.flatMap { try head($0, transaction) }?.revision
+        let actual = streams[try stream(condition.stream, &streams, transaction)].head?.revision
         let holds =
             switch condition.expectation {
             case .any: true
@@ -79,70 +94,92 @@ struct Admission {
         }
     }
 
-    private func streamID(
-        _ name: String, _ memory: inout StreamMemory, _ transaction: borrowing ReadTransaction
-    ) throws -> UInt64? {
-        if let id = entries.streams[name] ?? memory[name] { return id }
-        guard let id = try moment.streamID(name, transaction, access) else { return nil }
-        memory.remember(name, id)
-        return id
-    }
-
-    /// A stream's head with everything taken in so far.
-    func head(_ stream: UInt64, _ transaction: borrowing ReadTransaction) throws -> StreamHead? {
-        try entries.heads[stream] ?? moment.head(stream, transaction, access)
+    /// The index of a stream's entry, with its head after everything taken in so far.
+    private func stream(
+        _ name: StreamName, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
+    ) throws -> Int {
+        let index = streams.index(of: name.text)
+        if streams.isCurrent(index) { return index }
+        let known = streams[index].id
+        let id = known > 0 ? known : try moment.streamID(name.text, transaction, access)
+        let head = try id.flatMap { try moment.head($0, transaction, access) }
+        if id != nil, head == nil { throw Indexes.damaged("heads") }
+        streams.learn(index, id, head)
+        return index
     }
 
     // MARK: Positions
 
-    private mutating func takeIn(
-        _ request: AppendRequest, _ writer: inout BlockWriter, _ memory: inout StreamMemory, _ random: inout Randomness,
+    /// Gives the events of an append that was checked their places. What fails here fails for the whole commit.
+    mutating func takeIn(
+        _ request: AppendRequest, _ writer: inout BlockWriter, _ streams: inout StreamTable, _ random: inout Randomness,
         _ transaction: inout WriteTransaction
     ) throws -> AppendReceipt {
         let begin = next
-        var firstID = request.events.first?.id
-        var last = (stream: request.events.last?.stream, revision: Revision.first)
-        for (index, event) in request.events.enumerated() {
-            let id = try streamID(event.stream.text, &memory, transaction.reads)
-            let before = try id.flatMap { try head($0, transaction.reads) }
-            let made = event.id == nil ? EventID.makeUUID(at: time, using: &random) : nil
+        let events = request.events.span
+        guard events.count > 0 else { throw EvstoreError.misuse("an append needs at least one event") }
+        let tables = access.tables
+        var firstID = events[0].id
+        var revision: UInt64 = 0
+        jumps.reserveCapacity(jumps.count + events.count)
+        for index in events.indices {
+            let made = events[index].id == nil ? EventID.makeUUID(at: time, using: &random) : nil
             if index == 0, let made { firstID = EventID(uuid: made) }
-            let stream = id ?? next.rawValue
-            let jump = if let before { try jump(after: before, transaction.reads) } else { Position.start }
-            let place = BlockWriter.Place(
-                stream: stream, revision: before.map { $0.revision.rawValue + 1 } ?? 0, previous: before?.position.rawValue ?? 0,
-                jump: jump.rawValue, type: try type(event.type, transaction.reads), isSameAppend: index > 0, madeID: made)
-            try writer.add(event, place) { try transaction.append(access.tables.blocks, bytes($0.rawValue).lent, $1) }
-            note(event, place)
-            last.revision = Revision(place.revision)
+            var place = BlockWriter.Place(
+                type: try type(events[index].type, transaction.reads), isSameAppend: index > 0, madeID: made)
+            let stream = found[index]
+            let before = streams[stream]
+            if before.id > 0 {
+                (place.stream, place.revision, place.previous) = (before.id, before.revision + 1, before.position)
+                place.jump = try jump(after: before, transaction.reads)
+            } else {
+                place.stream = next.rawValue
+                begun.append((events[index].stream.text, next.rawValue))
+            }
+            try writer.add(events, index, place) { try transaction.append(tables.blocks, bytes($0.rawValue).lent, $1) }
+            streams.append(stream, at: next, jump: place.jump)
+            if let id = events[index].id { ids[IDKey(id)] = next.rawValue }
+            count(IndexEntries.Kind(type: place.type, born: events[index].born.rawValue))
+            jumps.append(Position(place.jump))
+            next = next.next
+            revision = place.revision
         }
-        guard let firstID, let stream = last.stream else { throw EvstoreError.misuse("an append needs at least one event") }
+        guard let firstID else { throw EvstoreError.misuse("an append needs an id") }
         return AppendReceipt(
-            positions: begin.rawValue ... next.rawValue - 1, stream: stream, revision: last.revision, id: firstID,
-            epoch: moment.epoch, duplicate: false)
+            positions: begin.rawValue ... next.rawValue - 1, stream: events[events.count - 1].stream, revision: Revision(revision),
+            id: firstID, epoch: moment.epoch, duplicate: false)
     }
 
-    private mutating func note(_ event: StoredEvent, _ place: BlockWriter.Place) {
-        let position = next
-        entries.heads[place.stream] = StreamHead(
-            revision: Revision(place.revision), position: position, jump: Position(place.jump))
-        if place.revision == 0 { entries.streams[event.stream.text] = position.rawValue }
-        if let id = event.id { entries.ids[IDKey(id)] = position.rawValue }
-        entries.census[IndexEntries.Kind(type: place.type, born: event.born.rawValue), default: 0] += 1
-        entries.events += 1
-        jumps.append(Position(place.jump))
-        next = position.next
+    private mutating func count(_ kind: IndexEntries.Kind) {
+        if kind != run.kind {
+            countRun()
+            run.kind = kind
+        }
+        run.count += 1
     }
 
-    /// Where the jump pointer of the event after `head` leads.
-    private func jump(after head: StreamHead, _ transaction: borrowing ReadTransaction) throws -> Position {
-        guard JumpList.isMerging(head.revision.rawValue + 1) else { return head.position }
-        if head.jump >= first { return jumps[Int(head.jump.rawValue - first.rawValue)] }
-        guard let block = try Blocks.holding(head.jump, transaction, access) else { throw Indexes.damaged("heads") }
-        return block.record(Int(head.jump.rawValue - block.first.rawValue)).jump
+    private mutating func countRun() {
+        if run.count > 0 { census[run.kind, default: 0] += run.count }
+        run.count = 0
+    }
+
+    /// Where the jump pointer of the event after a stream's head leads.
+    private func jump(after head: StreamTable.Entry, _ transaction: borrowing ReadTransaction) throws -> UInt64 {
+        guard JumpList.isMerging(head.revision + 1) else { return head.position }
+        if head.jumps.1 > 0 { return head.jumps.1 }
+        if head.jumps.0 >= first.rawValue { return jumps[Int(head.jumps.0 - first.rawValue)].rawValue }
+        guard let record = try Blocks.record(at: Position(head.jumps.0), transaction, access) else { throw Indexes.damaged("heads") }
+        return record.jump.rawValue
     }
 
     private mutating func type(_ name: String, _ transaction: borrowing ReadTransaction) throws -> TypeID {
+        if lastType.name == name { return lastType.id }
+        let id = try typeID(name, transaction)
+        lastType = (name, id)
+        return id
+    }
+
+    private mutating func typeID(_ name: String, _ transaction: borrowing ReadTransaction) throws -> TypeID {
         if let id = access.names.id(of: name) ?? newTypes.first(where: { $0.name == name })?.id { return id }
         if let id = try Indexes.type(name, transaction, access.tables) {
             access.names.learn(id, name)
@@ -151,5 +188,17 @@ struct Admission {
         typesCount += 1
         newTypes.append((name, typesCount))
         return typesCount
+    }
+
+    // MARK: After the commit
+
+    /// Adds what the indexes have to say of the events taken in.
+    mutating func note(in entries: inout IndexEntries, _ streams: borrowing StreamTable) {
+        countRun()
+        streams.forEachChanged { entries.heads.set($0, $1) }
+        for (name, id) in begun { entries.streams[name] = id }
+        entries.ids.merge(ids) { $1 }
+        entries.census.merge(census) { $0 + $1 }
+        entries.events += UInt64(count)
     }
 }

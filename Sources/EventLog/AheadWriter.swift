@@ -162,13 +162,11 @@ struct AheadWriter: ~Copyable {
         let path = store + WriteAhead.fileName
         let made = path + ".new"
         if try Directory.status(path) == nil {
-            // Order: whole and durable under another name first; and a program that does not know the file is kept off
-            // the store before anything is in it.
+            // Order: whole and durable under another name first.
             try Directory.remove(made)
             let file = try File(made, .createNew)
             try file.write([UInt8](repeating: 0, count: WriteAhead.fileBytes))
             try file.sync()
-            try Manifest.raise(to: Manifest.aheadFormat, at: store)
             try Directory.rename(made, to: path)
             try Directory.sync(access.environment.directory)
         }

@@ -7,17 +7,18 @@ extension AppendRequest {
         if events.count > options.appendEventsMax {
             throw EvstoreError.appendTooLarge(reason: "\(events.count) events, and at most \(options.appendEventsMax) are possible")
         }
-        var total = 0
-        for event in events {
-            let bytes = event.payload.count + event.metadata.count
+        let events = self.events.span
+        let typeNameBytes = 1 ... min(options.typeNameBytesMax, 255)
+        for index in events.indices {
+            let bytes = events[index].payload.count + events[index].metadata.count
             if bytes > options.eventBytesMax { throw EvstoreError.eventTooLarge(bytes: bytes, limit: options.eventBytesMax) }
-            if !(1 ... min(options.typeNameBytesMax, 255)).contains(event.type.utf8.count) {
-                throw EvstoreError.misuse("a type name has 1 to \(options.typeNameBytesMax) bytes, not \(event.type.utf8.count)")
+            if !typeNameBytes.contains(events[index].type.utf8.count) {
+                throw EvstoreError.misuse(
+                    "a type name has 1 to \(options.typeNameBytesMax) bytes, not \(events[index].type.utf8.count)")
             }
-            total += bytes + event.shadow.count
         }
-        if total > options.appendBytesMax {
-            throw EvstoreError.appendTooLarge(reason: "\(total) bytes, and at most \(options.appendBytesMax) are possible")
+        if payloadBytes > options.appendBytesMax {
+            throw EvstoreError.appendTooLarge(reason: "\(payloadBytes) bytes, and at most \(options.appendBytesMax) are possible")
         }
     }
 }

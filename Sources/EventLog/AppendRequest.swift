@@ -18,8 +18,13 @@ package struct StoredEvent: Hashable, Sendable {
         stream: StreamName, type: String, born: SchemaVersion, payload: [UInt8], metadata: [UInt8] = [], id: EventID? = nil,
         time: Timestamp
     ) {
-        (self.stream, self.type, self.born, self.payload) = (stream, type, born, payload)
-        (self.metadata, self.id, self.time) = (metadata, id, time)
+        self.stream = stream
+        self.type = type
+        self.born = born
+        self.payload = payload
+        self.metadata = metadata
+        self.id = id
+        self.time = time
     }
 }
 
@@ -36,7 +41,9 @@ package struct SideRow: Hashable, Sendable {
 
 /// Events that are appended together, all of them or none, and what must hold for it.
 package struct AppendRequest: Sendable {
-    package var events: [StoredEvent]
+    package let events: [StoredEvent]
+    /// What the events hold, without what the log adds to them.
+    let payloadBytes: Int
     package var conditions: [StreamCondition]
     /// What the events were checked against; nil where that does not matter.
     package var validated: StateStamp?
@@ -49,6 +56,13 @@ package struct AppendRequest: Sendable {
     ) {
         (self.events, self.conditions, self.validated) = (events, conditions, validated)
         (self.rows, self.deadline) = (rows, deadline)
+        payloadBytes = Self.payloadBytes(of: events.span)
+    }
+
+    private static func payloadBytes(of events: Span<StoredEvent>) -> Int {
+        var bytes = 0
+        for index in events.indices { bytes += events[index].payload.count + events[index].metadata.count + events[index].shadow.count }
+        return bytes
     }
 }
 

@@ -3,12 +3,16 @@ internal import EventModel
 internal import Hashing
 
 extension BlockLayout {
-    /// Checks rules 1 to 5; returns where the table of offsets begins and how many events there are.
-    static func check(_ bytes: RawSpan, at position: Position, storeTag: UInt64) throws(EvstoreError) -> (offsets: Int, count: Int) {
+    /// Checks rules 1 to 5; returns where the table of offsets begins, how long its entries are and how many there are.
+    static func check(
+        _ bytes: RawSpan, at position: Position, storeTag: UInt64
+    ) throws(EvstoreError) -> (offsets: Int, entryBytes: Int, count: Int) {
         func damaged(_ reason: String) -> EvstoreError { .corruptBlock(position: position, reason: reason) }
         let size = bytes.byteCount
         guard size >= headerBytes + checksumBytes else { throw damaged("the block has \(size) bytes, less than its header") }
-        guard bytes.load(UInt32.self, at: 0) == magic else { throw damaged("these bytes are not a block of format 1") }
+        guard let entryBytes = entryBytes(of: bytes.load(UInt32.self, at: 0)) else {
+            throw damaged("these bytes are not a block of format 1 or 2")
+        }
         guard bytes.load(UInt32.self, at: Header.bytes) == UInt32(truncatingIfNeeded: size) else {
             throw damaged("the block's length is wrong")
         }
@@ -19,19 +23,41 @@ extension BlockLayout {
         guard bytes.load(UInt64.self, at: Header.first) == position.rawValue else { throw damaged("the block belongs at another position") }
         let offsets = Int(bytes.load(UInt32.self, at: Header.offsets))
         let count = Int(bytes.load(UInt32.self, at: Header.count))
-        guard count > 0, offsets >= headerBytes, offsets <= end, count <= (end - offsets) / 4 else {
+        guard count > 0, offsets >= headerBytes, offsets <= end, count <= (end - offsets) / entryBytes else {
             throw damaged("the table of offsets lies outside the block")
         }
         guard namesEnd(bytes, before: offsets) == offsets else { throw damaged("the names of types do not end where the offsets begin") }
-        var next = offsets + count * 4
+        var next = offsets + count * entryBytes
         for index in 0 ..< count {
-            guard Int(bytes.load(UInt32.self, at: offsets + index * 4)) == next, let length = recordLength(bytes, at: next, end) else {
+            guard Int(bytes.load(UInt32.self, at: offsets + index * entryBytes)) == next, let length = recordLength(bytes, at: next, end)
+            else {
                 throw damaged("record \(index) lies outside its place")
             }
             next += length
         }
         guard next == end else { throw damaged("bytes follow the last record") }
-        return (offsets, count)
+        return (offsets, entryBytes, count)
+    }
+
+    /// Checks one record by its own checksum and returns where it begins; nil where only a check of the whole block can
+    /// tell, because it has none or the block does not seem to hold it.
+    static func checkRecord(
+        _ bytes: RawSpan, at position: Position, after first: Position, storeTag: UInt64
+    ) throws(EvstoreError) -> Int? {
+        let end = bytes.byteCount - checksumBytes
+        guard end >= headerBytes, bytes.load(UInt32.self, at: 0) == magic, bytes.load(UInt32.self, at: Header.flags) == 0,
+            position >= first
+        else { return nil }
+        let index = position.rawValue - first.rawValue
+        guard index < UInt64(bytes.load(UInt32.self, at: Header.count)) else { return nil }
+        let entry = Int(bytes.load(UInt32.self, at: Header.offsets)) + Int(index) * entryBytes
+        guard entry + entryBytes <= end else { return nil }
+        let start = Int(bytes.load(UInt32.self, at: entry))
+        let place = place(storeTag, Epoch(bytes.load(UInt32.self, at: Header.epoch)), position)
+        guard let length = recordLength(bytes, at: start, end),
+            UInt32(truncatingIfNeeded: checksum(bytes.slice(start, length))) ^ place == bytes.load(UInt32.self, at: entry + 4)
+        else { throw .corruptBlock(position: first, reason: "the checksum of the event at \(position) does not fit") }
+        return start
     }
 
     private static func namesEnd(_ bytes: RawSpan, before limit: Int) -> Int {

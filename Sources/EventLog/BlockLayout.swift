@@ -1,9 +1,10 @@
 internal import Bytes
+internal import EventModel
 
 /// The block: the unit of the log on disk. Integers are little-endian; offsets count from the
 /// block's first byte.
 ///
-///     0   u32  magic: "evb" and the format, 1
+///     0   u32  magic: "evb" and the format, 2
 ///     4   u32  epoch
 ///     8   u64  store tag: the first 8 bytes of the store id
 ///     16  u64  first position
@@ -15,9 +16,12 @@ internal import Bytes
 ///     80  u32  flags: none is known yet (cipher and compression will be)
 ///     84  u32  where the table of offsets begins
 ///     88       names of the types inside, by rising id: u32 id, u8 length, UTF-8
-///              table of offsets: u32 for each event, where its record begins
+///              table of offsets: for each event u32 where its record begins, u32 the record's own checksum:
+///              the low half of its XXH3-64, xor `place` of its position
 ///              records, one after the other
 ///     end-8    u64  checksum: XXH3-64 of all bytes before
+///
+/// Format 1 has no checksums in its table: 4 bytes for each event. It is read, and not written any more.
 ///
 /// A record:
 ///
@@ -47,8 +51,12 @@ internal import Bytes
 ///    the stream name is there exactly for revision 0.
 /// 6. Within an epoch, first position = the previous block's first position + its events, and the
 ///    link is as above; the first block of an epoch links to `Epochs.link`. (`verify` checks this.)
+/// 7. Every record's own checksum holds. (`verify` checks this; and who reads one event checks its record by that alone.)
 package enum BlockLayout {
-    static let magic: UInt32 = 0x01_62_76_65
+    static let magic: UInt32 = 0x02_62_76_65
+    private static let magicOfFormat1: UInt32 = 0x01_62_76_65
+    /// What an event takes in the table of offsets.
+    static let entryBytes = 8
     static let headerBytes = 88
     static let checksumBytes = 8
     static let recordBytes = 60
@@ -57,6 +65,17 @@ package enum BlockLayout {
 
     /// Eight pages of 4 KiB less LMDB's header of an overflow run; one byte more costs a page.
     package static let bytesMax = 32_752
+
+    /// The same for a block of any format; nil where the bytes do not begin a block.
+    static func entryBytes(of magic: UInt32) -> Int? { magic == self.magic ? entryBytes : magic == magicOfFormat1 ? 4 : nil }
+
+    /// What a record's checksum is mixed with, so that it holds in its place alone: bits 32 to 63 of
+    /// (store tag + position + epoch * 0xD1B54A32D192ED03) * 0x9E3779B97F4A7C15, modulo 2^64. Both are odd, so that no
+    /// bit of the three is lost.
+    static func place(_ storeTag: UInt64, _ epoch: Epoch, _ position: Position) -> UInt32 {
+        let place = storeTag &+ position.rawValue &+ (UInt64(epoch.rawValue) &* 0xD1B5_4A32_D192_ED03)
+        return UInt32(truncatingIfNeeded: (place &* 0x9E37_79B9_7F4A_7C15) >> 32)
+    }
 
     enum Header {
         static let epoch = 4

@@ -7,6 +7,7 @@ package struct BlockView: ~Escapable {
     let bytes: RawSpan
     private let names: TypeNames
     private let offsets: Int
+    private let entryBytes: Int
     package let first: Position
     package let count: Int
     /// Which of the records were asked for: a block may begin before and end after what a scan wants.
@@ -17,18 +18,9 @@ package struct BlockView: ~Escapable {
     @_lifetime(copy bytes)
     init(checking bytes: RawSpan, at position: Position, storeTag: UInt64, _ names: TypeNames) throws(EvstoreError) {
         (self.bytes, self.names, first) = (bytes, names, position)
-        (offsets, count) = try BlockLayout.check(bytes, at: position, storeTag: storeTag)
+        (offsets, entryBytes, count) = try BlockLayout.check(bytes, at: position, storeTag: storeTag)
         indices = 0 ..< count
         learnNames()
-    }
-
-    /// A block that was checked before in the same transaction.
-    @_lifetime(copy bytes)
-    init(trusting bytes: RawSpan, at position: Position, _ names: TypeNames) {
-        (self.bytes, self.names, first) = (bytes, names, position)
-        offsets = Int(bytes.load(UInt32.self, at: BlockLayout.Header.offsets))
-        count = Int(bytes.load(UInt32.self, at: BlockLayout.Header.count))
-        indices = 0 ..< count
     }
 
     package var epoch: Epoch { Epoch(bytes.load(UInt32.self, at: BlockLayout.Header.epoch)) }
@@ -56,7 +48,7 @@ package struct BlockView: ~Escapable {
     @_lifetime(copy self)
     package func record(_ index: Int) -> RecordView {
         precondition(index >= 0 && index < count, "a record of the block")
-        let start = Int(bytes.load(UInt32.self, at: offsets + index * 4))
+        let start = Int(bytes.load(UInt32.self, at: offsets + index * entryBytes))
         return RecordView(bytes, at: start, Position(first.rawValue + UInt64(index)), names)
     }
 

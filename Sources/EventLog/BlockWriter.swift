@@ -6,14 +6,15 @@ internal import Hashing
 struct BlockWriter: ~Copyable {
     /// What a record says about its place, beside the event itself.
     struct Place {
-        var stream: UInt64
-        var revision: UInt64
-        var previous: UInt64
-        var jump: UInt64
         var type: TypeID
         var isSameAppend: Bool
         /// Nil where the caller gave an id.
         var madeID: (UInt64, UInt64)?
+        var stream: UInt64 = 0
+        /// What a stream's first event has is zero.
+        var revision: UInt64 = 0
+        var previous: UInt64 = 0
+        var jump: UInt64 = 0
     }
 
     private let storeTag: UInt64
@@ -45,54 +46,54 @@ struct BlockWriter: ~Copyable {
         records.removeAll()
     }
 
-    /// Adds an event at the next position; a block that is full goes to `store` first.
-    mutating func add(_ event: StoredEvent, _ place: Place, _ store: (Position, RawSpan) throws -> Void) throws {
-        let givenUUID = event.id?.uuid
-        let isText = event.id != nil && givenUUID == nil
-        let idBytes = isText ? event.id.map { $0.text.utf8.count } ?? 0 : 16
-        let nameBytes = place.revision == 0 ? event.stream.text.utf8.count : 0
+    /// Adds an event, where it lies among others, at the next position; a block that is full goes to `store` first.
+    mutating func add(_ events: Span<StoredEvent>, _ index: Int, _ place: Place, _ store: (Position, RawSpan) throws -> Void) throws {
+        let givenUUID = events[index].id?.uuid
+        let isText = events[index].id != nil && givenUUID == nil
+        let idBytes = isText ? events[index].id.map { $0.text.utf8.count } ?? 0 : 16
+        let nameBytes = place.revision == 0 ? events[index].stream.text.utf8.count : 0
         let size =
-            BlockLayout.recordBytes + idBytes + nameBytes + event.payload.count + event.metadata.count
-            + (event.shadow.isEmpty ? 0 : BlockLayout.shadowBytes + event.shadow.count)
+            BlockLayout.recordBytes + idBytes + nameBytes + events[index].payload.count + events[index].metadata.count
+            + (events[index].shadow.isEmpty ? 0 : BlockLayout.shadowBytes + events[index].shadow.count)
         let isNewType = !types.contains { $0.id == place.type }
-        let nameCost = isNewType ? 5 + event.type.utf8.count : 0
-        if !offsets.isEmpty && bytes + 4 + size + nameCost > BlockLayout.bytesMax { try finish(store) }
+        let nameCost = isNewType ? 5 + events[index].type.utf8.count : 0
+        if !offsets.isEmpty && bytes + BlockLayout.entryBytes + size + nameCost > BlockLayout.bytesMax { try finish(store) }
         if !types.contains(where: { $0.id == place.type }) {
-            types.append((place.type, event.type))
-            typesBytes += 5 + event.type.utf8.count
+            types.append((place.type, events[index].type))
+            typesBytes += 5 + events[index].type.utf8.count
         }
         var flags: UInt16 = 0
         if place.revision == 0 { flags |= BlockLayout.Flag.named }
         if place.isSameAppend { flags |= BlockLayout.Flag.sameAppend }
-        if event.id != nil { flags |= BlockLayout.Flag.idGiven }
+        if events[index].id != nil { flags |= BlockLayout.Flag.idGiven }
         if isText { flags |= BlockLayout.Flag.idText }
-        if !event.shadow.isEmpty { flags |= BlockLayout.Flag.shadow }
+        if !events[index].shadow.isEmpty { flags |= BlockLayout.Flag.shadow }
         offsets.append(records.count)
         records.append(littleEndian: place.stream)
         records.append(littleEndian: place.revision)
         records.append(littleEndian: place.previous)
         records.append(littleEndian: place.jump)
-        records.append(littleEndian: event.time.microseconds)
+        records.append(littleEndian: events[index].time.microseconds)
         records.append(littleEndian: place.type)
-        records.append(littleEndian: event.born.rawValue)
-        records.append(littleEndian: UInt32(event.payload.count))
-        records.append(littleEndian: UInt32(event.metadata.count))
+        records.append(littleEndian: events[index].born.rawValue)
+        records.append(littleEndian: UInt32(events[index].payload.count))
+        records.append(littleEndian: UInt32(events[index].metadata.count))
         records.append(littleEndian: flags)
         records.append(UInt8(idBytes))
         records.append(UInt8(nameBytes))
-        if isText, let id = event.id {
+        if isText, let id = events[index].id {
             records.append(id.text)
         } else {
             let uuid = givenUUID ?? place.madeID ?? (0, 0)
             records.append(littleEndian: uuid.0.byteSwapped)
             records.append(littleEndian: uuid.1.byteSwapped)
         }
-        if nameBytes > 0 { records.append(event.stream.text) }
-        records.append(event.payload)
-        records.append(event.metadata)
-        if !event.shadow.isEmpty {
-            records.append(littleEndian: UInt32(event.shadow.count))
-            records.append(event.shadow)
+        if nameBytes > 0 { records.append(events[index].stream.text) }
+        records.append(events[index].payload)
+        records.append(events[index].metadata)
+        if !events[index].shadow.isEmpty {
+            records.append(littleEndian: UInt32(events[index].shadow.count))
+            records.append(events[index].shadow)
         }
     }
 
@@ -107,7 +108,7 @@ struct BlockWriter: ~Copyable {
     }
 
     private var bytes: Int {
-        BlockLayout.headerBytes + typesBytes + 4 * offsets.count + records.count + BlockLayout.checksumBytes
+        BlockLayout.headerBytes + typesBytes + BlockLayout.entryBytes * offsets.count + records.count + BlockLayout.checksumBytes
     }
 
     /// Completes the block that is under way and hands it over; nothing where it has no record.
@@ -131,8 +132,7 @@ struct BlockWriter: ~Copyable {
             block.append(UInt8(name.utf8.count))
             block.append(name)
         }
-        let start = block.count + 4 * offsets.count
-        for offset in offsets { block.append(littleEndian: UInt32(start + offset)) }
+        appendOffsets()
         Self.append(records, to: &block)
         link = Self.link(after: link, block.bytes)
         let linkBytes = link.bytes
@@ -145,6 +145,16 @@ struct BlockWriter: ~Copyable {
         try store(first, block.bytes)
         first = Position(first.rawValue + UInt64(offsets.count))
         clear()
+    }
+
+    private mutating func appendOffsets() {
+        let start = block.count + BlockLayout.entryBytes * offsets.count
+        for (index, offset) in offsets.enumerated() {
+            let end = index + 1 < offsets.count ? offsets[index + 1] : records.count
+            let place = BlockLayout.place(storeTag, epoch, Position(first.rawValue + UInt64(index)))
+            block.append(littleEndian: UInt32(start + offset))
+            block.append(littleEndian: UInt32(truncatingIfNeeded: checksum(records.bytes.slice(offset, end - offset))) ^ place)
+        }
     }
 
     private static func append(_ records: borrowing ByteBuffer, to block: inout ByteBuffer) { block.append(records.bytes) }

@@ -35,6 +35,30 @@ enum Blocks {
         return position <= block.last ? block : nil
     }
 
+    /// The event at a position, checked without the rest of its block; nil where the log does not reach it.
+    @_lifetime(borrow transaction)
+    static func record(
+        at position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess
+    ) throws -> RecordView? {
+        var cursor = try transaction.cursor(access.tables.blocks)
+        return try record(at: position, &cursor, access)
+    }
+
+    /// The same, by a cursor that is used again.
+    @_lifetime(copy cursor)
+    @_lifetime(cursor: copy cursor)
+    static func record(at position: Position, _ cursor: inout Cursor, _ access: LogAccess) throws -> RecordView? {
+        guard try seek(&cursor, holding: position) else { return nil }
+        let first = try self.position(cursor.key)
+        let start = try BlockLayout.checkRecord(cursor.value, at: position, after: first, storeTag: access.storeID.tag)
+        if let start {
+            let record = RecordView(cursor.value, at: start, position, access.names)
+            if access.names.knows(record.type) { return record }
+        }
+        let block = try view(cursor, access)
+        return position <= block.last ? block.record(Int(position.rawValue - first.rawValue)) : nil
+    }
+
     /// Goes to the last block that begins at or below a position; false where none does.
     @_lifetime(cursor: copy cursor)
     static func seek(_ cursor: inout Cursor, holding position: Position) throws -> Bool {

@@ -95,23 +95,16 @@ final class CommitQueue: Sendable {
     func take(_ options: Options) -> Batch? {
         state.withLock { state in
             var appends: [Append] = []
-            var (events, bytes) = (0, 0)
-            while state.taken < state.waiting.count {
-                guard case .append(let append) = state.waiting[state.taken] else { break }
-                events += append.request.events.count
-                bytes += append.request.payloadBytes
-                let isFull = events > options.commitEventsMax || bytes > options.commitBytesMax
-                if !appends.isEmpty && (isFull || appends.count == options.queueRequestsMax) { break }
-                appends.append(append)
-                state.taken += 1
-            }
-            defer { state.forgetTaken() }
-            if !appends.isEmpty { return .appends(appends) }
+            if state.take(&appends, options) { return .appends(appends) }
             guard state.taken < state.waiting.count, case .update(let update) = state.waiting[state.taken] else { return nil }
             state.taken += 1
+            state.forgetTaken()
             return .update(update)
         }
     }
+
+    /// Takes along appends that have come since, as many as the commit still may hold; false where there are none.
+    func takeMore(_ appends: inout [Append], _ options: Options) -> Bool { state.withLock { $0.take(&appends, options) } }
 
     /// Takes out what has waited beyond its deadline.
     func takeOverdue() -> [Work] {
@@ -127,6 +120,23 @@ final class CommitQueue: Sendable {
 }
 
 extension CommitQueue.State {
+    /// Takes appends from the front, as many as fit into one commit with those that were taken before; false where none did.
+    fileprivate mutating func take(_ appends: inout [CommitQueue.Append], _ options: Options) -> Bool {
+        var (events, bytes) = (0, 0)
+        for append in appends { (events, bytes) = (events + append.request.events.count, bytes + append.request.payloadBytes) }
+        let before = appends.count
+        while taken < waiting.count, case .append(let append) = waiting[taken] {
+            events += append.request.events.count
+            bytes += append.request.payloadBytes
+            let isFull = events > options.commitEventsMax || bytes > options.commitBytesMax
+            if !appends.isEmpty && (isFull || appends.count == options.queueRequestsMax) { break }
+            appends.append(append)
+            taken += 1
+        }
+        forgetTaken()
+        return appends.count > before
+    }
+
     fileprivate mutating func forgetTaken() {
         if taken == waiting.count {
             waiting.removeAll(keepingCapacity: waiting.count <= 4_096)
@@ -136,9 +146,4 @@ extension CommitQueue.State {
             taken = 0
         }
     }
-}
-
-extension AppendRequest {
-    /// What the request's events hold, without what the log adds to them.
-    var payloadBytes: Int { events.reduce(0) { $0 + $1.payload.count + $1.metadata.count + $1.shadow.count } }
 }

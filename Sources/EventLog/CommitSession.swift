@@ -12,7 +12,7 @@ struct CommitSession: ~Copyable {
     private let path: String
     private let hint: HolderHint
     private var writer: BlockWriter
-    private var memory = StreamMemory()
+    private var streams = StreamTable()
     private var random = Randomness()
     private var sweep: Sweep?
     private var ahead: AheadWriter
@@ -22,6 +22,9 @@ struct CommitSession: ~Copyable {
     private var written: UInt = 0
     /// The number of the last one that has added blocks, with the log's end and its link after that.
     private var latest: (transaction: UInt, last: Checkpoint, link: Digest)?
+    /// Whether the store is known to have this program's format.
+    private var hasFormat = false
+    private static let roundsMax = 16
     private static let haste = Duration.milliseconds(100)
 
     init(_ access: LogAccess, _ overlays: Overlays, _ options: Options, path: String, lockFile: File) throws {
@@ -55,6 +58,7 @@ struct CommitSession: ~Copyable {
         var admitted: Admission?
         let done = try access.environment.writeOwned { transaction -> Done? in
             // A grown map runs this again with what was taken before, which may come to something else.
+            (swept, admitted) = (sweep, nil)
             if ahead.isUnconfirmed { try ahead.rest() }
             if batch == nil {
                 // Only where another process may have written its own since.
@@ -62,12 +66,13 @@ struct CommitSession: ~Copyable {
                 batch = queue.take(options)
             }
             written = transaction.id
-            guard let batch else { return nil }
+            guard let work = batch else { return nil }
             guard let moment = try Moment(transaction.reads, access, overlays) else {
                 throw EvstoreError.storeDamaged(path: path, reason: "the log is older than what this process has read of it")
             }
-            memory.follow(moment.epoch)
-            switch batch {
+            if !hasFormat { try Manifest.raise(at: path) }
+            hasFormat = true
+            switch work {
             case .update(let update):
                 var transaction = transaction
                 try ahead.rest()
@@ -76,27 +81,36 @@ struct CommitSession: ~Copyable {
                 try update.body(&changes)
                 try changes.finish()
                 return Done(last: changes.last, link: try Blocks.endLink(changes.transaction.reads, access))
-            case .appends(let appends):
+            case .appends(var appends):
+                defer { batch = .appends(appends) }
                 var transaction = transaction
-                try checkFreeSpace(appends)
-                return try commit(appends, moment, &transaction, &swept, &admitted)
+                streams.begin(moment.epoch, after: transaction.id - 1)
+                return try commit(&appends, queue, moment, &transaction, &swept, &admitted)
             }
         }
         sweep = swept
         ended = .now
         if let done { ahead.confirm(done.last.position) }
         latest = done.flatMap { done in done.hasAdded ? (written, done.last, done.link) : nil }
-        if let admitted, admitted.next > admitted.moment.last.next {
-            for (name, id) in admitted.newTypes { access.names.learn(id, name) }
-            admitted.moment.overlay.merge(
-                admitted.entries, first: admitted.moment.last.next, through: Position(admitted.next.rawValue - 1))
-        }
+        if let admitted { note(admitted) }
         return done
     }
 
+    /// What was admitted has been committed.
+    private mutating func note(_ admission: Admission) {
+        var admission = admission
+        // LMDB gives the number of a transaction that has changed nothing to the next one.
+        streams.settle(after: admission.count > 0 ? written : written - 1)
+        if admission.count == 0 { return }
+        for (name, id) in admission.newTypes { access.names.learn(id, name) }
+        admission.moment.overlay.merge(first: admission.moment.last.next, through: Position(admission.next.rawValue - 1)) {
+            admission.note(in: &$0, streams)
+        }
+    }
+
     private mutating func commit(
-        _ appends: [CommitQueue.Append], _ moment: Moment, _ transaction: inout WriteTransaction, _ swept: inout Sweep?,
-        _ admitted: inout Admission?
+        _ appends: inout [CommitQueue.Append], _ queue: CommitQueue, _ moment: Moment, _ transaction: inout WriteTransaction,
+        _ swept: inout Sweep?, _ admitted: inout Admission?
     ) throws -> Done {
         let tables = access.tables
         let now = Timestamp.now
@@ -106,16 +120,29 @@ struct CommitSession: ~Copyable {
         var admission = try Admission(moment, access, transaction.reads, time: now)
         writer.begin(moment.epoch, first: moment.last.next, link: link, time: now)
         var outcomes: [Result<AppendOutcome, any Error>] = []
-        for append in appends {
-            do {
-                let outcome = try admission.admit(append.request, &writer, &memory, &random, &transaction)
-                outcomes.append(.success(outcome))
-                guard case .appended(let receipt) = outcome else { continue }
-                for row in append.request.rows { try put(row, last: receipt.position, &transaction) }
-            } catch let error as EvstoreError {
-                outcomes.append(.failure(error))
+        // What comes while the first are taken in goes along, but for ever nobody waits.
+        var rounds = 0
+        repeat {
+            do { try checkFreeSpace(appends) } catch  where !outcomes.isEmpty {
+                outcomes += appends[outcomes.count...].map { _ in .failure(error) }
+                break
             }
-        }
+            rounds += 1
+            for append in appends[outcomes.count...] {
+                let refused: AppendOutcome?
+                do { refused = try admission.check(append.request, &streams, transaction.reads) } catch let error as EvstoreError {
+                    outcomes.append(.failure(error))
+                    continue
+                }
+                if let refused {
+                    outcomes.append(.success(refused))
+                    continue
+                }
+                let receipt = try admission.takeIn(append.request, &writer, &streams, &random, &transaction)
+                for row in append.request.rows { try put(row, last: receipt.position, &transaction) }
+                outcomes.append(.success(.appended(receipt)))
+            }
+        } while rounds < Self.roundsMax && queue.takeMore(&appends, options)
         try writer.finish { try transaction.append(tables.blocks, bytes($0.rawValue).lent, $1) }
         for (name, id) in admission.newTypes { try transaction.put(tables.types, Array(name.utf8).lent, bytes(id).lent) }
         admitted = admission
@@ -186,12 +213,12 @@ struct CommitSession: ~Copyable {
         if let sweep = swept, !sweep.fits(moment.numbers) { swept = nil }
         if swept == nil && waiting >= UInt64(options.sweepDueEvents) { swept = try Sweep(moment, transaction.reads, access) }
         guard var sweep = swept else { return }
-        let events = Int(admission.entries.events)
+        let events = admission.count
         let isForced = waiting >= UInt64(options.sweepForcedEvents)
         let isBig = events >= options.sweepSliceEntries / 8
         guard isForced || isBig else { return }
         let isDone = try sweep.write(max(options.sweepSliceEntries, events * 2), &transaction, access.tables) {
-            try admission.head($0, $1)
+            try moment.head($0, $1, access)
         }
         swept = isDone ? nil : sweep
     }
@@ -202,16 +229,17 @@ struct CommitSession: ~Copyable {
         sweep = nil
         var isDone = false
         while !isDone {
+            var slice = rest
             isDone = try access.environment.writeOwned { transaction in
                 var transaction = transaction
                 try ahead.rest()
                 transaction.setSyncing(true)
                 guard let moment = try Moment(transaction.reads, access, overlays), rest.fits(moment.numbers) else { return true }
-                var slice = rest
-                let isDone = try slice.write(65_536, &transaction, access.tables) { try moment.head($0, $1, access) }
-                rest = slice
-                return isDone
+                // A grown map runs this again.
+                slice = rest
+                return try slice.write(65_536, &transaction, access.tables) { try moment.head($0, $1, access) }
             }
+            rest = slice
         }
     }
 

@@ -15,7 +15,7 @@ struct IndexEntries: Sendable {
     }
 
     /// Stream id to the stream's last event.
-    var heads: [UInt64: StreamHead] = [:]
+    var heads = HeadTable()
     /// Names of the streams that began in the run, with the position of their first event.
     var streams: [String: UInt64] = [:]
     var ids: [IDKey: UInt64] = [:]
@@ -29,7 +29,7 @@ struct IndexEntries: Sendable {
         var run: (kind: Kind, count: UInt64)?
         for index in start ..< max(start, block.count) {
             let record = block.record(index)
-            heads[record.streamID] = StreamHead(revision: record.revision, position: record.position, jump: record.jump)
+            heads.set(record.streamID, StreamHead(revision: record.revision, position: record.position, jump: record.jump))
             if let name = record.streamName { streams[name.text] = record.position.rawValue }
             if record.idGiven { ids[IDKey(record)] = record.position.rawValue }
             let kind = Kind(type: record.type, born: record.born.rawValue)
@@ -41,23 +41,6 @@ struct IndexEntries: Sendable {
             events += 1
         }
         if let last = run { census[last.kind, default: 0] += last.count }
-    }
-
-    /// Takes in the entries of the events that follow.
-    mutating func merge(_ later: IndexEntries) {
-        heads.merge(later.heads) { $1 }
-        streams.merge(later.streams) { $1 }
-        ids.merge(later.ids) { $1 }
-        census.merge(later.census) { $0 + $1 }
-        events += later.events
-    }
-
-    mutating func removeAll() {
-        heads.removeAll(keepingCapacity: true)
-        streams.removeAll(keepingCapacity: true)
-        ids.removeAll(keepingCapacity: true)
-        census.removeAll(keepingCapacity: true)
-        events = 0
     }
 }
 

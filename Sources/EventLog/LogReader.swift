@@ -30,8 +30,8 @@ package struct LogReader: ~Copyable {
 
     /// Lends the event at a position; nil where there is none.
     package func record<R>(at position: Position, _ body: (borrowing RecordView) throws -> R) throws -> R? {
-        guard position > .start, let block = try Blocks.holding(position, transaction, access) else { return nil }
-        return try body(block.record(Int(position.rawValue - block.first.rawValue)))
+        guard position > .start, let record = try Blocks.record(at: position, transaction, access) else { return nil }
+        return try body(record)
     }
 
     /// The last event of a stream; nil where it has none.
@@ -48,7 +48,7 @@ package struct LogReader: ~Copyable {
         guard limit > 0, let id = try moment.streamID(name.text, transaction, access),
             let head = try moment.head(id, transaction, access)
         else { return }
-        var walk = StreamWalk(id, head, access)
+        let walk = StreamWalk(id, head, access)
         if backwards {
             try walk.backwards(from: min(from, head.revision), limit: limit, transaction, body)
         } else if from <= head.revision {

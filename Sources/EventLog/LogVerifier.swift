@@ -76,7 +76,15 @@ struct LogVerifier {
         }
         try checkLink(block, transaction)
         last = block.last
+        for index in 0 ..< block.count { try checkSum(block, index) }
         for index in 0 ..< block.count where isDeep { try take(block.record(index), moment, transaction) }
+    }
+
+    private mutating func checkSum(_ block: BlockView, _ index: Int) throws {
+        let position = Position(block.first.rawValue + UInt64(index))
+        do throws(EvstoreError) {
+            _ = try BlockLayout.checkRecord(block.bytes, at: position, after: block.first, storeTag: access.storeID.tag)
+        } catch { note("STORE001", at: position, error.message) }
     }
 
     private mutating func checkLink(_ block: BlockView, _ transaction: borrowing ReadTransaction) throws {

@@ -9,18 +9,17 @@ struct Manifest: Codable {
     var created: String
 
     static let name = "evstore.json"
-    /// The newest format this program reads. A store is made in the first and gets the second when the file ahead of its
-    /// log is made, so that a program that does not know the file never opens a log that needs it.
-    static let format = 2
-    static let aheadFormat = 2
+    /// The format that this program writes, and the newest that it reads: 2 brought `log/ahead`, 3 blocks of format 2. A
+    /// store of an older one gets it with the first commit, so that a program that does not know it never opens the store.
+    static let format = 3
 
     static func write(_ storeID: StoreID, at store: String) throws {
-        let manifest = Manifest(format: StateRows.format, storeId: storeID.description, created: Timestamp.now.description)
+        let manifest = Manifest(format: format, storeId: storeID.description, created: Timestamp.now.description)
         try manifest.write(to: store + "/" + name)
     }
 
-    /// Writes a higher format, durably, whole or not at all.
-    static func raise(to format: Int, at store: String) throws {
+    /// Writes this program's format where a lower one stands, durably, whole or not at all.
+    static func raise(at store: String) throws {
         var manifest = try whole(at: store)
         if manifest.format >= format { return }
         manifest.format = format

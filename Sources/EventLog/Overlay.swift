@@ -25,6 +25,7 @@ final class Overlay: Sendable {
 
     /// Takes in the blocks that a transaction sees and the overlay does not, then looks something up;
     /// also says up to where the answer is true, which may be beyond what the transaction sees.
+    @discardableResult
     func look<R>(
         asOf last: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess, _ body: (IndexEntries) -> R
     ) throws -> (answer: R, through: Position) {
@@ -45,11 +46,11 @@ final class Overlay: Sendable {
     }
 
     /// Takes in what this process has just committed, without reading it again.
-    func merge(_ entries: IndexEntries, first: Position, through: Position) {
+    func merge(first: Position, through: Position, _ add: (inout IndexEntries) -> Void) {
         state.withLock { state in
             // Another thread may have read the new blocks already.
             guard state.through.next == first else { return }
-            state.entries.merge(entries)
+            add(&state.entries)
             state.through = through
         }
     }

@@ -1,12 +1,11 @@
 internal import EventModel
 internal import LMDB
 
-/// Walks one stream along its back and jump pointers; checks each block it meets once.
+/// Walks one stream along its back and jump pointers; checks each record that it lends.
 struct StreamWalk {
     let stream: UInt64
     let head: StreamHead
     let access: LogAccess
-    private var checked: Set<Position> = []
     /// How many events a walk upwards holds on the stack at once.
     private static let fewEvents: UInt64 = 64
 
@@ -15,7 +14,7 @@ struct StreamWalk {
     }
 
     /// The position of a revision that the stream has: O(log n) records are looked at.
-    mutating func position(of revision: Revision, _ transaction: borrowing ReadTransaction) throws -> Position {
+    func position(of revision: Revision, _ transaction: borrowing ReadTransaction) throws -> Position {
         var cursor = try transaction.cursor(access.tables.blocks)
         var at = (revision: head.revision.rawValue, position: head.position)
         while at.revision > revision.rawValue {
@@ -27,7 +26,7 @@ struct StreamWalk {
     }
 
     /// Lends up to `limit` events from a revision on downwards, until `body` returns false.
-    mutating func backwards(
+    func backwards(
         from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
     ) throws {
         var position = try position(of: revision, transaction)
@@ -42,7 +41,7 @@ struct StreamWalk {
 
     /// Lends up to `limit` events from a revision on upwards: goes to the last of them, walks back and lends them in
     /// reverse, some at a time.
-    mutating func forwards(
+    func forwards(
         from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
     ) throws {
         let last = revision.rawValue + min(UInt64(limit), head.revision.rawValue - revision.rawValue + 1) - 1
@@ -65,7 +64,7 @@ struct StreamWalk {
     }
 
     /// Lends the events from revision `first` up to one.
-    private mutating func lend(
+    private func lend(
         _ revision: UInt64, at position: Position, after first: UInt64, _ cursor: inout Cursor,
         _ body: (borrowing RecordView) throws -> Bool
     ) throws -> Bool {
@@ -76,17 +75,10 @@ struct StreamWalk {
 
     @_lifetime(copy cursor)
     @_lifetime(cursor: copy cursor)
-    private mutating func record(_ revision: UInt64, at position: Position, _ cursor: inout Cursor) throws -> RecordView {
-        guard try Blocks.seek(&cursor, holding: position) else {
+    private func record(_ revision: UInt64, at position: Position, _ cursor: inout Cursor) throws -> RecordView {
+        guard position > .start, let record = try Blocks.record(at: position, &cursor, access) else {
             throw EvstoreError.corruptBlock(position: position, reason: "a pointer of the stream \(stream) leads outside the log")
         }
-        let first = try Blocks.position(cursor.key)
-        let isNew = checked.insert(first).inserted
-        let block = isNew ? try Blocks.view(cursor, access) : BlockView(trusting: cursor.value, at: first, access.names)
-        guard position <= block.last else {
-            throw EvstoreError.corruptBlock(position: position, reason: "a pointer of the stream \(stream) leads outside the log")
-        }
-        let record = block.record(Int(position.rawValue - block.first.rawValue))
         guard record.streamID == stream, record.revision.rawValue == revision else {
             throw EvstoreError.corruptBlock(position: position, reason: "a pointer of the stream \(stream) leads to another event")
         }

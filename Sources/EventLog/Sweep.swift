@@ -22,7 +22,7 @@ struct Sweep {
         (from, epoch, target) = (moment.numbers.indexed, moment.epoch, through)
         streams = entries.streams.map { ($0.key, $0.value) }.sorted { $0.name < $1.name }
         ids = entries.ids.map { ($0.key, $0.value) }.sorted { $0.key < $1.key }
-        heads = entries.heads.keys.sorted()
+        heads = entries.heads.ids.sorted()
         census = entries.census
     }
 

@@ -14,6 +14,8 @@ package final class TypeNames: Sendable {
 
     subscript(id: TypeID) -> String? { state.withLock { $0.names[id] } }
 
+    func knows(_ id: TypeID) -> Bool { state.withLock { $0.names[id] != nil } }
+
     func id(of name: String) -> TypeID? { state.withLock { $0.ids[name] } }
 
     func learn(_ id: TypeID, _ name: String) {

@@ -87,9 +87,9 @@ struct StoreTests {
         try await log.close()
         let manifest = directory.store + "/evstore.json"
         let text = try String(contentsOfFile: manifest, encoding: .utf8)
-        try text.replacingOccurrences(of: "\"format\" : 1", with: "\"format\" : 9").write(
+        try text.replacingOccurrences(of: "\"format\" : 3", with: "\"format\" : 9").write(
             toFile: manifest, atomically: false, encoding: .utf8)
-        #expect(throws: EvstoreError.storeNewer(path: directory.store, format: 9, known: 2)) {
+        #expect(throws: EvstoreError.storeNewer(path: directory.store, format: 9, known: 3)) {
             try EventLog.open(at: directory.store, options: .small())
         }
     }
@@ -177,6 +177,21 @@ struct StoreTests {
         for number in 0 ..< 100 { try await log.add(event("s-\(number % 3)", payload)) }
         #expect(try log.read { $0.last.position } == Position(100))
         #expect(try log.verify(deep: true).isEmpty)
+        try await log.close()
+    }
+
+    @Test("a map that is full in the middle of writing indexes loses none of them", arguments: 0 ..< 24)
+    func fullWhileSweeping(pages: Int) async throws {
+        let log = try makeLog(
+            directory,
+            .small {
+                $0.mapBytes = (1 << 18) + pages * 4_096
+                ($0.sweepDueEvents, $0.sweepForcedEvents, $0.sweepSliceEntries) = (16, 32, 8)
+            })
+        let payload = String(repeating: "p", count: 300 + pages * 40)
+        for number in 0 ..< 100 { try await log.add(event("a-\(number)", payload, id: "i-\(number)"), event("b-\(number)", payload)) }
+        #expect(try log.verify(deep: true).isEmpty)
+        for number in 0 ..< 100 { #expect(try log.payloads("a-\(number)").count == 1) }
         try await log.close()
     }
 }

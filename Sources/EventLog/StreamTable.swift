@@ -1,0 +1,148 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+
+/// What the writing thread knows of streams by their names: ids for as long as their epoch lasts, heads for as long as nobody
+/// else writes.
+///
+/// A hash table with open addressing over names that lie side by side: each event of an append looks its stream up here,
+/// which counts no references and allocates nothing.
+struct StreamTable: ~Copyable {
+    /// A stream, or the name of none: `id` is 0 where no event has been appended to it.
+    struct Entry: BitwiseCopyable, Sendable {
+        fileprivate let hash: UInt64
+        fileprivate let nameStart, nameBytes: UInt32
+        /// The generation in which its head was right last; 0 where it was never looked up.
+        fileprivate var generation: UInt64 = 0
+        fileprivate var isChanged = false
+        fileprivate(set) var id: UInt64 = 0
+        fileprivate(set) var revision: UInt64 = 0
+        fileprivate(set) var position: UInt64 = 0
+        /// Where the head's jump pointer leads, where that record's leads, and so on; 0 from where that is not known.
+        fileprivate(set) var jumps: (UInt64, UInt64, UInt64) = (0, 0, 0)
+
+        fileprivate init(hash: UInt64, nameStart: Int, nameBytes: Int) {
+            (self.hash, self.nameStart, self.nameBytes) = (hash, UInt32(nameStart), UInt32(nameBytes))
+        }
+
+        var head: StreamHead? {
+            id == 0 ? nil : StreamHead(revision: Revision(revision), position: Position(position), jump: Position(jumps.0))
+        }
+    }
+
+    /// Reached between commits, the table is begun anew.
+    private static let entriesMax = 1 << 18
+
+    private var entries = Slots<Entry>(capacity: 64)
+    private var names = ByteBuffer(capacity: 1_024)
+    /// One more than an entry's index where its hash leads, or in the next place that was free; 0 where none lies. Their
+    /// number is a power of two.
+    private var places = Slots<UInt32>(repeating: 0, count: 128)
+    private let seed = UInt64.random(in: .min ... .max)
+    private var epoch = Epoch.first
+    private var generation: UInt64 = 1
+    /// The transaction after which all of it was right; nil while one is under way, and after one that was not made.
+    private var settled: UInt?
+    /// The entries whose heads have moved in the transaction.
+    private var changed = Slots<UInt32>(capacity: 64)
+
+    /// Keeps what is right as of a transaction that another is to follow. What one has left that was not made is forgotten.
+    mutating func begin(_ epoch: Epoch, after transaction: UInt) {
+        if settled == nil || epoch != self.epoch || entries.count > Self.entriesMax {
+            removeAll()
+        } else if settled != transaction {
+            generation += 1
+        }
+        for index in 0 ..< changed.count { entries[Int(changed[index])].isChanged = false }
+        changed.removeAll()
+        (self.epoch, settled) = (epoch, nil)
+    }
+
+    /// The transaction under way was made, or nothing came of it.
+    mutating func settle(after transaction: UInt) { settled = transaction }
+
+    private mutating func removeAll() {
+        entries.removeAll()
+        names.removeAll()
+        changed.removeAll()
+        places.fill(0 ..< places.count, with: 0)
+    }
+
+    // MARK: Looking up
+
+    subscript(index: Int) -> Entry { entries[index] }
+
+    /// Whether an entry's head is right, in the transaction that is under way.
+    func isCurrent(_ index: Int) -> Bool { entries[index].generation == generation }
+
+    /// The index of a name's entry, which is made where there is none.
+    mutating func index(of name: String) -> Int {
+        // Behind all others, where it stays if it is new.
+        let start = names.count
+        names.append(name)
+        let count = names.count - start
+        let hash = seededHash(names.slice(start, count), seed)
+        var place = Int(truncatingIfNeeded: hash) & (places.count - 1)
+        while places[place] != 0 {
+            let index = Int(places[place]) - 1
+            if entries[index].hash == hash, isNamed(index, start, count) {
+                names.truncate(to: start)
+                return index
+            }
+            place = (place + 1) & (places.count - 1)
+        }
+        entries.append(Entry(hash: hash, nameStart: start, nameBytes: count))
+        places[place] = UInt32(entries.count)
+        if entries.count > places.count / 2 { spread() }
+        return entries.count - 1
+    }
+
+    private func isNamed(_ index: Int, _ start: Int, _ count: Int) -> Bool {
+        let entry = entries[index]
+        return names.slice(Int(entry.nameStart), Int(entry.nameBytes)).equals(names.slice(start, count))
+    }
+
+    private mutating func spread() {
+        places.fill(0 ..< places.count * 2, with: 0)
+        for index in 0 ..< entries.count {
+            var place = Int(truncatingIfNeeded: entries[index].hash) & (places.count - 1)
+            while places[place] != 0 { place = (place + 1) & (places.count - 1) }
+            places[place] = UInt32(index + 1)
+        }
+    }
+
+    // MARK: Writing down
+
+    /// What was looked up: the stream's id and head, or that there is no such stream.
+    mutating func learn(_ index: Int, _ id: UInt64?, _ head: StreamHead?) {
+        entries[index].id = id ?? 0
+        entries[index].revision = head?.revision.rawValue ?? 0
+        entries[index].position = head?.position.rawValue ?? 0
+        entries[index].jumps = (head?.jump.rawValue ?? 0, 0, 0)
+        entries[index].generation = generation
+    }
+
+    /// An event follows the stream's head, or begins the stream.
+    mutating func append(_ index: Int, at position: Position, jump: UInt64) {
+        var entry = entries[index]
+        if entry.id == 0 {
+            entry.id = position.rawValue
+        } else {
+            entry.revision += 1
+            let isMerging = jump != entry.position
+            entry.jumps = isMerging ? (jump, entry.jumps.2, 0) : (jump, entry.jumps.0, entry.jumps.1)
+        }
+        entry.position = position.rawValue
+        if !entry.isChanged { changed.append(UInt32(index)) }
+        entry.isChanged = true
+        entries[index] = entry
+    }
+
+    /// Lends each stream whose head has moved in the transaction, once.
+    func forEachChanged(_ body: (UInt64, StreamHead) -> Void) {
+        for index in 0 ..< changed.count {
+            let entry = entries[Int(changed[index])]
+            if let head = entry.head { body(entry.id, head) }
+        }
+    }
+}
