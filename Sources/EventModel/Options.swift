@@ -48,6 +48,7 @@ public struct Options: Sendable {
     public var rollbackVerifyRowsMax: UInt64 = 20_000
     /// How many of the newest snapshots that replays took are kept when a replay takes one; all of them where nil.
     public var replaySnapshotsKept: Int?
+    /// Events that a generation consumes in one commit; sixteen times as many while it is far behind.
     public var followBatchEvents = 4_096
     /// Whether read models of the working version are kept at the log's end while the store is open; else whoever asks
     /// for one brings it there.

@@ -21,6 +21,8 @@ package final class StreamNames {
     private let history: History
     private let rekeys: Bool
     private var stored: [UInt64: Stored] = [:]
+    /// The stream that was asked for last.
+    private var last: (stream: UInt64, stored: Stored)?
     private var shown: [Shown: StreamName] = [:]
     private let shared: SharedStreamNames?
     private static let keptMax = 1 << 18
@@ -50,6 +52,13 @@ package final class StreamNames {
 
     private func stored(_ record: borrowing RecordView) throws -> Stored {
         let id = record.streamID
+        if let last, last.stream == id { return last.stored }
+        let found = try find(record, id)
+        last = (id, found)
+        return found
+    }
+
+    private func find(_ record: borrowing RecordView, _ id: UInt64) throws -> Stored {
         if let known = stored[id] { return known }
         let found: Stored
         if let name = record.streamName {

@@ -123,14 +123,22 @@ final class BuildRun {
         let runs = RunList()
         let toFile = list.contains { $0.hasSpilled }
         try shareOut(list.count) { number in runs.add(number, try list[number].takeRun(of: name, toFile: toFile)) }
-        for (number, partition) in list.enumerated() {
-            while partition.hasSpilled {
+        let spilled = list.indices.filter { list[$0].hasSpilled }
+        let (memory, cancellation, rejections) = (
+            rowBytes / max(1, min(jobs, spilled.count)), cancellation, Monitor<[Int: [Rejection]]>([:])
+        )
+        try shareOut(spilled.count) { unit in
+            let number = spilled[unit]
+            while list[number].hasSpilled {
                 try Self.check(cancellation)
-                try partition.foldSpilled(memory: rowBytes)
-                try desk.settle(partition.takeRejections().map { (index, $0) })
-                runs.add(number, try partition.takeRun(of: name, toFile: true))
+                try list[number].foldSpilled(memory: memory)
+                let rejected = list[number].takeRejections()
+                rejections.withLock { $0[number, default: []] += rejected }
+                runs.add(number, try list[number].takeRun(of: name, toFile: true))
             }
         }
+        // Whichever thread was first, they come in one order.
+        for (_, rejected) in rejections.withLock({ $0.sorted { $0.key < $1.key } }) { try desk.settle(rejected.map { (index, $0) }) }
         return runs.finish()
     }
 

@@ -104,7 +104,7 @@ private final class FollowBatch {
                     return reader.last
                 }
                 let start = header.checkpoint.position
-                let end = min(target, now.position, Position(start.rawValue + UInt64(evolving.options.followBatchEvents)))
+                let end = min(target, now.position, Position(start.rawValue + size(for: start, before: target)))
                 if start < end {
                     try evolving.log.scan(after: start, through: end) { block in
                         try preparer.prepare(block)
@@ -120,6 +120,13 @@ private final class FollowBatch {
                 return header
             }
         }
+    }
+
+    /// How many events go into one commit: many where the generation is far behind, since each commit writes every page that
+    /// one of its rows lies on.
+    private func size(for start: Position, before target: Position) -> UInt64 {
+        let size = UInt64(evolving.options.followBatchEvents)
+        return target.rawValue > start.rawValue + 4 * size ? 16 * size : size
     }
 
     private func apply(_ generation: Generation, _ transaction: borrowing ReadTransaction) throws -> [Rejection] {

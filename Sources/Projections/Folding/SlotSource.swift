@@ -37,7 +37,7 @@ extension RowLayout {
         let base = state.count
         let count = sources.count
         state.append(littleEndian: UInt32(truncatingIfNeeded: count))
-        state.append(zeros: count &* 4)
+        for _ in 0 ..< count { state.append(littleEndian: UInt32.max) }
         var offset = 4 &+ count &* 4
         for slot in 0 ..< count {
             let size = old.load(UInt32.self, at: 4 &+ slot &* 4)
@@ -54,7 +54,6 @@ extension RowLayout {
                 if here.isPresent {
                     state.append(old.slice(here.start, here.size))
                 } else {
-                    state.store(littleEndian: UInt32.max, at: base &+ 4 &+ slot &* 4)
                     continue
                 }
             case .sum:

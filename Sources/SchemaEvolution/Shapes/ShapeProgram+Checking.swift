@@ -9,6 +9,13 @@ extension ShapeProgram {
         try check(0, text, &offset)
     }
 
+    /// Whether the value that begins at `start`, in text that `JSONScanner.validate` accepts, fits a node.
+    func accepts(_ text: RawSpan, at start: Int, _ node: Int) -> Bool {
+        var offset = start
+        do { try check(node, text, &offset) } catch { return false }
+        return true
+    }
+
     /// Checks the value at `offset`, and moves past it.
     private func check(_ index: Int, _ text: RawSpan, _ offset: inout Int) throws(ShapeError) {
         let node = nodes[index]

@@ -9,17 +9,16 @@ struct FusedInput: ~Copyable {
     var scratch = ByteBuffer(capacity: 256)
     var cuts = Slots<Cut>(capacity: 8)
     /// The slots of what was found, object after object, in the text's order.
-    private(set) var order = Slots<Int32>(capacity: 64)
+    private(set) var order = MemberOrder()
     /// Where the members of each object end in `order`.
     private var ends = Slots<Int32>(capacity: 8)
 
     /// Fills the slots; false where the payload has more than its shape says, or is malformed.
     mutating func scan(_ payload: RawSpan, for program: FusedProgram) -> Bool {
-        order.removeAll()
+        order.begin()
         ends.removeAll()
         made.removeAll()
-        // What is made is made before it is asked for.
-        slots.fill(FusedProgram.madeSlots ..< program.slotCount, with: ValueSlot(kind: .null))
+        if slots.count < program.slotCount { slots.fill(slots.count ..< program.slotCount, with: ValueSlot(kind: .null)) }
         guard let start = takeText(payload, into: &text), text.bytes.byte(at: start) == UInt8(ascii: "{") else { return false }
         for index in 0 ..< program.objects.count {
             let (slot, base) = (program.objects[index].slot, program.objects[index].base)
@@ -33,8 +32,10 @@ struct FusedInput: ~Copyable {
                     return false
                 }
                 if index == 0, !isEnd(of: text, at: end) { return false }
+            } else {
+                program.objects[index].members.clear(base: base, &slots)
             }
-            ends.append(Int32(truncatingIfNeeded: order.count))
+            ends.append(Int32(truncatingIfNeeded: order.slots.count))
         }
         return true
     }
@@ -44,6 +45,16 @@ struct FusedInput: ~Copyable {
 
     /// Takes text behind the input as well; gives where it begins.
     mutating func take(_ more: borrowing ByteBuffer) -> Int32 { text.take(more) }
+
+    /// Takes the bare text in a slot behind the input, between quotes; what was made is there already, from `behind` on.
+    mutating func quote(_ slot: Int, made behind: Int32) -> ValuePlace {
+        let found = slots[slot]
+        let (begin, start, count) = (text.count, Int(found.start), Int(found.end &- found.start))
+        text.append(UInt8(ascii: "\""))
+        text.append(copyOf: found.isMade ? Int(behind) &+ start : start, count)
+        text.append(UInt8(ascii: "\""))
+        return ValuePlace(start: Int32(truncatingIfNeeded: begin), size: Int32(truncatingIfNeeded: count &+ 2))
+    }
 
     /// Where the slots of an object's members stand in `order`.
     @inline(__always)

@@ -19,9 +19,13 @@ struct FusedOutput {
         for node in nodes {
             var value = FusedValue()
             if let node {
-                let range = write(node, of: draft)
-                (value.pieces, value.count) = (Int32(range.lowerBound), Int32(range.count))
-                if range.count == 1, case .slot = pieces[range.lowerBound].kind { value.slot = pieces[range.lowerBound].a }
+                switch draft.nodes[node].value {
+                case .input(let slot), .made(let slot, _): value.slot = Int32(slot)
+                case .text(let slot): (value.slot, value.isBare) = (Int32(slot), true)
+                default:
+                    let range = write(node, of: draft)
+                    (value.pieces, value.count) = (Int32(range.lowerBound), Int32(range.count))
+                }
             }
             values.append(value)
         }

@@ -125,6 +125,8 @@ struct FusedPiece: BitwiseCopyable, Sendable {
 struct FusedValue: BitwiseCopyable, Sendable {
     /// -1 where it is no slot's.
     var slot: Int32 = -1
+    /// Whether the slot's text becomes the value between quotes.
+    var isBare = false
     var pieces: Int32 = 0
     var count: Int32 = 0
 }

@@ -35,7 +35,7 @@ private func writeMembers(
     var stop = 0
     var isFirst = true
     for index in input.members(of: object) {
-        let slot = Int(input.order[index])
+        let slot = Int(input.order.slots[index])
         let action = program.actions[first &+ slot]
         if action.count < 0 { continue }
         let found = input.slots[slot]

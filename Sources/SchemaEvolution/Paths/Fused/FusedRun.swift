@@ -95,7 +95,9 @@ struct FusedRun: ~Copyable {
         places.removeAll()
         for index in first ..< first &+ count {
             let value = program.values[index]
-            if value.slot >= 0 {
+            if value.isBare {
+                places.append(input.quote(Int(value.slot), made: behind))
+            } else if value.slot >= 0 {
                 let found = input.slots[Int(value.slot)]
                 let start = found.isMade ? found.start &+ behind : found.start
                 places.append(ValuePlace(start: start, size: found.start < 0 ? -1 : found.end &- found.start))
