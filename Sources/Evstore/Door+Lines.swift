@@ -14,37 +14,29 @@ extension Door {
         if let last = lastEntry, last.birth == birth, name.equals(utf8: last.type) { return last.shadowed.isEmpty ? last : nil }
         guard let type = String(utf8: name), type.utf8.count <= options.typeNameBytesMax else { return nil }
         let entry = try entry(type, birth)
-        lastEntry = entry
         return entry.shadowed.isEmpty ? entry : nil
     }
 
-    /// Checks a line's event.
-    func check(_ line: LineFields, _ entry: Entry, _ text: RawSpan, time: Timestamp) throws(EvstoreError) {
+    /// Checks the event of a line that is valid JSON; says whether its stream is the one that its type's template names.
+    func check(_ line: LineFields, _ entry: Entry, _ text: borrowing ByteBuffer, time: Timestamp) throws(EvstoreError) -> Bool {
         let bytes = line.payload.count + line.metadata.count
         if bytes > options.eventBytesMax { throw .eventTooLarge(bytes: bytes, limit: options.eventBytesMax) }
-        let payload = text.slice(line.payload)
-        if let shape = entry.shape {
+        let payload = text.slice(line.payload.lowerBound, line.payload.count)
+        let stream = text.slice(line.stream.lowerBound, line.stream.count)
+        var isInItsStream = !entry.isTemplated
+        if let plain = entry.plain, plain.accepts(validIn: text, line.payload, &scratch) {
+            isInItsStream = isInItsStream || plain.isNamed(stream, text.bytes, scratch)
+        } else if let shape = entry.shape {
             do { try shape.validate(payload) } catch {
                 throw .invalidEvent(type: entry.type, version: entry.birth, pointer: error.pointer, reason: error.reason)
             }
         }
-        if entry.targets.isEmpty { return }
-        let stream = StreamName(unchecked: String(utf8: text.slice(line.stream)) ?? "")
-        do {
-            for (target, path) in entry.targets {
-                if rekeys { _ = try history.streamName(stream, from: entry.birth, to: target) }
-                try viewer.run(
-                    path, payload: payload, time: line.time ?? time, stream: stream.text, metadata: text.slice(line.metadata),
-                    validating: true
-                ) { _ in }
-            }
-        } catch { throw EvstoreError(converting: error) }
-    }
-
-    /// Whether a line's stream is the one that its type's template names; true where there is no template.
-    func isInItsStream(_ line: LineFields, _ entry: Entry, _ text: RawSpan) -> Bool {
-        guard let template = entry.shape?.stream else { return true }
-        return template.names(text.slice(line.stream), for: text.slice(line.payload), using: &streamName)
+        if !isInItsStream, let template = entry.shape?.stream { isInItsStream = template.names(stream, for: payload, using: &streamName) }
+        if entry.targets.isEmpty { return isInItsStream }
+        try checkImages(
+            entry, payload: payload, stream: StreamName(unchecked: String(utf8: stream) ?? ""),
+            metadata: text.slice(line.metadata.lowerBound, line.metadata.count), time: line.time ?? time)
+        return isInItsStream
     }
 
     /// The event to store.
@@ -55,6 +47,17 @@ extension Door {
         if !line.metadata.isEmpty { event.metadata = [UInt8](copying: text.slice(line.metadata)) }
         if let id = line.id { event.id = try EventID(String(utf8: text.slice(id)) ?? "") }
         return event
+    }
+}
+
+extension PlainShape {
+    /// `name` is a buffer to use.
+    func isNamed(
+        _ stream: StreamName, _ payload: RawSpan, _ scratch: borrowing PlainScratch, using name: inout ByteBuffer
+    ) -> Bool {
+        name.removeAll()
+        name.append(stream.text)
+        return isNamed(name.bytes, payload, scratch)
     }
 }
 

@@ -31,9 +31,10 @@ final class Door: @unchecked Sendable {
     /// Whether an event has come that steps merge with others.
     private(set) var merges = false
     private var entries: [TypeAtVersion: Entry] = [:]
-    /// Of the line that was looked at last.
+    /// Of the event that was looked at last.
     var lastEntry: Entry?
-    /// The name of a stream, to compare it; kept between lines.
+    /// What checking takes, kept between events.
+    var scratch = PlainScratch()
     var streamName = ByteBuffer(capacity: 256)
 
     /// What there is to check of a type at a birth version.
@@ -42,6 +43,8 @@ final class Door: @unchecked Sendable {
         let birth: SchemaVersion
         /// Nil for data from before versions existed.
         let shape: EventShape?
+        let plain: PlainShape?
+        let isTemplated: Bool
         /// Where an image must be, floor … max(born, live) without born itself, and the path to it.
         let targets: [(version: SchemaVersion, path: Path)]
         /// The versions in that range at which it is seen together with others of its append.
@@ -54,6 +57,7 @@ final class Door: @unchecked Sendable {
             merging: [SchemaVersion], shadowed: [SchemaVersion]
         ) {
             (self.type, self.birth, self.shape, self.targets) = (type, birth, shape, targets)
+            (plain, isTemplated) = (shape?.plain, shape?.stream != nil)
             (self.merging, self.shadowed) = (merging, shadowed)
         }
     }
@@ -66,17 +70,34 @@ final class Door: @unchecked Sendable {
         aheadViewer = rules.ahead.map { Viewer($0) }
     }
 
-    /// The events to store for one given event: itself, or what it is at the live version where the program is ahead.
-    func admit(_ event: NewEvent, isJSON: Bool = false) throws(EvstoreError) -> [StoredEvent] {
+    /// Adds the events to store for one given event: itself, or what it is at the live version where the program is ahead.
+    /// `now` is when it happened, if it does not say.
+    func admit(_ event: NewEvent, isJSON: Bool, at now: Timestamp, into stored: inout [StoredEvent]) throws(EvstoreError) {
         try checkSize(event)
-        if !isJSON { try checkJSON(event) }
         let birth = event.version ?? rules.version
-        if birth > stamp.top, let ahead = rules.ahead { return try takeDown(event, from: birth, through: ahead) }
-        return [try admit(event, bornAt: birth)]
+        if let entry = known(event.type, birth), isPlainlyValid(event, entry) {
+            if !isJSON { try checkMetadata(event) }
+            try store(event, entry, at: now, in: &stored)
+            return try checkImages(of: event, entry, at: now)
+        }
+        if !isJSON { try checkJSON(event) }
+        if birth > stamp.top, let ahead = rules.ahead { return try takeDown(event, from: birth, through: ahead, at: now, into: &stored) }
+        try admit(event, bornAt: birth, at: now, into: &stored)
+    }
+
+    /// The event to store for one whose payload and metadata are known to be JSON objects, at a door that takes none down.
+    func admit(_ event: NewEvent, at now: Timestamp) throws(EvstoreError) -> StoredEvent {
+        var stored: [StoredEvent] = []
+        try admit(event, isJSON: true, at: now, into: &stored)
+        return stored[0]
     }
 
     /// The event to store, of one that was admitted before.
-    func stored(_ event: NewEvent) throws(EvstoreError) -> StoredEvent { try stored(event, bornAt: event.version ?? rules.version) }
+    func stored(_ event: NewEvent, at now: Timestamp) throws(EvstoreError) -> StoredEvent {
+        var stored: [StoredEvent] = []
+        try store(event, entry(event.type, event.version ?? rules.version), at: now, in: &stored)
+        return stored[0]
+    }
 
     /// Whether an event's stream is the one that its type's template names; true where there is no template.
     func isInItsStream(_ event: StoredEvent) throws(EvstoreError) -> Bool {
@@ -84,10 +105,19 @@ final class Door: @unchecked Sendable {
         do { return try template.name(for: event.payload.lent) == event.stream.text } catch { return false }
     }
 
-    private func admit(_ event: NewEvent, bornAt birth: SchemaVersion) throws(EvstoreError) -> StoredEvent {
-        guard birth <= stamp.top, birth >= stamp.floor || rules.takesOld else {
-            throw .versionNotAllowed(birth, floor: stamp.floor, top: stamp.top)
-        }
+    private func allows(_ birth: SchemaVersion) -> Bool { birth <= stamp.top && (birth >= stamp.floor || rules.takesOld) }
+
+    /// Whether an event fits its shape and stream, told in one pass; false where that takes more, as does saying why.
+    private func isPlainlyValid(_ event: NewEvent, _ entry: Entry) -> Bool {
+        guard let plain = entry.plain, allows(entry.birth), plain.accepts(event.payload.lent, limits, &scratch) else { return false }
+        return !rules.enforcesStream || !entry.isTemplated
+            || plain.isNamed(event.stream, event.payload.lent, scratch, using: &streamName)
+    }
+
+    private func admit(
+        _ event: NewEvent, bornAt birth: SchemaVersion, at now: Timestamp, into stored: inout [StoredEvent]
+    ) throws(EvstoreError) {
+        guard allows(birth) else { throw .versionNotAllowed(birth, floor: stamp.floor, top: stamp.top) }
         let entry = try entry(event.type, birth)
         if let shape = entry.shape {
             do { try shape.validate(event.payload.lent) } catch {
@@ -95,24 +125,23 @@ final class Door: @unchecked Sendable {
             }
             if rules.enforcesStream, let template = shape.stream { try checkStream(event, template, at: birth) }
         }
-        let stored = try stored(event, bornAt: birth)
+        try store(event, entry, at: now, in: &stored)
         // What adoption does not take is kept as it came.
-        if birth.rawValue > 0 { for target in entry.targets { try checkImages(of: stored, at: target.version) } }
-        return stored
+        if birth.rawValue > 0 { try checkImages(of: event, entry, at: now) }
     }
 
-    private func stored(_ event: NewEvent, bornAt birth: SchemaVersion) throws(EvstoreError) -> StoredEvent {
-        var stored = StoredEvent(
-            stream: event.stream, type: event.type, born: birth, payload: event.payload, metadata: event.metadata ?? [], id: event.id,
-            time: event.time ?? .now)
-        let shadowed = try entry(event.type, birth).shadowed
-        if shadowed.isEmpty { return stored }
+    private func store(_ event: NewEvent, _ entry: Entry, at now: Timestamp, in stored: inout [StoredEvent]) throws(EvstoreError) {
+        stored.append(
+            StoredEvent(
+                stream: event.stream, type: event.type, born: entry.birth, payload: event.payload, metadata: event.metadata ?? [],
+                id: event.id, time: event.time ?? now))
+        if entry.shadowed.isEmpty { return }
+        let metadata = event.metadata ?? []
         do {
-            stored.shadow = try viewer.shadow(
-                type: stored.type, born: birth, payload: stored.payload.lent, time: stored.time, stream: stored.stream.text,
-                metadata: stored.metadata.lent, for: shadowed)
+            stored[stored.count - 1].shadow = try viewer.shadow(
+                type: event.type, born: entry.birth, payload: event.payload.lent, time: event.time ?? now, stream: event.stream.text,
+                metadata: metadata.lent, for: entry.shadowed)
         } catch { throw EvstoreError(converting: error) }
-        return stored
     }
 
     private func checkSize(_ event: NewEvent) throws(EvstoreError) {
@@ -124,15 +153,18 @@ final class Door: @unchecked Sendable {
     }
 
     private func checkJSON(_ event: NewEvent) throws(EvstoreError) {
-        do {
-            guard try JSONScanner.validate(event.payload.lent, limits: limits) == .object else {
-                throw EvstoreError.invalidJSON(reason: "a payload is a JSON object", offset: 0)
-            }
-            guard let metadata = event.metadata else { return }
-            guard try JSONScanner.validate(metadata.lent, limits: limits) == .object else {
-                throw EvstoreError.invalidJSON(reason: "metadata is a JSON object", offset: 0)
-            }
-        } catch { throw EvstoreError(converting: error) }
+        try checkObject(event.payload, "a payload is a JSON object")
+        try checkMetadata(event)
+    }
+
+    private func checkMetadata(_ event: NewEvent) throws(EvstoreError) {
+        if let metadata = event.metadata { try checkObject(metadata, "metadata is a JSON object") }
+    }
+
+    private func checkObject(_ text: [UInt8], _ rule: String) throws(EvstoreError) {
+        let kind: JSONKind
+        do { kind = try JSONScanner.validate(text.lent, limits: limits) } catch { throw EvstoreError(converting: error) }
+        guard kind == .object else { throw .invalidJSON(reason: rule, offset: 0) }
     }
 
     private func checkStream(_ event: NewEvent, _ template: StreamTemplate, at birth: SchemaVersion) throws(EvstoreError) {
@@ -145,59 +177,70 @@ final class Door: @unchecked Sendable {
         }
     }
 
-    func checkImages(of event: StoredEvent, at target: SchemaVersion) throws(EvstoreError) {
+    private func checkImages(of event: NewEvent, _ entry: Entry, at now: Timestamp) throws(EvstoreError) {
+        if entry.targets.isEmpty { return }
+        let metadata = event.metadata ?? []
+        try checkImages(entry, payload: event.payload.lent, stream: event.stream, metadata: metadata.lent, time: event.time ?? now)
+    }
+
+    /// Checks that there is an image at every version that must have one, and lies above another.
+    func checkImages(
+        _ entry: Entry, payload: RawSpan, stream: StreamName, metadata: RawSpan, time: Timestamp, above version: SchemaVersion? = nil
+    ) throws(EvstoreError) {
         do {
-            if rekeys { _ = try history.streamName(event.stream, from: event.born, to: target) }
-            try viewer.view(
-                type: event.type, born: event.born, payload: event.payload.lent, time: event.time, stream: event.stream.text,
-                metadata: event.metadata.lent, at: target, validating: true
-            ) { _ in }
+            for (target, path) in entry.targets where version.map({ target > $0 }) ?? true {
+                if rekeys { _ = try history.streamName(stream, from: entry.birth, to: target) }
+                try viewer.run(path, payload: payload, time: time, stream: stream.text, metadata: metadata, validating: true) { _ in }
+            }
         } catch { throw EvstoreError(converting: error) }
     }
 
     /// The images at the live version of an event of a program that is ahead; one that has none is refused.
-    private func takeDown(_ event: NewEvent, from birth: SchemaVersion, through ahead: History) throws(EvstoreError) -> [StoredEvent] {
+    private func takeDown(
+        _ event: NewEvent, from birth: SchemaVersion, through ahead: History, at now: Timestamp, into images: inout [StoredEvent]
+    ) throws(EvstoreError) {
         guard let aheadViewer, ahead.head >= birth else { throw .versionNotAllowed(birth, floor: stamp.floor, top: stamp.top) }
         let shape = try ahead.requireShape(of: event.type, at: birth)
         do { try shape.validate(event.payload.lent) } catch {
             throw .invalidEvent(type: event.type, version: birth, pointer: error.pointer, reason: error.reason)
         }
         let metadata = event.metadata ?? []
-        var images: [StoredEvent] = []
+        let count = images.count
         do {
             try aheadViewer.view(
-                type: event.type, born: birth, payload: event.payload.lent, time: event.time ?? .now, stream: event.stream.text,
+                type: event.type, born: birth, payload: event.payload.lent, time: event.time ?? now, stream: event.stream.text,
                 metadata: metadata.lent, at: stamp.live
             ) { image in
                 var down = event
                 (down.type, down.payload, down.version) = (image.type, [UInt8](copying: image.payload), stamp.live)
                 down.stream = try ahead.streamName(event.stream, from: birth, to: stamp.live)
                 if image.part > 0, let id = event.id { down.id = try EventID("\(id)#\(image.part)") }
-                images.append(try admit(down, bornAt: stamp.live))
+                try admit(down, bornAt: stamp.live, at: now, into: &images)
             }
         } catch { throw EvstoreError(converting: error) }
-        if images.isEmpty {
+        if images.count == count {
             throw .noImage(
                 ImageFailure(
                     type: event.type, born: birth, target: stamp.live, step: birth, op: "hide", pointer: "",
                     expected: "an event that \(stamp.live) can hold", found: "one that is hidden from it"))
         }
-        return images
     }
 
     /// Whether events that name no birth version are from before versions existed.
     var takesOldData: Bool { rules.version.rawValue == 0 }
 
-    /// The versions at which an event must have an image.
-    func targets(of type: String, bornAt birth: SchemaVersion) throws(EvstoreError) -> [SchemaVersion] {
-        try entry(type, birth).targets.map(\.version)
-    }
-
     func merging(_ type: String, _ birth: SchemaVersion) throws(EvstoreError) -> [SchemaVersion] { try entry(type, birth).merging }
 
+    /// The entry of a type that has come before.
+    private func known(_ type: String, _ birth: SchemaVersion) -> Entry? {
+        if let lastEntry, lastEntry.birth == birth, lastEntry.type == type { return lastEntry }
+        guard let entry = entries[TypeAtVersion(type: type, version: birth)] else { return nil }
+        lastEntry = entry
+        return entry
+    }
+
     func entry(_ type: String, _ birth: SchemaVersion) throws(EvstoreError) -> Entry {
-        let key = TypeAtVersion(type: type, version: birth)
-        if let known = entries[key] { return known }
+        if let known = known(type, birth) { return known }
         let shape = birth.rawValue == 0 ? nil : try history.requireShape(of: type, at: birth)
         let last = max(birth, stamp.live)
         var targets: [(version: SchemaVersion, path: Path)] = []
@@ -213,7 +256,7 @@ final class Door: @unchecked Sendable {
         let shadowed = birth.rawValue == 0 ? [] : try viewer.shadowed(type: type, born: birth, floor: stamp.floor)
         let entry = Entry(type, birth, shape, targets: targets, merging: merging, shadowed: shadowed)
         merges = merges || !merging.isEmpty
-        entries[key] = entry
+        entries[TypeAtVersion(type: type, version: birth)] = entry
         return entry
     }
 }

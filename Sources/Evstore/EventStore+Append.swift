@@ -73,7 +73,9 @@ extension EventStore {
         defer { doors.give(door) }
         var stored: [StoredEvent] = []
         stored.reserveCapacity(events.count)
-        for event in events { stored += try door.admit(event) }
+        let now = Timestamp.now
+        let given = events.span
+        for index in given.indices { try door.admit(given[index], isJSON: false, at: now, into: &stored) }
         if let failure = try door.mergeFailures(of: stored).min(by: { $0.key < $1.key }) { throw failure.value }
         let version = events[0].version ?? door.rules.version
         return CheckedAppend(spelled: try spelled(stored, conditions, at: version, door.history), stamp: door.stamp)

@@ -24,46 +24,54 @@ extension EventStore {
         _ stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, limit: Int?, backwards: Bool = false,
         type: String? = nil, _ body: (RecordedEvent) throws -> Bool
     ) throws(EvstoreError) {
-        let evolution = try evolving.current()
-        let version = effective(version, evolution)
-        let history = try history(serving: version, evolution)
-        let lens = try Lens(log, history, at: version, type: type)
+        var view: StreamLens?
         var quota = Quota(limit)
         var next = from
         // More than is asked for is read only where what was read is not what is wanted.
         var size = min(options.pageEventsMax, quota.rest)
-        while !quota.isUsed {
-            let page = try page(of: stream, at: version, history, next, backwards, limit: size, lens)
+        repeat {
+            let page: StreamPage = try converting(at: path) {
+                try log.read { reader in
+                    let seen = try view ?? streamLens(at: version, type: type, evolving.current(reader))
+                    view = seen
+                    return try self.page(of: stream, seen, next, backwards, limit: size, reader)
+                }
+            }
             let goesOn = try converting(at: path) { try page.events.allSatisfy { try quota.takes($0) && body($0) } }
             guard goesOn, !page.isLast, let last = page.last, !backwards || last > .first else { return }
             next = Revision(backwards ? last.rawValue - 1 : last.rawValue + 1)
             size = min(options.pageEventsMax, size * 4)
-        }
+        } while !quota.isUsed
     }
 
-    /// One short read transaction's worth of a stream: up to `limit` stored events, the last revision looked at, nil where there
-    /// was none, and whether nothing was left beyond it.
-    func page(
-        of stream: StreamName, at version: SchemaVersion, _ history: History, _ from: Revision?, _ backwards: Bool, limit: Int,
-        _ lens: Lens
-    ) throws(EvstoreError) -> (events: [RecordedEvent], last: Revision?, isLast: Bool) {
-        var events: [RecordedEvent] = []
-        var last: Revision?
+    /// What the pages of a stream are seen through: the first page's evolution holds for those after it.
+    private func streamLens(at version: SchemaVersion?, type: String?, _ evolution: Evolution) throws(EvstoreError) -> StreamLens {
+        let version = effective(version, evolution)
+        let history = try history(serving: version, evolution)
+        return StreamLens(lens: try Lens(log, history, at: version, type: type), version: version, history: history)
+    }
+
+    /// A page in a read transaction of its own.
+    func page(of stream: StreamName, _ view: StreamLens, _ from: Revision?, limit: Int) throws(EvstoreError) -> StreamPage {
+        try converting(at: path) { try log.read { try page(of: stream, view, from, false, limit: limit, $0) } }
+    }
+
+    private func page(
+        of stream: StreamName, _ view: StreamLens, _ from: Revision?, _ backwards: Bool, limit: Int, _ reader: borrowing LogReader
+    ) throws -> StreamPage {
+        var page = StreamPage()
+        guard let stream = try view.history.storedName(of: stream, at: view.version, reader) else { return page }
         var count = 0
-        try converting(at: path) {
-            try log.read { reader in
-                guard let stream = try history.storedName(of: stream, at: version, reader) else { return }
-                let start = from ?? Revision(backwards ? .max : 0)
-                try reader.stream(stream, from: start, limit: limit, backwards: backwards) { record in
-                    let first = events.count
-                    try lens.see(record, &events)
-                    if backwards { events[first...].reverse() }
-                    (last, count) = (record.revision, count + 1)
-                    return true
-                }
-            }
+        let start = from ?? Revision(backwards ? .max : 0)
+        try reader.stream(stream, from: start, limit: limit, backwards: backwards) { record in
+            let first = page.events.count
+            try view.lens.see(record, &page.events)
+            if backwards { page.events[first...].reverse() }
+            (page.last, count) = (record.revision, count + 1)
+            return true
         }
-        return (events, last, count < limit)
+        page.isLast = count < limit
+        return page
     }
 
     /// The event at a position as it was stored; nil where there is none.
@@ -91,6 +99,22 @@ extension EventStore {
         let lens = try Lens(log, try history(serving: version, evolution), at: version, type: type)
         try scan(from: from, limit: limit, backwards: backwards, lens, body)
     }
+}
+
+/// How a stream is looked at.
+struct StreamLens {
+    let lens: Lens
+    let version: SchemaVersion
+    let history: History
+}
+
+/// One short read transaction's worth of a stream.
+struct StreamPage {
+    var events: [RecordedEvent] = []
+    /// The last revision that was looked at; nil where there was none.
+    var last: Revision?
+    /// Whether nothing was left beyond it.
+    var isLast = true
 }
 
 /// How many more events may be shown; the parts of one event are never parted.

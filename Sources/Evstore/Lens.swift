@@ -18,6 +18,7 @@ final class Lens {
     /// The stored types whose events may be seen as `type`; nil where every event is wanted.
     private let wanted: Set<TypeAtVersion>?
     private var last: (type: TypeID, born: SchemaVersion, path: Path)?
+    private var lastName: (type: TypeID, name: String)?
 
     /// - Parameter shared: the streams' names that lenses of other threads have met.
     init(
@@ -46,21 +47,20 @@ final class Lens {
 
     /// Appends what an event is seen as: nothing, one event, or several parts.
     func see(_ record: borrowing RecordView, _ events: inout [RecordedEvent]) throws {
-        let whole = RecordedEvent(
-            epoch: record.epoch, position: record.position, stream: try stream(of: record), revision: record.revision, type: "",
-            payload: [], metadata: [UInt8](copying: record.metadata), id: record.id, time: record.time, born: record.born,
-            version: version ?? record.born, part: 0)
+        let (stream, id) = (try stream(of: record), record.id)
         try view(record) { image in
-            var seen = whole
-            (seen.type, seen.payload, seen.part) = (image.type, [UInt8](copying: image.payload), image.part)
-            if image.part > 0 { seen.id = whole.id.ofPart(image.part) }
-            events.append(seen)
+            events.append(
+                RecordedEvent(
+                    epoch: record.epoch, position: record.position, stream: stream, revision: record.revision, type: image.type,
+                    payload: [UInt8](copying: image.payload), metadata: [UInt8](copying: record.metadata),
+                    id: image.part > 0 ? id.ofPart(image.part) : id, time: record.time, born: record.born,
+                    version: version ?? record.born, part: image.part))
         }
     }
 
     /// Calls the body with what an event is seen as: nothing, one image, or several parts.
     func view(_ record: borrowing RecordView, _ body: (borrowing Image) throws -> Void) throws {
-        let (storedType, born) = (record.typeName, record.born)
+        let (storedType, born) = (name(of: record.type, in: record), record.born)
         if let wanted {
             guard born.rawValue == 0 || wanted.contains(TypeAtVersion(type: storedType, version: born)) else { return }
         } else if let type, type != storedType {
@@ -85,6 +85,14 @@ final class Lens {
             failure.position = record.position
             throw EvstoreError.noImage(failure)
         }
+    }
+
+    /// The type's name, which is mostly that of the event before.
+    private func name(of type: TypeID, in record: borrowing RecordView) -> String {
+        if let lastName, lastName.type == type { return lastName.name }
+        let name = record.typeName
+        lastName = (type, name)
+        return name
     }
 
     /// The path of an event, which is mostly that of the one before.

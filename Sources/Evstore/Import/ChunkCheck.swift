@@ -85,8 +85,7 @@ private struct LineReader: ~Copyable {
         guard let fields = scan.fields(of: text, range.lowerBound, range.upperBound), let entry = try door.entry(for: fields, bytes)
         else { return false }
         if pass != .applying {
-            try door.check(fields, entry, bytes, time: now)
-            if !door.isInItsStream(fields, entry, bytes) { chunk.streamMismatches += 1 }
+            if try !door.check(fields, entry, text, time: now) { chunk.streamMismatches += 1 }
         }
         if pass == .checking, fields.id == nil, entry.merging.isEmpty {
             chunk.plain += 1
@@ -101,12 +100,12 @@ private struct LineReader: ~Copyable {
         _ line: UInt64, _ text: borrowing ByteBuffer, _ range: Range<Int>, into chunk: inout CheckedChunk
     ) throws(EvstoreError) {
         var event = try parser.parse(text.slice(range.lowerBound, range.count), isValid: pass == .applying)
-        let adopted = try door.adopt(&event, line: line)
+        let adopted = try door.adopt(&event, line: line, at: now)
         let stored: StoredEvent
         if pass == .applying {
-            stored = try door.stored(event)
+            stored = try door.stored(event, at: now)
         } else {
-            stored = try door.admit(event, isJSON: true)[0]
+            stored = try door.admit(event, at: now)
             if try !door.isInItsStream(stored) { chunk.streamMismatches += 1 }
         }
         chunk.lines.append(

@@ -18,7 +18,7 @@ extension Door {
     /// what becomes of it. Nil for any other event.
     ///
     /// What no case takes is not refused, since it is kept as it came.
-    func adopt(_ event: inout NewEvent, line: UInt64) throws(EvstoreError) -> AdoptedLine? {
+    func adopt(_ event: inout NewEvent, line: UInt64, at now: Timestamp) throws(EvstoreError) -> AdoptedLine? {
         let birth = SchemaVersion(0)
         guard (event.version ?? rules.version) == birth else { return nil }
         guard history.adopts else { throw .versionNotAllowed(birth, floor: stamp.floor, top: stamp.top) }
@@ -27,13 +27,13 @@ extension Door {
         do {
             viewer.listLeftBehind()
             let adopted = try viewer.adopt(
-                type: event.type, payload: event.payload.lent, time: event.time ?? .now, metadata: metadata.lent)
+                type: event.type, payload: event.payload.lent, time: event.time ?? now, metadata: metadata.lent)
             if event.stream == .unknown, let stream = adopted.stream { event.stream = stream }
             (report.kept, report.defaulted) = (UInt64(adopted.counts.kept), UInt64(adopted.counts.defaulted))
             report.notKept = viewer.leftBehind.mapValues { UInt64($0) }
-            for target in try targets(of: event.type, bornAt: birth) where target > SchemaVersion(1) {
-                try checkImages(of: try stored(event), at: target)
-            }
+            try checkImages(
+                entry(event.type, birth), payload: event.payload.lent, stream: event.stream, metadata: metadata.lent,
+                time: event.time ?? now, above: SchemaVersion(1))
             return AdoptedLine(report, failure: nil)
         } catch {
             // That this program can't run a step says nothing of the data.

@@ -77,11 +77,12 @@ extension Importer {
     /// Checks a chunk again, because the store's versions have changed since.
     private func recheck(_ chunk: inout CheckedChunk) throws(EvstoreError) {
         let door = try store.door(rules)
+        let now = Timestamp.now
         chunk.stamp = door.stamp
         var kept: [CheckedLine] = []
         for var line in chunk.lines {
             do {
-                line.event = try door.admit(NewEvent(line.event), isJSON: true)[0]
+                line.event = try door.admit(NewEvent(line.event), at: now)
                 kept.append(line)
             } catch { chunk.refused.append(RefusedLine(line: line.line, error: error)) }
         }

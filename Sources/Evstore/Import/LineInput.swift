@@ -3,14 +3,14 @@ internal import EventModel
 internal import JSONText
 internal import System
 
-/// Lines as they were read, followed by eight zero bytes.
+/// Lines as they were read, followed by `textEnd`.
 final class LineText: Sendable {
     let buffer: ByteBuffer
 
     init(copying input: borrowing ByteBuffer, _ start: Int, _ count: Int) {
-        var buffer = ByteBuffer(capacity: count + 8)
+        var buffer = ByteBuffer(capacity: count + textEndBytes)
         buffer.append(input.slice(start, count))
-        buffer.append(littleEndian: UInt64(0))
+        buffer.append(littleEndian: textEnd)
         self.buffer = buffer
     }
 }

@@ -20,7 +20,7 @@ struct LineFields {
 /// right and wrong with those is the parser's business.
 struct LineScan: ~Copyable {
     private var slots = Slots<ValueSlot>(repeating: ValueSlot(kind: .null), count: Member.all.count)
-    private var order = Slots<Int32>(capacity: 16)
+    private var order = MemberOrder()
     private let members = KnownMembers(Member.all)
 
     private enum Member {
@@ -40,8 +40,7 @@ struct LineScan: ~Copyable {
 
     /// The fields of the line from `start` up to `end`, which is one JSON value.
     mutating func fields(of text: borrowing ByteBuffer, _ start: Int, _ end: Int) -> LineFields? {
-        slots.fill(0 ..< slots.count, with: ValueSlot(kind: .null))
-        order.removeAll()
+        order.begin()
         guard let members, text.byte(at: start) == UInt8(ascii: "{"),
             let scanned = members.scan(text, at: start, base: 0, into: &slots, order: &order), scanned <= end,
             let stream = plainText(Member.stream), let type = plainText(Member.type)

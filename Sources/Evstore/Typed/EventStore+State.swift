@@ -31,11 +31,11 @@ extension EventStore {
             result = StreamState(value: kept.state, revision: kept.last, folded: 0, wasKept: true)
         }
         let history = try history(serving: fold.version, evolution)
-        let lens = try Lens(log, history, at: fold.version)
+        let streamLens = StreamLens(lens: try Lens(log, history, at: fold.version), version: fold.version, history: history)
         var checkpoint = Checkpoint(epoch: evolution.last.epoch, position: .start)
         while true {
             let next = result.revision.map { Revision($0.rawValue + 1) } ?? .first
-            let page = try page(of: stream, at: fold.version, history, next, false, limit: options.pageEventsMax, lens)
+            let page = try page(of: stream, streamLens, next, limit: options.pageEventsMax)
             guard let last = page.last else { break }
             for event in page.events {
                 let isFolded = try converting(at: path) { try fold.apply(event, to: &result.value) }

@@ -99,10 +99,11 @@ extension ReplayReport {
             try output.line(
                 "flip       \(to) is live at position \(grouped(position.rawValue)) (\(meanwhile)writers waited \(duration(seconds: pause / 1_000)))"
             )
-            try output.line(
-                to > from
-                    ? "window     open: `evstore rollback` returns to \(from) and keeps new events; `evstore finalize \(to)` closes it"
-                    : "window     open: `evstore rollback` goes back and keeps new events")
+            // What goes back to a version below is told by `status`: a replay of the live version again opens nothing.
+            if to > from {
+                try output.line(
+                    "window     open: `evstore rollback` returns to \(from) and keeps new events; `evstore finalize \(to)` closes it")
+            }
         } else {
             try output.line("\(to) is live already")
         }
