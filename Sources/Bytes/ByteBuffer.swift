@@ -81,11 +81,17 @@ public struct ByteBuffer: ~Copyable, @unchecked Sendable {
         used &+= count
     }
 
-    /// Most of what is appended is short: two words, which may overlap, take less than a call.
+    /// Most of what is appended is short: two loads, which may overlap, take less than a call.
     @inlinable
     @inline(__always)
     static func copy(_ count: Int, from source: UnsafeRawPointer, to target: UnsafeMutableRawPointer) {
-        if count > 16 { return unsafe target.copyMemory(from: source, byteCount: count) }
+        if count > 32 { return unsafe target.copyMemory(from: source, byteCount: count) }
+        if count > 16 {
+            let first = unsafe source.loadUnaligned(as: SIMD16<UInt8>.self)
+            let last = unsafe (source + (count &- 16)).loadUnaligned(as: SIMD16<UInt8>.self)
+            unsafe target.storeBytes(of: first, as: SIMD16<UInt8>.self)
+            return unsafe target.storeBytes(of: last, toByteOffset: count &- 16, as: SIMD16<UInt8>.self)
+        }
         if count >= 8 {
             let (first, last) = unsafe (source.loadUnaligned(as: UInt64.self), (source + (count &- 8)).loadUnaligned(as: UInt64.self))
             unsafe target.storeBytes(of: first, as: UInt64.self)

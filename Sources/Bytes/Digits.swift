@@ -35,22 +35,9 @@ extension RawSpan {
 extension ByteBuffer {
     /// Appends a number with zeros in front up to `width` digits.
     package mutating func append(digits number: UInt64, width: Int = 1) {
-        let count = Swift.max(Self.digits(of: number), width)
-        if count > capacity &- used { grow(by: count) }
-        var (rest, end) = (number, used &+ count)
-        while rest >= 100 {
-            let (hundreds, pair) = rest.quotientAndRemainder(dividingBy: 100)
-            end &-= 2
-            unsafe base.storeBytes(of: Self.pair(pair), toByteOffset: end, as: UInt16.self)
-            rest = hundreds
-        }
-        while end > used {
-            let (tens, one) = rest.quotientAndRemainder(dividingBy: 10)
-            end &-= 1
-            unsafe base.storeBytes(of: 0x30 | UInt8(truncatingIfNeeded: one), toByteOffset: end, as: UInt8.self)
-            rest = tens
-        }
-        used &+= count
+        if number < 100_000_000, width <= 8 { return append(eightDigits: number, width: width) }
+        append(digits: number / 100_000_000, width: Swift.max(width &- 8, 1))
+        append(eightDigits: number % 100_000_000, width: 8)
     }
 
     package mutating func append(integer number: Int) {
@@ -58,15 +45,18 @@ extension ByteBuffer {
         append(digits: UInt64(number.magnitude))
     }
 
-    private static func digits(of number: UInt64) -> Int {
-        var (count, rest) = (1, number)
-        while rest >= 10_000 { (count, rest) = (count &+ 4, rest / 10_000) }
-        return count &+ (rest >= 1000 ? 3 : rest >= 100 ? 2 : rest >= 10 ? 1 : 0)
-    }
-
-    /// The two digits of a number below 100 as they stand in memory.
-    private static func pair(_ number: UInt64) -> UInt16 {
-        let tens = number / 10
-        return (0x3030 | UInt16(truncatingIfNeeded: tens) | UInt16(truncatingIfNeeded: number &- tens &* 10) &<< 8).littleEndian
+    /// The same for a number of at most eight digits: halves are split into pairs and those into digits, all at once.
+    private mutating func append(eightDigits number: UInt64, width: Int) {
+        let upper = number / 10_000
+        let fours = upper | (number &- upper &* 10_000) &<< 32
+        let hundreds = (fours &* 10_486) &>> 20 & 0x7F_0000_007F
+        let pairs = hundreds | (fours &- hundreds &* 100) &<< 16
+        let tens = (pairs &* 103) &>> 10 & 0x000F_000F_000F_000F
+        let digits = tens | (pairs &- tens &* 10) &<< 8
+        let count = Swift.max(8 &- digits.trailingZeroBitCount &>> 3, width)
+        let word = (digits | 0x3030_3030_3030_3030) &>> UInt64(truncatingIfNeeded: (8 &- count) &* 8)
+        if capacity &- used < 8 { grow(by: 8) }
+        unsafe base.storeBytes(of: word.littleEndian, toByteOffset: used, as: UInt64.self)
+        used &+= count
     }
 }

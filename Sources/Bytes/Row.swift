@@ -1,4 +1,4 @@
-/// A fixed row of values that are read where they lie: nothing is copied, and so no reference in them is counted.
+/// A fixed row of values that are used where they lie: nothing is copied, and so no reference in them is counted.
 //
 // Public, although no product exports it: members of a package type are not inlined into other modules.
 @safe
@@ -25,6 +25,11 @@ public struct Row<Element: ~Copyable & Sendable>: ~Copyable, @unchecked Sendable
         unsafeAddress {
             precondition(UInt(bitPattern: index) < UInt(bitPattern: count), "an element outside the row")
             return unsafe UnsafePointer(base + index)
+        }
+        @_transparent
+        unsafeMutableAddress {
+            precondition(UInt(bitPattern: index) < UInt(bitPattern: count), "an element outside the row")
+            return unsafe base + index
         }
     }
 }

@@ -22,6 +22,8 @@ struct Admission {
     private var run: (kind: IndexEntries.Kind, count: UInt64) = (IndexEntries.Kind(type: 0, born: 0), 0)
     /// Of the append that was checked last: its events' streams in the table.
     private var found: [Int] = []
+    /// As many names as the processor's nearest memory holds with their entries.
+    private static let foundTogether = 64
     private var lastType: (name: String, id: TypeID) = ("", 0)
     private var typesCount: TypeID
 
@@ -44,10 +46,15 @@ struct Admission {
         if let validated = request.validated, validated != moment.numbers.stamp { return .revalidate }
         if let known = try knownPosition(request, transaction) { return .known(known) }
         for condition in request.conditions { try check(condition, &streams, transaction) }
-        // In a loop of its own, so that the processor waits for the memory of several look-ups at once.
         found.removeAll(keepingCapacity: true)
         let events = request.events.span
-        for index in events.indices { found.append(try stream(events[index].stream, &streams, transaction)) }
+        for start in stride(from: 0, to: events.count, by: Self.foundTogether) {
+            let range = start ..< min(start + Self.foundTogether, events.count)
+            streams.find(events, range, into: &found)
+            for index in range where !streams.isCurrent(found[index]) {
+                try learn(found[index], events[index].stream, &streams, transaction)
+            }
+        }
         return nil
     }
 
@@ -99,13 +106,18 @@ struct Admission {
         _ name: StreamName, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
     ) throws -> Int {
         let index = streams.index(of: name.text)
-        if streams.isCurrent(index) { return index }
+        if !streams.isCurrent(index) { try learn(index, name, &streams, transaction) }
+        return index
+    }
+
+    private func learn(
+        _ index: Int, _ name: StreamName, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
+    ) throws {
         let known = streams[index].id
         let id = known > 0 ? known : try moment.streamID(name.text, transaction, access)
         let head = try id.flatMap { try moment.head($0, transaction, access) }
         if id != nil, head == nil { throw Indexes.damaged("heads") }
         streams.learn(index, id, head)
-        return index
     }
 
     // MARK: Positions
@@ -117,14 +129,13 @@ struct Admission {
     ) throws -> AppendReceipt {
         let begin = next
         let events = request.events.span
-        guard events.count > 0 else { throw EvstoreError.misuse("an append needs at least one event") }
         let tables = access.tables
-        var firstID = events[0].id
+        var firstMade: (UInt64, UInt64) = (0, 0)
         var revision: UInt64 = 0
         jumps.reserveCapacity(jumps.count + events.count)
         for index in events.indices {
             let made = events[index].id == nil ? EventID.makeUUID(at: time, using: &random) : nil
-            if index == 0, let made { firstID = EventID(uuid: made) }
+            if index == 0, let made { firstMade = made }
             var place = BlockWriter.Place(
                 type: try type(events[index].type, transaction.reads), isSameAppend: index > 0, madeID: made)
             let stream = found[index]
@@ -144,10 +155,9 @@ struct Admission {
             next = next.next
             revision = place.revision
         }
-        guard let firstID else { throw EvstoreError.misuse("an append needs an id") }
         return AppendReceipt(
             positions: begin.rawValue ... next.rawValue - 1, stream: events[events.count - 1].stream, revision: Revision(revision),
-            id: firstID, epoch: moment.epoch, duplicate: false)
+            id: events[0].id ?? EventID(uuid: firstMade), epoch: moment.epoch, duplicate: false)
     }
 
     private mutating func count(_ kind: IndexEntries.Kind) {

@@ -59,7 +59,7 @@ enum AheadRecovery {
             var next = offset + WriteAhead.Frame.headerBytes
             while next < end {
                 let block = try block(entries.lent, at: next, end, last.next, access)
-                guard block.epoch == epoch, BlockWriter.link(after: link, block.body) == block.link else {
+                guard block.epoch == epoch, BlockDraft.link(after: link, block.body) == block.link else {
                     throw damaged(store, "the block at position \(last.next) does not follow the one before it")
                 }
                 try transaction.append(access.tables.blocks, bytes(block.first.rawValue).lent, block.bytes)

@@ -5,7 +5,6 @@ package import Hashing
 /// A block of the log, lent and checked: its records can be read without further checks.
 package struct BlockView: ~Escapable {
     let bytes: RawSpan
-    private let names: TypeNames
     private let offsets: Int
     private let entryBytes: Int
     package let first: Position
@@ -17,10 +16,10 @@ package struct BlockView: ~Escapable {
     /// - Throws: `EvstoreError.corruptBlock`.
     @_lifetime(copy bytes)
     init(checking bytes: RawSpan, at position: Position, storeTag: UInt64, _ names: TypeNames) throws(EvstoreError) {
-        (self.bytes, self.names, first) = (bytes, names, position)
+        (self.bytes, first) = (bytes, position)
         (offsets, entryBytes, count) = try BlockLayout.check(bytes, at: position, storeTag: storeTag)
         indices = 0 ..< count
-        learnNames()
+        learn(names)
     }
 
     package var epoch: Epoch { Epoch(bytes.load(UInt32.self, at: BlockLayout.Header.epoch)) }
@@ -49,7 +48,7 @@ package struct BlockView: ~Escapable {
     package func record(_ index: Int) -> RecordView {
         precondition(index >= 0 && index < count, "a record of the block")
         let start = Int(bytes.load(UInt32.self, at: offsets + index * entryBytes))
-        return RecordView(bytes, at: start, Position(first.rawValue + UInt64(index)), names)
+        return RecordView(bytes, at: start, Position(first.rawValue + UInt64(index)))
     }
 
     /// The ids and names of the types inside.
@@ -66,7 +65,7 @@ package struct BlockView: ~Escapable {
 
     package var typeNames: [String] { types.map(\.name) }
 
-    private func learnNames() {
+    private func learn(_ names: TypeNames) {
         var offset = BlockLayout.headerBytes
         while offset < offsets {
             let id = bytes.load(TypeID.self, at: offset)

@@ -3,6 +3,8 @@ internal import EventModel
 internal import Hashing
 
 /// Puts records together into blocks that are ready to be stored. Its buffers are kept between commits.
+///
+/// The first blocks of a commit are completed where they are made; those of a large one by `BlockChain` beside that.
 struct BlockWriter: ~Copyable {
     /// What a record says about its place, beside the event itself.
     struct Place {
@@ -17,157 +19,87 @@ struct BlockWriter: ~Copyable {
         var jump: UInt64 = 0
     }
 
-    private let storeTag: UInt64
-    private var epoch = Epoch.first
-    private var first = Position.start
-    private var link = Digest.zero
-    private var time: Int64 = 0
-    private var types: [(id: TypeID, name: String)] = []
-    private var typesBytes = 0
-    private var offsets: [Int] = []
-    private var records = ByteBuffer(capacity: BlockLayout.bytesMax)
-    private var block = ByteBuffer(capacity: BlockLayout.bytesMax)
+    /// Takes a block that is ready, with its first position.
+    typealias Store = (Position, RawSpan) throws -> Void
 
-    init(_ storeID: StoreID) { storeTag = storeID.tag }
+    private var commit: BlockDraft.Commit
+    private var link = Digest.zero
+    private var draft = BlockDraft()
+    /// How many blocks the commit has had.
+    private var count = 0
+    private let chain = BlockChain()
+    /// Full drafts on their way to the chain, and others to go on with.
+    private var full: [BlockChain.Carrier] = []
+    private var empty: [BlockChain.Carrier] = []
+
+    /// As many blocks take no longer than waking another thread does.
+    private static let aloneMax = 8
+    /// A thread is woken for no fewer.
+    private static let carriedMin = 4
+
+    init(_ storeID: StoreID) { commit = BlockDraft.Commit(storeTag: storeID.tag, epoch: .first, time: 0) }
+
+    deinit { chain.close() }
 
     /// The link of the last finished block.
     var lastLink: Digest { link }
 
     /// Begins a commit: `first` is the next position, `link` what its first block links to.
     mutating func begin(_ epoch: Epoch, first: Position, link: Digest, time: Timestamp) {
-        (self.epoch, self.first, self.link, self.time) = (epoch, first, link, time.microseconds)
-        clear()
+        (commit.epoch, commit.time, self.link, count) = (epoch, time.microseconds, link, 0)
+        // What a commit has left that came to nothing.
+        keep(full + chain.takeAll().carriers)
+        full = []
+        draft.begin(at: first)
     }
 
-    private mutating func clear() {
-        types.removeAll(keepingCapacity: true)
-        typesBytes = 0
-        offsets.removeAll(keepingCapacity: true)
-        records.removeAll()
-    }
-
-    /// Adds an event, where it lies among others, at the next position; a block that is full goes to `store` first.
-    mutating func add(_ events: Span<StoredEvent>, _ index: Int, _ place: Place, _ store: (Position, RawSpan) throws -> Void) throws {
-        let givenUUID = events[index].id?.uuid
-        let isText = events[index].id != nil && givenUUID == nil
-        let idBytes = isText ? events[index].id.map { $0.text.utf8.count } ?? 0 : 16
-        let nameBytes = place.revision == 0 ? events[index].stream.text.utf8.count : 0
-        let size =
-            BlockLayout.recordBytes + idBytes + nameBytes + events[index].payload.count + events[index].metadata.count
-            + (events[index].shadow.isEmpty ? 0 : BlockLayout.shadowBytes + events[index].shadow.count)
-        let isNewType = !types.contains { $0.id == place.type }
-        let nameCost = isNewType ? 5 + events[index].type.utf8.count : 0
-        if !offsets.isEmpty && bytes + BlockLayout.entryBytes + size + nameCost > BlockLayout.bytesMax { try finish(store) }
-        if !types.contains(where: { $0.id == place.type }) {
-            types.append((place.type, events[index].type))
-            typesBytes += 5 + events[index].type.utf8.count
-        }
-        var flags: UInt16 = 0
-        if place.revision == 0 { flags |= BlockLayout.Flag.named }
-        if place.isSameAppend { flags |= BlockLayout.Flag.sameAppend }
-        if events[index].id != nil { flags |= BlockLayout.Flag.idGiven }
-        if isText { flags |= BlockLayout.Flag.idText }
-        if !events[index].shadow.isEmpty { flags |= BlockLayout.Flag.shadow }
-        offsets.append(records.count)
-        records.append(littleEndian: place.stream)
-        records.append(littleEndian: place.revision)
-        records.append(littleEndian: place.previous)
-        records.append(littleEndian: place.jump)
-        records.append(littleEndian: events[index].time.microseconds)
-        records.append(littleEndian: place.type)
-        records.append(littleEndian: events[index].born.rawValue)
-        records.append(littleEndian: UInt32(events[index].payload.count))
-        records.append(littleEndian: UInt32(events[index].metadata.count))
-        records.append(littleEndian: flags)
-        records.append(UInt8(idBytes))
-        records.append(UInt8(nameBytes))
-        if isText, let id = events[index].id {
-            records.append(id.text)
-        } else {
-            let uuid = givenUUID ?? place.madeID ?? (0, 0)
-            records.append(littleEndian: uuid.0.byteSwapped)
-            records.append(littleEndian: uuid.1.byteSwapped)
-        }
-        if nameBytes > 0 { records.append(events[index].stream.text) }
-        records.append(events[index].payload)
-        records.append(events[index].metadata)
-        if !events[index].shadow.isEmpty {
-            records.append(littleEndian: UInt32(events[index].shadow.count))
-            records.append(events[index].shadow)
-        }
+    /// Adds an event, where it lies among others, at the next position; blocks that are ready go to `store` first.
+    mutating func add(_ events: Span<StoredEvent>, _ index: Int, _ place: Place, _ store: Store) throws {
+        if draft.add(events, index, place) { return }
+        try complete(store)
+        _ = draft.add(events, index, place)
     }
 
     /// Adds a record as it lies in another block: for a block that is made again up to a cut.
-    mutating func add(copyOf record: borrowing RecordView) {
-        if !types.contains(where: { $0.id == record.type }) {
-            types.append((record.type, record.typeName))
-            typesBytes += 5 + record.typeName.utf8.count
-        }
-        offsets.append(records.count)
-        records.append(record.bytes)
+    mutating func add(copyOf record: borrowing RecordView, _ names: TypeNames) { draft.add(copyOf: record, names) }
+
+    /// Completes the block that is under way, if it has a record, and hands over all that were not yet.
+    mutating func finish(_ store: Store) throws {
+        if !draft.isEmpty { try complete(store) }
+        guard count > Self.aloneMax else { return }
+        if !full.isEmpty { chain.add(full, commit, after: link) }
+        full = []
+        let (ready, link) = chain.takeAll()
+        try self.store(ready, store)
+        self.link = link
     }
 
-    private var bytes: Int {
-        BlockLayout.headerBytes + typesBytes + BlockLayout.entryBytes * offsets.count + records.count + BlockLayout.checksumBytes
+    private mutating func complete(_ store: Store) throws {
+        count += 1
+        let next = draft.next
+        if count > Self.aloneMax {
+            let carrier = empty.popLast() ?? BlockChain.Carrier()
+            swap(&carrier.draft, &draft)
+            full.append(carrier)
+            if full.count == Self.carriedMin {
+                chain.add(full, commit, after: link)
+                full = []
+                try self.store(chain.takeReady(), store)
+            }
+        } else {
+            link = draft.complete(commit, after: link)
+            try store(draft.first, draft.text)
+        }
+        draft.begin(at: next)
     }
 
-    /// Completes the block that is under way and hands it over; nothing where it has no record.
-    mutating func finish(_ store: (Position, RawSpan) throws -> Void) throws {
-        if offsets.isEmpty { return }
-        types.sort { $0.id < $1.id }
-        block.removeAll()
-        block.append(littleEndian: BlockLayout.magic)
-        block.append(littleEndian: epoch.rawValue)
-        block.append(littleEndian: storeTag)
-        block.append(littleEndian: first.rawValue)
-        block.append(littleEndian: time)
-        block.append(littleEndian: types.reduce(0 as UInt64) { $0 | 1 << UInt64($1.id % 64) })
-        block.append(littleEndian: UInt32(offsets.count))
-        block.append(littleEndian: UInt32(bytes))
-        for _ in 0 ..< 4 { block.append(littleEndian: 0 as UInt64) }
-        block.append(littleEndian: 0 as UInt32)
-        block.append(littleEndian: UInt32(BlockLayout.headerBytes + typesBytes))
-        for (id, name) in types {
-            block.append(littleEndian: id)
-            block.append(UInt8(name.utf8.count))
-            block.append(name)
-        }
-        appendOffsets()
-        Self.append(records, to: &block)
-        link = Self.link(after: link, block.bytes)
-        let linkBytes = link.bytes
-        for word in 0 ..< 4 {
-            let part = linkBytes.lent.load(UInt64.self, at: word * 8)
-            block.store(littleEndian: part, at: BlockLayout.Header.link + word * 8)
-        }
-        let sum = checksum(block.bytes)
-        block.append(littleEndian: sum)
-        try store(first, block.bytes)
-        first = Position(first.rawValue + UInt64(offsets.count))
-        clear()
+    private mutating func store(_ ready: [BlockChain.Carrier], _ store: Store) throws {
+        for carrier in ready { try store(carrier.draft.first, carrier.draft.text) }
+        keep(ready)
     }
 
-    private mutating func appendOffsets() {
-        let start = block.count + BlockLayout.entryBytes * offsets.count
-        for (index, offset) in offsets.enumerated() {
-            let end = index + 1 < offsets.count ? offsets[index + 1] : records.count
-            let place = BlockLayout.place(storeTag, epoch, Position(first.rawValue + UInt64(index)))
-            block.append(littleEndian: UInt32(start + offset))
-            block.append(littleEndian: UInt32(truncatingIfNeeded: checksum(records.bytes.slice(offset, end - offset))) ^ place)
-        }
-    }
-
-    private static func append(_ records: borrowing ByteBuffer, to block: inout ByteBuffer) { block.append(records.bytes) }
-
-    /// SHA-256(previous link || block without its checksum, with zeros in the link's place).
-    static func link(after previous: Digest, _ block: RawSpan) -> Digest {
-        let zeros = [UInt8](repeating: 0, count: BlockLayout.Header.linkBytes)
-        let afterLink = BlockLayout.Header.link + BlockLayout.Header.linkBytes
-        var hasher = SHA256Hasher()
-        hasher.update(previous.bytes)
-        hasher.update(block.slice(0, BlockLayout.Header.link))
-        hasher.update(zeros)
-        hasher.update(block.slice(afterLink, block.byteCount - afterLink))
-        return hasher.finalize()
+    private mutating func keep(_ carriers: [BlockChain.Carrier]) {
+        // A draft that has held an event of its own size is too large to be kept.
+        empty += carriers.filter { $0.draft.roomBytes <= 4 * BlockLayout.bytesMax }
     }
 }

@@ -52,7 +52,7 @@ enum Blocks {
         let first = try self.position(cursor.key)
         let start = try BlockLayout.checkRecord(cursor.value, at: position, after: first, storeTag: access.storeID.tag)
         if let start {
-            let record = RecordView(cursor.value, at: start, position, access.names)
+            let record = RecordView(cursor.value, at: start, position)
             if access.names.knows(record.type) { return record }
         }
         let block = try view(cursor, access)

@@ -120,7 +120,7 @@ struct CommitSession: ~Copyable {
         var admission = try Admission(moment, access, transaction.reads, time: now)
         writer.begin(moment.epoch, first: moment.last.next, link: link, time: now)
         var outcomes: [Result<AppendOutcome, any Error>] = []
-        // What comes while the first are taken in goes along, but for ever nobody waits.
+        // What comes while the first are taken in goes along, for some rounds: the first wait for them.
         var rounds = 0
         repeat {
             do { try checkFreeSpace(appends) } catch  where !outcomes.isEmpty {

@@ -20,7 +20,7 @@ extension EventLog {
                 hasher.update(record.revision.rawValue)
                 hasher.updateText(record.id.text)
                 hasher.update(UInt64(bitPattern: record.time.microseconds))
-                hasher.updateText(record.typeName)
+                hasher.updateText(name(ofType: record.type))
                 hasher.update(UInt64(record.born.rawValue))
                 hasher.update(UInt64(record.payload.byteCount))
                 hasher.update(record.payload)

@@ -10,9 +10,7 @@ extension EventLog {
     package func scan(
         after: Position, through: Position? = nil, types: Set<String>? = nil, _ body: (borrowing BlockView) throws -> Bool
     ) throws {
-        // Names of its own: all threads would count references to those of the log for each event.
-        let own = LogAccess(environment: access.environment, tables: access.tables, names: TypeNames(), storeID: access.storeID)
-        var scan = LogScan(own, options, after: after, through: through, types: types)
+        var scan = LogScan(access, options, after: after, through: through, types: types)
         do {
             while try access.environment.read({ try scan.runChunk($0, body) }) {}
         } catch let error as LMDBError { throw storeError(error, path, doing: "reading the store") }

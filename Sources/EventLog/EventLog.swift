@@ -82,6 +82,9 @@ package final class EventLog: Sendable {
         }
     }
 
+    /// The name of a type that an event which was lent has at birth.
+    package func name(ofType id: TypeID) -> String { access.names[id] ?? "" }
+
     /// Waits until there is an event after `position`, or a cut is made; returns the last position,
     /// which is not after it where the deadline passed or a cut came first.
     package func wait(after position: Position, deadline: ContinuousClock.Instant?) async throws -> Position {

@@ -54,8 +54,10 @@ enum Indexes {
             jump: Position(row.load(UInt64.self, at: 16)))
     }
 
-    static func row(_ head: StreamHead) -> [UInt8] {
-        bytes(head.revision.rawValue) + bytes(head.position.rawValue) + bytes(head.jump.rawValue)
+    static func append(_ head: StreamHead, to row: inout ByteBuffer) {
+        row.append(littleEndian: head.revision.rawValue)
+        row.append(littleEndian: head.position.rawValue)
+        row.append(littleEndian: head.jump.rawValue)
     }
 
     static func stream(_ name: String, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> UInt64? {

@@ -103,7 +103,7 @@ struct LogVerifier {
             previous = try Blocks.start(of: block.epoch, transaction, access)
         }
         let body = block.bytes.slice(0, block.bytes.byteCount - BlockLayout.checksumBytes)
-        if BlockWriter.link(after: previous, body) != block.link {
+        if BlockDraft.link(after: previous, body) != block.link {
             note("STORE003", at: block.first, "the hash chain is broken: the block does not link to the one before it")
         }
     }

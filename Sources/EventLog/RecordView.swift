@@ -5,12 +5,11 @@ package import EventModel
 package struct RecordView: ~Escapable {
     private let block: RawSpan
     private let start: Int
-    private let names: TypeNames
     package let position: Position
 
     @_lifetime(copy block)
-    init(_ block: RawSpan, at start: Int, _ position: Position, _ names: TypeNames) {
-        (self.block, self.start, self.names, self.position) = (block, start, names, position)
+    init(_ block: RawSpan, at start: Int, _ position: Position) {
+        (self.block, self.start, self.position) = (block, start, position)
     }
 
     private func load<T: FixedWidthInteger & BitwiseCopyable>(_ type: T.Type, _ offset: Int) -> T {
@@ -25,9 +24,8 @@ package struct RecordView: ~Escapable {
     package var previous: Position { Position(load(UInt64.self, BlockLayout.Record.previous)) }
     var jump: Position { Position(load(UInt64.self, BlockLayout.Record.jump)) }
     package var time: Timestamp { Timestamp(microseconds: load(Int64.self, BlockLayout.Record.time)) }
+    /// The type at birth; `EventLog.name(ofType:)` knows its name.
     package var type: TypeID { load(TypeID.self, BlockLayout.Record.type) }
-    /// The type's name at birth; kept for each id, so that asking again makes nothing.
-    package var typeName: String { names[type] ?? "" }
     package var born: SchemaVersion { SchemaVersion(rawValue: load(UInt32.self, BlockLayout.Record.born)) }
     /// Whether the caller gave the id, which makes it unique in the store.
     package var idGiven: Bool { flags & BlockLayout.Flag.idGiven != 0 }

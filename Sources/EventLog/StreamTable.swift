@@ -18,8 +18,9 @@ struct StreamTable: ~Copyable {
         fileprivate(set) var id: UInt64 = 0
         fileprivate(set) var revision: UInt64 = 0
         fileprivate(set) var position: UInt64 = 0
-        /// Where the head's jump pointer leads, where that record's leads, and so on; 0 from where that is not known.
-        fileprivate(set) var jumps: (UInt64, UInt64, UInt64) = (0, 0, 0)
+        /// Where the head's jump pointer leads, where that record's leads, and so on; 0 from where that is not known: enough
+        /// for a stream of fifty events.
+        fileprivate(set) var jumps: (UInt64, UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0, 0)
 
         fileprivate init(hash: UInt64, nameStart: Int, nameBytes: Int) {
             (self.hash, self.nameStart, self.nameBytes) = (hash, UInt32(nameStart), UInt32(nameBytes))
@@ -30,6 +31,14 @@ struct StreamTable: ~Copyable {
         }
     }
 
+    /// A name that is being looked up among others: where it stands behind the names, and its entry as far as it is known, one
+    /// more than the index.
+    struct Lookup: BitwiseCopyable, Sendable {
+        fileprivate let hash: UInt64
+        fileprivate let start, bytes: UInt32
+        fileprivate var entry: UInt32 = 0
+    }
+
     /// Reached between commits, the table is begun anew.
     private static let entriesMax = 1 << 18
 
@@ -38,6 +47,7 @@ struct StreamTable: ~Copyable {
     /// One more than an entry's index where its hash leads, or in the next place that was free; 0 where none lies. Their
     /// number is a power of two.
     private var places = Slots<UInt32>(repeating: 0, count: 128)
+    private var lookups = Slots<Lookup>(capacity: 64)
     private let seed = UInt64.random(in: .min ... .max)
     private var epoch = Epoch.first
     private var generation: UInt64 = 1
@@ -97,6 +107,34 @@ struct StreamTable: ~Copyable {
         return entries.count - 1
     }
 
+    /// The indexes of several streams' entries, found together: the processor waits for the memory of all of them at once.
+    mutating func find(_ events: Span<StoredEvent>, _ range: Range<Int>, into found: inout [Int]) {
+        let start = names.count
+        lookups.removeAll()
+        for index in range {
+            let nameStart = names.count
+            names.append(events[index].stream.text)
+            let count = names.count - nameStart
+            lookups.append(Lookup(hash: seededHash(names.slice(nameStart, count), seed), start: UInt32(nameStart), bytes: UInt32(count)))
+        }
+        // Each of these asks the memory for something else.
+        for index in 0 ..< lookups.count {
+            lookups[index].entry = places[Int(truncatingIfNeeded: lookups[index].hash) & (places.count - 1)]
+        }
+        for index in 0 ..< lookups.count where lookups[index].entry > 0 {
+            if entries[Int(lookups[index].entry) - 1].hash != lookups[index].hash { lookups[index].entry = 0 }
+        }
+        for index in 0 ..< lookups.count where lookups[index].entry > 0 {
+            let lookup = lookups[index]
+            if !isNamed(Int(lookup.entry) - 1, Int(lookup.start), Int(lookup.bytes)) { lookups[index].entry = 0 }
+        }
+        names.truncate(to: start)
+        for index in 0 ..< lookups.count {
+            let entry = Int(lookups[index].entry)
+            found.append(entry > 0 ? entry - 1 : self.index(of: events[range.lowerBound + index].stream.text))
+        }
+    }
+
     private func isNamed(_ index: Int, _ start: Int, _ count: Int) -> Bool {
         let entry = entries[index]
         return names.slice(Int(entry.nameStart), Int(entry.nameBytes)).equals(names.slice(start, count))
@@ -118,7 +156,7 @@ struct StreamTable: ~Copyable {
         entries[index].id = id ?? 0
         entries[index].revision = head?.revision.rawValue ?? 0
         entries[index].position = head?.position.rawValue ?? 0
-        entries[index].jumps = (head?.jump.rawValue ?? 0, 0, 0)
+        entries[index].jumps = (head?.jump.rawValue ?? 0, 0, 0, 0, 0)
         entries[index].generation = generation
     }
 
@@ -130,7 +168,8 @@ struct StreamTable: ~Copyable {
         } else {
             entry.revision += 1
             let isMerging = jump != entry.position
-            entry.jumps = isMerging ? (jump, entry.jumps.2, 0) : (jump, entry.jumps.0, entry.jumps.1)
+            let (first, second, third, fourth, fifth) = entry.jumps
+            entry.jumps = isMerging ? (jump, third, fourth, fifth, 0) : (jump, first, second, third, fourth)
         }
         entry.position = position.rawValue
         if !entry.isChanged { changed.append(UInt32(index)) }

@@ -14,8 +14,7 @@ struct StreamWalk {
     }
 
     /// The position of a revision that the stream has: O(log n) records are looked at.
-    func position(of revision: Revision, _ transaction: borrowing ReadTransaction) throws -> Position {
-        var cursor = try transaction.cursor(access.tables.blocks)
+    private func position(of revision: Revision, _ cursor: inout Cursor) throws -> Position {
         var at = (revision: head.revision.rawValue, position: head.position)
         while at.revision > revision.rawValue {
             let record = try record(at.revision, at: at.position, &cursor)
@@ -29,8 +28,8 @@ struct StreamWalk {
     func backwards(
         from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
     ) throws {
-        var position = try position(of: revision, transaction)
         var cursor = try transaction.cursor(access.tables.blocks)
+        var position = try position(of: revision, &cursor)
         var revision = revision.rawValue
         for index in 0 ..< limit {
             let record = try record(revision, at: position, &cursor)
@@ -46,7 +45,7 @@ struct StreamWalk {
     ) throws {
         let last = revision.rawValue + min(UInt64(limit), head.revision.rawValue - revision.rawValue + 1) - 1
         var cursor = try transaction.cursor(access.tables.blocks)
-        var (number, position) = (last, try position(of: Revision(last), transaction))
+        var (number, position) = (last, try position(of: Revision(last), &cursor))
         // The last event of each run but the last one.
         var runs: [(last: UInt64, position: Position)] = [(number, position)]
         while number - revision.rawValue >= Self.fewEvents {

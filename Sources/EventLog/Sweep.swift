@@ -39,17 +39,26 @@ struct Sweep {
         head: (UInt64, borrowing ReadTransaction) throws -> StreamHead?
     ) throws -> Bool {
         let end = min(done + count, streams.count + ids.count + heads.count)
+        var key = ByteBuffer()
+        var value = ByteBuffer()
         while done < end {
+            key.removeAll()
+            value.removeAll()
             if done < streams.count {
                 let (name, id) = streams[done]
-                try transaction.put(tables.streams, Array(name.utf8).lent, bytes(id).lent)
+                key.append(name)
+                value.append(littleEndian: id)
+                try transaction.put(tables.streams, key.bytes, value.bytes)
             } else if done < streams.count + ids.count {
-                let (key, position) = ids[done - streams.count]
-                try transaction.put(tables.ids, key.bytes.lent, bytes(position).lent)
+                let (id, position) = ids[done - streams.count]
+                value.append(littleEndian: position)
+                try transaction.put(tables.ids, id.bytes.lent, value.bytes)
             } else {
                 let stream = heads[done - streams.count - ids.count]
                 guard let head = try head(stream, transaction.reads) else { throw Indexes.damaged("heads") }
-                try transaction.put(tables.heads, bytes(stream).lent, Indexes.row(head).lent)
+                key.append(littleEndian: stream)
+                Indexes.append(head, to: &value)
+                try transaction.put(tables.heads, key.bytes, value.bytes)
             }
             done += 1
         }

@@ -1,4 +1,5 @@
 internal import LMDB
+internal import Synchronization
 
 /// A type's number in this store; the same for as long as the store exists, whatever is cut.
 package typealias TypeID = UInt32
@@ -11,10 +12,14 @@ package final class TypeNames: Sendable {
     }
 
     private let state = Monitor(State())
+    /// All ids from 1 to this one are known, which is nearly always all: asking costs no lock.
+    private let through = Atomic<TypeID>(0)
 
     subscript(id: TypeID) -> String? { state.withLock { $0.names[id] } }
 
-    func knows(_ id: TypeID) -> Bool { state.withLock { $0.names[id] != nil } }
+    func knows(_ id: TypeID) -> Bool {
+        id > 0 && id <= through.load(ordering: .acquiring) || state.withLock { $0.names[id] != nil }
+    }
 
     func id(of name: String) -> TypeID? { state.withLock { $0.ids[name] } }
 
@@ -22,6 +27,9 @@ package final class TypeNames: Sendable {
         state.withLock { state in
             state.names[id] = name
             state.ids[name] = id
+            var last = through.load(ordering: .relaxed)
+            while state.names[last + 1] != nil { last += 1 }
+            through.store(last, ordering: .releasing)
         }
     }
 }

@@ -26,7 +26,7 @@ struct AppendTests {
         let found = try log.read { reader in
             try reader.record(at: receipt.position) { record in
                 StoredEvent(
-                    stream: record.streamName ?? StreamName(unchecked: "?"), type: record.typeName, born: record.born,
+                    stream: record.streamName ?? StreamName(unchecked: "?"), type: log.name(ofType: record.type), born: record.born,
                     payload: Array(text(record.payload).utf8), metadata: Array(text(record.metadata).utf8), id: record.id,
                     time: record.time)
             }

@@ -88,7 +88,8 @@ extension EventLog {
         try scan(after: after) { block in
             for index in block.indices {
                 let record = block.record(index)
-                texts.append("\(record.position) \(record.streamID) \(record.revision) \(record.typeName) \(text(record.payload))")
+                texts.append(
+                    "\(record.position) \(record.streamID) \(record.revision) \(name(ofType: record.type)) \(text(record.payload))")
             }
             return true
         }

@@ -1,0 +1,91 @@
+internal import EventModel
+internal import Hashing
+internal import LMDB
+
+/// Completes blocks on a thread of its own, one after the other, while the writing thread puts the next together: their
+/// checksums and links take as long as that.
+final class BlockChain: Sendable {
+    /// A draft on its way between the threads.
+    final class Carrier: @unchecked Sendable {
+        // Sound because whoever has it has it alone.
+        var draft = BlockDraft()
+    }
+
+    private struct State {
+        var waiting: [Carrier] = []
+        var ready: [Carrier] = []
+        /// How many are waiting or being completed.
+        var underWay = 0
+        var commit: BlockDraft.Commit?
+        /// Of the block that was completed last.
+        var link = Digest.zero
+        var hasThread = false
+        var isClosed = false
+
+        mutating func takeReady() -> [Carrier] {
+            defer { ready = [] }
+            return ready
+        }
+    }
+
+    private let state = Monitor(State())
+    /// More are not under way at once, so that memory stays bounded.
+    private static let underWayMax = 32
+
+    /// Takes full drafts. `link` is what the first of a commit links to; the others link to the one before them.
+    func add(_ carriers: [Carrier], _ commit: BlockDraft.Commit, after link: Digest) {
+        let needsThread = state.change { state in
+            if state.commit == nil { (state.commit, state.link) = (commit, link) }
+            state.waiting += carriers
+            state.underWay += carriers.count
+            defer { state.hasThread = true }
+            return !state.hasThread
+        }
+        if needsThread { start() }
+    }
+
+    /// The drafts that are complete by now, in their order; waits where too many are not.
+    func takeReady() -> [Carrier] {
+        state.wait(until: { $0.underWay <= Self.underWayMax }) { $0.takeReady() }
+    }
+
+    /// All drafts, complete, and the link of the last; the next one begins another commit.
+    func takeAll() -> (carriers: [Carrier], link: Digest) {
+        state.wait(until: { $0.underWay == 0 }) { state in
+            state.commit = nil
+            return (state.takeReady(), state.link)
+        }
+    }
+
+    /// Ends the thread.
+    func close() { state.change { $0.isClosed = true } }
+
+    private func start() {
+        do { _ = try WorkerThread.start("evstore-chain") { self.run() } } catch {
+            // Without one, who adds drafts completes them.
+            state.withLock { $0.hasThread = false }
+            while completeWaiting() {}
+        }
+    }
+
+    private func run() {
+        while state.wait(until: { !$0.waiting.isEmpty || $0.isClosed }, { !$0.waiting.isEmpty }) { _ = completeWaiting() }
+    }
+
+    /// Completes what waits; false where nothing does.
+    private func completeWaiting() -> Bool {
+        let (carriers, commit, before) = state.withLock { state in
+            defer { state.waiting = [] }
+            return (state.waiting, state.commit, state.link)
+        }
+        guard let commit, !carriers.isEmpty else { return false }
+        var link = before
+        for carrier in carriers { link = carrier.draft.complete(commit, after: link) }
+        state.change { state in
+            state.ready += carriers
+            state.underWay -= carriers.count
+            state.link = link
+        }
+        return true
+    }
+}

@@ -1,0 +1,170 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+
+/// A block that is put together: first its records, then what stands before and behind them. Its buffers are used again.
+struct BlockDraft: ~Copyable {
+    /// What all blocks of a commit say.
+    struct Commit {
+        var storeTag: UInt64
+        var epoch: Epoch
+        var time: Int64
+    }
+
+    private(set) var first = Position.start
+    private var types: [(id: TypeID, name: String)] = []
+    private var typesBytes = 0
+    private var offsets: [Int] = []
+    private var records = ByteBuffer(capacity: BlockLayout.bytesMax)
+    private var block = ByteBuffer(capacity: BlockLayout.bytesMax)
+
+    /// What was completed.
+    var text: RawSpan {
+        @_lifetime(borrow self)
+        get { block.bytes }
+    }
+
+    var isEmpty: Bool { offsets.isEmpty }
+
+    /// The position behind its last record.
+    var next: Position { Position(first.rawValue + UInt64(offsets.count)) }
+
+    /// The memory it takes, completed.
+    var roomBytes: Int { records.capacity + block.capacity }
+
+    mutating func begin(at first: Position) {
+        self.first = first
+        types.removeAll(keepingCapacity: true)
+        typesBytes = 0
+        offsets.removeAll(keepingCapacity: true)
+        records.removeAll()
+    }
+
+    // MARK: Records
+
+    /// Adds an event, where it lies among others; false, and nothing is added, where the block is full.
+    mutating func add(_ events: Span<StoredEvent>, _ index: Int, _ place: BlockWriter.Place) -> Bool {
+        let givenUUID = events[index].id?.uuid
+        let isText = events[index].id != nil && givenUUID == nil
+        let idBytes = isText ? events[index].id.map { $0.text.utf8.count } ?? 0 : 16
+        let nameBytes = place.revision == 0 ? events[index].stream.text.utf8.count : 0
+        let size =
+            BlockLayout.recordBytes + idBytes + nameBytes + events[index].payload.count + events[index].metadata.count
+            + (events[index].shadow.isEmpty ? 0 : BlockLayout.shadowBytes + events[index].shadow.count)
+        let isNewType = !types.contains { $0.id == place.type }
+        let nameCost = isNewType ? 5 + events[index].type.utf8.count : 0
+        if !isEmpty && bytes + BlockLayout.entryBytes + size + nameCost > BlockLayout.bytesMax { return false }
+        if isNewType {
+            types.append((place.type, events[index].type))
+            typesBytes += nameCost
+        }
+        var flags: UInt16 = 0
+        if place.revision == 0 { flags |= BlockLayout.Flag.named }
+        if place.isSameAppend { flags |= BlockLayout.Flag.sameAppend }
+        if events[index].id != nil { flags |= BlockLayout.Flag.idGiven }
+        if isText { flags |= BlockLayout.Flag.idText }
+        if !events[index].shadow.isEmpty { flags |= BlockLayout.Flag.shadow }
+        offsets.append(records.count)
+        records.append(littleEndian: place.stream)
+        records.append(littleEndian: place.revision)
+        records.append(littleEndian: place.previous)
+        records.append(littleEndian: place.jump)
+        records.append(littleEndian: events[index].time.microseconds)
+        records.append(littleEndian: place.type)
+        records.append(littleEndian: events[index].born.rawValue)
+        records.append(littleEndian: UInt32(events[index].payload.count))
+        records.append(littleEndian: UInt32(events[index].metadata.count))
+        records.append(littleEndian: flags)
+        records.append(UInt8(idBytes))
+        records.append(UInt8(nameBytes))
+        if isText, let id = events[index].id {
+            records.append(id.text)
+        } else {
+            let uuid = givenUUID ?? place.madeID ?? (0, 0)
+            records.append(littleEndian: uuid.0.byteSwapped)
+            records.append(littleEndian: uuid.1.byteSwapped)
+        }
+        if nameBytes > 0 { records.append(events[index].stream.text) }
+        records.append(events[index].payload)
+        records.append(events[index].metadata)
+        if !events[index].shadow.isEmpty {
+            records.append(littleEndian: UInt32(events[index].shadow.count))
+            records.append(events[index].shadow)
+        }
+        return true
+    }
+
+    /// Adds a record as it lies in another block.
+    mutating func add(copyOf record: borrowing RecordView, _ names: TypeNames) {
+        if !types.contains(where: { $0.id == record.type }) {
+            let name = names[record.type] ?? ""
+            types.append((record.type, name))
+            typesBytes += 5 + name.utf8.count
+        }
+        offsets.append(records.count)
+        records.append(record.bytes)
+    }
+
+    private var bytes: Int {
+        BlockLayout.headerBytes + typesBytes + BlockLayout.entryBytes * offsets.count + records.count + BlockLayout.checksumBytes
+    }
+
+    // MARK: Around them
+
+    /// Completes the block; returns its link.
+    mutating func complete(_ commit: Commit, after previous: Digest) -> Digest {
+        types.sort { $0.id < $1.id }
+        block.removeAll()
+        block.append(littleEndian: BlockLayout.magic)
+        block.append(littleEndian: commit.epoch.rawValue)
+        block.append(littleEndian: commit.storeTag)
+        block.append(littleEndian: first.rawValue)
+        block.append(littleEndian: commit.time)
+        block.append(littleEndian: types.reduce(0 as UInt64) { $0 | 1 << UInt64($1.id % 64) })
+        block.append(littleEndian: UInt32(offsets.count))
+        block.append(littleEndian: UInt32(bytes))
+        for _ in 0 ..< 4 { block.append(littleEndian: 0 as UInt64) }
+        block.append(littleEndian: 0 as UInt32)
+        block.append(littleEndian: UInt32(BlockLayout.headerBytes + typesBytes))
+        for (id, name) in types {
+            block.append(littleEndian: id)
+            block.append(UInt8(name.utf8.count))
+            block.append(name)
+        }
+        appendOffsets(commit)
+        Self.append(records, to: &block)
+        let link = Self.link(after: previous, block.bytes)
+        let linkBytes = link.bytes
+        for word in 0 ..< 4 {
+            let part = linkBytes.lent.load(UInt64.self, at: word * 8)
+            block.store(littleEndian: part, at: BlockLayout.Header.link + word * 8)
+        }
+        let sum = checksum(block.bytes)
+        block.append(littleEndian: sum)
+        return link
+    }
+
+    private mutating func appendOffsets(_ commit: Commit) {
+        let start = block.count + BlockLayout.entryBytes * offsets.count
+        for (index, offset) in offsets.enumerated() {
+            let end = index + 1 < offsets.count ? offsets[index + 1] : records.count
+            let place = BlockLayout.place(commit.storeTag, commit.epoch, Position(first.rawValue + UInt64(index)))
+            block.append(littleEndian: UInt32(start + offset))
+            block.append(littleEndian: UInt32(truncatingIfNeeded: checksum(records.bytes.slice(offset, end - offset))) ^ place)
+        }
+    }
+
+    private static func append(_ records: borrowing ByteBuffer, to block: inout ByteBuffer) { block.append(records.bytes) }
+
+    /// SHA-256(previous link || block without its checksum, with zeros in the link's place).
+    static func link(after previous: Digest, _ block: RawSpan) -> Digest {
+        let zeros = [UInt8](repeating: 0, count: BlockLayout.Header.linkBytes)
+        let afterLink = BlockLayout.Header.link + BlockLayout.Header.linkBytes
+        var hasher = SHA256Hasher()
+        hasher.update(previous.bytes)
+        hasher.update(block.slice(0, BlockLayout.Header.link))
+        hasher.update(zeros)
+        hasher.update(block.slice(afterLink, block.byteCount - afterLink))
+        return hasher.finalize()
+    }
+}
