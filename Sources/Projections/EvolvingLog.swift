@@ -81,6 +81,14 @@ package final class EvolvingLog: Sendable {
         return evolution
     }
 
+    /// The history alone, in a read that is under way: costs no look at what else a store says of itself.
+    package func history(_ reader: borrowing LogReader) throws -> History {
+        if let assumed { return assumed.history }
+        let digest = reader.stamp.history
+        if let history = known.withLock({ $0?.state.history == digest ? $0?.history : nil }) { return history }
+        return try current(reader).history
+    }
+
     package var history: History { get throws(EvstoreError) { try current().history } }
 
     package var definitions: DefinitionSet { get throws(EvstoreError) { try current().definitions } }

@@ -60,9 +60,10 @@ package final class MergedAppends {
                     let record = block.record(index)
                     if record.position.rawValue > first, !record.continuesAppend { return false }
                     last = record.position.rawValue
-                    guard try viewer.path(type: record.typeName, born: record.born, to: target).merges else { continue }
+                    let type = log.name(ofType: record.type)
+                    guard try viewer.path(type: type, born: record.born, to: target).merges else { continue }
                     let event = AppendedEvent(
-                        type: record.typeName, payload: [UInt8](copying: record.payload), metadata: [UInt8](copying: record.metadata),
+                        type: type, payload: [UInt8](copying: record.payload), metadata: [UInt8](copying: record.metadata),
                         time: record.time, stream: try names.name(of: record, at: record.born).text)
                     groups[Key(stream: record.streamID, born: record.born), default: []].append(
                         Member(position: record.position, event: event))

@@ -42,7 +42,7 @@ package final class StreamNames {
         if let known = shown[key] { return known }
         let name: StreamName
         do { name = try history.streamName(stored.name, from: stored.born, to: version) } catch EvstoreError.noImage(var failure) {
-            (failure.type, failure.born, failure.position) = (record.typeName, record.born, record.position)
+            (failure.type, failure.born, failure.position) = (log.name(ofType: record.type), record.born, record.position)
             throw EvstoreError.noImage(failure)
         }
         if shown.count >= Self.keptMax { shown.removeAll(keepingCapacity: true) }

@@ -194,8 +194,8 @@ private func values(_ pointers: [JSONPointer], _ path: Path, _ json: String, _ v
                     let value = pointer.tokens.reduce(whole) { (value: JSONValue?, name) in value?.member(name.text) }
                     found.append(value?.text ?? "absent")
                 } else {
-                    let place = image.place(of: index)
-                    let (start, size) = (Int(place.start), Int(place.size))
+                    let start = Int(image.places.load(Int32.self, at: index * 8))
+                    let size = Int(image.places.load(Int32.self, at: index * 8 + 4))
                     found.append(size < 0 ? "absent" : try JSONValue(parsing: image.payload.slice(start, size)).text)
                 }
             }

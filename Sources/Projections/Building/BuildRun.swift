@@ -44,8 +44,9 @@ final class BuildRun {
         desk = RejectionDesk(build)
     }
 
-    /// What rows may take: a run takes about as much as the rows it is made of.
-    private var rowBytes: Int { build.evolving.options.buildMemoryBytes / 2 }
+    /// What rows may take. The rest is for runs, which take about as much as the rows that they are made of, and of which each
+    /// thread makes one at a time; and for what workers have prepared.
+    private var rowBytes: Int { build.evolving.options.buildMemoryBytes / 4 * 3 }
 
     func passLog() throws {
         let definitions = build.targets.map(\.definition)

@@ -23,7 +23,7 @@ final class ChunkWorker: @unchecked Sendable {
     var folded: UInt64 { preparer.folded }
 
     var rejections: [(target: Int, rejection: Rejection)] {
-        preparer.outputs.enumerated().flatMap { index, output in output.rejections.map { (index, $0) } }
+        preparer.targets.flatMap { index in preparer.outputs[index].rejections.map { (index, $0) } }
     }
 
     func begin(after: Position, through: Position) { (reached, self.through) = (after, through) }
@@ -34,7 +34,7 @@ final class ChunkWorker: @unchecked Sendable {
         preparer.removeAll()
         let after = reached
         reached = through
-        defer { for output in preparer.outputs { output.distribute(among: partitions) } }
+        defer { for target in preparer.targets { preparer.outputs[target].distribute(among: partitions) } }
         if types.isEmpty { return }
         try log.scan(after: after, through: through, types: types) { block in
             try preparer.prepare(block)

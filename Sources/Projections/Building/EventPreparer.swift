@@ -38,7 +38,8 @@ final class EventPreparer {
 
     let version: SchemaVersion
     /// One for each definition, in order.
-    let outputs: [PreparedOperations]
+    var outputs: Row<PreparedOperations>
+    var targets: Range<Int> { 0 ..< outputs.count }
     private let log: EventLog
     private let viewer: Viewer
     private let folds: [any Fold]
@@ -63,7 +64,7 @@ final class EventPreparer {
         consumed = definitions.map(\.consumes)
         readsStream = folds.contains { $0.readsStream }
         readsID = folds.contains { $0.readsID }
-        outputs = folds.map { PreparedOperations($0, keyBytesMax: log.options.projectionKeyBytesMax) }
+        outputs = Row(count: folds.count) { PreparedOperations(folds[$0], keyBytesMax: log.options.projectionKeyBytesMax) }
     }
 
     /// Whether events of a type, as stored, can concern any of the definitions.
@@ -72,17 +73,19 @@ final class EventPreparer {
     }
 
     func removeAll() {
-        for output in outputs { output.removeAll() }
+        for target in targets { outputs[target].removeAll() }
         folded = 0
     }
 
     /// Bytes of operations that are waiting to be applied.
-    var bytes: Int { outputs.reduce(0) { $0 + $1.bytes } }
+    var bytes: Int { targets.reduce(0) { $0 + outputs[$1].bytes } }
 
     /// Writes down what the events of a block do. What one can't do becomes a rejection of the definitions that it concerns.
-    func prepare(_ block: borrowing BlockView) throws { try prepare(block, &viewing, &folding) }
+    func prepare(_ block: borrowing BlockView) throws { try prepare(block, &viewing, &folding, &outputs) }
 
-    private func prepare(_ block: borrowing BlockView, _ viewing: inout Workspace, _ folding: inout FoldWorkspace) throws {
+    private func prepare(
+        _ block: borrowing BlockView, _ viewing: inout Workspace, _ folding: inout FoldWorkspace, _ outputs: inout Row<PreparedOperations>
+    ) throws {
         guard let first = block.indices.first else { return }
         var facts = EventFacts(epoch: block.epoch, version: version)
         // The route of an event is mostly the next one's too.
@@ -92,7 +95,7 @@ final class EventPreparer {
             if RouteKey(type: record.type, born: record.born) != route.key { route = try self.route(of: record) }
             if route.interested.isEmpty { continue }
             folded += 1
-            do { try prepare(record, along: route, &facts, &viewing, &folding) } catch EvstoreError.noImage(var failure) {
+            do { try prepare(record, along: route, &facts, &viewing, &folding, &outputs) } catch EvstoreError.noImage(var failure) {
                 failure.position = record.position
                 for index in route.interested { outputs[index].reject(record.position, .image(failure)) }
             }
@@ -101,29 +104,30 @@ final class EventPreparer {
 
     private func prepare(
         _ record: borrowing RecordView, along route: Route, _ facts: inout EventFacts, _ viewing: inout Workspace,
-        _ folding: inout FoldWorkspace
+        _ folding: inout FoldWorkspace, _ outputs: inout Row<PreparedOperations>
     ) throws {
         let metadata = record.metadata
         (facts.position, facts.revision, facts.time, facts.born) = (record.position, record.revision, record.time, record.born)
         if readsID { facts.id = record.id }
         if readsStream { facts.stream = try names.name(of: record, at: version).text }
         if route.path.merges {
-            return try merged.view(record.position, facts.epoch) { fold($0, route, &facts, metadata, &folding) }
+            return try merged.view(record.position, facts.epoch) { Self.fold($0, route, &facts, metadata, &folding, &outputs) }
         }
         if record.hasShadow, let shadow = try Shadow(record.shadow, born: record.born, at: version) {
             let stream = try names.name(of: record, at: shadow.version).text
             return try viewer.view(shadow, time: record.time, stream: stream, metadata: metadata, at: version) {
-                fold($0, route, &facts, metadata, &folding)
+                Self.fold($0, route, &facts, metadata, &folding, &outputs)
             }
         }
         try Viewer.run(
             route.path, payload: record.payload, time: record.time, stream: try names.name(of: record, at: record.born).text,
             metadata: metadata, in: &viewing
-        ) { fold($0, route, &facts, metadata, &folding) }
+        ) { Self.fold($0, route, &facts, metadata, &folding, &outputs) }
     }
 
-    private func fold(
-        _ image: borrowing Image, _ route: Route, _ facts: inout EventFacts, _ metadata: RawSpan, _ workspace: inout FoldWorkspace
+    private static func fold(
+        _ image: borrowing Image, _ route: Route, _ facts: inout EventFacts, _ metadata: RawSpan, _ workspace: inout FoldWorkspace,
+        _ outputs: inout Row<PreparedOperations>
     ) {
         facts.take(image)
         for index in 0 ..< route.uses.count {
@@ -136,7 +140,7 @@ final class EventPreparer {
     private func route(of record: borrowing RecordView) throws -> Route {
         let key = RouteKey(type: record.type, born: record.born)
         if let known = routes[key] { return known }
-        let path = try path(record.typeName, record.born)
+        let path = try path(log.name(ofType: record.type), record.born)
         let interested = interested(in: path)
         let reading = try viewer.path(type: path.type, born: path.born, to: version) { [folds] in
             Self.reads(of: $0, interested.map { folds[$0] })

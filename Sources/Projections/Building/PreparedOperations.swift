@@ -3,74 +3,61 @@ internal import EventModel
 internal import SchemaEvolution
 
 /// The operations and rejections of one definition, from one thread.
-final class PreparedOperations {
-    /// What an event adds to; one value, so that a thread asks for it once for each event.
-    private struct Written: ~Copyable {
-        var operations: OperationBuffer
-        var rejections: [Rejection] = []
-        /// The last event, where its operations begin, and whether it was rejected.
-        var position: Position?
-        var eventStart = 0
-        var isRejected = false
-
-        mutating func begin(_ event: Position) {
-            if position == event { return }
-            position = event
-            operations.beginEvent()
-            eventStart = operations.bytes.count
-            isRejected = false
-        }
-
-        mutating func prepare(
-            _ facts: borrowing EventFacts, rule: Int, image: borrowing Image, values: Int, metadata: RawSpan, _ fold: any Fold,
-            _ workspace: inout FoldWorkspace
-        ) {
-            begin(facts.position)
-            if isRejected { return }
-            do throws(FoldError) {
-                try fold.prepare(facts, rule: rule, image: image, values: values, metadata: metadata, &workspace, into: &operations)
-            } catch { reject(facts.position, .fold(error, key: nil)) }
-        }
-
-        /// Takes back what the event would have done.
-        mutating func reject(_ event: Position, _ reason: Rejection.Reason) {
-            begin(event)
-            operations.truncate(to: eventStart)
-            if !isRejected { rejections.append(Rejection(position: event, ordinal: 0, reason: reason)) }
-            isRejected = true
-        }
-    }
-
+struct PreparedOperations: ~Copyable, Sendable {
     private let fold: any Fold
-    private var written: Written
+    private var operations: OperationBuffer
+    private(set) var rejections: [Rejection] = []
+    /// The last event, where its operations begin, and whether it was rejected.
+    private var position: Position?
+    private var eventStart = 0
+    private var isRejected = false
     /// Where the operations of each partition begin, in the order of the log, after `distribute`.
     private var offsets = Slots<UInt32>()
     private var starts: [Int] = []
 
     init(_ fold: any Fold, keyBytesMax: Int) {
         self.fold = fold
-        written = Written(operations: OperationBuffer(keyBytesMax: keyBytesMax))
+        operations = OperationBuffer(keyBytesMax: keyBytesMax)
     }
 
-    var rejections: [Rejection] { written.rejections }
     /// Of operations that are waiting to be applied.
-    var bytes: Int { written.operations.bytes.count }
+    var bytes: Int { operations.bytes.count }
 
-    func removeAll() {
-        written.operations.removeAll()
-        written.rejections.removeAll(keepingCapacity: true)
-        written.position = nil
+    mutating func removeAll() {
+        operations.removeAll()
+        rejections.removeAll(keepingCapacity: true)
+        position = nil
     }
 
-    func prepare(
+    mutating func prepare(
         _ facts: borrowing EventFacts, rule: Int, image: borrowing Image, values: Int, metadata: RawSpan,
         _ workspace: inout FoldWorkspace
     ) {
-        written.prepare(facts, rule: rule, image: image, values: values, metadata: metadata, fold, &workspace)
+        begin(facts.position)
+        if isRejected { return }
+        do throws(FoldError) {
+            try fold.prepare(facts, rule: rule, image: image, values: values, metadata: metadata, &workspace, into: &operations)
+        } catch { reject(facts.position, .fold(error, key: nil)) }
+    }
+
+    /// Takes back what the event would have done.
+    mutating func reject(_ event: Position, _ reason: Rejection.Reason) {
+        begin(event)
+        operations.truncate(to: eventStart)
+        if !isRejected { rejections.append(Rejection(position: event, ordinal: 0, reason: reason)) }
+        isRejected = true
+    }
+
+    private mutating func begin(_ event: Position) {
+        if position == event { return }
+        position = event
+        operations.beginEvent()
+        eventStart = operations.bytes.count
+        isRejected = false
     }
 
     /// Sorts the operations into partitions, at least two, by the upper bits of their keys' hashes.
-    func distribute(among partitions: Int) {
+    mutating func distribute(among partitions: Int) {
         let shift = UInt64(64 - partitions.trailingZeroBitCount)
         var ends = Slots<Int>(repeating: 0, count: partitions + 1)
         var total = 0
@@ -82,7 +69,7 @@ final class PreparedOperations {
         starts = (0 ... partitions).map { ends[$0] }
         offsets.removeAll()
         offsets.fill(0 ..< total, with: 0)
-        Self.place(written.operations, partitions, shift, &ends, &offsets)
+        Self.place(operations, partitions, shift, &ends, &offsets)
     }
 
     private static func place(
@@ -100,7 +87,7 @@ final class PreparedOperations {
 
     /// Lends all operations, where each begins, and which of them are those of one partition, in order.
     func lend(_ partition: Int, _ body: (RawSpan, borrowing Slots<UInt32>, Range<Int>) throws -> Void) rethrows {
-        try Self.lend(written.operations, offsets, starts[partition] ..< starts[partition + 1], body)
+        try Self.lend(operations, offsets, starts[partition] ..< starts[partition + 1], body)
     }
 
     private static func lend(
@@ -108,8 +95,39 @@ final class PreparedOperations {
         _ body: (RawSpan, borrowing Slots<UInt32>, Range<Int>) throws -> Void
     ) rethrows { try body(operations.bytes.bytes, offsets, range) }
 
+    /// Lends the operations of each row together: where they begin, in the order of the log; rows in the order of their keys.
+    func forEachRow(_ body: (_ key: RawSpan, _ operations: RawSpan, _ offsets: ArraySlice<Int>) throws -> Void) rethrows {
+        try Self.forEachRow(operations.bytes, body)
+    }
+
+    private static func forEachRow(
+        _ all: borrowing ByteBuffer, _ body: (_ key: RawSpan, _ operations: RawSpan, _ offsets: ArraySlice<Int>) throws -> Void
+    ) rethrows {
+        // Most comparisons end within the first eight bytes.
+        var order: [(prefix: UInt64, offset: Int)] = []
+        var offset = 0
+        while offset < all.count {
+            order.append((Operation.key(all.bytes, at: offset).prefix, offset))
+            offset += Operation.size(all.bytes, at: offset)
+        }
+        order.sort { a, b in
+            if a.prefix != b.prefix { return a.prefix < b.prefix }
+            let difference = Operation.key(all.bytes, at: a.offset).compare(Operation.key(all.bytes, at: b.offset))
+            return difference == 0 ? a.offset < b.offset : difference < 0
+        }
+        let offsets = order.map(\.offset)
+        var start = 0
+        while start < offsets.count {
+            let key = Operation.key(all.bytes, at: offsets[start])
+            var end = start + 1
+            while end < offsets.count, Operation.key(all.bytes, at: offsets[end]).equals(key) { end += 1 }
+            try body(key, all.bytes, offsets[start ..< end])
+            start = end
+        }
+    }
+
     /// Lends the operations in order.
-    func forEach(_ body: (RawSpan) throws -> Void) rethrows { try Self.forEach(written.operations, body) }
+    func forEach(_ body: (RawSpan) throws -> Void) rethrows { try Self.forEach(operations, body) }
 
     private static func forEach(_ operations: borrowing OperationBuffer, _ body: (RawSpan) throws -> Void) rethrows {
         var offset = 0
@@ -119,7 +137,4 @@ final class PreparedOperations {
             offset += size
         }
     }
-
-    /// Takes back what the event would have done.
-    func reject(_ position: Position, _ reason: Rejection.Reason) { written.reject(position, reason) }
 }

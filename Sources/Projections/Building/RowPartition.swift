@@ -19,6 +19,7 @@ final class RowPartition: @unchecked Sendable {
     private var spill: SpillFile?
     private var level = 0
     private var rejections: [Rejection] = []
+    private var aside = Slots<UInt32>()
     var isFrozen = false
 
     /// - Parameter shape: what each row has to keep; nil where that is not looked at.
@@ -37,25 +38,23 @@ final class RowPartition: @unchecked Sendable {
 
     /// Does the operations that begin at some of the offsets, in this order.
     func apply(_ operations: RawSpan, _ offsets: borrowing Slots<UInt32>, _ range: Range<Int>) throws {
-        guard isFrozen else { return Self.apply(operations, offsets, range, to: &rows, fold, &workspace, &rejections) }
-        for index in range {
-            let offset = Int(offsets[index])
-            try apply(operations.slice(offset, Operation.size(operations, at: offset)))
+        aside.removeAll()
+        Self.apply(operations, offsets, range, makingRows: !isFrozen, to: &rows, fold, &workspace, &rejections, &aside)
+        for index in 0 ..< aside.count {
+            let offset = Int(aside[index])
+            try put(aside: operations.slice(offset, Operation.size(operations, at: offset)))
         }
-    }
-
-    private func apply(_ operation: RawSpan) throws {
-        if Self.apply(operation, makingRows: !isFrozen, to: &rows, fold, &workspace, &rejections) { return }
-        try put(aside: operation)
     }
 
     /// Operations whose rows are looked up together.
     private static let groupSize = 32
 
     /// The loop that a build spends its time in, on values that it has for itself.
+    ///
+    /// - Parameter aside: gets those whose row is not in memory and may not be made there.
     private static func apply(
-        _ operations: RawSpan, _ offsets: borrowing Slots<UInt32>, _ range: Range<Int>, to rows: inout RowStore, _ fold: any Fold,
-        _ workspace: inout FoldWorkspace, _ rejections: inout [Rejection]
+        _ operations: RawSpan, _ offsets: borrowing Slots<UInt32>, _ range: Range<Int>, makingRows: Bool, to rows: inout RowStore,
+        _ fold: any Fold, _ workspace: inout FoldWorkspace, _ rejections: inout [Rejection], _ aside: inout Slots<UInt32>
     ) {
         var start = range.lowerBound
         while start < range.upperBound {
@@ -64,7 +63,7 @@ final class RowPartition: @unchecked Sendable {
             for index in group {
                 let offset = Int(offsets[index])
                 let operation = operations.slice(offset, Operation.size(operations, at: offset))
-                _ = apply(operation, makingRows: true, to: &rows, fold, &workspace, &rejections)
+                if !apply(operation, makingRows: makingRows, to: &rows, fold, &workspace, &rejections) { aside.append(offsets[index]) }
             }
             start = group.upperBound
         }
@@ -125,7 +124,9 @@ final class RowPartition: @unchecked Sendable {
         while try reader.fill(4) {
             let size = Operation.size(reader.slice(0, 4))
             guard try reader.fill(size) else { return }
-            try apply(reader.slice(0, size))
+            if !Self.apply(reader.slice(0, size), makingRows: !isFrozen, to: &rows, fold, &workspace, &rejections) {
+                try put(aside: reader.slice(0, size))
+            }
             reader.skip(size)
             if !isFrozen, rows.bytes > memory { isFrozen = true }
         }

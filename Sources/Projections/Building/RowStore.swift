@@ -16,10 +16,8 @@ struct RowStore: ~Copyable {
     }
 
     private enum Flag {
-        /// Changed since it was loaded.
-        static let isChanged: UInt32 = 1
         /// The row stands elsewhere now.
-        static let hasMoved: UInt32 = 2
+        static let hasMoved: UInt32 = 1
     }
 
     private static let noState = UInt32.max
@@ -41,15 +39,8 @@ struct RowStore: ~Copyable {
     /// Bytes of the arena that no row uses any more.
     private var waste = 0
 
-    /// What it takes of memory, nearly.
-    var bytes: Int { arena.capacity + buckets.count * MemoryLayout<Bucket>.stride }
-
-    mutating func removeAll() {
-        if count == 0 { return }
-        buckets.fill(0 ..< buckets.count, with: Bucket())
-        arena.removeAll()
-        (count, last, waste) = (0, 0, 0)
-    }
+    /// What it takes of memory, nearly: what the arena has not come to yet is none.
+    var bytes: Int { arena.count + buckets.count * MemoryLayout<Bucket>.stride }
 
     private func keyBytes(_ row: Int) -> Int { Int(arena.bytes.load(UInt32.self, at: row &+ Field.keyBytes)) }
     private func room(_ row: Int) -> Int { Int(arena.bytes.load(UInt32.self, at: row &+ Field.room)) }
@@ -156,31 +147,21 @@ struct RowStore: ~Copyable {
     mutating func apply(_ operation: RawSpan, to row: Int, _ fold: any Fold, _ workspace: inout FoldWorkspace) throws(FoldError) {
         switch try fold.apply(operation, to: state(row), &workspace) {
         case .unchanged: return
-        case .changed: put(workspace.output, at: row, Flag.isChanged)
-        case .deleted:
-            arena.store(littleEndian: Self.noState, at: row &+ Field.stateBytes)
-            arena.store(littleEndian: flags(row) | Flag.isChanged, at: row &+ Field.flags)
+        case .changed: put(workspace.output, at: row)
+        case .deleted: arena.store(littleEndian: Self.noState, at: row &+ Field.stateBytes)
         }
     }
 
-    /// Gives a row that was just inserted the state of one that was kept elsewhere.
-    mutating func load(_ json: RawSpan, to row: Int, _ fold: any Fold, _ workspace: inout FoldWorkspace) throws(FoldError) {
-        var state = ByteBuffer()
-        try fold.open(json, into: &state, &workspace)
-        put(state, at: row, 0)
-    }
-
-    private mutating func put(_ state: borrowing ByteBuffer, at row: Int, _ flag: UInt32) {
+    private mutating func put(_ state: borrowing ByteBuffer, at row: Int) {
         let row = state.count > room(row) ? grown(row, for: state.count) : row
         arena.overwrite(state.bytes, at: row &+ Field.size &+ keyBytes(row))
         arena.store(littleEndian: UInt32(state.count), at: row &+ Field.stateBytes)
-        arena.store(littleEndian: flags(row) | flag, at: row &+ Field.flags)
     }
 
     /// Where the row stands with so much room.
     private mutating func grown(_ old: Int, for count: Int) -> Int {
-        // A row that has grown once tends to grow again.
-        let room = self.room(old) == 0 ? count : count + count / 2
+        // States differ a little from event to event; a row that has grown once tends to grow again.
+        let room = count + count / (self.room(old) == 0 ? 4 : 2)
         if old == last {
             arena.truncate(to: old + Field.size + keyBytes(old) + self.room(old))
             arena.append(zeros: room - self.room(old))
@@ -220,15 +201,14 @@ struct RowStore: ~Copyable {
         placeAll()
     }
 
-    /// The rows in the order of their keys' bytes: all, or those that were changed.
-    func sorted(changedOnly: Bool = false) -> [Int] {
+    /// The rows in the order of their keys' bytes.
+    func sorted() -> [Int] {
         // Most comparisons end within the first eight bytes.
         var order: [(prefix: UInt64, row: Int)] = []
         order.reserveCapacity(count)
         var row = 0
         while row < arena.count {
-            let flags = flags(row)
-            if flags & Flag.hasMoved == 0, changedOnly ? flags & Flag.isChanged != 0 : isThere(row) { order.append((key(row).prefix, row)) }
+            if flags(row) & Flag.hasMoved == 0, isThere(row) { order.append((key(row).prefix, row)) }
             row = end(row)
         }
         order.sort { a, b in

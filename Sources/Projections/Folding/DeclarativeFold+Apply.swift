@@ -13,12 +13,12 @@ extension DeclarativeFold {
 
     private static func readInputs(_ operation: RawSpan, _ count: Int, _ inputs: inout Slots<Slice>) {
         inputs.removeAll()
-        var offset = Operation.bodyStart(operation)
-        for _ in 0 ..< count {
-            let size = operation.load(UInt32.self, at: offset)
-            offset &+= 4
-            inputs.append(size == .max ? .absent : Slice(offset, Int(size)))
-            if size != .max { offset &+= Int(size) }
+        let sizes = Operation.bodyStart(operation)
+        var offset = sizes &+ 4 &* count
+        for index in 0 ..< count {
+            let size = Int(operation.load(Int32.self, at: sizes &+ 4 &* index))
+            inputs.append(Slice(offset, size))
+            offset &+= max(size, 0)
         }
     }
 

@@ -16,13 +16,18 @@ extension DeclarativeFold {
         _ workspace: inout FoldWorkspace, into operations: inout OperationBuffer
     ) throws(FoldError) {
         let payload = image.payload
-        if image.isWhole {
-            rule.payload.pick(payload, into: &workspace.payloadPicks)
-        } else {
+        if !image.isWhole {
+            if rule.isDirect {
+                return try prepare(facts.position, payload, image.places, from: values, rule, number, into: &operations)
+            }
             workspace.payloadPicks.removeAll()
-            for index in 0 ..< rule.payload.count { workspace.payloadPicks.append(Slice(image.place(of: values &+ index))) }
+            for index in 0 ..< rule.payload.count { workspace.payloadPicks.append(Slice(at: values &+ index, in: image.places)) }
+        } else {
+            rule.payload.pick(payload, into: &workspace.payloadPicks)
+            if rule.isDirect {
+                return try prepare(facts.position, payload, workspace.payloadPicks.bytes, from: 0, rule, number, into: &operations)
+            }
         }
-        if rule.isDirect { return try prepare(facts.position, payload, rule, number, workspace, into: &operations) }
         if rule.metadata.count > 0 { rule.metadata.pick(metadata, into: &workspace.metadataPicks) }
         guard let each = rule.each else {
             let view = EventView(payload: payload, metadata: metadata, item: payload)
@@ -45,39 +50,41 @@ extension DeclarativeFold {
     }
 
     /// The same as below, where the key and all inputs are values of the payload and nothing is asked before.
+    ///
+    /// - Parameter places: a slice for each value of the payload; the rule's are those after the first `skipped`.
     private static func prepare(
-        _ position: Position, _ payload: RawSpan, _ rule: Rule, _ number: Int, _ workspace: borrowing FoldWorkspace,
+        _ position: Position, _ payload: RawSpan, _ places: RawSpan, from skipped: Int, _ rule: Rule, _ number: Int,
         into operations: inout OperationBuffer
     ) throws(FoldError) {
         operations.begin(rule: number, mask: 1, position: position)
-        guard try ValuePlan.appendText(payload, workspace.payloadPicks[rule.keyPick], into: &operations.bytes) else {
+        guard try ValuePlan.appendText(payload, Slice(at: skipped &+ rule.keyPick, in: places), into: &operations.bytes) else {
             throw FoldError("the event has no key")
         }
         try operations.endKey()
+        let sizes = operations.bytes.count
         for index in 0 ..< rule.picks.count {
-            let slice = workspace.payloadPicks[rule.picks[index]]
-            if !slice.isPresent {
-                operations.bytes.append(littleEndian: UInt32.max)
-                continue
-            }
+            operations.bytes.append(littleEndian: Slice(at: skipped &+ rule.picks[index], in: places).count)
+        }
+        for index in 0 ..< rule.picks.count {
+            let slice = Slice(at: skipped &+ rule.picks[index], in: places)
+            if !slice.isPresent { continue }
             let value = payload.slice(slice.start, slice.size)
             let first = value.byte(at: 0)
             if first == UInt8(ascii: "{") || first == UInt8(ascii: "[") {
                 let start = operations.bytes.count
-                operations.bytes.append(littleEndian: UInt32(0))
                 JSONCursor.appendCompact(value, into: &operations.bytes)
-                operations.bytes.store(littleEndian: UInt32(operations.bytes.count - start - 4), at: start)
+                operations.bytes.store(littleEndian: Int32(truncatingIfNeeded: operations.bytes.count &- start), at: sizes &+ index &* 4)
             } else {
-                operations.bytes.append(littleEndian: UInt32(truncatingIfNeeded: slice.count))
                 operations.bytes.append(value)
             }
         }
         operations.end()
     }
 
-    /// Writes one operation: its inputs are, in the rule's order, a size (u32, 0xffffffff where absent) and JSON text.
+    /// Writes one operation: the sizes of its inputs in the rule's order (i32, -1 where one is absent), then their JSON texts.
     private static func prepare(
-        _ facts: borrowing EventFacts, _ event: borrowing EventView, _ rule: Rule, _ number: Int, _ workspace: inout FoldWorkspace,
+        _ facts: borrowing EventFacts, _ event: borrowing EventView, _ rule: Rule, _ number: Int,
+        _ workspace: inout FoldWorkspace,
         into operations: inout OperationBuffer
     ) throws(FoldError) {
         let mask = try candidates(facts, event, rule, &workspace)
@@ -85,9 +92,10 @@ extension DeclarativeFold {
         operations.begin(rule: number, mask: mask, position: facts.position)
         guard try rule.key.appendText(facts, event, workspace, into: &operations.bytes) else { throw FoldError("the event has no key") }
         try operations.endKey()
+        let sizes = operations.bytes.count
+        for _ in 0 ..< rule.picks.count { operations.bytes.append(littleEndian: Int32(-1)) }
         for index in 0 ..< rule.picks.count {
             let start = operations.bytes.count
-            operations.bytes.append(littleEndian: UInt32.max)
             if rule.picks[index] >= 0 {
                 let slice = workspace.payloadPicks[rule.picks[index]]
                 if !slice.isPresent { continue }
@@ -95,7 +103,7 @@ extension DeclarativeFold {
             } else {
                 guard try rule.inputs[index].appendJSON(facts, event, workspace, into: &operations.bytes) else { continue }
             }
-            operations.bytes.store(littleEndian: UInt32(operations.bytes.count - start - 4), at: start)
+            operations.bytes.store(littleEndian: Int32(operations.bytes.count - start), at: sizes + index * 4)
         }
         operations.end()
     }

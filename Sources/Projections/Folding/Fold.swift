@@ -81,7 +81,12 @@ struct Slice: BitwiseCopyable {
 
     init(_ offset: Int, _ count: Int) { (self.offset, self.count) = (Int32(offset), Int32(count)) }
 
-    init(_ place: ValuePlace) { (offset, count) = (place.start, place.size) }
+    /// Reads one of several that lie side by side in memory.
+    @inline(__always)
+    init(at index: Int, in slices: RawSpan) {
+        let both = slices.load(UInt64.self, at: index &* 8)
+        (offset, count) = (Int32(truncatingIfNeeded: both), Int32(truncatingIfNeeded: both &>> 32))
+    }
 
     static let absent = Slice(0, -1)
 

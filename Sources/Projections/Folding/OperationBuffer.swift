@@ -30,11 +30,9 @@ struct OperationBuffer: ~Copyable {
     mutating func begin(rule: Int, mask: UInt64, position: Position) {
         start = bytes.count
         // The sizes and the hash are known when it ends.
-        bytes.append(littleEndian: UInt64(UInt16(rule)) << 48)
-        bytes.append(littleEndian: UInt64(0))
-        bytes.append(littleEndian: position.rawValue)
-        bytes.append(littleEndian: ordinal)
-        bytes.append(littleEndian: mask)
+        bytes.append(littleEndian: UInt128(UInt16(rule)) << 48)
+        bytes.append(littleEndian: UInt128(position.rawValue) | UInt128(ordinal) << 64 | UInt128(UInt32(truncatingIfNeeded: mask)) << 96)
+        bytes.append(littleEndian: UInt32(truncatingIfNeeded: mask >> 32))
         keyStart = bytes.count
     }
 
@@ -60,7 +58,13 @@ enum Operation {
 
     static func size(_ operation: RawSpan, at offset: Int = 0) -> Int { Int(operation.load(UInt32.self, at: offset)) }
     static func hash(_ operation: RawSpan, at offset: Int = 0) -> UInt64 { operation.load(UInt64.self, at: offset + 8) }
-    static func keyCount(_ operation: RawSpan) -> Int { Int(operation.load(UInt16.self, at: 4)) }
+    static func keyCount(_ operation: RawSpan, at offset: Int = 0) -> Int { Int(operation.load(UInt16.self, at: offset + 4)) }
+
+    @_lifetime(copy operation)
+    static func key(_ operation: RawSpan, at offset: Int = 0) -> RawSpan {
+        operation.slice(offset + headerBytes, keyCount(operation, at: offset))
+    }
+
     static func rule(_ operation: RawSpan) -> Int { Int(operation.load(UInt16.self, at: 6)) }
     static func position(_ operation: RawSpan) -> Position { Position(operation.load(UInt64.self, at: 16)) }
     static func ordinal(_ operation: RawSpan) -> UInt32 { operation.load(UInt32.self, at: 24) }

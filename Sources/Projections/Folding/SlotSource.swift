@@ -34,35 +34,41 @@ extension RowLayout {
         _ sources: borrowing Slots<SlotSource>, old: RawSpan, operation: RawSpan, inputs: borrowing Slots<Slice>,
         into state: inout ByteBuffer
     ) -> Bool {
-        let base = state.count
+        let base = state.count &+ 4
         let count = sources.count
-        state.append(littleEndian: UInt32(truncatingIfNeeded: count))
-        for _ in 0 ..< count { state.append(littleEndian: UInt32.max) }
         var offset = 4 &+ count &* 4
+        state.append(old.slice(0, offset))
+        // What of the operation is still to be written: values that follow each other there and here are one copy.
+        var (start, end) = (0, 0)
         for slot in 0 ..< count {
-            let size = old.load(UInt32.self, at: 4 &+ slot &* 4)
-            let here = Slice(offset, size == .max ? -1 : Int(size))
-            if size != .max { offset &+= Int(size) }
-            let source = sources[slot]
-            let start = state.count
-            switch source.kind {
+            let size = Int(old.load(Int32.self, at: 4 &+ slot &* 4))
+            let here = offset
+            offset &+= max(size, 0)
+            switch sources[slot].kind {
             // An absent source leaves its target as it is.
-            case .input where inputs[source.number].isPresent:
-                let value = inputs[source.number]
-                state.append(operation.slice(value.start, value.size))
-            case .kept, .input:
-                if here.isPresent {
-                    state.append(old.slice(here.start, here.size))
-                } else {
-                    continue
+            case .input where inputs[sources[slot].number].isPresent:
+                let value = inputs[sources[slot].number]
+                if value.start != end {
+                    if end > start { state.append(operation.slice(start, end &- start)) }
+                    start = value.start
                 }
+                end = value.start &+ value.size
+                state.store(littleEndian: value.count, at: base &+ slot &* 4)
+            case .kept, .input:
+                if end > start { state.append(operation.slice(start, end &- start)) }
+                (start, end) = (0, 0)
+                if size > 0 { state.append(old.slice(here, size)) }
             case .sum:
-                guard here.isPresent, let number = old.slice(here.start, here.size).plainInteger else { return false }
+                if end > start { state.append(operation.slice(start, end &- start)) }
+                (start, end) = (0, 0)
+                guard size >= 0, let number = old.slice(here, size).plainInteger else { return false }
+                let written = state.count
                 // Both have at most 18 digits, so their sum is an integer of this machine.
-                state.append(integer: number &+ source.number)
+                state.append(integer: number &+ sources[slot].number)
+                state.store(littleEndian: Int32(truncatingIfNeeded: state.count &- written), at: base &+ slot &* 4)
             }
-            state.store(littleEndian: UInt32(truncatingIfNeeded: state.count &- start), at: base &+ 4 &+ slot &* 4)
         }
+        if end > start { state.append(operation.slice(start, end &- start)) }
         return true
     }
 }

@@ -12,8 +12,8 @@ package struct Image: ~Escapable {
     package let part: Int
     /// Whether the payload is the event's. Else it is made of the values that were asked for.
     package let isWhole: Bool
-    /// A `ValuePlace` for each value that was asked for.
-    private let places: RawSpan
+    /// A `ValuePlace` for each value that was asked for, side by side.
+    package let places: RawSpan
 
     @_lifetime(copy payload)
     package init(type: String, typeIndex: Int, payload: RawSpan, part: Int) {
@@ -26,16 +26,9 @@ package struct Image: ~Escapable {
         (type, typeIndex, payload, part) = (end.type, end.typeIndex, values, 0)
         (isWhole, self.places) = (false, places)
     }
-
-    /// Where in the payload a value stands that was asked for; `size` is -1 where it is absent.
-    @inline(__always)
-    package func place(of value: Int) -> ValuePlace {
-        let place = places.load(UInt64.self, at: value &* 8)
-        return ValuePlace(start: Int32(truncatingIfNeeded: place), size: Int32(truncatingIfNeeded: place &>> 32))
-    }
 }
 
-/// Where in an image's payload a value stands; the size is -1 where it is absent.
+/// Where in an image's payload a value stands, as two little-endian words in memory; the size is -1 where it is absent.
 package struct ValuePlace: BitwiseCopyable, Sendable {
     package let start, size: Int32
 }

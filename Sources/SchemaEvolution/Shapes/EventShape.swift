@@ -24,14 +24,15 @@ package struct EventShape: Hashable, Sendable {
     /// Where the version file declares it.
     package let mark: Mark
     private let program: ShapeProgram
-    /// The same as one pass for payloads that are plain; nil for shapes that never are.
-    package let plain: PlainShape?
 
     package init(shape: Shape, stream: StreamTemplate? = nil, mark: Mark = Mark(file: "", line: 1, column: 1)) {
         (self.shape, self.stream, self.mark) = (shape, stream, mark)
         program = ShapeProgram(shape)
-        plain = PlainShape(program, stream)
     }
+
+    /// The same as one pass for payloads that are plain; nil for shapes that never are. One for each thread: to count references
+    /// to what another counts too takes as long as the pass.
+    package func plain() -> PlainShape? { PlainShape(program, stream) }
 
     /// Checks a payload that `JSONScanner.validate` accepted before.
     package func validate(_ payload: RawSpan) throws(ShapeError) { try program.check(payload) }

@@ -1,0 +1,141 @@
+internal import Bytes
+internal import EventLog
+internal import EventModel
+internal import Hashing
+internal import LMDB
+
+/// What following one definition reuses from batch to batch.
+final class FollowBatch {
+    private let evolving: EvolvingLog
+    private let fold: any Fold
+    private let preparer: EventPreparer
+    private var row = FollowedRow()
+
+    init(_ evolving: EvolvingLog, _ evolution: Evolution, _ definition: Definition) throws(EvstoreError) {
+        self.evolving = evolving
+        fold = try definition.makeFold()
+        preparer = try EventPreparer(evolving.log, evolution.history, [definition], at: definition.version)
+    }
+
+    /// Consumes the next events in one transaction; returns what the generation then says of itself.
+    func run(_ generation: Generation, through target: Position) throws(EvstoreError) -> GenerationHeader {
+        try converting("following with \(generation.directory)") {
+            try generation.environment.write { transaction in
+                // LMDB may run this again with a larger map.
+                preparer.removeAll()
+                var header = try generation.header(transaction.reads)
+                let now = try evolving.log.read { reader in
+                    try Follower.check(header.checkpoint, reader)
+                    return reader.last
+                }
+                let start = header.checkpoint.position
+                let end = min(target, now.position, Position(start.rawValue + size(for: start, before: target)))
+                if start < end {
+                    try evolving.log.scan(after: start, through: end) { block in
+                        try preparer.prepare(block)
+                        return true
+                    }
+                    let rejections = try Self.fold(preparer.outputs[0], fold, &row, generation, &header, &transaction)
+                    try quarantine(rejections, generation, &header, &transaction)
+                    header.checkpoint.position = end
+                }
+                header.checkpoint.epoch = now.epoch
+                try generation.put(header, &transaction)
+                return header
+            }
+        }
+    }
+
+    /// How many events go into one commit: many where the generation is far behind, since each commit writes every page that
+    /// one of its rows lies on.
+    private func size(for start: Position, before target: Position) -> UInt64 {
+        let size = UInt64(evolving.options.followBatchEvents)
+        return target.rawValue > start.rawValue + 4 * size ? 16 * size : size
+    }
+
+    /// Folds what was prepared, row after row in the order of their keys: each is written once, and a tree is walked quicker than
+    /// it is looked up in.
+    private static func fold(
+        _ prepared: borrowing PreparedOperations, _ fold: any Fold, _ row: inout FollowedRow, _ generation: Generation,
+        _ header: inout GenerationHeader, _ transaction: inout WriteTransaction
+    ) throws -> [Rejection] {
+        var rejections = prepared.rejections
+        var digest = SetDigest(header.digest)
+        var count = Int64(header.rows)
+        try prepared.forEachRow { key, operations, offsets in
+            count += try row.take(operations, offsets, key, fold, generation, &digest, transaction.reads, &rejections)
+            try row.write(key, generation, &transaction)
+        }
+        (header.digest, header.rows) = (digest.digest, UInt64(count))
+        return rejections
+    }
+
+    private func quarantine(
+        _ rejections: [Rejection], _ generation: Generation, _ header: inout GenerationHeader, _ transaction: inout WriteTransaction
+    ) throws {
+        for row in try QuarantineRow.rows(rejections, evolving.log) where try generation.put(row, &transaction) { header.quarantined += 1 }
+    }
+}
+
+/// The row that a batch is at.
+private struct FollowedRow: ~Copyable {
+    private var workspace = FoldWorkspace()
+    private var state = ByteBuffer()
+    private var json = ByteBuffer()
+    private var isChanged = false
+
+    /// Folds the operations on a row; returns how many rows there are more.
+    mutating func take(
+        _ operations: RawSpan, _ offsets: ArraySlice<Int>, _ key: RawSpan, _ fold: any Fold, _ generation: Generation,
+        _ digest: inout SetDigest, _ transaction: borrowing ReadTransaction, _ rejections: inout [Rejection]
+    ) throws -> Int64 {
+        state.removeAll()
+        let old = try transaction.get(generation.rows, key)
+        if let old { try fold.open(old, into: &state, &workspace) }
+        isChanged = Self.take(operations, offsets, fold, &rejections, &state, &workspace)
+        json.removeAll()
+        Self.render(state, fold, into: &json)
+        if let old {
+            if json.count > 0, old.equals(json.bytes) { isChanged = false }
+            if isChanged { digest.remove(key: key, value: old) }
+        } else if json.count == 0 {
+            isChanged = false
+        }
+        if !isChanged { return 0 }
+        if json.count > 0 { digest.insert(key: key, value: json.bytes) }
+        return (json.count > 0 ? 1 : 0) - (old == nil ? 0 : 1)
+    }
+
+    private static func take(
+        _ operations: RawSpan, _ offsets: ArraySlice<Int>, _ fold: any Fold, _ rejections: inout [Rejection], _ state: inout ByteBuffer,
+        _ workspace: inout FoldWorkspace
+    ) -> Bool {
+        var isChanged = false
+        for offset in offsets {
+            let operation = operations.slice(offset, Operation.size(operations, at: offset))
+            do throws(FoldError) {
+                switch try fold.apply(operation, to: state.bytes, &workspace) {
+                case .unchanged: continue
+                case .changed: swap(&state, &workspace.output)
+                case .deleted: state.removeAll()
+                }
+                isChanged = true
+            } catch { rejections.append(Rejection(operation, error)) }
+        }
+        return isChanged
+    }
+
+    private static func render(_ state: borrowing ByteBuffer, _ fold: any Fold, into json: inout ByteBuffer) {
+        if state.count > 0 { fold.render(state.bytes, into: &json) }
+    }
+
+    /// Puts the row where it has changed, or takes it away where it is none any more.
+    func write(_ key: RawSpan, _ generation: Generation, _ transaction: inout WriteTransaction) throws {
+        if !isChanged { return }
+        if json.count > 0 {
+            try transaction.put(generation.rows, key, json.bytes)
+        } else {
+            try transaction.delete(generation.rows, key)
+        }
+    }
+}
