@@ -57,7 +57,7 @@ final class Door: @unchecked Sendable {
             merging: [SchemaVersion], shadowed: [SchemaVersion]
         ) {
             (self.type, self.birth, self.shape, self.targets) = (type, birth, shape, targets)
-            (plain, isTemplated) = (shape?.plain, shape?.stream != nil)
+            (plain, isTemplated) = (shape?.plain(), shape?.stream != nil)
             (self.merging, self.shadowed) = (merging, shadowed)
         }
     }

@@ -83,7 +83,7 @@ extension EventStore {
         switch (policy, version) {
         case (.observe, _):
             // What the store does not know must be known to the program.
-            _ = try history(serving: version, evolution)
+            _ = try history(serving: version, evolution.history)
         case (_, ..<state.floor):
             throw .policyRefused(
                 program: version, live: state.live, command: "update the program: the store has promised nothing below \(state.floor)")

@@ -12,8 +12,8 @@ extension EventStore {
         type: String? = nil
     ) throws(EvstoreError) -> [RecordedEvent] {
         var events: [RecordedEvent] = []
-        try read(stream, at: version, from: from, limit: limit, backwards: backwards, type: type) { event in
-            events.append(event)
+        try readPages(stream, at: version, from: from, limit: limit, backwards: backwards, type: type) { page in
+            if events.isEmpty { swap(&events, &page) } else { events += page }
             return true
         }
         return events
@@ -24,20 +24,28 @@ extension EventStore {
         _ stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, limit: Int?, backwards: Bool = false,
         type: String? = nil, _ body: (RecordedEvent) throws -> Bool
     ) throws(EvstoreError) {
+        try readPages(stream, at: version, from: from, limit: limit, backwards: backwards, type: type) { try $0.allSatisfy(body) }
+    }
+
+    private func readPages(
+        _ stream: StreamName, at version: SchemaVersion?, from: Revision?, limit: Int?, backwards: Bool, type: String?,
+        _ body: (inout [RecordedEvent]) throws -> Bool
+    ) throws(EvstoreError) {
         var view: StreamLens?
         var quota = Quota(limit)
         var next = from
         // More than is asked for is read only where what was read is not what is wanted.
         var size = min(options.pageEventsMax, quota.rest)
         repeat {
-            let page: StreamPage = try converting(at: path) {
+            var page: StreamPage = try converting(at: path) {
                 try log.read { reader in
-                    let seen = try view ?? streamLens(at: version, type: type, evolving.current(reader))
+                    let seen = try view ?? streamLens(at: version, type: type, reader)
                     view = seen
                     return try self.page(of: stream, seen, next, backwards, limit: size, reader)
                 }
             }
-            let goesOn = try converting(at: path) { try page.events.allSatisfy { try quota.takes($0) && body($0) } }
+            let isWhole = quota.take(&page.events)
+            let goesOn = try converting(at: path) { try body(&page.events) && isWhole }
             guard goesOn, !page.isLast, let last = page.last, !backwards || last > .first else { return }
             next = Revision(backwards ? last.rawValue - 1 : last.rawValue + 1)
             size = min(options.pageEventsMax, size * 4)
@@ -45,9 +53,9 @@ extension EventStore {
     }
 
     /// What the pages of a stream are seen through: the first page's evolution holds for those after it.
-    private func streamLens(at version: SchemaVersion?, type: String?, _ evolution: Evolution) throws(EvstoreError) -> StreamLens {
-        let version = effective(version, evolution)
-        let history = try history(serving: version, evolution)
+    private func streamLens(at version: SchemaVersion?, type: String?, _ reader: borrowing LogReader) throws -> StreamLens {
+        let version = version ?? programVersion ?? reader.stamp.live
+        let history = try history(serving: version, evolving.history(reader))
         return StreamLens(lens: try Lens(log, history, at: version, type: type), version: version, history: history)
     }
 
@@ -59,7 +67,7 @@ extension EventStore {
     private func page(
         of stream: StreamName, _ view: StreamLens, _ from: Revision?, _ backwards: Bool, limit: Int, _ reader: borrowing LogReader
     ) throws -> StreamPage {
-        var page = StreamPage()
+        var page = StreamPage(limit: limit)
         guard let stream = try view.history.storedName(of: stream, at: view.version, reader) else { return page }
         var count = 0
         let start = from ?? Revision(backwards ? .max : 0)
@@ -96,7 +104,7 @@ extension EventStore {
     ) throws(EvstoreError) {
         let evolution = try evolving.current()
         let version = effective(version, evolution)
-        let lens = try Lens(log, try history(serving: version, evolution), at: version, type: type)
+        let lens = try Lens(log, try history(serving: version, evolution.history), at: version, type: type)
         try scan(from: from, limit: limit, backwards: backwards, lens, body)
     }
 }
@@ -115,6 +123,11 @@ struct StreamPage {
     var last: Revision?
     /// Whether nothing was left beyond it.
     var isLast = true
+
+    init(limit: Int) {
+        // Most streams are short.
+        events.reserveCapacity(min(limit, 16))
+    }
 }
 
 /// How many more events may be shown; the parts of one event are never parted.
@@ -124,10 +137,22 @@ struct Quota {
 
     init(_ limit: Int?) { rest = limit ?? .max }
 
+    /// Leaves of the events those that may be shown; false where that is not all of them.
+    mutating func take(_ events: inout [RecordedEvent]) -> Bool {
+        if events.count <= rest {
+            rest -= events.count
+            last = events.last?.position ?? last
+            return true
+        }
+        let count = events.firstIndex { !takes($0) } ?? events.count
+        defer { events.removeSubrange(count...) }
+        return count == events.count
+    }
+
     /// Nothing more needs to be looked for.
     var isUsed: Bool { rest <= 0 }
 
-    mutating func takes(_ event: RecordedEvent) -> Bool {
+    private mutating func takes(_ event: RecordedEvent) -> Bool {
         if isUsed, event.position != last { return false }
         (rest, last) = (rest - 1, event.position)
         return true

@@ -14,8 +14,8 @@ extension EventStore {
         return try converting(at: path) {
             try log.read { reader in
                 guard let position = try reader.position(of: id) else { return nil }
-                return try receipt(
-                    ofRepeated: events, at: position, sameID, comparingAt: version, try history(serving: version, evolution), reader)
+                let history = try history(serving: version, evolution.history)
+                return try receipt(ofRepeated: events, at: position, sameID, comparingAt: version, history, reader)
             }
         }
     }

@@ -24,10 +24,11 @@ extension EventStore {
             seen.position = from.map { Position($0.rawValue == 0 ? 0 : $0.rawValue - 1) } ?? .start
         }
         while !quota.isUsed {
-            let page =
+            var page =
                 try backwards
                 ? pageBackwards(before: seen.position, lens) : page(after: seen, through: end.position, lens)
-            let goesOn = try converting(at: path) { try page.events.allSatisfy { try quota.takes($0) && body($0) } }
+            let isWhole = quota.take(&page.events)
+            let goesOn = try converting(at: path) { try page.events.allSatisfy(body) && isWhole }
             if page.isLast || !goesOn { return }
             seen.position = page.reached
         }
@@ -64,7 +65,7 @@ extension EventStore {
                     page.reached = Position(page.reached.rawValue - 1)
                     rest -= 1
                     _ = try reader.record(at: page.reached) { record in
-                        if let wanted, !wanted.contains(record.typeName) { return }
+                        if let wanted, !wanted.contains(log.name(ofType: record.type)) { return }
                         var parts: [RecordedEvent] = []
                         try lens.see(record, &parts)
                         page.events += parts.reversed()

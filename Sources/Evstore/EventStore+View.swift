@@ -32,7 +32,7 @@ extension EventStore {
     /// What every read does, lazily, for the event that it comes to.
     public func view(_ position: Position, at version: SchemaVersion? = nil) throws(EvstoreError) -> [RecordedEvent] {
         let version = try effective(version)
-        let lens = try Lens(log, try history(serving: version, evolving.current()), at: version)
+        let lens = try Lens(log, try history(serving: version, evolving.history), at: version)
         var images: [RecordedEvent] = []
         try converting(at: path) {
             try log.read { reader in _ = try reader.record(at: position) { record in try lens.see(record, &images) } }
@@ -59,7 +59,7 @@ extension EventStore {
 
     private func look(through stream: StreamName, at version: SchemaVersion?) throws(EvstoreError) -> ViewReport {
         let version = try effective(version)
-        let history = try history(serving: version, evolving.current())
+        let history = try history(serving: version, evolving.history)
         var looking = Looking(try Lens(log, history, at: version), at: version)
         var next: Revision? = .first
         while let from = next {
@@ -84,7 +84,7 @@ extension EventStore {
     public func sweep(at version: SchemaVersion? = nil, cancellation: Cancellation? = nil) throws(EvstoreError) -> ViewReport {
         let version = try effective(version)
         let evolution = try evolving.current()
-        var looking = Looking(try Lens(log, try history(serving: version, evolution), at: version), at: version)
+        var looking = Looking(try Lens(log, try history(serving: version, evolution.history), at: version), at: version)
         var seen = Position.start
         while seen < evolution.last.position {
             if cancellation?.isCancelled == true { throw .interrupted(again: "run it again") }

@@ -73,10 +73,10 @@ public final class EventStore: Sendable {
     package var history: History { get throws(EvstoreError) { try evolving.current().history } }
 
     /// What serves a version: the registered history, or the program's own where the store does not know the version yet.
-    func history(serving version: SchemaVersion, _ evolution: Evolution) throws(EvstoreError) -> History {
-        if version <= evolution.history.head { return evolution.history }
+    func history(serving version: SchemaVersion, _ registered: History) throws(EvstoreError) -> History {
+        if version <= registered.head { return registered }
         if let own = schemas?.history, version <= own.head { return own }
-        throw .unknownVersion(version.description, known: evolution.history.versions.map(\.number.description))
+        throw .unknownVersion(version.description, known: registered.versions.map(\.number.description))
     }
 }
 

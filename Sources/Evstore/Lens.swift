@@ -60,7 +60,7 @@ final class Lens {
 
     /// Calls the body with what an event is seen as: nothing, one image, or several parts.
     func view(_ record: borrowing RecordView, _ body: (borrowing Image) throws -> Void) throws {
-        let (storedType, born) = (name(of: record.type, in: record), record.born)
+        let (storedType, born) = (name(of: record.type), record.born)
         if let wanted {
             guard born.rawValue == 0 || wanted.contains(TypeAtVersion(type: storedType, version: born)) else { return }
         } else if let type, type != storedType {
@@ -88,9 +88,9 @@ final class Lens {
     }
 
     /// The type's name, which is mostly that of the event before.
-    private func name(of type: TypeID, in record: borrowing RecordView) -> String {
+    private func name(of type: TypeID) -> String {
         if let lastName, lastName.type == type { return lastName.name }
-        let name = record.typeName
+        let name = log.name(ofType: type)
         lastName = (type, name)
         return name
     }

@@ -59,7 +59,7 @@ public struct Subscription: AsyncSequence, Sendable {
             let evolution = try store.evolving.current()
             let end = evolution.last
             let version = store.effective(subscription.version, evolution)
-            let history = try store.history(serving: version, evolution)
+            let history = try store.history(serving: version, evolution.history)
             let lens = try lens(history, version, evolution)
             let page: ScannedPage
             if let stream = subscription.stream {

@@ -49,7 +49,7 @@ enum Archive {
                         let record = block.record(index)
                         guard record.position >= next, record.position <= last else { continue }
                         let stream = try names.name(of: record, at: record.born)
-                        append(record, stream: stream, epoch: block.epoch, to: &buffer)
+                        append(record, site.log.name(ofType: record.type), stream: stream, epoch: block.epoch, to: &buffer)
                         next = record.position.next
                     }
                     return buffer.count < 1 << 20 && next <= last
@@ -65,9 +65,11 @@ enum Archive {
         return hasher.finalize()
     }
 
-    private static func append(_ record: borrowing RecordView, stream: StreamName, epoch: Epoch, to buffer: inout ByteBuffer) {
+    private static func append(
+        _ record: borrowing RecordView, _ type: String, stream: StreamName, epoch: Epoch, to buffer: inout ByteBuffer
+    ) {
         let line = EventLine(
-            stream: stream, type: record.typeName, id: record.id, time: record.time, position: record.position,
+            stream: stream, type: type, id: record.id, time: record.time, position: record.position,
             revision: record.revision, born: record.born, version: record.born, epoch: epoch)
         line.write(payload: record.payload, metadata: record.metadata, into: &buffer)
         buffer.append(UInt8(ascii: "\n"))

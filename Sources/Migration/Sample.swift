@@ -47,7 +47,8 @@ struct Sample: Sendable {
                             let stream = try names.name(of: record, at: record.born).text
                             found.append(
                                 LawEvent(
-                                    origin: .log, position: record.position, stream: stream, type: record.typeName, born: record.born,
+                                    origin: .log, position: record.position, stream: stream, type: site.log.name(ofType: record.type),
+                                    born: record.born,
                                     time: record.time, payload: [UInt8](copying: record.payload),
                                     metadata: [UInt8](copying: record.metadata), continuesAppend: record.continuesAppend,
                                     hasShadow: record.hasShadow))

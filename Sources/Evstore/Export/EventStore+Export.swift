@@ -21,7 +21,7 @@ extension EventStore {
         _ body: (_ lines: [UInt8]) throws -> Bool
     ) throws(EvstoreError) {
         let evolution = try evolving.current()
-        let history = if let version { try self.history(serving: version, evolution) } else { evolution.history }
+        let history = if let version { try self.history(serving: version, evolution.history) } else { evolution.history }
         let first = from.map { max($0, Position(1)) } ?? Position(1)
         if first > evolution.last.position { return }
         let pass = ExportPass(

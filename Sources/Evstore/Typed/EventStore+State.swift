@@ -30,7 +30,7 @@ extension EventStore {
         if let kept = cache?.entry(stream.text, fingerprint), isValid(kept.checkpoint) {
             result = StreamState(value: kept.state, revision: kept.last, folded: 0, wasKept: true)
         }
-        let history = try history(serving: fold.version, evolution)
+        let history = try history(serving: fold.version, evolution.history)
         let streamLens = StreamLens(lens: try Lens(log, history, at: fold.version), version: fold.version, history: history)
         var checkpoint = Checkpoint(epoch: evolution.last.epoch, position: .start)
         while true {
