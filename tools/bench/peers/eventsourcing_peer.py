@@ -12,7 +12,7 @@ import sys
 import time
 import uuid
 
-from frames import read_frames, read_words, say_appends
+from frames import append_in_batches, read_frames, read_words
 from eventsourcing.persistence import StoredEvent
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteConnectionPool, SQLiteDatastore
 
@@ -68,15 +68,6 @@ def stored(frames):
     return events
 
 
-def append(recorder, events, batch):
-    times, begin = [], time.perf_counter()
-    for start in range(0, len(events), batch):
-        asked = time.perf_counter()
-        recorder.insert_events(events[start : start + batch])
-        times.append(time.perf_counter() - asked)
-    say_appends(len(events), len(times), time.perf_counter() - begin, times)
-
-
 def replay(recorder, count):
     orders, seen, begin = {}, 0, time.perf_counter()
     while seen < count:
@@ -104,7 +95,7 @@ def main():
             recorder.insert_events(events[start : start + 10_000])
         replay(recorder, len(events))
     else:
-        append(recorder, events, 1 if work == "append" else int(words["batch"]))
+        append_in_batches(events, 1 if work == "append" else int(words["batch"]), recorder.insert_events)
     datastore.close()
 
 

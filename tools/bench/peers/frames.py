@@ -2,6 +2,7 @@
 import json
 import struct
 import sys
+import time
 
 
 def read_words():
@@ -19,6 +20,16 @@ def read_frames(path, limit):
                 return
             stream, size = struct.unpack("<II", head)
             yield stream, file.read(size)
+
+
+def append_in_batches(events, batch, send):
+    """Sends some at a time, and says how long each took."""
+    times, begin = [], time.perf_counter()
+    for start in range(0, len(events), batch):
+        asked = time.perf_counter()
+        send(events[start : start + batch])
+        times.append(time.perf_counter() - asked)
+    say_appends(len(events), len(times), time.perf_counter() - begin, times)
 
 
 def say_appends(events, commits, seconds, times):

@@ -7,7 +7,7 @@ Events carry their stream as a tag. The server syncs before it answers; it commi
 import threading
 import time
 
-from frames import read_frames, read_words, say_appends
+from frames import append_in_batches, read_frames, read_words, say_appends
 from umadb import Client, Event
 
 
@@ -40,23 +40,13 @@ def append_singly(url, events, writers):
     say_appends(len(events), len(events), time.perf_counter() - begin, [t for each in times for t in each])
 
 
-def append_together(url, events, batch):
-    client = Client(url)
-    times, begin = [], time.perf_counter()
-    for start in range(0, len(events), batch):
-        asked = time.perf_counter()
-        client.append(events[start : start + batch])
-        times.append(time.perf_counter() - asked)
-    say_appends(len(events), len(times), time.perf_counter() - begin, times)
-
-
 def main():
     work, words = read_words()
     events = new_events(read_frames(words["frames"], int(words["events"])))
     if work == "append":
         append_singly(words["at"], events, int(words["writers"]))
     else:
-        append_together(words["at"], events, int(words["batch"]))
+        append_in_batches(events, int(words["batch"]), Client(words["at"]).append)
 
 
 main()
