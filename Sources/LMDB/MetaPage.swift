@@ -5,13 +5,17 @@ internal import CLMDB
 /// over the commit before the last.
 ///
 /// LMDB 0.9 data format 1, little-endian, page `i` at `i` times the page size: 0 u64 page number · 10 u16 flags, 8 is
-/// "meta" · 16 u32 magic BEEFC0DE · 20 u32 version 1 · 40 u32 page size · 136 u64 last page · 144 u64 transaction.
+/// "meta" · 16 u32 magic BEEFC0DE · 20 u32 version 1 · 24 u64 address · 40 the free list's `TreeRecord`, whose pad is the page
+/// size · 88 the main tree's · 136 u64 last page · 144 u64 transaction.
 ///
 /// 1. The page size is a power of two from 512 to 32,768.
 /// 2. Number, flags, magic and version are as above.
 package struct MetaPage: Hashable, Sendable {
     /// What LMDB uses of the page.
     package static let size = 152
+    static let address = 24
+    static let freeRecord = 40
+    static let mainRecord = 88
     package let bytes: [UInt8]
 
     /// - Parameter name: of the file, for messages.

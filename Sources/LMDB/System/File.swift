@@ -79,6 +79,8 @@ package struct FileStatus: Hashable, Sendable {
     package let mode: UInt32
     /// Nanoseconds since 1970 of the last change of the contents.
     package let modified: Int64
+    /// The same of any change at all, which no program can set back.
+    package let changed: Int64
     package let isDirectory: Bool
 
     init(_ status: stat) {
@@ -87,6 +89,7 @@ package struct FileStatus: Hashable, Sendable {
         bytes = Int(status.st_size)
         mode = status.st_mode & 0o7777
         modified = Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
+        changed = Int64(status.st_ctim.tv_sec) * 1_000_000_000 + Int64(status.st_ctim.tv_nsec)
         isDirectory = status.st_mode & S_IFMT == S_IFDIR
     }
 

@@ -1,0 +1,87 @@
+internal import Bytes
+
+/// A branch or leaf page whose nodes lie within it, none over another.
+struct PageView: ~Escapable {
+    static let headerBytes = 16
+    static let nodeBytes = 8
+    static let keyBytesMax = 511
+    /// Flags of a page and of a node.
+    static let branch: UInt16 = 1
+    static let leaf: UInt16 = 2
+    static let overflow: UInt16 = 4
+    static let meta: UInt16 = 8
+    static let bigData: UInt16 = 1
+    static let subData: UInt16 = 2
+
+    let bytes: RawSpan
+    let isBranch: Bool
+    let count: Int
+
+    /// Checks rules 8 to 13.
+    @_lifetime(copy bytes)
+    init(checking bytes: RawSpan, number: UInt64, _ damaged: (Int, String) -> StructureDamage) throws(StructureDamage) {
+        self.bytes = bytes
+        let found = bytes.load(UInt64.self, at: 0)
+        guard found == number else { throw damaged(8, "it has the number \(found)") }
+        let flags = bytes.load(UInt16.self, at: 10)
+        guard flags == Self.branch || flags == Self.leaf else { throw damaged(9, "its flags are \(flags), neither branch nor leaf") }
+        isBranch = flags == Self.branch
+        let lower = Int(bytes.load(UInt16.self, at: 12))
+        let upper = Int(bytes.load(UInt16.self, at: 14))
+        guard lower >= Self.headerBytes, lower % 2 == 0, lower <= upper, upper <= bytes.byteCount else {
+            throw damaged(10, "its free room goes from \(lower) to \(upper)")
+        }
+        count = (lower - Self.headerBytes) / 2
+        guard count > 0 else { throw damaged(11, "it has no nodes") }
+        var places: [Range<Int>] = []
+        places.reserveCapacity(count)
+        for index in 0 ..< count {
+            let start = offset(index)
+            guard start % 2 == 0, start >= upper, start <= bytes.byteCount - Self.nodeBytes else {
+                throw damaged(12, "node \(index) begins at \(start)")
+            }
+            let size = node(index).bytes
+            guard size <= bytes.byteCount - start else { throw damaged(12, "node \(index) ends outside") }
+            places.append(start ..< start + size)
+        }
+        places.sort { $0.lowerBound < $1.lowerBound }
+        var end = upper
+        for place in places {
+            guard place.lowerBound == end else { throw damaged(13, "the nodes do not lie side by side at \(end)") }
+            end = place.upperBound
+        }
+        guard end == bytes.byteCount else { throw damaged(13, "nothing lies behind \(end)") }
+    }
+
+    /// Bytes of a node: two halves of a child's number or of the data's size, flags, the key's size, then key and data.
+    struct Node {
+        let offset: Int
+        let low, high, flags: UInt16
+        let keyBytes: Int
+        let isBranch: Bool
+
+        var child: UInt64 { UInt64(low) | UInt64(high) << 16 | UInt64(flags) << 32 }
+        var dataBytes: Int { Int(low) | Int(high) << 16 }
+        var hasBigData: Bool { flags & PageView.bigData != 0 }
+        var data: Int { offset + PageView.nodeBytes + keyBytes }
+        /// Without the byte that makes it even.
+        var sizeInline: Int { PageView.nodeBytes + keyBytes + dataBytes }
+
+        var bytes: Int {
+            let data = isBranch ? 0 : hasBigData ? 8 : dataBytes
+            return (PageView.nodeBytes + keyBytes + data + 1) / 2 * 2
+        }
+    }
+
+    private func offset(_ index: Int) -> Int { Int(bytes.load(UInt16.self, at: Self.headerBytes + 2 * index)) }
+
+    func node(_ index: Int) -> Node {
+        let start = offset(index)
+        return Node(
+            offset: start, low: bytes.load(UInt16.self, at: start), high: bytes.load(UInt16.self, at: start + 2),
+            flags: bytes.load(UInt16.self, at: start + 4), keyBytes: Int(bytes.load(UInt16.self, at: start + 6)), isBranch: isBranch)
+    }
+
+    @_lifetime(copy self)
+    func key(_ node: Node) -> RawSpan { bytes.slice(node.offset + Self.nodeBytes, node.keyBytes) }
+}

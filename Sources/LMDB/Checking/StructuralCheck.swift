@@ -1,0 +1,121 @@
+internal import Bytes
+internal import CLMDB
+
+/// Walks every page that a commit leads to, without LMDB, which ends the process where a page is not what it should be:
+/// it believes every number that it reads. Nothing is mapped, and no number of the file is used before it is checked.
+///
+/// Sound is a file that keeps all of these. Offsets are bytes of a page, little-endian; the source is LMDB 0.9's `mdb.c`.
+/// 1. It holds two pages or more.
+/// 2. Both meta pages are ones (`MetaPage`), with one page size.
+/// 3. They tell of two commits that follow each other, each in the page of its parity.
+/// 4. The fixed address is 0; the free list's flags are integer keys alone, the main tree's none.
+/// 5. The last page lies in the file.
+/// 6. A tree has at most 32 levels; without a root it has nothing else.
+/// 7. A page that something leads to has a number from 2 to the last.
+/// 8. 0 u64: the page's own number.
+/// 9. 10 u16 flags: 1 branch, 2 leaf, 4 overflow, and nothing beside it.
+/// 10. 12 u16 lower, 14 u16 upper: 16 <= lower <= upper <= the page's size, lower even.
+/// 11. There is a node; in a branch there are two, except in the free list.
+/// 12. 16 …lower, u16 each: nodes begin at even offsets from upper on and end in the page.
+/// 13. They lie side by side up to the page's end.
+/// 14. Keys have 1 to 511 bytes, 8 where they are integers; a branch's first is not looked at.
+/// 15. They rise, and lie between the keys of the branch that leads to them.
+/// 16. All leaves lie at the tree's depth.
+/// 17. A node's flags are those of its place: none, 1 for data of its own pages, 2 for a table in the main tree.
+/// 18. A node that holds its data is small enough to.
+/// 19. Data of its own pages: the first has its number, flags 4, 12 u32 pages; enough for the data, all in the file.
+/// 20. Data has at most 1 GiB.
+/// 21. A table is one that is expected, with a record of 48 bytes and the flags that it was made with.
+/// 22. The main tree holds nothing but tables.
+/// 23. Entries and pages are as many as the tree's record says.
+/// 24. An entry of the free list: a commit, up to this one; a count, and as many pages, falling.
+/// 25. Nothing leads to a page twice.
+package struct StructuralCheck {
+    let file: File
+    let meta: MetaPage
+    let pageBytes: Int
+    let tables: [String: Bool]
+    var seen: PageSet
+    var report: StructureReport
+
+    var lastPage: UInt64 { meta.lastPage }
+
+    /// Walks everything once: time and reads grow with the number of pages, memory with a bit for each.
+    /// - Parameters:
+    ///   - meta: of the commit to check; nil is the newest, which both meta pages are looked at for.
+    ///   - tables: the tables that may be there, and whether their keys are integers.
+    /// - Throws: `StructureDamage`; `LMDBError` where a meta page is not one or the file can't be read.
+    package static func run(_ file: File, asOf meta: MetaPage? = nil, tables: [String: Bool]) throws -> StructureReport {
+        let meta = try meta ?? newest(of: file)
+        let pages = UInt64(try file.status().bytes / meta.pageBytes)
+        guard meta.lastPage >= 1, meta.lastPage < pages else {
+            throw damaged(meta, 5, "the last page is \(meta.lastPage) and the file has \(pages) pages: its end is missing")
+        }
+        var check = StructuralCheck(file, meta, tables)
+        try check.walk()
+        return check.report
+    }
+
+    private init(_ file: File, _ meta: MetaPage, _ tables: [String: Bool]) {
+        (self.file, self.meta, self.tables, pageBytes) = (file, meta, tables, meta.pageBytes)
+        seen = PageSet(through: meta.lastPage)
+        report = StructureReport(transaction: meta.transaction)
+    }
+
+    private mutating func walk() throws {
+        let bytes = meta.bytes
+        let record = bytes.lent
+        let free = TreeRecord(record.slice(MetaPage.freeRecord, TreeRecord.size))
+        let main = TreeRecord(record.slice(MetaPage.mainRecord, TreeRecord.size))
+        guard record.load(UInt64.self, at: MetaPage.address) == 0, free.flags == TreeRecord.integerKeys, main.flags == 0, main.pad == 0
+        else { throw Self.damaged(meta, 4, "the flags of its trees are \(free.flags) and \(main.flags)") }
+        for page in 0 ... 1 as ClosedRange<UInt64> { _ = seen.insert(page) }
+        try TreeWalk.check(main, .main, &self)
+        try TreeWalk.check(free, .free, &self)
+        report.lostPages = lastPage + 1 - seen.count
+    }
+
+    private static func newest(of file: File) throws -> MetaPage {
+        let size = try file.status().bytes
+        let first = try MetaPage(0, of: file, at: 0)
+        guard size >= 2 * first.pageBytes else { throw damaged(first, 1, "the file has \(size) bytes, less than two pages") }
+        let second = try MetaPage(1, of: file, at: first.pageBytes)
+        guard first.pageBytes == second.pageBytes else { throw damaged(second, 2, "the two meta pages differ in page size") }
+        let (older, newer) = (min(first.transaction, second.transaction), max(first.transaction, second.transaction))
+        // A new file has two of no commit.
+        guard newer == 0 || newer - older == 1 && first.transaction % 2 == 0 else {
+            throw damaged(first, 3, "the meta pages tell of the commits \(first.transaction) and \(second.transaction)")
+        }
+        return first.transaction > second.transaction ? first : second
+    }
+
+    private static func damaged(_ meta: MetaPage, _ rule: Int, _ reason: String) -> StructureDamage {
+        StructureDamage(page: meta.transaction & 1, tree: "meta", rule: rule, reason: reason)
+    }
+}
+
+extension Environment {
+    /// Walks the pages of the newest commit while others go on writing; keeps them for as long as that takes.
+    @discardableResult
+    package func checkStructure(tables: [String: Bool]) throws -> StructureReport {
+        let file = try File(directory + "/data.mdb", .read)
+        while true {
+            guard let pin = try pin() else { throw LMDBError(MDB_READERS_FULL, "checking \(directory)") }
+            defer { withExtendedLifetime(pin) {} }
+            let number = Int(pin.transaction & 1)
+            let meta = try MetaPage(UInt64(number), of: file, at: number * pageBytes)
+            // The commit after the next has taken its place meanwhile.
+            guard meta.transaction == UInt64(pin.transaction) else { continue }
+            return try StructuralCheck.run(file, asOf: meta, tables: tables)
+        }
+    }
+}
+
+extension StructuralCheck {
+    /// Bytes of a page, or of a run of them, that was found to lie in the file.
+    func read(_ count: Int, ofPage number: UInt64, from offset: Int = 0) throws(LMDBError) -> [UInt8] {
+        let bytes = try file.read(count, at: Int(number) * pageBytes + offset)
+        guard bytes.count == count else { throw LMDBError(invalid: "\(file.path) has become shorter while it was looked at") }
+        return bytes
+    }
+}
