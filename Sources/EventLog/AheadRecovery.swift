@@ -26,6 +26,8 @@ enum AheadRecovery {
     static func run(at store: String, _ storeID: StoreID, _ options: Options) throws -> WriteAhead.Header? {
         let file = try File(store + WriteAhead.fileName, .write)
         guard let header = try WriteAhead.header(of: file, storeID), let base = header.base else { return nil }
+        // What was not synced since may be torn, and what the round began with may not be.
+        if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, asOf: base) }
         // Order: the disk leads to this round, whatever has failed before, and only then its base is looked at again.
         var running = header
         running.hasFailed = false

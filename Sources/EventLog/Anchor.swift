@@ -4,24 +4,24 @@ internal import Hashing
 internal import LMDB
 
 /// `anchor`: the log's end as it was after a commit, kept beside the log. It finds a log that has
-/// lost its last commits to a damaged meta page.
+/// lost its last commits to a damaged meta page, and a file that is not the one that was left.
 ///
 ///     0   u32  "eva" and the format, 1
 ///     4   u32  epoch
 ///     8   16   store id
 ///     24  u64  last position
 ///     32  32   link of the last block
-///     64  u64  inode of data.mdb, 72 u64 its bytes, 80 i64 its time of change: at close, else 0
-///     88  36   the machine's boot id
-///     124 u32  zero
+///     64  u64  inode of data.mdb, 72 u64 its bytes, 80 i64 when it was last changed (st_ctime, nanoseconds): the last
+///              two where nobody has the store open, else 0
+///     88  36   the machine's boot id while somebody has the store open, else zeros
+///     124 u32  the low half of data.mdb's device number
 ///     128 u64  XXH3-64 of the bytes before
 struct Anchor: Hashable {
     var epoch: Epoch
     var storeID: StoreID
     var last: Position
     var link: Digest
-    /// What `data.mdb` was when the store was closed.
-    var closed: FileStatus?
+    var mark: FileMark
 
     static let fileName = "/anchor"
     private static let magic: UInt32 = 0x01_61_76_65
@@ -34,11 +34,7 @@ struct Anchor: Hashable {
         row.append(storeID.bytes)
         row.append(littleEndian: last.rawValue)
         row.append(link.bytes)
-        row.append(littleEndian: closed?.inode ?? 0)
-        row.append(littleEndian: UInt64(closed?.bytes ?? 0))
-        row.append(littleEndian: closed?.modified ?? 0)
-        let boot = Array(ProcessIdentity.boot.utf8.prefix(36))
-        row.append(boot + [UInt8](repeating: 0, count: 40 - boot.count))
+        mark.append(to: &row)
         let sum = checksum(row.bytes)
         row.append(littleEndian: sum)
         return row.array()
@@ -54,7 +50,8 @@ struct Anchor: Hashable {
             let storeID = StoreID(Array(bytes[8 ..< 24])), let link = Digest(Array(bytes[32 ..< 64]))
         else { return nil }
         return Anchor(
-            epoch: Epoch(row.load(UInt32.self, at: 4)), storeID: storeID, last: Position(row.load(UInt64.self, at: 24)), link: link)
+            epoch: Epoch(row.load(UInt32.self, at: 4)), storeID: storeID, last: Position(row.load(UInt64.self, at: 24)), link: link,
+            mark: FileMark(row.slice(64, FileMark.size)))
     }
 
     /// Compares with a log that was read later, and so may only have more.
@@ -89,6 +86,23 @@ final class AnchorFile: Sendable {
     private let state = Monitor(State())
 
     init(at store: String) throws { file = try File(store + Anchor.fileName, .create) }
+
+    /// Says durably that the file is in use, before anything is written to it: after a power cut nobody takes it for one that
+    /// was closed.
+    func begin(_ mark: FileMark, at store: String) throws {
+        guard var anchor = try Anchor.read(at: store), anchor.mark.isClosed else { return }
+        anchor.mark = mark
+        try file.write(anchor.bytes)
+        try file.sync()
+    }
+
+    /// Says that nobody vouches for the file.
+    func disown(at store: String) throws {
+        guard var anchor = try Anchor.read(at: store) else { return }
+        anchor.mark = .nothing
+        try file.write(anchor.bytes)
+        try file.sync()
+    }
 
     func write(_ anchor: Anchor) throws {
         try file.write(anchor.bytes)

@@ -21,7 +21,10 @@ enum Blocks {
         guard cursor.value.byteCount >= BlockLayout.headerBytes else {
             throw EvstoreError.corruptBlock(position: first, reason: "the block is shorter than its header")
         }
-        return Position(first.rawValue + UInt64(cursor.value.load(UInt32.self, at: BlockLayout.Header.count)) - 1)
+        let count = UInt64(cursor.value.load(UInt32.self, at: BlockLayout.Header.count))
+        let (end, overflow) = first.rawValue.addingReportingOverflow(count)
+        guard !overflow, end > 0 else { throw EvstoreError.corruptBlock(position: first, reason: "the block's place is none") }
+        return Position(end - 1)
     }
 
     /// The block that holds a position, or nil where the log does not reach it.

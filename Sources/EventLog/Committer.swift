@@ -11,12 +11,13 @@ final class Committer: Sendable {
     private let logger: Logger
     private let signal: CommitSignal
     private let anchor: AnchorFile
+    private let mark: FileMark
     private let lockFile: File
     private let queue = CommitQueue()
     private let keeper: Keeper
     /// Set when the disk has failed during a commit: nothing is written any more.
     private let poison = Monitor<EvstoreError?>(nil)
-    private let ended = Monitor(false)
+    private let hasBegun = Monitor(false)
 
     init(
         path: String, _ access: LogAccess, _ overlays: Overlays, _ options: Options, _ signal: CommitSignal, _ logger: Logger
@@ -24,6 +25,7 @@ final class Committer: Sendable {
         (self.path, self.access, self.overlays, self.options) = (path, access, overlays, options)
         (self.signal, self.logger) = (signal, logger)
         anchor = try AnchorFile(at: path)
+        mark = FileMark(try LogFile.status(at: path), isClosed: false)
         lockFile = try File(path + StoreLock.fileName, .write)
         keeper = Keeper(queue, anchor, lockFile, access.environment, logger)
     }
@@ -56,6 +58,12 @@ final class Committer: Sendable {
         keeper.atEnd(body)
     }
 
+    /// Whether it is open what the disk has of the last commits.
+    var hasFailed: Bool { poison.withLock { $0 != nil } }
+
+    /// Whether anything may have been written.
+    var hasWritten: Bool { hasBegun.withLock { $0 } }
+
     private func run() {
         do {
             var session = try CommitSession(access, overlays, options, path: path, lockFile: lockFile)
@@ -64,7 +72,10 @@ final class Committer: Sendable {
             do {
                 try session.finish(afterFailure: poison.withLock { $0 } != nil)
                 try anchor.sync()
-            } catch { logger.warning("closing \(path): \(error)") }
+            } catch {
+                _ = failure(error)
+                logger.warning("closing \(path): \(error)")
+            }
         } catch { refuseAll(error) }
         keeper.end()
     }
@@ -90,9 +101,10 @@ final class Committer: Sendable {
         var batch: CommitQueue.Batch?
         do {
             if let error = poison.withLock({ $0 }) { throw error }
+            try beginOnce()
             guard let done = try session.run(queue, &batch) else { return }
             // Order: durable, then the anchor, then the callers, then everyone who waits for events.
-            try anchor.write(Anchor(epoch: done.last.epoch, storeID: access.storeID, last: done.last.position, link: done.link))
+            try anchor.write(Anchor(epoch: done.last.epoch, storeID: access.storeID, last: done.last.position, link: done.link, mark: mark))
             deliver(done, batch)
             signal.announce(done.last)
         } catch {
@@ -100,6 +112,12 @@ final class Committer: Sendable {
             if batch == nil { batch = queue.take(options) }
             batch?.fail(failure)
         }
+    }
+
+    private func beginOnce() throws {
+        if hasBegun.withLock({ $0 }) { return }
+        try anchor.begin(mark, at: path)
+        hasBegun.withLock { $0 = true }
     }
 
     private func deliver(_ done: CommitSession.Done, _ batch: CommitQueue.Batch?) {
@@ -124,6 +142,8 @@ final class Committer: Sendable {
         logger.error("the disk failed during a commit after position \(last): \(system)")
         let failure = EvstoreError.commitOutcomeUnknown(after: last)
         poison.withLock { $0 = $0 ?? failure }
+        // What the disk has is not known: whoever opens the file next looks at all of it.
+        do { try anchor.disown(at: path) } catch { logger.warning("the anchor of \(path): \(error)") }
         return failure
     }
 }

@@ -9,33 +9,48 @@ extension EventLog {
     package static func create(
         at store: String, options: Options, logger: Logger? = nil, _ first: (inout LogUpdate) throws -> Void
     ) throws -> EventLog {
+        try make(at: store) { made in
+            let access = try lay(made, StoreID.make(), options)
+            defer { access.environment.close() }
+            try access.environment.writeOwned { transaction in
+                guard let moment = try Moment(transaction.reads, access, Overlays()) else { return }
+                var update = try LogUpdate.begin(transaction, access, moment)
+                try first(&update)
+                try update.finish()
+            }
+        }
+        return try open(at: store, options: options, logger: logger)
+    }
+
+    /// Runs `fill` on a new directory, which is at `store` when it is whole.
+    static func make(at store: String, _ fill: (String) throws -> Void) throws {
         do {
             if try Directory.status(store) != nil, try !Directory.isEmpty(store) { throw EvstoreError.storeExists(path: store) }
             try removeLeftovers(of: store)
             let made = "\(store)\(suffix)\(ProcessIdentity.id)"
             do {
                 try Directory.create(made)
-                try fill(made, options, first)
+                try fill(made)
+                try Directory.sync(made + "/log")
+                try Directory.sync(made)
                 try moveIntoPlace(made, store)
             } catch {
                 try Directory.remove(made)
                 throw error
             }
         } catch { throw storeError(error, store, doing: "making \(store)") }
-        return try open(at: store, options: options, logger: logger)
     }
 
     private static let suffix = ".new-"
 
-    private static func fill(_ store: String, _ options: Options, _ first: (inout LogUpdate) throws -> Void) throws {
-        let storeID = StoreID.make()
+    /// Makes the files of a store without events; whoever gets its environment closes it.
+    static func lay(_ store: String, _ storeID: StoreID, _ options: Options) throws -> LogAccess {
         try Manifest.write(storeID, at: store)
         try File(store + StoreLock.fileName, .createNew).reserve(4_096)
         if options.ballastBytes > 0 { try File(store + "/ballast", .createNew).reserve(options.ballastBytes) }
         try Directory.create(store + "/log")
         let environment = try Environment.open(
             directory: store + "/log", Tables.configuration(options, readOnly: false, creating: true))
-        defer { environment.close() }
         let access = LogAccess(environment: environment, tables: try Tables(environment), names: TypeNames(), storeID: storeID)
         try environment.writeOwned { transaction in
             var transaction = transaction
@@ -44,13 +59,8 @@ extension EventLog {
                 storeID: storeID, format: StateRows.format, epoch: .first, floor: zero, live: zero, top: zero, head: zero,
                 history: .zero, generations: [:], indexed: .start)
             try StateRows.put(state, &transaction, access.tables)
-            guard let moment = try Moment(transaction.reads, access, Overlays()) else { return }
-            var update = try LogUpdate.begin(transaction, access, moment)
-            try first(&update)
-            try update.finish()
         }
-        try Directory.sync(store + "/log")
-        try Directory.sync(store)
+        return access
     }
 
     /// The name appears when everything below it is durable.

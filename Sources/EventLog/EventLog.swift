@@ -139,22 +139,31 @@ package final class EventLog: Sendable {
         await withCheckedContinuation { continuation in
             if let committer { committer.close { continuation.resume() } } else { continuation.resume() }
         }
-        defer { access.environment.close() }
+        // Order: whoever comes in meanwhile waits for this lock until the other is given up, and not in vain.
+        var opening: HeldLock?
+        var failure: (any Error)?
         do {
-            if !isReadOnly { try writeClosingAnchor() }
-            try presence.release()
-        } catch { throw storeError(error, path, doing: "closing the store") }
+            if let committer, try mustNote(committer) {
+                opening = try StoreLock.opening.acquireIfFree(at: path, what: "closes it")
+                try writeClosingAnchor(isLast: opening != nil && presence.takeIfFree(what: "closes it"))
+            }
+        } catch { failure = error }
+        access.environment.close()
+        do { try presence.release() } catch { failure = failure ?? error }
+        withExtendedLifetime(opening) {}
+        if let failure { throw storeError(failure, path, doing: "closing the store") }
     }
 
-    private func writeClosingAnchor() throws {
+    /// Whether this handle has to say how it leaves the file: not where its disk has failed, nor where it says so already.
+    private func mustNote(_ committer: Committer) throws -> Bool {
+        if committer.hasFailed { return false }
+        guard let mark = try Anchor.read(at: path)?.mark else { return true }
+        return !mark.vouchesForNothing && (committer.hasWritten || !mark.isClosed)
+    }
+
+    private func writeClosingAnchor(isLast: Bool) throws {
         let reader = try reader()
-        let data = try Directory.status(access.environment.directory + "/data.mdb")
-        let anchor = Anchor(
-            epoch: reader.last.epoch, storeID: storeID, last: reader.last.position,
-            link: try Blocks.endLink(reader.transaction, access), closed: data)
-        let file = try AnchorFile(at: path)
-        try file.write(anchor)
-        try file.sync()
+        try LogFile.leaveAnchor(at: path, storeID, reader.last, Blocks.endLink(reader.transaction, access), isClosed: isLast)
     }
 }
 

@@ -88,6 +88,12 @@ package struct LogReader: ~Copyable {
         return try Blocks.holding(position, transaction, access)?.link
     }
 
+    /// The link of the block that ends at a position; nil where none does.
+    func blockEnd(at position: Position) throws -> Digest? {
+        guard let block = try Blocks.holding(position, transaction, access), block.last == position else { return nil }
+        return block.link
+    }
+
     /// For each epoch after the first, that epoch and the position at which it cut off the one before.
     package func cuts() throws -> [Checkpoint] { try Epochs.all(transaction, access.tables) }
 

@@ -70,13 +70,13 @@ package struct LogUpdate: ~Copyable {
             moment.census(transaction.reads, access), names: Indexes.types(transaction.reads, access.tables))
     }
 
-    /// Takes every event beyond `position` off the log and begins the next epoch. The indexes are
+    /// Takes every event beyond `position` off the log and begins the next epoch, or `later` one. The indexes are
     /// emptied and come back from the log; import marks beyond go.
-    package mutating func cut(to position: Position) throws {
+    package mutating func cut(to position: Position, later: Epoch? = nil) throws {
         guard position <= last.position else {
             throw EvstoreError.misuse("a cut at \(position) lies beyond the last event, \(last.position)")
         }
-        let epoch = state.epoch.next
+        let epoch = max(state.epoch.next, later ?? .first)
         let link = try Cut.run(to: position, &transaction, access)
         try Epochs.put(epoch, cut: position, link: link, &transaction, access.tables)
         state.epoch = epoch

@@ -1,32 +1,47 @@
 internal import EventModel
 internal import LMDB
 
-/// How a process comes to have a store open: the log is whole before it does.
+/// How a process comes to have a store open: the log is whole before it does, and its pages are what LMDB may follow.
 enum StoreEntrance {
-    private static let waitSeconds = 30
+    /// A look at a large log takes some seconds, and whoever comes meanwhile waits for it.
+    private static let waitSeconds = 600
 
-    /// Takes the lock that says so, after what a crash has left is put right.
+    /// Takes the lock that says so, after what a crash has left is put right and a file that nobody vouches for is checked.
     /// - Throws: `EvstoreError`: locked, storeDamaged, ioFailure.
     static func enter(_ store: String, _ storeID: StoreID, _ options: Options) throws -> HeldLock {
         while true {
             if let presence = try putRight(store, storeID, options) { return presence }
-            let presence = try share(store)
+            let presence = try shareInTurn(store, storeID)
             // Between the look and the lock others may have come in, crashed, and been put right by half.
             if try !AheadRecovery.isDue(at: store, storeID) { return presence }
             try presence.release()
         }
     }
 
-    /// Sees to it that the log is whole where a round is running; nil where none is.
+    private static func isDoubtful(_ store: String, _ storeID: StoreID) throws -> Bool {
+        try AheadRecovery.isDue(at: store, storeID) || LogFile.isDoubtful(at: store)
+    }
+
+    /// Sees to it that the log is whole; nil where there is no doubt.
     private static func putRight(_ store: String, _ storeID: StoreID, _ options: Options) throws -> HeldLock? {
-        while try AheadRecovery.isDue(at: store, storeID) {
-            // Order: who finds a round running comes in one after the other, and takes the store's lock before the next
+        while try isDoubtful(store, storeID) {
+            // Order: who finds a doubt comes in one after the other, and takes the store's lock before the next
             // one looks. So whoever gets it alone knows that nobody is in, and whoever does not that the log is whole.
-            guard let opening = try wait(for: store, storeID) else { return try share(store) }
+            guard let opening = try wait(for: store, storeID) else {
+                if try LogFile.isDoubtful(at: store) { try LogFile.checkBeside(at: store) }
+                return try shareSoon(store)
+            }
             defer { withExtendedLifetime(opening) {} }
-            guard try AheadRecovery.isDue(at: store, storeID) else { continue }
-            guard let presence = try StoreLock.presence.acquireIfFree(at: store, what: "puts the log right after a crash") else {
+            guard try isDoubtful(store, storeID) else { continue }
+            guard let presence = try StoreLock.presence.acquireIfFree(at: store, what: "looks at the log after a crash") else {
                 return try share(store)
+            }
+            guard try AheadRecovery.isDue(at: store, storeID) else {
+                try LogFile.check(at: store)
+                // Order: shared before others find no doubt any more.
+                try presence.take(shared: true, what: "")
+                try LogFile.vouch(at: store)
+                return presence
             }
             guard let round = try AheadRecovery.run(at: store, storeID, options) else { continue }
             // Order: shared before the round ends, when others need not wait any more.
@@ -41,6 +56,24 @@ enum StoreEntrance {
         try StoreLock.presence.acquire(at: store, shared: true, what: "has it open")
     }
 
+    /// The same for who was in no doubt: whoever was has the store alone for a moment, and the lock on coming in.
+    private static func shareInTurn(_ store: String, _ storeID: StoreID) throws -> HeldLock {
+        do { return try share(store) } catch let error as EvstoreError {
+            guard case .locked = error else { throw error }
+            guard let opening = try wait(for: store, storeID) else { return try shareSoon(store) }
+            defer { withExtendedLifetime(opening) {} }
+            return try share(store)
+        }
+    }
+
+    /// The same for who can't take the lock on coming in, because it can't write the store: tries again for a second.
+    private static func shareSoon(_ store: String) throws -> HeldLock {
+        for _ in 0 ..< 20 {
+            do { return try share(store) } catch EvstoreError.locked { _ = Monitor(false).wait(milliseconds: 50) { $0 } }
+        }
+        return try share(store)
+    }
+
     /// The lock on coming in; nil where the store can't be written and the log is whole all the same.
     private static func wait(for store: String, _ storeID: StoreID) throws -> HeldLock? {
         let end = ContinuousClock.now + .seconds(waitSeconds)
@@ -48,7 +81,7 @@ enum StoreEntrance {
             do {
                 if let held = try StoreLock.opening.acquireIfFree(at: store, what: "opens it after a crash") { return held }
             } catch let error as LMDBError where error.isReadOnly {
-                if try AheadRecovery.isOfThisBoot(at: store, storeID) { return nil }
+                if try !AheadRecovery.isDue(at: store, storeID) || AheadRecovery.isOfThisBoot(at: store, storeID) { return nil }
                 throw EvstoreError.ioFailure(
                     doing: "opening \(store)",
                     reason: "the machine stopped while events were appended, and what it left must be put right: open the store once "

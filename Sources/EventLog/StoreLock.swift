@@ -63,6 +63,12 @@ package final class HeldLock: Sendable {
         if !shared { try hint.write(what) }
     }
 
+    /// Takes a shared lock alone; false, and it stays shared, where others hold it.
+    func takeIfFree(what: String) throws -> Bool {
+        do { try take(shared: false, what: what) } catch EvstoreError.locked { return false }
+        return true
+    }
+
     package func release() throws { try file.unlock(byte: lock.byte) }
 }
 

@@ -19,7 +19,12 @@ struct Sweep {
     /// Takes everything after `indexed`, as of a transaction that holds the lock.
     init(_ moment: Moment, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws {
         let (entries, through) = try moment.overlay.look(asOf: moment.last, transaction, access) { $0 }
-        (from, epoch, target) = (moment.numbers.indexed, moment.epoch, through)
+        self.init(entries, from: moment.numbers.indexed, moment.epoch, through: through)
+    }
+
+    /// Takes what the indexes have to say about the events after `from`.
+    init(_ entries: IndexEntries, from: Position, _ epoch: Epoch, through target: Position) {
+        (self.from, self.epoch, self.target) = (from, epoch, target)
         streams = entries.streams.map { ($0.key, $0.value) }.sorted { $0.name < $1.name }
         ids = entries.ids.map { ($0.key, $0.value) }.sorted { $0.key < $1.key }
         heads = entries.heads.ids.sorted()

@@ -43,10 +43,16 @@ struct Tables: Sendable {
         return table
     }
 
+    private static let names =
+        ["blocks", "types", "streams", "heads", "ids", "census", "state", "epochs"] + Catalogue.allCases.map(\.rawValue)
+    private static let integerKeys: Set<String> = ["blocks", "heads"]
+
+    /// Every table's name, and whether its keys are integers.
+    static var kinds: [String: Bool] { Dictionary(uniqueKeysWithValues: names.map { ($0, integerKeys.contains($0)) }) }
+
     static func configuration(_ options: Options, readOnly: Bool, creating: Bool = false) -> Environment.Configuration {
         Environment.Configuration(
-            tables: ["blocks", "types", "streams", "heads", "ids", "census", "state", "epochs"] + Catalogue.allCases.map(\.rawValue),
-            integerKeyTables: ["blocks", "heads"], mapBytes: options.mapBytes, readersMax: options.readersMax, readOnly: readOnly,
+            tables: names, integerKeyTables: integerKeys, mapBytes: options.mapBytes, readersMax: options.readersMax, readOnly: readOnly,
             creating: creating)
     }
 }

@@ -36,7 +36,7 @@ extension EvstoreError {
     public var place: ErrorPlace { details.place }
 
     public var details: ErrorDetails {
-        opening ?? appending ?? readingOrEvolving ?? migrating
+        opening ?? appending ?? readingOrEvolving ?? migrating ?? keeping
             ?? .init("internalFailure", 1, "an unforeseen failure: \(self)")
     }
 

@@ -47,6 +47,12 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case versionDiffers(SchemaVersion, file: String, stored: String)
     case programNeeded(what: String)
 
+    // Keeping.
+    case backupDamaged(path: String, reason: String)
+    case notInBackup(wanted: String, has: String)
+    /// A directory that holds the backups of another store.
+    case otherBackup(path: String)
+
     // Migrating.
     case policyRefused(program: SchemaVersion, live: SchemaVersion, command: String)
     case migrationInProgress(holder: String)

@@ -1,0 +1,159 @@
+internal import Bytes
+package import EventModel
+package import Hashing
+internal import LMDB
+
+/// Where a backup's blocks end, and where its frames go on: with the same blocks behind it, a later one can.
+package struct BackupBase: Hashable, Sendable {
+    package var last: Checkpoint
+    /// The link of the last block.
+    package var link: Digest
+    /// The number and the link of the frame that holds it.
+    package var frame: UInt64
+    package var frameLink: Digest
+
+    package init(last: Checkpoint, link: Digest, frame: UInt64, frameLink: Digest) {
+        (self.last, self.link, self.frame, self.frameLink) = (last, link, frame, frameLink)
+    }
+}
+
+/// What a backup holds.
+package struct BackupSummary: Hashable, Sendable {
+    package var last: Checkpoint
+    /// Of the events up to `last`.
+    package var content: Digest
+    /// Of the frames that were written.
+    package var bytes: UInt64
+    /// Where the next backup can go on.
+    package var base: BackupBase
+}
+
+extension EventLog {
+    /// What a part of the stream is: what every later backup holds too, or how the log is now.
+    package enum BackupPart { case blocks, rows }
+
+    /// Gives the log as frames (`Frame`), while others go on appending; every block is checked on the way. No transaction
+    /// is open while `sink` runs, however slow it is.
+    /// - Parameter base: gives only what came after it; the frames follow those of the backup that ended there.
+    /// - Throws: `EvstoreError.epochChanged` where a cut took off what was given already, `corruptBlock`.
+    package func backUp(
+        after base: BackupBase? = nil, progress: (UInt64, UInt64) throws -> Void = { _, _ in },
+        to sink: (BackupPart, RawSpan) throws -> Void
+    ) throws -> BackupSummary {
+        var frames = FrameWriter(after: base.map { ($0.frame, $0.frameLink) })
+        var pass = BackupPass(access, after: base?.last)
+        do {
+            var body = ByteBuffer(capacity: Frame.bytesWanted)
+            if base == nil {
+                body.append(storeID.bytes)
+                body.append(littleEndian: Timestamp.now.microseconds)
+                try frames.write(.beginning, body.bytes) { try sink(.blocks, $0) }
+            }
+            while true {
+                body.removeAll()
+                let end = try access.environment.read { try pass.readBlocks(into: &body, $0, options) }
+                if body.count > 0 { try frames.write(.blocks, body.bytes) { try sink(.blocks, $0) } }
+                try progress(pass.done.rawValue, pass.lastSeen.rawValue)
+                guard let end else { continue }
+                let next = BackupBase(last: end.last, link: end.link, frame: frames.last, frameLink: frames.link)
+                for rows in end.rows { try frames.write(.rows, rows.lent) { try sink(.rows, $0) } }
+                let content = try pass.content ?? contentDigest(asOf: end.last)
+                body.removeAll()
+                body.append(littleEndian: end.last.epoch.rawValue)
+                body.append(littleEndian: end.last.position.rawValue)
+                body.append(end.link.bytes)
+                body.append(content.bytes)
+                try frames.write(.end, body.bytes) { try sink(.rows, $0) }
+                return BackupSummary(last: end.last, content: content, bytes: frames.bytes, base: next)
+            }
+        } catch let error as LMDBError { throw storeError(error, path, doing: "backing up the store") } catch let damage as BackupDamage {
+            throw EvstoreError.ioFailure(doing: "backing up \(path)", reason: damage.reason)
+        }
+    }
+
+    private func contentDigest(asOf last: Checkpoint) throws -> Digest {
+        let digest = try contentDigest(through: last.position)
+        let now = try read { $0.last }
+        if now.epoch != last.epoch { throw EvstoreError.epochChanged(seen: last, cut: now) }
+        return digest
+    }
+
+    /// Reads what was written of a backup, after `base`, and compares its end.
+    /// - Throws: `EvstoreError.backupDamaged`.
+    package static func checkBackup(
+        from source: @escaping (Int) throws -> [UInt8], after base: BackupBase?, ends summary: BackupSummary
+    ) throws {
+        do {
+            var frames = FrameReader(source, after: base.map { ($0.frame, $0.frameLink) })
+            while true {
+                let (kind, body) = try frames.next()
+                guard kind == .end else { continue }
+                guard body.count == Frame.endBytes, frames.bytes == summary.bytes, try frames.isAtEnd(),
+                    body.lent.slice(44, 32).equals(summary.content.bytes.lent)
+                else { throw BackupDamage("its end is not what was written") }
+                return
+            }
+        } catch let damage as BackupDamage {
+            throw EvstoreError.backupDamaged(path: "that was written", reason: damage.reason)
+        }
+    }
+
+    /// Whether the log still has what a backup ended with.
+    package func holds(_ base: BackupBase) throws -> Bool {
+        try read { reader in
+            guard base.last.position <= reader.last.position else { return false }
+            guard base.last.position > .start else { return true }
+            return try reader.blockEnd(at: base.last.position) == base.link
+        }
+    }
+}
+
+/// A backup's place between its read transactions.
+private struct BackupPass {
+    /// What the log was in the transaction that came to its end.
+    struct End {
+        var last: Checkpoint
+        var link: Digest
+        /// Bodies of frames.
+        var rows: [[UInt8]]
+    }
+
+    private let access: LogAccess
+    private var epoch: Epoch?
+    /// Of a whole backup; what goes on after another can't be hashed alone.
+    private var hasher: ContentHasher?
+    private(set) var done: Position
+    private(set) var lastSeen = Position.start
+
+    init(_ access: LogAccess, after last: Checkpoint?) {
+        self.access = access
+        (done, epoch, hasher) = (last?.position ?? .start, last?.epoch, last == nil ? ContentHasher() : nil)
+    }
+
+    var content: Digest? { hasher?.finalize() }
+
+    /// Copies the next blocks; where they are the last ones, also what the log is beside them.
+    mutating func readBlocks(
+        into body: inout ByteBuffer, _ transaction: borrowing ReadTransaction, _ options: Options
+    ) throws -> End? {
+        let now = try StateRows.numbers(transaction, access.tables).epoch
+        if let epoch, now > epoch, let cut = try Epochs.lowestCut(after: epoch, transaction, access.tables), cut.position < done {
+            throw EvstoreError.epochChanged(seen: Checkpoint(epoch: epoch, position: done), cut: cut)
+        }
+        epoch = now
+        lastSeen = try Blocks.last(transaction, access)
+        let end = ContinuousClock.now + .milliseconds(options.readSliceMilliseconds)
+        var cursor = try transaction.cursor(access.tables.blocks)
+        var isThere = try cursor.seek(done.next.rawValue)
+        while isThere {
+            let block = try Blocks.view(cursor, access)
+            body.append(block.bytes)
+            try hasher?.add(block, access.names)
+            done = block.last
+            isThere = try cursor.next()
+            if isThere, body.count >= Frame.bytesWanted || ContinuousClock.now >= end { return nil }
+        }
+        let rows = try BackupRows.bodies(transaction, access.tables)
+        return End(last: Checkpoint(epoch: now, position: done), link: try Blocks.endLink(transaction, access), rows: rows)
+    }
+}

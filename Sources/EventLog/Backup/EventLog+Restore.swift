@@ -1,0 +1,211 @@
+internal import Bytes
+package import EventModel
+package import Hashing
+internal import LMDB
+
+/// How far a backup is restored.
+package enum RestorePoint: Hashable, Sendable {
+    case position(Position)
+    /// What was committed by then.
+    case time(Timestamp)
+}
+
+/// What was restored.
+package struct RestoreSummary: Hashable, Sendable {
+    /// In an epoch of its own: whoever has seen more is told.
+    package var last: Checkpoint
+    /// The last position of the backup.
+    package var backup: Checkpoint
+    /// Of the events that were restored.
+    package var content: Digest
+    package var bytes: UInt64
+}
+
+extension EventLog {
+    /// Makes a store from a backup: whole at its path, or not at all. Every frame, block, link and index is checked first. A
+    /// point within an append is rounded down to the end of the append before.
+    /// - Parameters:
+    ///   - source: gives the next bytes of the backup, fewer only at its end.
+    ///   - finish: what else is written, in the transaction that ends the log where it should.
+    /// - Throws: `EvstoreError`: storeExists, backupDamaged, notInBackup, diskFull.
+    package static func restore(
+        from source: @escaping (Int) throws -> [UInt8], named name: String, into store: String, to point: RestorePoint? = nil,
+        options: Options, progress: (UInt64) throws -> Void = { _ in },
+        finish: @escaping (inout LogUpdate) throws -> Void = { _ in }
+    ) throws -> RestoreSummary {
+        var summary: RestoreSummary?
+        try make(at: store) { made in
+            do {
+                var restoring = try Restoring(FrameReader(source), made, point, options)
+                defer { restoring.access.environment.close() }
+                summary = try restoring.run(progress, finish)
+            } catch let damage as BackupDamage { throw EvstoreError.backupDamaged(path: name, reason: damage.reason) }
+        }
+        guard let summary else { throw EvstoreError.misuse("a restore ended without its result") }
+        return summary
+    }
+}
+
+/// A restore that is under way.
+private struct Restoring {
+    let access: LogAccess
+    private let point: RestorePoint?
+    private let options: Options
+    private let store: String
+    private var frames: FrameReader
+    private var hasher = ContentHasher()
+    /// The end of the blocks that were read, and of those that were stored.
+    private var read = Position.start
+    private var stored = Position.start
+    private var firstTime: Timestamp?
+    private var lastLink: Digest?
+
+    init(_ frames: FrameReader, _ store: String, _ point: RestorePoint?, _ options: Options) throws {
+        (self.frames, self.point, self.options, self.store) = (frames, point, options, store)
+        let (kind, body) = try self.frames.next()
+        guard kind == .beginning, body.count == Frame.beginningBytes, let storeID = StoreID(Array(body[..<16])) else {
+            throw BackupDamage("it does not begin with a beginning")
+        }
+        access = try EventLog.lay(store, storeID, options)
+    }
+
+    mutating func run(_ progress: (UInt64) throws -> Void, _ finish: (inout LogUpdate) throws -> Void) throws -> RestoreSummary {
+        while true {
+            let (kind, body) = try frames.next()
+            switch kind {
+            case .beginning: throw BackupDamage("it has two beginnings")
+            case .blocks: try take(body)
+            case .rows:
+                let access = access
+                try access.environment.writeOwned { transaction in
+                    var transaction = transaction
+                    try BackupRows.put(body, &transaction, access.tables)
+                }
+            case .end: return try end(body, progress, finish)
+            }
+            try progress(frames.bytes)
+        }
+    }
+
+    /// Checks the blocks of a frame and stores those that are wanted.
+    private mutating func take(_ body: [UInt8]) throws {
+        let frame = body.lent
+        var wanted: [(first: Position, start: Int, count: Int)] = []
+        var offset = 0
+        while offset < frame.byteCount {
+            let rest = frame.slice(offset, frame.byteCount - offset)
+            let size = rest.byteCount < BlockLayout.headerBytes ? 0 : Int(rest.load(UInt32.self, at: BlockLayout.Header.bytes))
+            do {
+                let block = try BlockView(
+                    checking: rest.slice(0, min(size, rest.byteCount)), at: read.next, storeTag: access.storeID.tag, access.names)
+                try hasher.add(block, access.names)
+                (read, lastLink, firstTime) = (block.last, block.link, firstTime ?? block.time)
+                if isWanted(block) {
+                    wanted.append((block.first, offset, size))
+                    stored = block.last
+                }
+            } catch let error as EvstoreError { throw BackupDamage(error.message) }
+            offset += size
+        }
+        let access = access
+        try access.environment.writeOwned { transaction in
+            var transaction = transaction
+            for (first, start, count) in wanted {
+                try transaction.append(access.tables.blocks, bytes(first.rawValue).lent, frame.slice(start, count))
+            }
+        }
+    }
+
+    private func isWanted(_ block: BlockView) -> Bool {
+        switch point {
+        case nil: true
+        // One block more, so that it is seen whether an append goes on in it.
+        case .position(let position): block.first <= position.next
+        // Clocks go back: what follows a block that is too late is too late.
+        case .time(let time): block.time <= time && block.first == stored.next
+        }
+    }
+
+    private mutating func end(
+        _ body: [UInt8], _ progress: (UInt64) throws -> Void, _ finish: (inout LogUpdate) throws -> Void
+    ) throws -> RestoreSummary {
+        let row = body.lent
+        guard body.count == Frame.endBytes, try frames.isAtEnd() else { throw BackupDamage("something follows its end") }
+        let backup = Checkpoint(epoch: Epoch(row.load(UInt32.self, at: 0)), position: Position(row.load(UInt64.self, at: 4)))
+        guard backup.position == read, lastLink.map({ row.slice(12, 32).equals($0.bytes.lent) }) ?? true,
+            row.slice(44, 32).equals(hasher.finalize().bytes.lent)
+        else { throw BackupDamage("its events are not those that its end tells of") }
+        let last = try cut(backup, finish)
+        try Reindexing.run(access) { try progress(frames.bytes) }
+        var verifier = LogVerifier(access, Overlays(), options, deep: true)
+        while try access.environment.read({ try verifier.runChunk($0) { _, _ in } }) { try progress(frames.bytes) }
+        if let finding = verifier.findings.first { throw BackupDamage("\(finding.id) \(finding.message)") }
+        let content = try content(progress)
+        try leaveAnchor(last)
+        return RestoreSummary(last: last, backup: backup, content: content, bytes: frames.bytes)
+    }
+
+    private func content(_ progress: (UInt64) throws -> Void) throws -> Digest {
+        var hasher = ContentHasher()
+        var scan = LogScan(access, options, after: .start, through: nil, types: nil)
+        while try access.environment.read({ transaction in
+            try scan.runChunk(transaction) { block in
+                try hasher.add(block, access.names)
+                return true
+            }
+        }) { try progress(frames.bytes) }
+        return hasher.finalize()
+    }
+
+    /// Says which file the new one is, so that whoever opens it first need not look at all of its pages.
+    private func leaveAnchor(_ last: Checkpoint) throws {
+        let link = try access.environment.read { try Blocks.endLink($0, access) }
+        try LogFile.leaveAnchor(at: store, access.storeID, last, link)
+    }
+
+    /// Ends the log at the point that is wanted and begins the next epoch; no read model is left.
+    private func cut(_ backup: Checkpoint, _ finish: (inout LogUpdate) throws -> Void) throws -> Checkpoint {
+        let (access, end) = (access, try wantedEnd(backup))
+        return try access.environment.writeOwned { transaction in
+            let state = try StateRows.state(transaction.reads, access.tables)
+            guard state.storeID == access.storeID else { throw BackupDamage("its rows are of another store") }
+            guard state.format == StateRows.format, state.epoch.rawValue < .max, state.floor <= state.live, state.live <= state.top,
+                state.top <= state.head
+            else { throw BackupDamage("its numbers are those of no store") }
+            guard let moment = try Moment(transaction.reads, access, Overlays()) else { throw BackupDamage("its rows are of no store") }
+            let position = try appendEnd(end, transaction.reads)
+            var update = try LogUpdate.begin(transaction, access, moment)
+            // Two restores of one backup are two histories, and so is what the original has become: none has the other's epoch.
+            try update.cut(to: position, later: Epoch(UInt32(clamping: Timestamp.now.microseconds / 1_000_000)))
+            try finish(&update)
+            try update.finish()
+            return update.last
+        }
+    }
+
+    private func wantedEnd(_ backup: Checkpoint) throws -> Position {
+        let range = "positions 1 to \(backup.position)"
+        switch point {
+        case nil: return backup.position
+        case .position(let position):
+            guard position > .start, position <= backup.position else {
+                throw EvstoreError.notInBackup(wanted: "position \(position)", has: range)
+            }
+            return position
+        case .time(let time):
+            guard let firstTime, firstTime <= time else {
+                throw EvstoreError.notInBackup(wanted: "\(time)", has: firstTime.map { "what was committed from \($0) on" } ?? "no events")
+            }
+            return stored
+        }
+    }
+
+    /// The end of the last append that is whole at a position.
+    private func appendEnd(_ position: Position, _ transaction: borrowing ReadTransaction) throws -> Position {
+        var position = position
+        while position > .start, let next = try Blocks.record(at: position.next, transaction, access), next.continuesAppend {
+            position = Position(position.rawValue - 1)
+        }
+        return position
+    }
+}

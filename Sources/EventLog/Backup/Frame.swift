@@ -1,0 +1,120 @@
+internal import Bytes
+internal import Hashing
+
+/// A backup is a run of frames, each linked to the one before it: nothing in it can be changed, left out or cut off unnoticed.
+/// Integers are little-endian.
+///
+///     0   u32  "evf" and the format, 1
+///     4   u8   kind: 1 beginning, 2 blocks, 3 rows, 4 end
+///     5   3    zero
+///     8   u64  bytes of the body
+///     16  u64  number: 0, 1, 2 …
+///     24  32   link: SHA-256(the link of the frame before, 32 zero bytes for the first || the 24 bytes before || body)
+///     56       body
+///
+/// The first is a beginning, the last an end, and there is one of each.
+///
+/// - Beginning: 16 store id, i64 microseconds since 1970.
+/// - Blocks: blocks of the log as they lie there (`BlockLayout`), one after the other.
+/// - Rows: u8 length, table, u16 length, key, u32 length, value; one after the other. The tables that cannot be made from the
+///   log: `types`, `epochs`, of `state` the row "numbers", and the catalogues.
+/// - End: u32 epoch, u64 position, 32 link of the last block, 32 content digest: what the log was when the rows were read.
+enum Frame {
+    enum Kind: UInt8 { case beginning = 1, blocks, rows, end }
+
+    static let magic: UInt32 = 0x01_66_76_65
+    static let headerBytes = 56
+    static let linkedBytes = 24
+    static let beginningBytes = 24
+    static let endBytes = 76
+    /// How much is gathered before a frame is written; one block or row may go beyond.
+    static let bytesWanted = 4 << 20
+    static let bytesMax = 64 << 20
+
+    static func link(after link: Digest, _ header: RawSpan, _ body: RawSpan) -> Digest {
+        var hasher = SHA256Hasher()
+        hasher.update(link.bytes)
+        hasher.update(header.slice(0, linkedBytes))
+        hasher.update(body)
+        return hasher.finalize()
+    }
+}
+
+/// Writes frames, one after the other.
+struct FrameWriter {
+    private var number: UInt64
+    /// Of the last frame.
+    private(set) var link: Digest
+    /// Bytes written so far.
+    private(set) var bytes: UInt64 = 0
+
+    /// - Parameter last: the frame to go on after; nil begins.
+    init(after last: (number: UInt64, link: Digest)? = nil) { (number, link) = last.map { ($0.number &+ 1, $0.link) } ?? (0, .zero) }
+
+    /// The number of the last frame.
+    var last: UInt64 { number &- 1 }
+
+    /// - Throws: `BackupDamage` where no reader would take the frame.
+    mutating func write(_ kind: Frame.Kind, _ body: RawSpan, to sink: (RawSpan) throws -> Void) throws {
+        guard body.byteCount <= Frame.bytesMax, number < .max else { throw BackupDamage("a frame of \(body.byteCount) bytes is too large") }
+        var header = ByteBuffer(capacity: Frame.headerBytes)
+        header.append(littleEndian: Frame.magic)
+        header.append(littleEndian: UInt32(kind.rawValue))
+        header.append(littleEndian: UInt64(body.byteCount))
+        header.append(littleEndian: number)
+        link = Frame.link(after: link, header.bytes, body)
+        header.append(link.bytes)
+        try sink(header.bytes)
+        try sink(body)
+        number += 1
+        bytes += UInt64(Frame.headerBytes + body.byteCount)
+    }
+}
+
+/// Reads frames and believes none that does not follow the one before it.
+struct FrameReader {
+    /// Gives the next bytes, fewer only at the end of the input.
+    private let source: (Int) throws -> [UInt8]
+    private var number: UInt64
+    private var link: Digest
+    private(set) var bytes: UInt64 = 0
+
+    /// - Parameter last: the frame that they go on after; nil begins.
+    init(_ source: @escaping (Int) throws -> [UInt8], after last: (number: UInt64, link: Digest)? = nil) {
+        self.source = source
+        (number, link) = last.map { ($0.number &+ 1, $0.link) } ?? (0, .zero)
+    }
+
+    /// - Throws: `BackupDamage`.
+    mutating func next() throws -> (kind: Frame.Kind, body: [UInt8]) {
+        let header = try source(Frame.headerBytes)
+        guard !header.isEmpty else { throw BackupDamage("it ends after frame \(number), before its end") }
+        guard header.count == Frame.headerBytes, header.lent.load(UInt32.self, at: 0) == Frame.magic else {
+            throw BackupDamage(number == 0 ? "it is no backup of evstore" : "frame \(number) does not begin where it should")
+        }
+        let row = header.lent
+        let size = row.load(UInt64.self, at: 8)
+        guard let kind = UInt8(exactly: row.load(UInt32.self, at: 4)).flatMap(Frame.Kind.init), size <= UInt64(Frame.bytesMax),
+            row.load(UInt64.self, at: 16) == number
+        else { throw BackupDamage("the header of frame \(number) is not one") }
+        let body = try source(Int(size))
+        guard body.count == Int(size) else { throw BackupDamage("it ends in frame \(number)") }
+        link = Frame.link(after: link, row, body.lent)
+        guard link.bytes == Array(header[Frame.linkedBytes...]) else {
+            throw BackupDamage("frame \(number) does not follow the one before it")
+        }
+        number &+= 1
+        bytes += UInt64(Frame.headerBytes) + size
+        return (kind, body)
+    }
+
+    /// Whether the input ends here.
+    func isAtEnd() throws -> Bool { try source(1).isEmpty }
+}
+
+/// What is wrong with a backup.
+struct BackupDamage: Error {
+    let reason: String
+
+    init(_ reason: String) { self.reason = reason }
+}

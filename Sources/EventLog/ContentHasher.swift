@@ -1,0 +1,38 @@
+internal import EventModel
+internal import Hashing
+
+/// SHA-256 over events, in order: position, stream name, revision, id, time, type, birth version, payload and metadata,
+/// each text and run of bytes with its length before it. Equal for equal content in whatever store.
+struct ContentHasher {
+    private var hasher = SHA256Hasher()
+    private var streams: [UInt64: String] = [:]
+
+    /// Takes in the events of a block that were asked for.
+    mutating func add(_ block: BlockView, _ names: TypeNames) throws {
+        for index in block.indices {
+            let record = block.record(index)
+            if let name = record.streamName { streams[record.streamID] = name.text }
+            guard let stream = streams[record.streamID] else {
+                throw EvstoreError.corruptBlock(position: record.position, reason: "the stream has no name")
+            }
+            hasher.update(record.position.rawValue)
+            text(stream)
+            hasher.update(record.revision.rawValue)
+            text(record.id.text)
+            hasher.update(UInt64(bitPattern: record.time.microseconds))
+            text(names[record.type] ?? "")
+            hasher.update(UInt64(record.born.rawValue))
+            hasher.update(UInt64(record.payload.byteCount))
+            hasher.update(record.payload)
+            hasher.update(UInt64(record.metadata.byteCount))
+            hasher.update(record.metadata)
+        }
+    }
+
+    consuming func finalize() -> Digest { hasher.finalize() }
+
+    private mutating func text(_ text: String) {
+        hasher.update(UInt64(text.utf8.count))
+        hasher.update(text)
+    }
+}

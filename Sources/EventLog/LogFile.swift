@@ -1,0 +1,55 @@
+internal import EventModel
+internal import Hashing
+internal import LMDB
+
+/// `log/data.mdb` as a file: what can be said of it without LMDB.
+enum LogFile {
+    private static let name = "/log/data.mdb"
+
+    static func status(at store: String) throws -> FileStatus { try File(store + name, .read).status() }
+
+    /// Whether nobody vouches for the file: it was copied, restored or changed, or the machine stopped while it was in use.
+    static func isDoubtful(at store: String) throws -> Bool {
+        // What is missing is told by who opens it.
+        guard try Directory.status(store + name) != nil else { return false }
+        return try Anchor.read(at: store)?.mark.vouches(for: status(at: store)) != true
+    }
+
+    /// Notes that all pages were looked at, where there is an anchor to note it in.
+    static func vouch(at store: String) throws {
+        guard let anchor = try Anchor.read(at: store) else { return }
+        try leaveAnchor(at: store, anchor.storeID, Checkpoint(epoch: anchor.epoch, position: anchor.last), anchor.link)
+    }
+
+    /// Says what the log's end is, and that the file is as it is now where nobody has it open.
+    static func leaveAnchor(
+        at store: String, _ storeID: StoreID, _ last: Checkpoint, _ link: Digest, isClosed: Bool = true
+    ) throws {
+        let mark = FileMark(try status(at: store), isClosed: isClosed)
+        let file = try AnchorFile(at: store)
+        try file.write(Anchor(epoch: last.epoch, storeID: storeID, last: last.position, link: link, mark: mark))
+        try file.sync()
+    }
+
+    /// The same check while others may be writing, whom this process can't keep out: what is found is believed where the
+    /// file has not changed meanwhile.
+    static func checkBeside(at store: String) throws {
+        for _ in 0 ..< 8 {
+            let before = try status(at: store).changed
+            do { return try _ = check(at: store) } catch let error as EvstoreError {
+                if try status(at: store).changed == before { throw error }
+            }
+        }
+    }
+
+    /// Walks the pages of a commit, the newest where none is named.
+    /// - Throws: `EvstoreError.storeDamaged`, with the page and what is wrong with it.
+    @discardableResult
+    static func check(at store: String, asOf meta: MetaPage? = nil) throws -> StructureReport {
+        do { return try StructuralCheck.run(File(store + name, .read), asOf: meta, tables: Tables.kinds) } catch let damage
+            as StructureDamage
+        {
+            throw EvstoreError.storeDamaged(path: store, reason: "log/data.mdb, \(damage)")
+        }
+    }
+}

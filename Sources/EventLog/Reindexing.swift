@@ -1,0 +1,40 @@
+internal import EventModel
+internal import LMDB
+
+/// Writes the index tables of a log that is read by nobody yet, a part of the log at a time: memory stays what a part takes.
+enum Reindexing {
+    private static let eventsAtOnce: UInt64 = 250_000
+
+    /// - Parameter progress: runs between the parts; what it throws ends the work.
+    static func run(_ access: LogAccess, _ progress: () throws -> Void) throws {
+        while try access.environment.writeOwned({ transaction in
+            var transaction = transaction
+            return try indexNext(&transaction, access)
+        }) { try progress() }
+    }
+
+    /// False where nothing was left to do.
+    private static func indexNext(_ transaction: inout WriteTransaction, _ access: LogAccess) throws -> Bool {
+        let numbers = try StateRows.numbers(transaction.reads, access.tables)
+        var entries = IndexEntries()
+        let target = try gather(&entries, after: numbers.indexed, transaction.reads, access)
+        if target == numbers.indexed { return false }
+        var sweep = Sweep(entries, from: numbers.indexed, numbers.epoch, through: target)
+        return try sweep.write(.max, &transaction, access.tables) { stream, _ in entries.heads[stream] }
+    }
+
+    private static func gather(
+        _ entries: inout IndexEntries, after position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess
+    ) throws -> Position {
+        var last = position
+        var cursor = try transaction.cursor(access.tables.blocks)
+        var isThere = try cursor.seek(position.next.rawValue)
+        while isThere, entries.events < eventsAtOnce {
+            let block = try Blocks.view(cursor, access)
+            entries.add(block, after: last)
+            last = block.last
+            isThere = try cursor.next()
+        }
+        return last
+    }
+}

@@ -1,0 +1,126 @@
+import EventModel
+import Foundation
+import LMDB
+import Testing
+
+@testable import EventLog
+
+@Suite("Coming in")
+struct EntranceTests {
+    let directory: TemporaryDirectory
+    private var data: String { directory.store + "/log/data.mdb" }
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    /// Changes a byte of the newest meta page: where the main tree's entries are counted, which LMDB never looks at.
+    private func spoil(_ path: String) throws {
+        let file = try File(path, .write)
+        func transaction(_ page: Int) throws -> [UInt8] { try file.read(8, at: page + 144).reversed() }
+        let newest = try transaction(0).lexicographicallyPrecedes(transaction(4_096)) ? 4_096 : 0
+        let offset = newest + 88 + 32
+        try file.write([try file.read(1, at: offset)[0] + 1], at: offset)
+    }
+
+    @Test("a store that was copied is looked at before it is opened, and opened where nothing is wrong")
+    func copied() async throws {
+        let log = try makeLog(directory)
+        _ = try await log.append(AppendRequest(events: [event("a")]))
+        try await log.close()
+        let copy = directory.path + "/copy"
+        try FileManager.default.copyItem(atPath: directory.store, toPath: copy)
+        #expect(try LogFile.isDoubtful(at: copy) && !LogFile.isDoubtful(at: directory.store))
+        try await EventLog.open(at: copy, options: .small()).close()
+        #expect(try !LogFile.isDoubtful(at: copy))
+        let broken = directory.path + "/broken"
+        try FileManager.default.copyItem(atPath: directory.store, toPath: broken)
+        try spoil(broken + "/log/data.mdb")
+        #expect { try EventLog.open(at: broken, options: .small()) } throws: { error in
+            guard case EvstoreError.storeDamaged(_, let reason) = error else { return false }
+            return reason.contains("page ") && reason.contains("rule 23")
+        }
+    }
+
+    @Test("what has happened to a file behind the store's back is found by verify, by a change of its time, or by the next boot")
+    func vouched() async throws {
+        let log = try makeLog(directory)
+        _ = try await log.append(AppendRequest(events: [event("a")]))
+        try spoil(data)
+        let found = try log.verify(deep: false)
+        #expect(found.map(\.id) == ["STORE007"])
+        try await log.close()
+        // The change is older than the mark.
+        try await EventLog.open(at: directory.store, options: .small(), readOnly: true).close()
+        try FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: data)
+        #expect(throws: EvstoreError.self) { try EventLog.open(at: directory.store, options: .small()) }
+    }
+
+    @Test("who closes it while others have it open, or after its disk has failed, does not say that it is closed")
+    func closing() async throws {
+        let log = try makeLog(directory)
+        try await log.add(event("a"))
+        let other = try EventLog.open(at: directory.store, options: .small(), readOnly: true)
+        // Two handles of one process share its locks as two processes do.
+        try await log.close()
+        #expect(try Anchor.read(at: directory.store)?.mark.isClosed == false)
+        try await other.close()
+        let last = try EventLog.open(at: directory.store, options: .small())
+        try await last.close()
+        #expect(try Anchor.read(at: directory.store)?.mark.isClosed == true)
+        let next = try EventLog.open(at: directory.store, options: .small())
+        #expect(try Anchor.read(at: directory.store)?.mark.isClosed == true)
+        try await next.add(event("a"))
+        #expect(try Anchor.read(at: directory.store)?.mark.isClosed == false)
+        try await next.close()
+    }
+
+    @Test("many that open a copied store at once all get in")
+    func atOnce() async throws {
+        let log = try makeLog(directory)
+        try await log.add(event("a"))
+        try await log.close()
+        for round in 0 ..< 5 {
+            let copy = directory.path + "/copy-\(round)"
+            try FileManager.default.copyItem(atPath: directory.store, toPath: copy)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0 ..< 8 {
+                    group.addTask {
+                        let log = try EventLog.open(at: copy, options: .small(), readOnly: number % 2 == 0)
+                        #expect(try log.everything().count == 1)
+                        try await log.close()
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    @Test("a copied store that can't be written is read all the same", .enabled(if: getuid() != 0))
+    func readOnly() async throws {
+        let log = try makeLog(directory)
+        try await log.add(event("a"))
+        try await log.close()
+        let copy = directory.path + "/copy"
+        try FileManager.default.copyItem(atPath: directory.store, toPath: copy)
+        for name in ["evstore.lock", "log/data.mdb"] {
+            try FileManager.default.setAttributes([.posixPermissions: 0o400], ofItemAtPath: copy + "/" + name)
+        }
+        let read = try EventLog.open(at: copy, options: .small(), readOnly: true)
+        #expect(try read.everything().count == 1)
+        try await read.close()
+    }
+
+    @Test("a mark vouches for its own file: as it was closed, or in use on this boot")
+    func marks() throws {
+        let (one, other) = (directory.path + "/one", directory.path + "/other")
+        for path in [one, other] { try File(path, .createNew).write([1, 2, 3]) }
+        let (status, otherStatus) = (try File(one, .read).status(), try File(other, .read).status())
+        for isClosed in [true, false] {
+            let mark = FileMark(status, isClosed: isClosed)
+            #expect(mark.vouches(for: status) && !mark.vouches(for: otherStatus))
+            try File(one, .write).write([4, 5, 6, 7])
+            #expect(try mark.vouches(for: File(one, .read).status()) == !isClosed)
+            #expect(mark.isClosed == isClosed)
+            try File(one, .write).write([1])
+        }
+    }
+}
