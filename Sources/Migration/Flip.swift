@@ -89,5 +89,5 @@ enum Flip {
 }
 
 extension Duration {
-    var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
+    package var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
 }

@@ -1,13 +1,13 @@
 internal import EventLog
-internal import EventModel
+package import EventModel
 internal import FoundationEssentials
 internal import LMDB
 
 /// A directory for work that is thrown away: below the store, or below TMPDIR where the store can't be written.
-struct Scratch: Sendable {
-    let path: String
+package struct Scratch: Sendable {
+    package let path: String
 
-    static func make(_ site: MigrationSite) throws(EvstoreError) -> Scratch {
+    package static func make(_ site: MigrationSite) throws(EvstoreError) -> Scratch {
         let parent = "\(site.store)/scratch"
         return try migrating {
             if !site.log.isReadOnly {
@@ -20,7 +20,7 @@ struct Scratch: Sendable {
     }
 
     /// Leaves nothing; what can't be removed now is swept by the next one.
-    func remove() {
+    package func remove() {
         do { try Directory.remove(path) } catch {}
     }
 

@@ -59,6 +59,12 @@ package final class ChildProcess {
         return ending == nil
     }
 
+    /// Whether it is still running some milliseconds from now; at once where it has ended.
+    package func isRunning(after milliseconds: Int32) -> Bool {
+        if isRunning { _ = poll(nil, 0, milliseconds) }
+        return isRunning
+    }
+
     package func send(signal: Int32) { if ending == nil { kill(id, signal) } }
 
     /// Waits until the program ends.

@@ -1,0 +1,111 @@
+internal import Bytes
+internal import EventLog
+internal import EventModel
+internal import JSONText
+internal import LMDB
+internal import Migration
+internal import Projections
+
+/// Another release's program: rolls the store at a path back to a version, in a process of its own.
+public typealias OlderProgram = @Sendable (_ store: String, _ version: SchemaVersion) throws(EvstoreError) -> Void
+
+extension EventStore {
+    /// Rehearses a migration, its rollback and a restore on a copy, and shows by digests that each did what it says. The store
+    /// itself only gets the report, in `drills/`, and a line in its journal.
+    ///
+    /// - Parameters:
+    ///   - version: the newest that the schemas given at opening or the store know where nil.
+    ///   - backups: restores the newest run of that directory; nil makes one for it.
+    ///   - olderProgram: rolls the copy back in this program's place.
+    /// - Throws: `EvstoreError.interrupted`, and what keeps a drill from being noted; what goes wrong in it is a failed step.
+    public func drill(
+        to version: SchemaVersion? = nil, backups: String? = nil, olderProgram: OlderProgram? = nil, cancellation: Cancellation? = nil,
+        progress: Progress? = nil
+    ) async throws(EvstoreError) -> DrillReport {
+        if isReadOnly { throw .readOnly(path: path) }
+        let began = ContinuousClock.now
+        let site = site(again: "evstore drill", cancellation, progress: progress)
+        let scratch = try Scratch.make(site)
+        defer { scratch.remove() }
+        let rehearsal = try Rehearsal(self, to: version, backups: backups, olderProgram, scratch.path, cancellation, progress)
+        var report = try await rehearsal.run()
+        report.report = try write(report)
+        let (noted, last) = (report, report.position)
+        let seconds = began.duration(to: .now).inSeconds
+        do {
+            try await log.update { update in
+                try Journal.append(
+                    .init("drill", from: noted.from, to: noted.to, position: last, seconds: seconds, outcome: noted.outcome), to: &update)
+            }
+        } catch { throw EvstoreError(converting: error, at: path) }
+        return report
+    }
+
+    /// Writes the report below the store, whole or not at all; returns its path.
+    private func write(_ report: DrillReport) throws(EvstoreError) -> String {
+        try converting(at: path) {
+            let directory = path + "/drills"
+            if try Directory.status(directory) == nil { try Directory.create(directory) }
+            let time = Timestamp.now.description.replacing(":", with: "-")
+            let name = "\(directory)/\(time)\(report.to.map { "-\($0)" } ?? "").json"
+            try Directory.remove(name + ".new")
+            let file = try File(name + ".new", .createNew)
+            try file.write(Array((report.json.text + "\n").utf8))
+            try file.sync()
+            try Directory.rename(name + ".new", to: name)
+            try Directory.sync(directory)
+            return name
+        }
+    }
+}
+
+extension DrillReport {
+    fileprivate var outcome: String {
+        if passed { return "passed" }
+        return "failed: " + (steps.first { !$0.ok }?.name ?? laws.first { $0.failed > 0 }.map { "law \($0.law)" } ?? "nothing was shown")
+    }
+
+    /// All of it, as it is kept.
+    fileprivate var json: JSONValue {
+        func number(_ value: some BinaryInteger) -> JSONValue { .number(String(value)) }
+        func seconds(_ value: Double) -> JSONValue { .number(String((value * 1_000).rounded() / 1_000)) }
+        func object(_ members: [(String, JSONValue)]) -> JSONValue { .object(members.map { .init(name: $0.0, value: $0.1) }) }
+        return object([
+            ("passed", .bool(passed)), ("from", from.map { number($0.rawValue) } ?? .null), ("to", to.map { number($0.rawValue) } ?? .null),
+            ("position", number(position.rawValue)),
+            (
+                "steps",
+                .array(
+                    steps.map {
+                        object([
+                            ("name", .string($0.name)), ("ok", .bool($0.ok)), ("seconds", seconds($0.seconds)),
+                            ("detail", .string($0.detail)),
+                        ])
+                    })
+            ),
+            (
+                "laws",
+                .array(
+                    laws.map {
+                        object([
+                            ("law", .string($0.law)), ("tried", number($0.tried)), ("failed", number($0.failed)),
+                            ("lossy", number($0.lossy)),
+                        ])
+                    })
+            ),
+            ("notExercised", .array(notExercised.map { .string($0) })), ("appended", number(appended)), ("refused", number(refused)),
+            (
+                "loss",
+                .array(
+                    loss.map {
+                        object([
+                            ("version", number($0.version.rawValue)), ("type", .string($0.type)), ("what", .string($0.what)),
+                            ("declared", .bool($0.declared)), ("count", number($0.count)),
+                        ])
+                    })
+            ),
+            ("quarantined", number(quarantined)), ("recoverySeconds", recoverySeconds.map(seconds) ?? .null),
+            ("recoveryPointEvents", recoveryPointEvents.map { number($0) } ?? .null),
+        ])
+    }
+}

@@ -1,0 +1,284 @@
+internal import EventLog
+internal import EventModel
+internal import Hashing
+internal import LMDB
+internal import Migration
+internal import Projections
+internal import SchemaEvolution
+
+/// A drill on a copy: step by step, each of which claims something and shows it by comparing.
+final class Rehearsal {
+    private let original: EventStore
+    /// Between which versions it goes; nil where there are no two.
+    private let versions: (from: SchemaVersion, to: SchemaVersion)?
+    private let backups: String?
+    private let olderProgram: OlderProgram?
+    private let directory: String
+    private let cancellation: Cancellation?
+    private let progress: Progress?
+    private var report: DrillReport
+    private var copy: EventStore?
+    /// What the copy showed at the newer version before the rollback.
+    private var before: (lines: [[UInt8]], last: Position) = ([], .start)
+
+    init(
+        _ original: EventStore, to version: SchemaVersion?, backups: String?, _ olderProgram: OlderProgram?, _ directory: String,
+        _ cancellation: Cancellation?, _ progress: Progress?
+    ) throws(EvstoreError) {
+        (self.original, self.backups, self.olderProgram, self.directory) = (original, backups, olderProgram, directory)
+        (self.cancellation, self.progress) = (cancellation, progress)
+        report = DrillReport(position: try original.last().position)
+        versions = try Self.versions(original, to: version)
+        (report.from, report.to) = (versions?.from, versions?.to)
+    }
+
+    private static func versions(
+        _ original: EventStore, to version: SchemaVersion?
+    ) throws(EvstoreError) -> (from: SchemaVersion, to: SchemaVersion)? {
+        let now = try original.versions
+        let head = max(now.head, original.schemas?.history.head ?? now.head)
+        let target = version ?? head
+        guard target.rawValue > 0, target <= head else {
+            throw .unknownVersion(target.description, known: (1 ... head.number).map { "v\($0)" })
+        }
+        guard target >= now.live else {
+            throw .usage("\(target) is below the live version \(now.live): a drill goes up first, and then back")
+        }
+        if target > now.live { return (now.live, target) }
+        // The newest is live: the copy goes back first, as a rollback would.
+        return now.floor < now.live ? (max(now.floor, SchemaVersion(now.live.number - 1)), now.live) : nil
+    }
+
+    func run() async throws(EvstoreError) -> DrillReport {
+        var holds = try await step("copy the store") { try await self.makeCopy() }
+        if let (from, to) = versions {
+            let rehearsed: [(String, () async throws -> String)] = [
+                ("migrate \(from) -> \(to)", { try await self.migrate(from, to) }),
+                ("append events born at \(to)", { try await self.append(from, to) }),
+                ("roll back to \(from), keeping them", { try await self.rollBack(from) }),
+                ("equal to a full \(from) replay", { try await self.compare(from) }),
+                ("forward again, \(to) events byte-identical", { try await self.goForward(to) }),
+                ("laws of the steps", { try await self.checkLaws() }),
+            ]
+            for (name, work) in rehearsed where holds { holds = try await step(name, work) }
+        } else if holds {
+            let live = try original.versions.live
+            report.notExercised.append("a migration and a rollback: \(live) is the only version that is promised or known")
+            holds = try await step("equal to a full \(live) replay") { try await self.compareLive(live) }
+        }
+        if holds { holds = try await step("restore the backup, content equal") { try await self.restore() } }
+        try await close()
+        report.passed = holds && report.laws.allSatisfy { $0.failed == 0 }
+        return report
+    }
+
+    private func step(_ name: String, _ work: () async throws -> String) async throws(EvstoreError) -> Bool {
+        let began = ContinuousClock.now
+        progress?(ProgressEvent(step: name, done: 0, total: 0, quarantined: 0, note: ""))
+        var step = DrillStep(name: name, ok: true, seconds: 0, detail: "")
+        do { step.detail = try await work() } catch {
+            let error = EvstoreError(converting: error, at: directory)
+            if case .interrupted = error {
+                try await close()
+                throw .interrupted(again: "evstore drill")
+            }
+            (step.ok, step.detail, step.exit) = (false, error.message, error.exit)
+        }
+        step.seconds = began.duration(to: .now).inSeconds
+        report.steps.append(step)
+        return step.ok
+    }
+
+    /// - Throws: `EvstoreError.verificationFailed` where what was claimed is not so.
+    private func require(_ holds: Bool, _ reason: @autoclosure () -> String) throws(EvstoreError) {
+        if !holds { throw .verificationFailed(reason: reason()) }
+    }
+
+    private func close() async throws(EvstoreError) {
+        try await copy?.close()
+        copy = nil
+    }
+
+    private func opened() async throws(EvstoreError) -> EventStore {
+        if let copy { return copy }
+        let evolving = original.evolving
+        let log = try converting(at: directory) {
+            try EventLog.open(at: directory + "/store", options: scratchOptions, logger: original.logger)
+        }
+        let store = EventStore(
+            EvolvingLog(log, swiftProjections: evolving.swiftProjections, swiftSteps: evolving.swiftSteps, logger: original.logger),
+            version: nil, policy: .require, schemas: original.schemas)
+        copy = store
+        return store
+    }
+
+    /// What is thrown away needs no ballast.
+    private var scratchOptions: Options {
+        var options = original.options
+        options.ballastBytes = 0
+        return options
+    }
+
+    private func makeCopy() async throws -> String {
+        let free = try Directory.freeBytes(directory)
+        // A backup, two stores that are made of it, and read models; the rest stays the store's.
+        let needed = try original.log.usage.bytes * 6 + UInt64(original.options.freeDiskFloorBytes)
+        guard free >= needed else { throw EvstoreError.diskFull(path: directory, freeBytes: free) }
+        let made = try original.backUp(into: directory + "/backup", cancellation: cancellation)
+        report.position = made.position
+        let restored = try await EventStore.restore(
+            from: directory + "/backup", into: directory + "/store", options: scratchOptions, cancellation: cancellation)
+        try require(made.position > .start, "the store has no events: nothing can be shown")
+        try require(made.content == restored.content, "the copy has other events than the store")
+        return "\(made.position) events"
+    }
+
+    private func migrate(_ from: SchemaVersion, _ to: SchemaVersion) async throws -> String {
+        let copy = try await opened()
+        let going = ReplayOptions(onError: .quarantine, yes: true)
+        if try copy.versions.live == to {
+            _ = try await copy.rollback(to: from, cancellation: cancellation)
+        } else {
+            _ = try await copy.replay(to: from, options: going, cancellation: cancellation)
+        }
+        report.loss = try await copy.plan(to: to, cancellation: cancellation).loss
+        let done = try await copy.replay(to: to, options: going, cancellation: cancellation, progress: progress)
+        report.quarantined = done.quarantined
+        try require(try copy.versions.live == to, "\(to) is not live")
+        return "\(done.events) events" + (done.quarantined > 0 ? ", \(done.quarantined) quarantined" : "")
+    }
+
+    private func append(_ from: SchemaVersion, _ to: SchemaVersion) async throws -> String {
+        let copy = try await opened()
+        for event in try DrillEvents(copy, at: to).make() {
+            if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "") }
+            do {
+                _ = try await copy.append([event])
+                report.appended += 1
+            } catch EvstoreError.noImage { report.refused += 1 } catch EvstoreError.invalidEvent { report.refused += 1 }
+        }
+        try require(report.appended > 0, "no event born at \(to) could be made of those of the store")
+        let last = try copy.last().position
+        before = (try lines(copy, at: to, through: last), last)
+        return "\(report.appended) events" + (report.refused > 0 ? ", \(report.refused) refused at the gate" : "")
+    }
+
+    /// The events that were appended, as lines at a version.
+    private func lines(_ store: EventStore, at version: SchemaVersion, through last: Position) throws(EvstoreError) -> [[UInt8]] {
+        var lines: [[UInt8]] = []
+        try store.readAll(at: version, from: report.position.next) { event in
+            if event.position > last { return false }
+            lines.append(store.line(event))
+            return true
+        }
+        return lines
+    }
+
+    /// Of a version's read models, which have followed to the log's end.
+    private func digests(_ store: EventStore, at version: SchemaVersion) async throws(EvstoreError) -> [String: String] {
+        var digests: [String: String] = [:]
+        for model in try store.projections(at: version) {
+            _ = try await store.readModel(model.name, at: version)
+        }
+        for model in try store.projections(at: version) { digests[model.name] = model.digest ?? "" }
+        return digests
+    }
+
+    private func rollBack(_ from: SchemaVersion) async throws -> String {
+        let last = try await opened().last()
+        if let olderProgram {
+            try await close()
+            try olderProgram(directory + "/store", from)
+        } else {
+            _ = try await opened().rollback(to: from, cancellation: cancellation)
+        }
+        let copy = try await opened()
+        try require(try copy.versions.live == from, "\(from) is not live")
+        let end = try copy.last()
+        try require(end == last, "the log ended at \(last.position) and ends at \(end.position)")
+        // The older release goes on writing until the next attempt.
+        var more = 0
+        for event in try DrillEvents(copy, at: from).make().prefix(200) {
+            do {
+                _ = try await copy.append([event])
+                more += 1
+            } catch EvstoreError.noImage { continue } catch EvstoreError.invalidEvent { continue }
+        }
+        return "\(report.appended) events kept, \(more) more born at \(from)"
+    }
+
+    private func compare(_ version: SchemaVersion) async throws -> String {
+        let copy = try await opened()
+        let here = try await digests(copy, at: version)
+        let replayed = try await copy.replay(
+            to: version, options: ReplayOptions(dryRun: true, onError: .quarantine, yes: true), cancellation: cancellation)
+        try require(!here.isEmpty, "there is no read model at \(version): nothing can be compared")
+        for (name, digest) in replayed.digests.sorted(by: { $0.key < $1.key }) {
+            try require(
+                here[name] == digest,
+                "\(name) is \(here[name]?.prefix(12) ?? "missing"), and \(digest.prefix(12)) replayed from the first event")
+        }
+        try require(replayed.digests.count == here.count, "\(here.count) read models, and \(replayed.digests.count) replayed")
+        return here.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value.prefix(12))" }.joined(separator: ", ")
+    }
+
+    /// The store's own read models, as far as they stand where the copy does, against those that the copy makes anew.
+    private func compareLive(_ version: SchemaVersion) async throws -> String {
+        let shown = try await compare(version)
+        guard let copy else { return shown }
+        let made = try await digests(copy, at: version)
+        for model in try original.projections(at: version) {
+            if model.checkpoint?.position == report.position {
+                try require(made[model.name] == model.digest, "the store's \(model.name) is not what a replay makes of its events")
+            } else {
+                report.notExercised.append("the store's own \(model.name): it has not followed up to position \(report.position)")
+            }
+        }
+        return shown
+    }
+
+    private func goForward(_ to: SchemaVersion) async throws -> String {
+        let copy = try await opened()
+        _ = try await copy.replay(to: to, options: ReplayOptions(onError: .quarantine, yes: true), cancellation: cancellation)
+        let lines = try lines(copy, at: to, through: before.last)
+        try require(lines == before.lines, "the events born at \(to) are not what they were before the rollback")
+        return "\(lines.count) events; " + (try await compare(to))
+    }
+
+    private func checkLaws() async throws -> String {
+        let found = try await opened().verify(laws: true, cancellation: cancellation, progress: progress)
+        report.laws = found.laws
+        report.notExercised += found.notExercised
+        if let finding = found.findings.first(where: { $0.severity == .error }) {
+            throw EvstoreError.verificationFailed(reason: finding.message)
+        }
+        return "seed \(found.seed ?? 0)"
+    }
+
+    private func restore() async throws -> String {
+        try await close()
+        let backup = backups ?? directory + "/backup"
+        let began = ContinuousClock.now
+        let restored = try await EventStore.restore(
+            from: backup, into: directory + "/restored", options: scratchOptions, cancellation: cancellation)
+        let log = try converting(at: directory) { try EventLog.open(at: directory + "/restored", options: scratchOptions) }
+        let evolving = original.evolving
+        let store = EventStore(
+            EvolvingLog(log, swiftProjections: evolving.swiftProjections, swiftSteps: evolving.swiftSteps, logger: original.logger),
+            version: nil, policy: .require, schemas: original.schemas)
+        let models: [String: String]
+        do { models = try await digests(store, at: try store.versions.live) } catch {
+            try await store.close()
+            throw error
+        }
+        report.recoverySeconds = began.duration(to: .now).inSeconds
+        let isSame = log.storeID == original.log.storeID
+        try await store.close()
+        try require(isSame && restored.position > .start, "the backup is one of another store, or of no events")
+        let content = try converting(at: original.path) { try original.log.contentDigest(through: restored.position).hex }
+        try require(content == restored.content, "the backup's events are not those of the store up to position \(restored.position)")
+        let last = try original.last().position
+        report.recoveryPointEvents = last.rawValue - min(last.rawValue, restored.position.rawValue)
+        return "up to position \(restored.position), \(models.count) read models, \(report.recoveryPointEvents ?? 0) events behind"
+    }
+}

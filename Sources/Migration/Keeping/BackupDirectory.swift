@@ -1,0 +1,172 @@
+internal import Bytes
+internal import EventLog
+internal import EventModel
+internal import FoundationEssentials
+internal import Hashing
+internal import LMDB
+
+/// A directory of backups that share their blocks: each run writes the blocks that came since the one before, and how the
+/// store was beside them.
+///
+///     blocks/<number>-<last position>.evf    frames of blocks; the first file begins, each goes on after the one before
+///     rows/<number>.evf                      frames of rows, and the end
+///     runs/<number>.json                     which of these a run is made of, in order; written last
+///
+/// The files of a run, one after the other, are a backup as a pipe carries it (`Frame`). Names are ten digits and twenty.
+struct BackupDirectory {
+    /// What a run file says.
+    struct Run: Codable {
+        struct Blocks: Codable {
+            var file: String
+            var bytes: Int
+            var epoch: UInt32
+            var position: UInt64
+            /// Of the last block and of the last frame, in hexadecimal.
+            var link: String
+            var frame: UInt64
+            var frameLink: String
+        }
+
+        var format = 1
+        var number: UInt64
+        var store: String
+        var time: String
+        var epoch: UInt32
+        var position: UInt64
+        var content: String
+        var blocks: [Blocks]
+        var rows: String
+    }
+
+    let path: String
+
+    private static let formatKnown = 1
+    /// What a run file may have, which is a line for each run that it goes on after.
+    private static let fileBytesMax = 64 << 20
+
+    /// Makes the directory where there is none.
+    /// - Throws: `EvstoreError.usage` where it holds something else than backups.
+    init(making path: String) throws {
+        self.path = path
+        if try Directory.status(path) != nil, try !Directory.isEmpty(path), try Directory.status(path + "/runs") == nil {
+            throw EvstoreError.usage("\(path) holds other things than backups: name an empty directory, or one of its own")
+        }
+        // Order: what says that it is one of backups comes first.
+        for name in ["", "/runs", "/blocks", "/rows"] where try Directory.status(path + name) == nil {
+            try Directory.create(path + name)
+            try Directory.sync(Directory.parent(of: path + name))
+        }
+    }
+
+    init(_ path: String) { self.path = path }
+
+    /// The numbers of the runs, rising.
+    func numbers() throws -> [UInt64] {
+        guard try Directory.status(path + "/runs") != nil else { return [] }
+        return try Directory.names(path + "/runs").compactMap { name in
+            guard name.count == 15, name.hasSuffix(".json"), name.prefix(10).allSatisfy(\.isASCII) else { return nil }
+            return UInt64(name.prefix(10))
+        }
+    }
+
+    func run(_ number: UInt64) throws -> Run {
+        let name = "\(path)/runs/\(padded(Int64(number), 10)).json"
+        let file = try File(name, .read)
+        let bytes = try file.read(min(file.status().bytes, Self.fileBytesMax))
+        let run: Run
+        do { run = try JSONDecoder().decode(Run.self, from: Data(bytes)) } catch { throw damaged("\(name) can't be read") }
+        guard run.format <= Self.formatKnown else { throw EvstoreError.storeNewer(path: name, format: run.format, known: Self.formatKnown) }
+        // Names are ours and never lead elsewhere.
+        guard run.number == number, run.rows == Self.rowsName(number), run.blocks.allSatisfy({ Self.isBlocksName($0.file) }) else {
+            throw damaged("\(name) names files that are none of a backup")
+        }
+        return run
+    }
+
+    func newest() throws -> Run {
+        guard let number = try numbers().last else { throw damaged("no backup was ever finished there") }
+        return try run(number)
+    }
+
+    func damaged(_ reason: String) -> EvstoreError { .backupDamaged(path: path, reason: reason) }
+
+    static func rowsName(_ number: UInt64) -> String { "rows/\(padded(Int64(number), 10)).evf" }
+
+    static func blocksName(_ number: UInt64, _ position: Position) -> String {
+        "blocks/\(padded(Int64(number), 10))-\(padded(Int64(position.rawValue), 20)).evf"
+    }
+
+    private static func isRowsName(_ name: String) -> Bool {
+        let digits = name.dropFirst(5).dropLast(4)
+        return name.hasPrefix("rows/") && name.hasSuffix(".evf") && digits.count == 10 && UInt64(digits) != nil
+    }
+
+    private static func isBlocksName(_ name: String) -> Bool {
+        let digits = name.dropFirst(7).dropLast(4).split(separator: "-", omittingEmptySubsequences: false)
+        return name.hasPrefix("blocks/") && name.hasSuffix(".evf") && digits.map(\.count) == [10, 20]
+            && digits.joined().utf8.allSatisfy { (UInt8(ascii: "0") ... UInt8(ascii: "9")).contains($0) }
+    }
+
+    /// Writes a run's file durably; the run is there from then on.
+    func finish(_ run: Run) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let name = "\(path)/runs/\(padded(Int64(run.number), 10)).json"
+        try Directory.remove(name + ".new")
+        let file = try File(name + ".new", .createNew)
+        let text = [UInt8](try encoder.encode(run)) + [10]
+        guard text.count <= Self.fileBytesMax else { throw damaged("it has too many runs: begin a new directory") }
+        try file.write(text)
+        try file.sync()
+        try Directory.rename(name + ".new", to: name)
+        try Directory.sync(path + "/runs")
+    }
+
+    /// Of the files that a run shares, those before the first that is missing or cut off.
+    func whole(_ blocks: [Run.Blocks]) throws -> [Run.Blocks] {
+        var whole: [Run.Blocks] = []
+        for part in blocks {
+            guard let status = try Directory.status(path + "/" + part.file), status.bytes == part.bytes else { break }
+            whole.append(part)
+        }
+        return whole
+    }
+
+    /// Forgets all runs of this history but the newest ones, then files that no run names; returns how many runs.
+    @discardableResult
+    func prune(keeping count: Int, _ isOfThisHistory: (Run) throws -> Bool) throws -> Int {
+        let old = try numbers().filter { try isOfThisHistory(run($0)) }.dropLast(count)
+        for number in old { try Directory.remove("\(path)/runs/\(padded(Int64(number), 10)).json") }
+        try Directory.sync(path + "/runs")
+        try sweep()
+        return old.count
+    }
+
+    /// Removes what no run names: of runs that were forgotten, and of some that never ended.
+    func sweep() throws {
+        let runs = try numbers().map { try run($0) }
+        let named = Set(runs.flatMap { run in run.blocks.map(\.file) + [run.rows] })
+        for directory in ["blocks", "rows"] {
+            for name in try Directory.names("\(path)/\(directory)") {
+                let file = "\(directory)/\(name)"
+                // Nothing else than what a backup has written.
+                guard !named.contains(file), Self.isBlocksName(file) || Self.isRowsName(file) || name.hasSuffix(".new") else { continue }
+                try Directory.remove("\(path)/\(file)")
+            }
+        }
+    }
+}
+
+extension BackupDirectory.Run.Blocks {
+    init(file: String, bytes: Int, _ base: BackupBase) {
+        (self.file, self.bytes, epoch, position) = (file, bytes, base.last.epoch.rawValue, base.last.position.rawValue)
+        (link, frame, frameLink) = (base.link.hex, base.frame, base.frameLink.hex)
+    }
+
+    /// Where a backup can go on behind this file.
+    var base: BackupBase? {
+        guard let link = Digest(hex: link), let frameLink = Digest(hex: frameLink) else { return nil }
+        return BackupBase(
+            last: Checkpoint(epoch: Epoch(epoch), position: Position(position)), link: link, frame: frame, frameLink: frameLink)
+    }
+}
