@@ -30,6 +30,40 @@ enum Input {
         if !line.isEmpty { try body(line) }
     }
 
+    /// Whether there is something at a path that is read as one run of bytes.
+    static func isFile(_ path: String) -> Bool {
+        do {
+            _ = try InputFile(path: path)
+            return true
+        } catch { return false }
+    }
+
+    /// Gives as many bytes as it is asked for, fewer only at the end.
+    static func pieces(_ path: String, _ cancellation: Cancellation) throws -> (Int) throws -> [UInt8] {
+        let reader = PieceReader(try open(path), path, cancellation)
+        return reader.take
+    }
+
+    /// Bytes that are taken as they are wanted.
+    private final class PieceReader {
+        private let file: InputFile
+        private let path: String
+        private let cancellation: Cancellation
+        private var bytes = ByteBuffer()
+
+        init(_ file: consuming InputFile, _ path: String, _ cancellation: Cancellation) {
+            (self.path, self.cancellation) = (path, cancellation)
+            self.file = file
+        }
+
+        func take(_ count: Int) throws -> [UInt8] {
+            while bytes.count < count, try Input.more(of: file, into: &bytes, path, cancellation) {}
+            let taken = min(count, bytes.count)
+            defer { bytes.removeFirst(taken) }
+            return [UInt8](copying: bytes.slice(0, taken))
+        }
+    }
+
     private static func open(_ path: String) throws(EvstoreError) -> InputFile {
         do {
             return try path == "-" ? InputFile(descriptor: 0) : InputFile(path: path)

@@ -61,6 +61,15 @@ final class Output: Sendable {
         }
     }
 
+    /// Bytes that are no text, for a file or a pipe.
+    func put(raw bytes: [UInt8]) throws {
+        try collected.withLock { collected in
+            if collected.isClosed { throw OutputClosed() }
+            try Self.flush(&collected)
+            try Self.write(bytes.lent, &collected)
+        }
+    }
+
     /// Hands over what was collected: before waiting, before a note that belongs after it, at the end.
     func flush() throws { try collected.withLock { try Self.flush(&$0) } }
 

@@ -45,6 +45,7 @@ struct RootCommand: ParsableCommand, Group {
                     SchemaCommand.self, PlanCommand.self, ReplayCommand.self, RollbackCommand.self, FinalizeCommand.self,
                     SnapshotCommand.self,
                 ]),
+            CommandGroup(name: "Keeping", subcommands: [BackupCommand.self, RestoreCommand.self, DrillCommand.self]),
         ])
 
     @OptionGroup(title: "Everywhere") var global: GlobalOptions

@@ -12,7 +12,8 @@ struct UsageTests {
             "append order-1 T --expect soon",
             "replay", "replay --to v1 --jobs 0", "rollback --discard-tail", "rollback --to v1 --to-snapshot s", "finalize",
             "schema validate T",
-            "drill", "backup /tmp", "schema explode", "status --progress loud", "import x --as v1 --on-error ignore",
+            "drill --to", "backup", "backup - --keep 2", "restore /tmp", "schema explode", "status --progress loud",
+            "import x --as v1 --on-error ignore",
         ])
     func refused(_ line: String) throws {
         let words = line.split(separator: " ").map(String.init)

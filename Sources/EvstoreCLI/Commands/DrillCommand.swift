@@ -1,0 +1,98 @@
+internal import ArgumentParser
+internal import Evstore
+internal import FoundationEssentials
+internal import Migration
+internal import System
+
+struct DrillCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "drill",
+        abstract: "Rehearses a migration, its rollback and a restore on a copy.",
+        discussion: """
+            Copies the store, migrates the copy, appends events born at the new version, rolls back, \
+            compares with a replay from the first event, goes forward again, and restores a backup. \
+            Each step shows what it claims by digests; what could not be shown is a failure. The store \
+            itself gets a report in drills/ and a line in its journal. Made to run from a timer.
+
+            Example: evstore drill --to v5 --schemas Schemas/shop --backup /mnt/other/orders
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    @Option(help: ArgumentHelp("The version to rehearse; the newest that is known where it is not given.", valueName: "vN")) var to: String?
+    @Option(help: ArgumentHelp("Restore the newest run of this directory; one is made for it where none is given.", valueName: "dir"))
+    var backup: String?
+    @Option(help: ArgumentHelp("Roll back with this program, such as the one of the previous release.", valueName: "path"))
+    var withBinary: String?
+
+    func run(in session: Session) async throws {
+        let report = try await session.withStore { store in
+            let version = try to.map { text throws(EvstoreError) in try store.version(named: text) }
+            return try await store.drill(
+                to: version, backups: backup, olderProgram: withBinary.map { Self.older($0, session.cancellation) },
+                cancellation: session.cancellation,
+                progress: session.progress)
+        }
+        if session.output.json { try session.output.object(report.object) } else { try show(report, session.output) }
+        guard report.passed else { throw Exit(code: report.steps.last { !$0.ok }?.exit ?? 7) }
+    }
+
+    private func show(_ report: DrillReport, _ output: Output) throws {
+        for (index, step) in report.steps.enumerated() {
+            let name = "\(index + 1) \(step.name) "
+            let dots = String(repeating: ".", count: max(3, 46 - name.count))
+            try output.line("\(name)\(dots) \(step.ok ? "yes" : "NO ") \(duration(seconds: step.seconds).aligned(to: 9))   \(step.detail)")
+        }
+        let laws = report.laws.filter { $0.tried > 0 }.map {
+            "\($0.law) \(grouped($0.tried))\($0.failed > 0 ? " (\(grouped($0.failed)) FAILED)" : "")"
+        }
+        if !laws.isEmpty { try output.line("laws   \(laws.joined(separator: "  "))") }
+        for loss in report.loss where loss.count > 0 {
+            try output.line(
+                "loss   \(loss.version) \(loss.type): \(loss.what), \(counted(loss.count, "event")) of the sample\(loss.declared ? " (declared)" : "")"
+            )
+        }
+        try output.line("not exercised: \(report.notExercised.isEmpty ? "none" : report.notExercised.joined(separator: "; "))")
+        if let seconds = report.recoverySeconds, let behind = report.recoveryPointEvents {
+            try output.line("recovery in \(duration(seconds: seconds)), \(counted(behind, "event")) behind")
+        }
+        try output.line("\(report.passed ? "PASSED" : "FAILED")   report \(report.report)")
+    }
+
+    private static func older(_ program: String, _ cancellation: Cancellation) -> OlderProgram {
+        @Sendable func roll(_ store: String, _ version: SchemaVersion) throws(EvstoreError) {
+            try Self.roll(store, back: version, program, cancellation)
+        }
+        return roll
+    }
+
+    /// Runs another release's program and waits for its end.
+    private static func roll(
+        _ store: String, back version: SchemaVersion, _ program: String, _ cancellation: Cancellation
+    ) throws(EvstoreError) {
+        do {
+            let environment = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
+            let child = try ChildProcess(
+                program, ["--store", store, "rollback", "--to", "\(version)", "--json"], environment: environment, input: "/dev/null",
+                output: store + "/older-program.out", errors: store + "/older-program.err")
+            while child.isRunning(after: 50) { if cancellation.isCancelled { child.send(signal: 15) } }
+            let ending = child.wait()
+            if cancellation.isCancelled { throw EvstoreError.interrupted(again: "evstore drill") }
+            if ending != .exit(0) { throw EvstoreError.verificationFailed(reason: "\(program) ended with \(ending)") }
+        } catch let error as SystemFailure {
+            throw .ioFailure(doing: "running \(program)", reason: error.description)
+        } catch let error as EvstoreError { throw error } catch { throw .ioFailure(doing: "running \(program)", reason: "\(error)") }
+    }
+}
+
+extension DrillReport {
+    fileprivate var object: OutputValue {
+        [
+            "passed": .bool(passed),
+            "steps": .list(steps.map { ["name": .text($0.name), "ok": .bool($0.ok), "seconds": .measure($0.seconds)] }),
+            "laws": .list(
+                laws.map { ["law": .text($0.law), "tried": .count($0.tried), "failed": .count($0.failed), "lossy": .count($0.lossy)] }),
+            "notExercised": .list(notExercised.map { .text($0) }), "report": .text(report),
+        ]
+    }
+}

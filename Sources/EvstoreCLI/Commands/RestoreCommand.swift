@@ -1,0 +1,56 @@
+internal import ArgumentParser
+internal import Bytes
+internal import Evstore
+
+struct RestoreCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "restore",
+        abstract: "Makes a store from a backup, up to any position or time.",
+        discussion: """
+            Every frame, block, link and index is checked before the store appears at --into; it is \
+            there whole or not at all. Read models are built when they are asked for, or by `replay`. \
+            The restored store is in a new epoch: readers that had seen more are told, and begin anew.
+
+            Example: evstore restore /mnt/other/orders --into orders.restored
+            Before a mistake: evstore restore /mnt/other/orders --into before --to 2026-11-20T14:00:00Z
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    @Argument(help: ArgumentHelp("A backup's directory (its newest run), a file, or -.", valueName: "dir|file|-")) var source: String
+    @Option(help: ArgumentHelp("Where the store is made; nothing may be there.", valueName: "dir")) var into: String
+    @Option(help: ArgumentHelp("The last position, or the time of the last commit (RFC 3339).", valueName: "position|time"))
+    var to: String?
+
+    func run(in session: Session) async throws {
+        let target = try to.map { text in
+            guard let target = RestoreTarget(text) else {
+                throw EvstoreError.usage("--to \(quoted(text)) is neither a position nor a time such as 2026-11-20T14:00:00Z")
+            }
+            return target
+        }
+        let report: RestoreReport
+        // A file may be a link, or a pipe that has a name.
+        if source == "-" || Input.isFile(source) {
+            let input = try Input.pieces(source, session.cancellation)
+            report = try await EventStore.restore(
+                named: source == "-" ? "on standard input" : source, into: into, to: target, cancellation: session.cancellation,
+                progress: session.progress,
+                from: input)
+        } else {
+            report = try await EventStore.restore(
+                from: source, into: into, to: target, cancellation: session.cancellation, progress: session.progress)
+        }
+        session.bar.finish()
+        if session.output.json {
+            try session.output.object([
+                "position": .count(report.position.rawValue), "content": .text(report.content), "bytes": .count(report.bytes),
+                "seconds": .measure(report.seconds),
+            ])
+        } else {
+            let left = report.backupPosition.rawValue - report.position.rawValue
+            let rest = left == 0 ? "" : ", \(counted(left, "event")) of the backup left out"
+            try session.output.line("restored   \(into) up to position \(grouped(report.position.rawValue))\(rest); checked in full")
+        }
+    }
+}
