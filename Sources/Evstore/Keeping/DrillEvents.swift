@@ -1,17 +1,20 @@
 internal import EventLog
 internal import EventModel
-internal import Migration
 internal import SchemaEvolution
 
-/// Events born at a version, made by changing some values of events of a store.
+/// Events born at a version, made of events of a store.
 struct DrillEvents {
     private static let eventsMax: UInt64 = 2_000
     /// How many are looked at in one read transaction.
     private static let atOnce: UInt64 = 100
     private let store: EventStore
     private let version: SchemaVersion
+    private let isChanged: Bool
 
-    init(_ store: EventStore, at version: SchemaVersion) { (self.store, self.version) = (store, version) }
+    /// - Parameter changed: changes some of their values; else they are the same once more.
+    init(_ store: EventStore, at version: SchemaVersion, changed isChanged: Bool) {
+        (self.store, self.version, self.isChanged) = (store, version, isChanged)
+    }
 
     /// One for each of up to 2,000 events that lie evenly over the log, as far as one can be made.
     func make() throws(EvstoreError) -> [NewEvent] {
@@ -30,7 +33,7 @@ struct DrillEvents {
                     }
                 }
             }
-            for event in seen { if let event = new(like: event, &generator) { made.append(event) } }
+            for event in seen { if let event = isChanged ? changed(event, &generator) : again(event) { made.append(event) } }
         }
         return made
     }
@@ -40,7 +43,13 @@ struct DrillEvents {
         do { try lens.see(record, &events) } catch EvstoreError.noImage { return }
     }
 
-    private func new(like event: RecordedEvent, _ generator: inout EventGenerator) -> NewEvent? {
+    private func again(_ event: RecordedEvent) -> NewEvent? {
+        NewEvent(
+            stream: event.stream, type: event.type, payload: event.payload, metadata: event.metadata.isEmpty ? nil : event.metadata,
+            version: version)
+    }
+
+    private func changed(_ event: RecordedEvent, _ generator: inout EventGenerator) -> NewEvent? {
         let like = LawEvent(
             origin: .log, stream: event.stream.text, type: event.type, born: version, time: event.time, payload: event.payload,
             metadata: event.metadata)

@@ -150,7 +150,7 @@ final class Rehearsal {
 
     private func append(_ from: SchemaVersion, _ to: SchemaVersion) async throws -> String {
         let copy = try await opened()
-        for event in try DrillEvents(copy, at: to).make() {
+        for event in try DrillEvents(copy, at: to, changed: true).make() {
             if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "") }
             do {
                 _ = try await copy.append([event])
@@ -198,7 +198,7 @@ final class Rehearsal {
         try require(end == last, "the log ended at \(last.position) and ends at \(end.position)")
         // The older release goes on writing until the next attempt.
         var more = 0
-        for event in try DrillEvents(copy, at: from).make().prefix(200) {
+        for event in try DrillEvents(copy, at: from, changed: false).make().prefix(200) {
             do {
                 _ = try await copy.append([event])
                 more += 1
