@@ -1,0 +1,53 @@
+internal import Bytes
+
+/// What stands in the place of a record's payload where it is sealed; metadata and shadow are inside. Integers are
+/// little-endian.
+///
+///     0   u8   format, 1
+///     1   u8   suite (`Suite`)
+///     2   u8   packing: 0 none, 1 zstd
+///     3   u8   parts inside beside the payload: 1 metadata, 2 shadow (4, members of a person, is not known yet)
+///     4   u32  number of the data key
+///     8   u32  bytes of the body before packing
+///     12  16   salt: random
+///     28       initialization vector, random (16 bytes with CBC, none with GCM), cipher text, tag (32 or 16 bytes)
+///
+/// The body: u32 payload, u32 metadata, u32 shadow, u32 zero, each the bytes of a part; then the parts.
+///
+/// The key is HKDF-SHA256 (RFC 5869) of the data key, the salt and the place: a position comes back after a cut or a
+/// restore, so that the salt alone makes sure that no key is used twice. Authenticated with the body are the place, the
+/// record around it and the first 28 bytes of the envelope.
+package enum Envelope {
+    static let format: UInt8 = 1
+    static let headerBytes = 28
+    static let lengthsBytes = 16
+    /// What an event may be with all its shadows.
+    package static let bodyBytesMax = 64 << 20
+
+    enum Part {
+        static let metadata: UInt8 = 1
+        static let shadow: UInt8 = 2
+        static let known: UInt8 = 3
+    }
+
+    /// The number of the data key that an envelope was sealed under; nil where it is too short for one.
+    package static func keyID(of envelope: RawSpan) -> UInt32? {
+        envelope.byteCount < headerBytes ? nil : envelope.load(UInt32.self, at: 4)
+    }
+}
+
+/// The bytes of each part of a record that was opened.
+package struct OpenedParts: Hashable, Sendable {
+    package let payload: Int
+    package let metadata: Int
+    package let shadow: Int
+}
+
+/// A key that records are sealed under.
+package struct DataKey: Sendable {
+    package let id: UInt32
+    package let suite: Suite
+    let key: SecretKey
+
+    package init(id: UInt32, suite: Suite, _ key: SecretKey) { (self.id, self.suite, self.key) = (id, suite, key) }
+}

@@ -1,0 +1,116 @@
+internal import Bytes
+
+/// The file of a store's keys: what opens it is kept elsewhere. Integers are little-endian.
+///
+///     0   u32  "evk" and the format, 1
+///     4   u32  entries, at most 120
+///     8   u64  generation: grows by one with each change
+///     16  16   store id
+///     32  u32  number of the data key that is written under
+///     36  28   zero
+///     64       entries of 128 bytes
+///     end-32   HMAC-SHA256 (RFC 2104) of all before, its key HKDF(master key, "evstore keys")
+///
+/// An entry:
+///
+///     0   u8   kind: 1 a slot, which holds the master key; 2 a data key
+///     1   u8   of a slot: 0 key file, 1 scrypt, 2 PBKDF2-SHA256; of a data key: its suite (`Suite`)
+///     2   u8   zero
+///     3   u8   scrypt: the power of two that is N
+///     4   u32  number, among those of its kind
+///     8   u32  scrypt: r
+///     12  u32  scrypt: p; PBKDF2: rounds
+///     16  i64  when it was made, microseconds since 1970
+///     24  16   salt: random
+///     40  32   the key, AES-256-GCM under HKDF(what opens it, salt, bytes 0…39), authenticated with them and the store id
+///     72  16   its tag
+///     88  40   label: UTF-8, then zeros
+///
+/// What opens a slot is the key file, or the passphrase as it was stretched with the salt; what opens a data key is the
+/// master key.
+package struct KeyFile: Sendable {
+    package enum Kind: UInt8, Sendable { case slot = 1, dataKey = 2 }
+
+    /// One of its entries, as anybody can read it.
+    package struct Entry: Sendable {
+        package let kind: Kind
+        package let id: UInt32
+        /// Of a slot.
+        package let stretching: Stretching
+        /// Of a data key.
+        package let suite: Suite
+        /// Microseconds since 1970.
+        package let created: Int64
+        package let label: String
+        /// All of it.
+        let bytes: [UInt8]
+
+        var salt: [UInt8] { Array(bytes[24 ..< 40]) }
+        var head: [UInt8] { Array(bytes[..<40]) }
+    }
+
+    static let magic: UInt32 = 0x01_6b_76_65
+    static let headerBytes = 64
+    static let entryBytes = 128
+    static let codeBytes = 32
+    package static let entriesMax = 120
+    /// Each passphrase that is tried costs some tenths of a second.
+    package static let slotsMax = 8
+    package static let labelBytes = 40
+    package static let bytesMax = headerBytes + entriesMax * entryBytes + codeBytes
+
+    package let generation: UInt64
+    package let storeID: [UInt8]
+    package let writing: UInt32
+    package let entries: [Entry]
+    /// What the code is over, and the code.
+    let body: [UInt8]
+    let code: [UInt8]
+
+    package var slots: [Entry] { entries.filter { $0.kind == .slot } }
+    package var dataKeys: [Entry] { entries.filter { $0.kind == .dataKey } }
+
+    /// Reads what needs no secret. Nothing of it is proved before `KeyRing` has opened it, and nothing that it asks for is
+    /// beyond its bounds.
+    /// - Throws: `SealError`: damaged, limit.
+    package init(_ bytes: [UInt8]) throws(SealError) {
+        let row = bytes.lent
+        guard bytes.count >= Self.headerBytes + Self.codeBytes, row.load(UInt32.self, at: 0) == Self.magic else {
+            throw .damaged("it is no file of keys")
+        }
+        let count = Int(row.load(UInt32.self, at: 4))
+        guard count <= Self.entriesMax, bytes.count == Self.headerBytes + count * Self.entryBytes + Self.codeBytes else {
+            throw .damaged("it has another length than it says")
+        }
+        var entries: [Entry] = []
+        for index in 0 ..< count { entries.append(try Self.entry(row.slice(Self.headerBytes + index * Self.entryBytes, Self.entryBytes))) }
+        (generation, writing) = (row.load(UInt64.self, at: 8), row.load(UInt32.self, at: 32))
+        storeID = Array(bytes[16 ..< 32])
+        self.entries = entries
+        body = Array(bytes.dropLast(Self.codeBytes))
+        code = Array(bytes.suffix(Self.codeBytes))
+        guard slots.count <= Self.slotsMax else { throw .limit("it has \(slots.count) slots, and at most \(Self.slotsMax) are possible") }
+        guard Set(slots.map(\.id)).count == slots.count, Set(dataKeys.map(\.id)).count == dataKeys.count else {
+            throw .damaged("two of its entries have one number")
+        }
+    }
+
+    private static func entry(_ row: RawSpan) throws(SealError) -> Entry {
+        guard let kind = Kind(rawValue: row.byte(at: 0)) else { throw .damaged("an entry is of no kind") }
+        let way = row.byte(at: 1)
+        let (r, last) = (Int(row.load(UInt32.self, at: 8)), Int(row.load(UInt32.self, at: 12)))
+        let stretching: Stretching
+        switch (kind, way) {
+        case (.dataKey, _), (.slot, 0): stretching = .none
+        case (.slot, 1): stretching = .scrypt(logN: Int(row.byte(at: 3)), r: r, p: last)
+        case (.slot, 2): stretching = .pbkdf2(rounds: last)
+        default: throw .damaged("a slot opens in no way that this program knows")
+        }
+        try stretching.check()
+        guard let suite = kind == .slot ? .gcm : Suite(rawValue: way) else { throw .damaged("a data key is of an unknown suite") }
+        let label = [UInt8](copying: row.slice(88, labelBytes)).prefix { $0 != 0 }
+        return Entry(
+            kind: kind, id: row.load(UInt32.self, at: 4), stretching: stretching, suite: suite, created: row.load(Int64.self, at: 16),
+            label: String(decoding: label, as: UTF8.self), bytes: [UInt8](copying: row))
+    }
+}

@@ -1,0 +1,80 @@
+internal import Bytes
+internal import Crypto
+
+/// What opens a slot of a key file.
+package enum KeySecret: Sendable {
+    case key(SecretKey)
+    case passphrase([UInt8])
+
+    func opens(_ stretching: Stretching) -> Bool {
+        switch self {
+        case .key: stretching == .none
+        case .passphrase: stretching != .none
+        }
+    }
+
+    var bytes: [UInt8] {
+        switch self {
+        case .key(let key): key.bytes
+        case .passphrase(let bytes): bytes
+        }
+    }
+}
+
+/// The keys of a store, opened.
+package struct KeyRing: Sendable {
+    package private(set) var file: KeyFile
+    let master: SecretKey
+    private var keys: [UInt32: DataKey] = [:]
+    /// The one that records are sealed under.
+    package private(set) var writing: DataKey
+
+    package var generation: UInt64 { file.generation }
+
+    /// - Throws: `SealError`: refused where the secret opens none of the slots, damaged where the file is not as it was written.
+    package init(opening file: KeyFile, with secret: KeySecret) throws(SealError) {
+        try self.init(file, master: Self.master(of: file, secret))
+    }
+
+    /// Takes a file that was made, or written again, by who has the master key.
+    init(_ file: KeyFile, master: SecretKey) throws(SealError) {
+        guard Self.isAuthentic(file, master) else { throw .damaged("its code does not fit: it is not as it was written") }
+        var keys: [UInt32: DataKey] = [:]
+        for entry in file.dataKeys {
+            keys[entry.id] = DataKey(id: entry.id, suite: entry.suite, try Self.unwrap(entry, file.storeID, under: master))
+        }
+        guard let writing = keys[file.writing] else { throw .damaged("the key that is written under is missing") }
+        (self.file, self.master, self.keys, self.writing) = (file, master, keys, writing)
+    }
+
+    package func dataKey(_ id: UInt32) -> DataKey? { keys[id] }
+
+    /// A key for what is kept beside the log, by its name.
+    package func key(for purpose: String) -> SecretKey { master.derived(salt: [], info: Array("evstore \(purpose)".utf8)) }
+
+    private static func master(of file: KeyFile, _ secret: KeySecret) throws(SealError) -> SecretKey {
+        for entry in file.slots where secret.opens(entry.stretching) {
+            let key = try entry.stretching.key(from: secret.bytes, salt: entry.salt)
+            do throws(SealError) { return try unwrap(entry, file.storeID, under: key) } catch {
+                guard case .broken = error else { throw error }
+            }
+        }
+        throw .refused
+    }
+
+    private static func unwrap(_ entry: KeyFile.Entry, _ storeID: [UInt8], under key: SecretKey) throws(SealError) -> SecretKey {
+        let plain = try Suite.gcm.open(
+            Array(entry.bytes[40 ..< 72]), tag: Array(entry.bytes[72 ..< 88]), key.derived(salt: entry.salt, info: entry.head),
+            vector: [], entry.head + storeID)
+        guard let key = SecretKey(plain) else { throw .broken("a key has another length") }
+        return key
+    }
+
+    private static func isAuthentic(_ file: KeyFile, _ master: SecretKey) -> Bool {
+        HMAC<SHA256>.isValidAuthenticationCode(file.code, authenticating: file.body, using: codeKey(master))
+    }
+
+    static func codeKey(_ master: SecretKey) -> SymmetricKey {
+        master.derived(salt: [], info: Array("evstore keys".utf8)).symmetric
+    }
+}

@@ -1,0 +1,90 @@
+package import Bytes
+
+/// Seals what a record holds, and opens it; its buffers are used again.
+package struct RecordSealer: ~Copyable {
+    /// How many of the first bytes of what is authenticated say the place: they go into the key.
+    package static let placeBytes = 32
+
+    private var body = ByteBuffer()
+    private var packing = Packing()
+
+    package init() {}
+
+    /// Appends an envelope.
+    /// - Parameter associated: what must be the same when it is opened: at least the place.
+    package mutating func seal(
+        payload: RawSpan, metadata: RawSpan, shadow: RawSpan, under key: DataKey, _ associated: RawSpan, into target: inout ByteBuffer
+    ) throws(SealError) {
+        try seal(payload, metadata, shadow, key, associated, salt: SecretKey.salt(), vector: SecretKey.salt(), into: &target)
+    }
+
+    /// The same with what else is random, for known answers.
+    mutating func seal(
+        _ payload: RawSpan, _ metadata: RawSpan, _ shadow: RawSpan, _ key: DataKey, _ associated: RawSpan, salt: [UInt8],
+        vector: [UInt8], into target: inout ByteBuffer
+    ) throws(SealError) {
+        body.removeAll()
+        for part in [payload.byteCount, metadata.byteCount, shadow.byteCount, 0] { body.append(littleEndian: UInt32(part)) }
+        body.append(payload)
+        body.append(metadata)
+        body.append(shadow)
+        guard body.count <= Envelope.bodyBytesMax else { throw .limit("\(body.count) bytes are more than one record holds") }
+        let packed = packing.pack(body)
+        let start = target.count
+        target.append(Envelope.format)
+        target.append(key.suite.rawValue)
+        target.append(packed == nil ? 0 : 1)
+        target.append((metadata.isEmpty ? 0 : Envelope.Part.metadata) | (shadow.isEmpty ? 0 : Envelope.Part.shadow))
+        target.append(littleEndian: key.id)
+        target.append(littleEndian: UInt32(body.count))
+        target.append(salt)
+        let vector = Array(vector.prefix(key.suite.vectorBytes))
+        let (text, tag) = try key.suite.seal(
+            packed ?? body.array(), Self.key(key, salt, associated), vector: vector,
+            Self.authenticated(associated, target.slice(start, Envelope.headerBytes)))
+        target.append(vector)
+        target.append(text)
+        target.append(tag)
+    }
+
+    /// Appends the parts, one after the other.
+    /// - Throws: `SealError.broken` where a bit differs from what was sealed, there or in `associated`.
+    package mutating func open(
+        _ envelope: RawSpan, under key: DataKey, _ associated: RawSpan, into target: inout ByteBuffer
+    ) throws(SealError) -> OpenedParts {
+        guard envelope.byteCount >= Envelope.headerBytes, envelope.byte(at: 0) == Envelope.format else {
+            throw .broken("it is in no format that this program knows")
+        }
+        guard let suite = Suite(rawValue: envelope.byte(at: 1)), envelope.byte(at: 2) <= 1,
+            envelope.byte(at: 3) & ~Envelope.Part.known == 0
+        else { throw .broken("it was sealed in a way that this program does not know") }
+        let bodyBytes = Int(envelope.load(UInt32.self, at: 8))
+        let textStart = Envelope.headerBytes + suite.vectorBytes
+        let textBytes = envelope.byteCount - textStart - suite.tagBytes
+        guard envelope.load(UInt32.self, at: 4) == key.id, suite == key.suite, textBytes >= 0,
+            (Envelope.lengthsBytes ... Envelope.bodyBytesMax).contains(bodyBytes)
+        else { throw .broken("its header is not one") }
+        let text = try suite.open(
+            [UInt8](copying: envelope.slice(textStart, textBytes)),
+            tag: [UInt8](copying: envelope.slice(textStart + textBytes, suite.tagBytes)),
+            Self.key(key, [UInt8](copying: envelope.slice(12, 16)), associated),
+            vector: [UInt8](copying: envelope.slice(Envelope.headerBytes, suite.vectorBytes)),
+            Self.authenticated(associated, envelope.slice(0, Envelope.headerBytes)))
+        let plain = envelope.byte(at: 2) == 0 ? text : try packing.unpack(text, count: bodyBytes)
+        guard plain.count == bodyBytes else { throw .broken("its body has another length than it says") }
+        let lengths = (0 ..< 4).map { Int(plain.lent.load(UInt32.self, at: $0 * 4)) }
+        guard lengths.reduce(Envelope.lengthsBytes, +) == bodyBytes, lengths[3] == 0 else {
+            throw .broken("its parts do not add up to its body")
+        }
+        target.append(plain.lent.slice(Envelope.lengthsBytes, bodyBytes - Envelope.lengthsBytes))
+        return OpenedParts(payload: lengths[0], metadata: lengths[1], shadow: lengths[2])
+    }
+
+    private static func key(_ key: DataKey, _ salt: [UInt8], _ associated: RawSpan) -> SecretKey {
+        key.key.derived(salt: salt, info: [UInt8](copying: associated.slice(0, placeBytes)))
+    }
+
+    private static func authenticated(_ associated: RawSpan, _ header: RawSpan) -> [UInt8] {
+        [UInt8](copying: associated) + [UInt8](copying: header)
+    }
+}

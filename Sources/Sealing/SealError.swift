@@ -1,0 +1,13 @@
+/// Why bytes were not sealed, or could not be opened.
+package enum SealError: Error, Hashable, Sendable {
+    /// They are not what was sealed, or not in the place where that was.
+    case broken(String)
+    /// The key file has no data key of this number.
+    case keyMissing(UInt32)
+    /// What was given opens no slot of the key file.
+    case refused
+    /// Not a key file, or not as it was written.
+    case damaged(String)
+    /// More, or less, than is allowed.
+    case limit(String)
+}

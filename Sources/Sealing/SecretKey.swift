@@ -1,0 +1,32 @@
+internal import Crypto
+
+/// 32 secret bytes.
+package struct SecretKey: Sendable {
+    package static let byteCount = 32
+    let symmetric: SymmetricKey
+
+    init(_ symmetric: SymmetricKey) { self.symmetric = symmetric }
+
+    /// Nil unless there are exactly 32 bytes.
+    package init?(_ bytes: [UInt8]) {
+        guard bytes.count == Self.byteCount else { return nil }
+        symmetric = SymmetricKey(data: bytes)
+    }
+
+    /// From the system's random numbers.
+    package static func random() -> SecretKey { SecretKey(SymmetricKey(size: .bits256)) }
+
+    /// Another key, made of this one for one purpose: HKDF-SHA256 (RFC 5869).
+    package func derived(salt: [UInt8], info: [UInt8]) -> SecretKey {
+        SecretKey(HKDF<SHA256>.deriveKey(inputKeyMaterial: symmetric, salt: salt, info: info, outputByteCount: Self.byteCount))
+    }
+
+    package var bytes: [UInt8] { unsafe symmetric.withUnsafeBytes { unsafe Array($0) } }
+
+    /// Bytes that were never used before and never will be again.
+    static func salt() -> [UInt8] {
+        var system = SystemRandomNumberGenerator()
+        let (a, b) = (system.next(), system.next())
+        return (0 ..< 16).map { UInt8(truncatingIfNeeded: ($0 < 8 ? a : b) >> UInt64($0 % 8 * 8)) }
+    }
+}

@@ -1,0 +1,58 @@
+internal import Crypto
+internal import CryptoExtras
+
+/// How a secret that a person or a file holds becomes the key of a slot. What a key file asks for is bounded before any of
+/// it is done.
+package enum Stretching: Hashable, Sendable {
+    /// None: the secret is 32 random bytes.
+    case none
+    /// scrypt (RFC 7914): N is two to the power of `logN`.
+    case scrypt(logN: Int, r: Int, p: Int)
+    /// PBKDF2 with HMAC-SHA256 (RFC 8018).
+    case pbkdf2(rounds: Int)
+
+    /// 128 MiB and some tenths of a second.
+    package static let standard = Stretching.scrypt(logN: 17, r: 8, p: 1)
+    package static let rounds = 600_000
+    private static let memoryMax = 1 << 30
+
+    package var name: String {
+        switch self {
+        case .none: "none"
+        case .scrypt: "scrypt"
+        case .pbkdf2: "pbkdf2-sha256"
+        }
+    }
+
+    /// - Throws: `SealError.limit` where it would be too weak, or take more time or memory than an opening may.
+    package func check() throws(SealError) {
+        switch self {
+        case .none: return
+        case .scrypt(let logN, let r, let p):
+            guard (14 ... 20).contains(logN), (1 ... 16).contains(r), (1 ... 4).contains(p), 128 * r << logN <= Self.memoryMax else {
+                throw .limit("scrypt takes N from 2^14 to 2^20, r to 16, p to 4 and at most 1 GiB, not N 2^\(logN), r \(r), p \(p)")
+            }
+        case .pbkdf2(let rounds):
+            guard (210_000 ... 10_000_000).contains(rounds) else {
+                throw .limit("PBKDF2 takes 210,000 to 10,000,000 rounds, not \(rounds)")
+            }
+        }
+    }
+
+    func key(from secret: [UInt8], salt: [UInt8]) throws(SealError) -> SecretKey {
+        try check()
+        do {
+            switch self {
+            case .none: return SecretKey(SymmetricKey(data: secret))
+            case .scrypt(let logN, let r, let p):
+                return SecretKey(
+                    try KDF.Scrypt.deriveKey(
+                        from: secret, salt: salt, outputByteCount: SecretKey.byteCount, rounds: 1 << logN, blockSize: r, parallelism: p))
+            case .pbkdf2(let rounds):
+                return SecretKey(
+                    try KDF.Insecure.PBKDF2.deriveKey(
+                        from: secret, salt: salt, using: .sha256, outputByteCount: SecretKey.byteCount, rounds: rounds))
+            }
+        } catch { throw .limit("no key can be derived with \(name): \(error)") }
+    }
+}

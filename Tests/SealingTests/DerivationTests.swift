@@ -1,0 +1,43 @@
+import Bytes
+import Testing
+
+@testable import Sealing
+
+@Suite("Keys made of keys and passphrases")
+struct DerivationTests {
+    @Test("HKDF-SHA256 gives what RFC 5869 says of it")
+    func hkdf() throws {
+        // Its inputs are 22 bytes long: the third vector of the appendix has no salt and no info, the first has both.
+        let stretched = try Stretching.none.key(from: [UInt8](repeating: 0x0b, count: 22), salt: [])
+        #expect(
+            hex(stretched.derived(salt: Array(0 ... 12), info: Array(0xf0 ... 0xf9)).bytes)
+                == "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf")
+        #expect(hex(stretched.derived(salt: [], info: []).bytes) == "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d")
+    }
+
+    @Test("scrypt gives what RFC 7914 says of it")
+    func scrypt() throws {
+        let key = try Stretching.scrypt(logN: 14, r: 8, p: 1).key(from: Array("pleaseletmein".utf8), salt: Array("SodiumChloride".utf8))
+        #expect(hex(key.bytes) == "7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2")
+    }
+
+    @Test("PBKDF2-SHA256 gives what another program says of it")
+    func pbkdf2() throws {
+        let key = try Stretching.pbkdf2(rounds: 210_000).key(
+            from: Array("correct horse battery".utf8), salt: Array("salt of 16 bytes".utf8))
+        #expect(hex(key.bytes) == "746e0df564b6a8b7c34493c6b8acbd468166785116f5b248fcc2c783355983cf")
+    }
+
+    @Test(
+        "what would be weak, or take long, is refused before any of it is done",
+        arguments: [
+            Stretching.scrypt(logN: 13, r: 8, p: 1), .scrypt(logN: 63, r: 8, p: 1), .scrypt(logN: 20, r: 16, p: 1),
+            .scrypt(logN: 17, r: 0, p: 1), .scrypt(logN: 17, r: 17, p: 1), .scrypt(logN: 17, r: 8, p: 0), .scrypt(logN: 17, r: 8, p: 5),
+            .pbkdf2(rounds: 209_999), .pbkdf2(rounds: 10_000_001), .pbkdf2(rounds: 0),
+        ])
+    func bounds(stretching: Stretching) {
+        let began = ContinuousClock.now
+        #expect(throws: SealError.self) { try stretching.key(from: [1], salt: [2]) }
+        #expect(began.duration(to: .now) < .milliseconds(100))
+    }
+}

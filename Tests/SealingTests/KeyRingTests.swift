@@ -1,0 +1,111 @@
+import Bytes
+import Testing
+
+@testable import Sealing
+
+@Suite("A store's keys")
+struct KeyRingTests {
+    private let store = Array(UInt8(1) ... 16)
+    private let key = SecretKey.random()
+
+    private func made() throws -> KeyRing {
+        try KeyRing.make(storeID: store, .key(key), .none, label: "the machine's", time: 5)
+    }
+
+    private func opened(_ bytes: [UInt8], _ secret: KeySecret? = nil) throws -> KeyRing {
+        try KeyRing(opening: KeyFile(bytes), with: secret ?? .key(key))
+    }
+
+    @Test("what was written opens with each of its slots, and gives the same keys")
+    func slots() throws {
+        var ring = try made()
+        let words = KeySecret.passphrase(Array("a heron stands in the reeds".utf8))
+        #expect(try ring.addSlot(words, .scrypt(logN: 14, r: 8, p: 1), label: "Ann's", time: 6) == 2)
+        #expect(try ring.addSlot(words, .pbkdf2(rounds: 210_000), label: "old", time: 7) == 3)
+        let bytes = ring.encoded
+        for secret in [.key(key), words] {
+            let again = try opened(bytes, secret)
+            #expect(again.writing.key.bytes == ring.writing.key.bytes)
+            #expect(again.generation == 3 && again.writing.id == 1 && again.writing.suite == .gcm)
+        }
+        #expect(try KeyFile(bytes).slots.map(\.label) == ["the machine's", "Ann's", "old"])
+        #expect(try KeyFile(bytes).slots.map(\.stretching) == [.none, .scrypt(logN: 14, r: 8, p: 1), .pbkdf2(rounds: 210_000)])
+    }
+
+    @Test("another key or passphrase is refused")
+    func refused() throws {
+        var ring = try made()
+        #expect(throws: SealError.refused) { try opened(ring.encoded, .key(.random())) }
+        #expect(throws: SealError.refused) { try opened(ring.encoded, .passphrase(key.bytes)) }
+        _ = try ring.addSlot(.passphrase(Array("one passphrase".utf8)), .scrypt(logN: 14, r: 8, p: 1), label: "", time: 6)
+        #expect(throws: SealError.refused) { try opened(ring.encoded, .passphrase(Array("two passphrase".utf8))) }
+    }
+
+    @Test("a rotation keeps the old key for what was sealed, and writes under the new one")
+    func rotation() throws {
+        var ring = try made()
+        let first = ring.writing
+        #expect(try ring.rotate(.cbcWithHMAC, time: 8) == 2)
+        let again = try opened(ring.encoded)
+        #expect(again.writing.id == 2 && again.writing.suite == .cbcWithHMAC)
+        #expect(again.dataKey(1)?.key.bytes == first.key.bytes)
+        #expect(again.dataKey(2)?.key.bytes != first.key.bytes)
+    }
+
+    @Test("the last slot, the key that is written under and what is not there can't be retired")
+    func retirement() throws {
+        var ring = try made()
+        #expect(throws: SealError.self) { try ring.retire(.slot, 1) }
+        #expect(throws: SealError.self) { try ring.retire(.dataKey, 1) }
+        #expect(throws: SealError.self) { try ring.retire(.dataKey, 9) }
+        let other = SecretKey.random()
+        _ = try ring.addSlot(.key(other), .none, label: "", time: 9)
+        _ = try ring.rotate(.gcm, time: 9)
+        try ring.retire(.slot, 1)
+        try ring.retire(.dataKey, 1)
+        #expect(throws: SealError.refused) { try opened(ring.encoded) }
+        let again = try opened(ring.encoded, .key(other))
+        #expect(again.dataKey(1) == nil && again.writing.id == 2)
+        #expect(try KeyFile(ring.encoded).slots.map(\.id) == [2])
+    }
+
+    @Test("a change of any byte of the file is found, whoever made it")
+    func tampered() throws {
+        var ring = try made()
+        _ = try ring.rotate(.gcm, time: 8)
+        let bytes = ring.encoded
+        for index in bytes.indices {
+            var changed = bytes
+            changed[index] ^= 0x41
+            #expect(throws: SealError.self, "byte \(index)") { try opened(changed) }
+        }
+        for count in stride(from: 0, to: bytes.count, by: 7) {
+            #expect(throws: SealError.self, "cut to \(count)") { try opened(Array(bytes[..<count])) }
+        }
+    }
+
+    @Test("what a file asks for is bounded before anything is derived")
+    func bounds() throws {
+        var ring = try made()
+        _ = try ring.addSlot(.passphrase(Array("a passphrase".utf8)), .scrypt(logN: 14, r: 8, p: 1), label: "", time: 6)
+        let slot = 64 + 2 * 128
+        for (offset, value) in [(3, 63), (3, 40), (8, 255), (12, 255), (1, 2), (1, 9), (0, 7)] as [(Int, UInt8)] {
+            var changed = ring.encoded
+            changed[slot + offset] = value
+            let began = ContinuousClock.now
+            #expect(throws: SealError.self, "byte \(offset)") { try KeyFile(changed) }
+            #expect(began.duration(to: .now) < .milliseconds(100))
+        }
+        var many = ring.encoded
+        many[5] = 0xff
+        #expect(throws: SealError.self) { try KeyFile(many) }
+    }
+
+    @Test("more slots than may be tried are not made")
+    func slotsMax() throws {
+        var ring = try made()
+        for _ in 1 ..< KeyFile.slotsMax { _ = try ring.addSlot(.key(.random()), .none, label: "", time: 1) }
+        #expect(throws: SealError.self) { try ring.addSlot(.key(.random()), .none, label: "", time: 1) }
+        #expect(throws: SealError.self) { try ring.addSlot(.key(.random()), .scrypt(logN: 14, r: 8, p: 1), label: "", time: 1) }
+    }
+}
