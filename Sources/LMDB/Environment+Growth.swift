@@ -13,7 +13,12 @@ extension Environment {
             var step = current
             while true {
                 let code = unsafe mdb_env_set_mapsize(handle, current + step)
-                if code == 0 { return }
+                if code == 0 {
+                    if step < current {
+                        notice("the address space has no room for a map of \(current * 2) bytes: \(directory) has one of \(current + step)")
+                    }
+                    return
+                }
                 step = step / 4 / 65_536 * 65_536
                 if code != ENOMEM || step == 0 { throw LMDBError(code, "growing the map of \(directory)") }
             }

@@ -7,7 +7,7 @@ extension Environment {
     static func openNew(_ directory: String, _ configuration: Configuration) throws(LMDBError) -> Environment {
         let data = directory + "/data.mdb"
         if try Directory.status(data) != nil {
-            try MetaCheck.check(File(data, .read))
+            if Guard.metaCheck.isOn { try MetaCheck.check(File(data, .read)) }
         } else if !configuration.creating {
             throw LMDBError(ENOENT, "opening \(data)")
         }
@@ -41,7 +41,19 @@ extension Environment {
             if code == 0 { code = unsafe mdb_env_open(handle, directory, flags, 0o600) }
             var stat = MDB_stat()
             if code == 0 { code = unsafe mdb_env_stat(handle, &stat) }
-            if code == 0 { return unsafe Environment(directory, configuration, handle, pageBytes: Int(stat.ms_psize)) }
+            if code == 0 {
+                do throws(LMDBError) {
+                    let environment = unsafe try Environment(directory, configuration, handle, pageBytes: Int(stat.ms_psize))
+                    if map < configuration.mapBytes {
+                        configuration.notice(
+                            "the address space has no room for a map of \(configuration.mapBytes) bytes: \(directory) has one of \(map)")
+                    }
+                    return environment
+                } catch {
+                    unsafe mdb_env_close(handle)
+                    throw error
+                }
+            }
             // A handle that failed to open must still be closed.
             unsafe mdb_env_close(handle)
             let smaller = max(map / 2, used + used / 4 + 1 << 20) / 65_536 * 65_536
@@ -86,11 +98,17 @@ extension Environment {
     private static func makeLockFile(_ directory: String, readersMax: Int) throws(LMDBError) {
         let path = directory + "/lock.mdb"
         if try Directory.status(path) != nil { return }
-        let made = path + ".\(ProcessIdentity.id)"
+        // Not by the process's number, which one of another container may have too.
+        let made = path + "." + String(UInt64.random(in: 0 ... .max), radix: 16)
         do throws(LMDBError) {
-            try Directory.remove(made)
-            try File(made, .createNew).reserve((readersMax + 64) * 64)
-            if unsafe link(made, path) != 0 && errno != EEXIST { throw .system("making \(path)") }
+            let file = try File(made, .createNew)
+            do throws(LMDBError) {
+                if Guard.lockRoom.isOn { try file.reserve((readersMax + 64) * 64) }
+                if unsafe link(made, path) != 0 && errno != EEXIST { throw .system("making \(path)") }
+            } catch {
+                try Directory.remove(made)
+                throw error
+            }
             try Directory.remove(made)
         } catch  where error.isReadOnly {
             // A read-only file system: LMDB reads without a lock file there.
@@ -101,7 +119,7 @@ extension Environment {
     private func closeOnExec() throws(LMDBError) {
         var descriptor: Int32 = -1
         try check(unsafe mdb_env_get_fd(handle, &descriptor), "opening \(directory)")
-        if fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0 { throw .system("opening \(directory)") }
+        if Guard.cloexec.isOn, fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0 { throw .system("opening \(directory)") }
     }
 
     func closeFiles() {

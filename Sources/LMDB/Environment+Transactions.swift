@@ -39,7 +39,7 @@ extension Environment {
         while true {
             do {
                 return try attempt(body)
-            } catch let error as LMDBError where error.isMapFull {
+            } catch let error as LMDBError where error.isMapFull && Guard.grow.isOn {
                 try grow()
             } catch let error as LMDBError where error.code == MDB_MAP_RESIZED {
                 try adoptMap()
@@ -53,6 +53,7 @@ extension Environment {
         defer { if isOfThisProcess { gate.leave() } }
         try gate.startWriting()
         defer { if isOfThisProcess { gate.stopWriting() } }
+        try checkInPlace()
         var pointer: OpaquePointer?
         try check(unsafe mdb_txn_begin(handle, nil, 0, &pointer), "starting to write \(directory)")
         guard let pointer = unsafe pointer else { throw LMDBError(MDB_BAD_TXN, "starting to write \(directory)") }
@@ -64,7 +65,9 @@ extension Environment {
             state.isFinished = true
             if let error = state.failure { throw error }
             // Order: under LMDB's lock, and before each commit that cares: another thread's may have changed it.
-            if let isSyncing = state.isSyncing { unsafe mdb_env_set_flags(handle, UInt32(MDB_NOSYNC), isSyncing ? 0 : 1) }
+            if let isSyncing = state.isSyncing {
+                unsafe mdb_env_set_flags(handle, UInt32(MDB_NOSYNC), isSyncing && Guard.logSync.isOn ? 0 : 1)
+            }
             try check(unsafe mdb_txn_commit(pointer), "committing to \(directory)")
             keepLastPageInFile()
             return result

@@ -18,13 +18,16 @@ package final class Environment: @unchecked Sendable {
         package var syncing: Bool
         /// Makes `data.mdb` where there is none; otherwise its absence is an error.
         package var creating: Bool
+        /// Is told what is not as it was asked for.
+        package var notice: @Sendable (String) -> Void
 
         package init(
             tables: [String], integerKeyTables: Set<String> = [], mapBytes: Int, readersMax: Int = 512,
-            readOnly: Bool = false, syncing: Bool = true, creating: Bool = false
+            readOnly: Bool = false, syncing: Bool = true, creating: Bool = false, notice: @escaping @Sendable (String) -> Void = { _ in }
         ) {
             (self.tables, self.integerKeyTables, self.mapBytes) = (tables, integerKeyTables, mapBytes)
             (self.readersMax, self.readOnly, self.syncing, self.creating) = (readersMax, readOnly, syncing, creating)
+            self.notice = notice
         }
     }
 
@@ -36,8 +39,13 @@ package final class Environment: @unchecked Sendable {
     let gate = Gate()
     let idleReaders = IdleReaders()
     let tables = Monitor<[String: Table]>([:])
+    let places: [FilePlace]
+    let notice: @Sendable (String) -> Void
 
-    init(_ directory: String, _ configuration: Configuration, _ handle: OpaquePointer, pageBytes: Int) {
+    /// Takes over the handle where it does not throw.
+    init(_ directory: String, _ configuration: Configuration, _ handle: OpaquePointer, pageBytes: Int) throws(LMDBError) {
+        places = try FilePlace.all(in: directory)
+        notice = configuration.notice
         self.directory = directory
         isReadOnly = configuration.readOnly
         self.pageBytes = pageBytes
@@ -54,7 +62,7 @@ package final class Environment: @unchecked Sendable {
     package func close() { if isOfThisProcess { Registry.shared.close(self) } }
 
     /// False in the child of a fork, where LMDB forbids every use of the handle, its end included.
-    package var isOfThisProcess: Bool { process == ProcessIdentity.id }
+    package var isOfThisProcess: Bool { process == ProcessIdentity.id || !Guard.fork.isOn }
 
     package func checkProcess() throws(LMDBError) {
         if !isOfThisProcess {
@@ -88,21 +96,7 @@ package final class Environment: @unchecked Sendable {
     package func sync() throws(LMDBError) {
         try enter()
         defer { gate.leave() }
-        try check(unsafe mdb_env_sync(handle, 1), "syncing \(directory)")
-    }
-
-    /// Frees the slots of readers whose process has ended; returns how many there were.
-    @discardableResult
-    package func clearStaleReaders() throws(LMDBError) -> Int {
-        try enter()
-        defer { gate.leave() }
-        return try reapReaders()
-    }
-
-    func reapReaders() throws(LMDBError) -> Int {
-        var dead: Int32 = 0
-        try check(unsafe mdb_reader_check(handle, &dead), "looking for dead readers of \(directory)")
-        return Int(dead)
+        if Guard.logSync.isOn { try check(unsafe mdb_env_sync(handle, 1), "syncing \(directory)") }
     }
 
     /// What the environment takes and holds.

@@ -23,7 +23,7 @@ final class Registry: Sendable {
         try entries.withLock { (entries) throws(LMDBError) in
             if let status = try Directory.status(directory + "/data.mdb"),
                 let entry = entries[Key(device: status.device, inode: status.inode)],
-                entry.environment.isOfThisProcess
+                entry.environment.isOfThisProcess, Guard.registry.isOn
             {
                 if entry.environment.isReadOnly && !configuration.readOnly {
                     throw LMDBError(EROFS, "opening \(directory) for writing while this process has it open for reading only")
@@ -38,6 +38,9 @@ final class Registry: Sendable {
             return environment
         }
     }
+
+    /// What this process has open.
+    var environments: [Environment] { entries.withLock { $0.values.map(\.environment).filter(\.isOfThisProcess) } }
 
     func close(_ environment: Environment) {
         entries.withLock { entries in

@@ -93,6 +93,8 @@ final class WriteState {
 
     func checkUse() throws(LMDBError) {
         if isFinished { throw LMDBError(misuse: "a write transaction was used after its end") }
-        if thread != WorkerThread.currentID { throw LMDBError(misuse: "a write transaction was used on another thread than its own") }
+        if thread != WorkerThread.currentID, Guard.thread.isOn {
+            throw LMDBError(misuse: "a write transaction was used on another thread than its own")
+        }
     }
 }

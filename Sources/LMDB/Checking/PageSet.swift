@@ -14,5 +14,10 @@ struct PageSet {
         return true
     }
 
+    /// Numbers beyond the last are in no set.
+    func contains(_ page: UInt64) -> Bool {
+        page / 64 < UInt64(words.count) && words[Int(page / 64)] & 1 << (page % 64) != 0
+    }
+
     var count: UInt64 { words.reduce(0) { $0 + UInt64($1.nonzeroBitCount) } }
 }

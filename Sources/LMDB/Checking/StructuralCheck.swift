@@ -30,11 +30,18 @@ internal import CLMDB
 /// 23. Entries and pages are as many as the tree's record says.
 /// 24. An entry of the free list: a commit, up to this one; a count, and as many pages, falling.
 /// 25. Nothing leads to a page twice.
+/// 26. A row is what whoever opened the file asks of it.
 package struct StructuralCheck {
+    /// Says of a key and its value whether they belong together.
+    package typealias RowCheck = @Sendable (RawSpan, RawSpan) -> Bool
+    /// The number of the rule that such a row breaks.
+    package static let rowRule = 26
+
     let file: File
     let meta: MetaPage
     let pageBytes: Int
     let tables: [String: Bool]
+    let rows: [String: RowCheck]
     var seen: PageSet
     var report: StructureReport
 
@@ -44,20 +51,25 @@ package struct StructuralCheck {
     /// - Parameters:
     ///   - meta: of the commit to check; nil is the newest, which both meta pages are looked at for.
     ///   - tables: the tables that may be there, and whether their keys are integers.
+    ///   - rows: what is asked of the rows of some of them.
     /// - Throws: `StructureDamage`; `LMDBError` where a meta page is not one or the file can't be read.
-    package static func run(_ file: File, asOf meta: MetaPage? = nil, tables: [String: Bool]) throws -> StructureReport {
+    package static func run(
+        _ file: File, asOf meta: MetaPage? = nil, tables: [String: Bool], rows: [String: RowCheck] = [:]
+    ) throws -> StructureReport {
         let meta = try meta ?? newest(of: file)
         let pages = UInt64(try file.status().bytes / meta.pageBytes)
         guard meta.lastPage >= 1, meta.lastPage < pages else {
             throw damaged(meta, 5, "the last page is \(meta.lastPage) and the file has \(pages) pages: its end is missing")
         }
-        var check = StructuralCheck(file, meta, tables)
+        var check = StructuralCheck(file, meta, tables, rows)
         try check.walk()
         return check.report
     }
 
-    private init(_ file: File, _ meta: MetaPage, _ tables: [String: Bool]) {
-        (self.file, self.meta, self.tables, pageBytes) = (file, meta, tables, meta.pageBytes)
+    private init(_ file: File, _ meta: MetaPage, _ tables: [String: Bool], _ rows: [String: RowCheck]) {
+        (self.file, self.meta, self.tables, self.rows, pageBytes) = (
+            file, meta, tables, rows, meta.pageBytes
+        )
         seen = PageSet(through: meta.lastPage)
         report = StructureReport(transaction: meta.transaction)
     }
@@ -97,7 +109,9 @@ package struct StructuralCheck {
 extension Environment {
     /// Walks the pages of the newest commit while others go on writing; keeps them for as long as that takes.
     @discardableResult
-    package func checkStructure(tables: [String: Bool]) throws -> StructureReport {
+    package func checkStructure(
+        tables: [String: Bool], rows: [String: StructuralCheck.RowCheck] = [:]
+    ) throws -> StructureReport {
         let file = try File(directory + "/data.mdb", .read)
         while true {
             guard let pin = try pin() else { throw LMDBError(MDB_READERS_FULL, "checking \(directory)") }
@@ -106,7 +120,7 @@ extension Environment {
             let meta = try MetaPage(UInt64(number), of: file, at: number * pageBytes)
             // The commit after the next has taken its place meanwhile.
             guard meta.transaction == UInt64(pin.transaction) else { continue }
-            return try StructuralCheck.run(file, asOf: meta, tables: tables)
+            return try StructuralCheck.run(file, asOf: meta, tables: tables, rows: rows)
         }
     }
 }

@@ -7,18 +7,24 @@ struct TreeWalk {
     private let kind: Kind
     private let record: TreeRecord
     private let hasIntegerKeys: Bool
+    private let isSound: StructuralCheck.RowCheck?
     private var branchPages: UInt64 = 0
     private var leafPages: UInt64 = 0
     private var overflowPages: UInt64 = 0
     private var entries: UInt64 = 0
 
-    private init(_ record: TreeRecord, _ kind: Kind) {
-        (self.record, self.kind, hasIntegerKeys) = (record, kind, record.flags == TreeRecord.integerKeys)
+    private init(_ record: TreeRecord, _ kind: Kind, _ rows: [String: StructuralCheck.RowCheck]) {
+        (self.record, self.kind, hasIntegerKeys) = (
+            record, kind, record.flags == TreeRecord.integerKeys
+        )
+        isSound = if case .table(let name) = kind { rows[name] } else { nil }
     }
 
     /// Checks the tree that a record tells of, which lies in the meta page or in the page that is named.
-    static func check(_ record: TreeRecord, _ kind: Kind, from page: UInt64? = nil, _ check: inout StructuralCheck) throws {
-        var walk = TreeWalk(record, kind)
+    static func check(
+        _ record: TreeRecord, _ kind: Kind, from page: UInt64? = nil, _ check: inout StructuralCheck
+    ) throws {
+        var walk = TreeWalk(record, kind, check.rows)
         let page = page ?? check.meta.transaction & 1
         guard record.depth <= TreeRecord.depthMax, record.isEmpty == (record.depth == 0), !record.isEmpty || record.saysNothing else {
             throw walk.damaged(page, 6, "the tree has the depth \(record.depth) and the root \(record.root)")
@@ -122,6 +128,15 @@ struct TreeWalk {
             throw damaged(number, 18, "a node of \(node.sizeInline) bytes holds its data")
         }
         if kind == .free { try checkFree(page, node, run, number, &check) }
+        if let isSound {
+            let own = try run.map {
+                try check.read(node.dataBytes, ofPage: $0, from: PageView.headerBytes)
+            }
+            let value = own ?? [UInt8](copying: page.bytes.slice(node.data, node.dataBytes))
+            if !isSound(page.key(node), value.lent) {
+                throw damaged(number, StructuralCheck.rowRule, "a row is not as it was written")
+            }
+        }
     }
 
     /// Rules 17, 21 and 22, then the table.

@@ -15,6 +15,14 @@ package enum Directory {
         throw .system("asking for the status of \(path)")
     }
 
+    /// The same of what stands there itself, where that is a link.
+    package static func ownStatus(_ path: String) throws(LMDBError) -> FileStatus? {
+        var result = stat()
+        if unsafe lstat(path, &result) == 0 { return FileStatus(result) }
+        if errno == ENOENT || errno == ENOTDIR { return nil }
+        throw .system("asking for the status of \(path)")
+    }
+
     package static func rename(_ path: String, to target: String) throws(LMDBError) {
         if unsafe Glibc.rename(path, target) != 0 { throw .system("renaming \(path) to \(target)") }
     }

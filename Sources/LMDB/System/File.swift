@@ -58,6 +58,11 @@ package final class File: Sendable {
         if fdatasync(descriptor) != 0 { throw .system("syncing \(path)") }
     }
 
+    /// Cuts the file off, or makes it longer by zeros that take no room.
+    package func truncate(to bytes: Int) throws(LMDBError) {
+        if ftruncate(descriptor, off_t(bytes)) != 0 { throw .system("truncating \(path)") }
+    }
+
     /// Gives the file at least `bytes` of room that is really on the disk.
     package func reserve(_ bytes: Int) throws(LMDBError) {
         let code = posix_fallocate(descriptor, 0, off_t(bytes))
@@ -77,20 +82,25 @@ package struct FileStatus: Hashable, Sendable {
     package let inode: UInt64
     package let bytes: Int
     package let mode: UInt32
+    /// The user whose file it is.
+    package let owner: UInt32
     /// Nanoseconds since 1970 of the last change of the contents.
     package let modified: Int64
     /// The same of any change at all, which no program can set back.
     package let changed: Int64
     package let isDirectory: Bool
+    /// False for links, pipes and devices.
+    package let isFile: Bool
 
     init(_ status: stat) {
         device = UInt64(status.st_dev)
         inode = UInt64(status.st_ino)
         bytes = Int(status.st_size)
-        mode = status.st_mode & 0o7777
+        (mode, owner) = (status.st_mode & 0o7777, status.st_uid)
         modified = Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
         changed = Int64(status.st_ctim.tv_sec) * 1_000_000_000 + Int64(status.st_ctim.tv_nsec)
         isDirectory = status.st_mode & S_IFMT == S_IFDIR
+        isFile = status.st_mode & S_IFMT == S_IFREG
     }
 
     /// Whether users other than the owner may change it.

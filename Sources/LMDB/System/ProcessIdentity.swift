@@ -12,6 +12,6 @@ package enum ProcessIdentity {
         } catch { return "" }
     }()
 
-    /// Whether a process of this id is running.
-    package static func isRunning(_ id: Int32) -> Bool { kill(id, 0) == 0 || errno == EPERM }
+    /// The user that this process acts for.
+    package static var user: UInt32 { geteuid() }
 }

@@ -1,0 +1,171 @@
+internal import Bytes
+
+/// What can still be reached of a commit whose pages are damaged in places: the entries of sound leaves below sound branches.
+/// A page is checked by rules 7 to 14 and 16 to 20 of `StructuralCheck` before anything of it is used, and visited once; what
+/// breaks them is left out, with all below it.
+package struct TreeRemains {
+    /// Where an entry's value lies in the file.
+    package struct Value: Hashable, Sendable {
+        package let offset: Int
+        package let count: Int
+    }
+
+    package typealias Visit = (_ table: String, _ key: RawSpan, _ value: Value) throws -> Void
+
+    package let commit: MetaPage
+    private let file: File
+    private let pages: UInt64
+    private let pageBytes: Int
+    private var seen: PageSet
+    private var free: PageSet
+    /// The trees that a part is missing of: names of tables, "main" or "free".
+    package private(set) var broken: Set<String> = []
+
+    /// The commits that the file's meta pages tell of, the newest first: none where both are damaged, else one or two.
+    package static func commits(in file: File) throws(LMDBError) -> [MetaPage] {
+        var found: [MetaPage] = []
+        if let first = try meta(0, of: file, at: 0) { found.append(first) }
+        let sizes = found.first.map { [$0.pageBytes] } ?? [4_096, 512, 1_024, 2_048, 8_192, 16_384, 32_768]
+        for size in sizes where found.first?.pageBytes ?? size == size {
+            guard let second = try meta(1, of: file, at: size), second.pageBytes == size else { continue }
+            found.append(second)
+            break
+        }
+        return found.sorted { $0.transaction > $1.transaction }
+    }
+
+    private static func meta(_ number: UInt64, of file: File, at offset: Int) throws(LMDBError) -> MetaPage? {
+        do throws(LMDBError) { return try MetaPage(number, of: file, at: offset) } catch {
+            if error.isDamage { return nil }
+            throw error
+        }
+    }
+
+    package init(_ commit: MetaPage, of file: File) throws(LMDBError) {
+        (self.commit, self.file, pageBytes) = (commit, file, commit.pageBytes)
+        // What a damaged meta page says is no reason to ask for memory.
+        pages = min(commit.lastPage == .max ? .max : commit.lastPage + 1, UInt64(try file.status().bytes / commit.pageBytes))
+        seen = PageSet(through: pages)
+        free = PageSet(through: pages)
+    }
+
+    /// Lends every entry of the tables that is left, each table's in the order of its keys.
+    /// - Parameter tables: the tables that may be there, and whether their keys are integers.
+    package mutating func walk(_ tables: [String: Bool], _ visit: Visit) throws {
+        let record = commit.bytes
+        let main = TreeRecord(record.lent.slice(MetaPage.mainRecord, TreeRecord.size))
+        let free = TreeRecord(record.lent.slice(MetaPage.freeRecord, TreeRecord.size))
+        try walk(free, "free", hasIntegerKeys: true) { remains, page, node, _ in try remains.takeFree(page, node) }
+        try walk(main, "main", hasIntegerKeys: false) { remains, page, node, _ in
+            guard node.flags == PageView.subData, node.dataBytes == TreeRecord.size, let name = String(utf8: page.key(node)),
+                let isInteger = tables[name]
+            else {
+                remains.broken.insert("main")
+                return
+            }
+            let table = TreeRecord(page.bytes.slice(node.data, TreeRecord.size))
+            try remains.walk(table, name, hasIntegerKeys: isInteger) { remains, page, node, number in
+                guard node.flags & PageView.subData == 0, let value = try remains.value(node, of: number) else {
+                    remains.broken.insert(name)
+                    return
+                }
+                try visit(name, page.key(node), value)
+            }
+        }
+    }
+
+    /// Whether the page at an offset of the file is one that no tree of the commit leads to: its free list names it, or it lies
+    /// beyond its last page.
+    package func isFree(_ offset: Int) -> Bool {
+        let page = UInt64(offset / pageBytes)
+        return page > commit.lastPage || free.contains(page)
+    }
+
+    // MARK: Trees
+
+    private typealias Entry = (inout TreeRemains, borrowing PageView, PageView.Node, UInt64) throws -> Void
+
+    private mutating func walk(_ tree: TreeRecord, _ name: String, hasIntegerKeys: Bool, _ entry: Entry) throws {
+        guard tree.depth <= TreeRecord.depthMax else {
+            broken.insert(name)
+            return
+        }
+        if !tree.isEmpty { try visit(tree.root, 1, tree.depth, name, hasIntegerKeys, entry) }
+    }
+
+    private mutating func visit(
+        _ number: UInt64, _ level: Int, _ depth: Int, _ name: String, _ hasIntegerKeys: Bool, _ entry: Entry
+    ) throws {
+        guard number >= 2, number < pages, seen.insert(number) else {
+            broken.insert(name)
+            return
+        }
+        let bytes = try file.read(pageBytes, at: Int(number) * pageBytes)
+        guard bytes.count == pageBytes, isSound(bytes, number, name, level, depth, hasIntegerKeys) else {
+            broken.insert(name)
+            return
+        }
+        let page = try PageView(checking: bytes.lent, number: number) { damage(number, name, $0, $1) }
+        for index in 0 ..< page.count {
+            let node = page.node(index)
+            if page.isBranch {
+                try visit(node.child, level + 1, depth, name, hasIntegerKeys, entry)
+            } else {
+                try entry(&self, page, node, number)
+            }
+        }
+    }
+
+    private func isSound(_ bytes: [UInt8], _ number: UInt64, _ name: String, _ level: Int, _ depth: Int, _ hasIntegerKeys: Bool) -> Bool {
+        do throws(StructureDamage) {
+            let page = try PageView(checking: bytes.lent, number: number) { damage(number, name, $0, $1) }
+            guard page.isBranch ? level < depth : level == depth else { return false }
+            for index in (page.isBranch ? 1 : 0) ..< max(page.count, 1) {
+                let count = page.node(index).keyBytes
+                guard hasIntegerKeys ? count == 8 : (1 ... PageView.keyBytesMax).contains(count) else { return false }
+            }
+            return true
+        } catch { return false }
+    }
+
+    private func damage(_ page: UInt64, _ tree: String, _ rule: Int, _ reason: String) -> StructureDamage {
+        StructureDamage(page: page, tree: tree, rule: rule, reason: reason)
+    }
+
+    // MARK: Values
+
+    /// Where a node's value lies; nil where its own pages are not what they should be.
+    private mutating func value(_ node: PageView.Node, of number: UInt64) throws(LMDBError) -> Value? {
+        let start = Int(number) * pageBytes + node.data
+        if !node.hasBigData { return Value(offset: start, count: node.dataBytes) }
+        let bytes = try file.read(8, at: start)
+        guard bytes.count == 8, node.dataBytes <= 1 << 30 else { return nil }
+        let first = bytes.lent.load(UInt64.self, at: 0)
+        guard first >= 2, first < pages else { return nil }
+        let header = try file.read(PageView.headerBytes, at: Int(first) * pageBytes)
+        let needed = UInt64((PageView.headerBytes - 1 + node.dataBytes) / pageBytes + 1)
+        guard header.count == PageView.headerBytes, header.lent.load(UInt64.self, at: 0) == first,
+            header.lent.load(UInt16.self, at: 10) == PageView.overflow, needed <= pages - first
+        else { return nil }
+        // What several entries lead to would be read as often.
+        for page in first ..< first + needed where !seen.insert(page) { return nil }
+        return Value(offset: Int(first) * pageBytes + PageView.headerBytes, count: node.dataBytes)
+    }
+
+    private mutating func takeFree(_ page: borrowing PageView, _ node: PageView.Node) throws {
+        guard node.flags & PageView.subData == 0, let value = try value(node, of: page.bytes.load(UInt64.self, at: 0)) else {
+            broken.insert("free")
+            return
+        }
+        let bytes = try file.read(value.count, at: value.offset)
+        let count = bytes.count < 8 ? 0 : bytes.lent.load(UInt64.self, at: 0)
+        guard bytes.count >= 8, count <= UInt64(bytes.count / 8 - 1) else {
+            broken.insert("free")
+            return
+        }
+        for index in 0 ..< Int(count) {
+            let number = bytes.lent.load(UInt64.self, at: 8 + 8 * index)
+            if number < pages { _ = free.insert(number) }
+        }
+    }
+}

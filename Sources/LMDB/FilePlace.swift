@@ -1,0 +1,34 @@
+internal import CLMDB
+
+/// Where a file of an environment was when it was opened.
+struct FilePlace: Sendable {
+    private let path: String
+    private let device, inode: UInt64
+
+    /// Of both files; `lock.mdb` is missing on a disk that can't be written.
+    static func all(in directory: String) throws(LMDBError) -> [FilePlace] {
+        var places: [FilePlace] = []
+        for name in ["/data.mdb", "/lock.mdb"] {
+            guard let status = try Directory.status(directory + name) else { continue }
+            places.append(FilePlace(path: directory + name, device: status.device, inode: status.inode))
+        }
+        return places
+    }
+
+    /// - Throws: `MDB_INVALID` where another file stands there now, or none: who writes on would write to what nobody finds, and
+    ///   beside those who hold another lock.
+    func check() throws(LMDBError) {
+        let status = try Directory.status(path)
+        guard status?.inode == inode, status?.device == device else {
+            throw LMDBError(invalid: "\(path) was \(status == nil ? "removed" : "replaced") while it was open: close the store")
+        }
+    }
+}
+
+extension Environment {
+    /// - Throws: `MDB_INVALID` where its files are no longer those that were opened.
+    package func checkInPlace() throws(LMDBError) {
+        guard Guard.inPlace.isOn else { return }
+        for place in places { try place.check() }
+    }
+}

@@ -1,0 +1,27 @@
+#if EVSTORE_MUTANTS
+    internal import Glibc
+#endif
+
+/// What stands between a fault and the data, each by its name. A build of mutants (`tools/mutants`) leaves out the one that
+/// its environment names, so that it is seen which test notices; in every other build this is `true` and costs nothing.
+package enum Guard: String, Sendable {
+    // What LMDB does not do by itself.
+    case registry, thread, reentry, fork, cloexec, readerCheck, grow, lockRoom, inPlace, metaCheck
+    // What is asked of the place where a store lies.
+    case fileSystem, permissions, owner, symlink, lifeSign
+    // A disk that is full or fails.
+    case floor, ballast, poison
+    // Power cuts.
+    case aheadSync, logSync, baseRestore
+    // Damage.
+    case anchor, structure, blockChecksum, recordChecksum, rowSeal, headRow, generationRow
+
+    #if EVSTORE_MUTANTS
+        private static let missing = unsafe getenv("EVSTORE_MUTANT").map { unsafe String(cString: $0) }
+
+        package var isOn: Bool { rawValue != Self.missing }
+    #else
+        @inlinable
+        package var isOn: Bool { true }
+    #endif
+}

@@ -1,0 +1,77 @@
+internal import Glibc
+
+/// A new directory that is its maker's for as long as the maker lives: locked (`flock(2)`) until its process ends, however it
+/// does. So whoever finds one can tell whether it was left behind, also where it can't see the other's process.
+package final class OwnedDirectory: Sendable {
+    package let path: String
+    private let descriptor: Int32
+    private static let attemptsMax = 20
+    private static let digits = 16
+
+    /// Makes one whose name is `prefix` and a random number.
+    package init(_ prefix: String) throws(LMDBError) {
+        // Somebody who sweeps may come between the making and the lock.
+        for _ in 0 ..< Self.attemptsMax {
+            let path = prefix + String(UInt64.random(in: 1 << 60 ... .max), radix: 16)
+            try Directory.create(path)
+            do throws(LMDBError) {
+                guard let descriptor = try Self.lock(path) else { continue }
+                (self.path, self.descriptor) = (path, descriptor)
+                return
+            } catch {
+                try Directory.remove(path)
+                throw error
+            }
+        }
+        throw LMDBError(EWOULDBLOCK, "locking a new directory at \(prefix)…")
+    }
+
+    deinit { close(descriptor) }
+
+    /// Removes the directories made with this prefix whose makers have ended; nothing whose name was not made here.
+    package static func sweep(_ prefix: String) throws(LMDBError) {
+        let (parent, start) = (Directory.parent(of: prefix), Directory.name(of: prefix))
+        for name in try Directory.names(parent) where isMade(name, start) { try removeIfLeft("\(parent)/\(name)") }
+    }
+
+    private static func isMade(_ name: String, _ start: String) -> Bool {
+        let number = name.utf8.dropFirst(start.utf8.count)
+        return name.hasPrefix(start) && number.count == digits
+            && number.allSatisfy {
+                (UInt8(ascii: "0") ... UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "a") ... UInt8(ascii: "f")).contains($0)
+            }
+    }
+
+    /// Removes a directory whose maker has ended; false where it lives.
+    @discardableResult
+    package static func removeIfLeft(_ path: String) throws(LMDBError) -> Bool {
+        guard let descriptor = try lock(path) else { return false }
+        defer { close(descriptor) }
+        try Directory.remove(path)
+        return true
+    }
+
+    /// Nil where somebody else holds it, or nothing is there.
+    private static func lock(_ path: String) throws(LMDBError) -> Int32? {
+        let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        if descriptor < 0 {
+            if [ENOENT, ENOTDIR, ELOOP].contains(errno) { return nil }
+            throw .system("opening \(path)")
+        }
+        var (opened, named) = (stat(), stat())
+        var isMine = true
+        if Guard.lifeSign.isOn, flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+            let code = errno
+            isMine = false
+            if code != EWOULDBLOCK {
+                close(descriptor)
+                throw LMDBError(code, "locking \(path)")
+            }
+        }
+        if isMine, unsafe fstat(descriptor, &opened) == 0, unsafe stat(path, &named) == 0, opened.st_ino == named.st_ino {
+            return descriptor
+        }
+        close(descriptor)
+        return nil
+    }
+}
