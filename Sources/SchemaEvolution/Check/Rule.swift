@@ -40,6 +40,8 @@ package enum Rule {
     static let notDeprecated = "LOSS202"
     /// A codec that rounds.
     static let rounds = "LOSS203"
+    /// Data of a person stands where it is never sealed.
+    package static let exposed = "PERS401"
     /// Names of types are written LikeThis, those of members likeThis.
     static let spelling = "STYLE401"
     /// A version or an event type without a description.

@@ -29,11 +29,24 @@ package enum FileReader {
     /// Reads the file at a path; a file that can't be opened is a finding too.
     package static func read(path: String) throws(EvstoreError) -> FileNode { try read(text: bytes(path: path), file: path) }
 
-    static func bytes(path: String) throws(EvstoreError) -> [UInt8] {
-        do { return [UInt8](try Data(contentsOf: URL(filePath: path))) } catch {
-            throw .schemaInvalid([
-                Finding(id: FileRule.syntax, file: path, message: "the file can't be read", fix: "check that it exists and may be read")
-            ])
+    static func bytes(path: String, atMost bytesMax: Int = bytesMax) throws(EvstoreError) -> [UInt8] {
+        func refused(_ message: String, _ fix: String) -> EvstoreError {
+            .schemaInvalid([Finding(id: FileRule.syntax, file: path, message: message, fix: fix)])
         }
+        do {
+            // Looked at before it is opened: a pipe would keep its reader waiting, a device never ends.
+            let place = URL(filePath: path).resolvingSymlinksInPath().path
+            let attributes = try FileManager.default.attributesOfItem(atPath: place)
+            guard attributes[.type] as? FileAttributeType == .typeRegular else {
+                throw refused("it is no regular file", "put a file in its place")
+            }
+            let size = (attributes[.size] as? UInt).map { Int(clamping: $0) } ?? .max
+            guard size <= bytesMax else {
+                throw refused("the file has \(size) bytes, more than the \(bytesMax) it may have", "take out what does not belong in it")
+            }
+            return [UInt8](try Data(contentsOf: URL(filePath: place)))
+        } catch let error as EvstoreError {
+            throw error
+        } catch { throw refused("the file can't be read", "check that it exists and may be read") }
     }
 }

@@ -4,7 +4,7 @@ internal import Yams
 
 /// A strict subset of YAML 1.1 as nodes with places.
 struct YAMLFileReader {
-    private let file: String
+    let file: String
     let lines: [[Unicode.Scalar]]
 
     static func read(_ text: [UInt8], file: String) throws(FileProblem) -> FileNode {
@@ -12,6 +12,7 @@ struct YAMLFileReader {
         guard let string = String(utf8: text.lent) else { throw FileProblem(FileRule.syntax, "the file is not text in UTF-8", at: start) }
         let reader = YAMLFileReader(string, file: file)
         try reader.refuseTabs()
+        try reader.refuseManyAliases()
         return try reader.read(string)
     }
 

@@ -4,6 +4,9 @@ internal import JSONText
 
 /// Event lines of one version that become its fixtures.
 package struct FixtureSource: Sendable {
+    /// Lines of more bytes than this are no examples, but a store's export.
+    package static let bytesMax = 64 << 20
+
     package let text: String
 
     /// Lines that somebody gives, each of which must be an event of the version.

@@ -53,7 +53,7 @@ package struct Fixtures: Sendable {
     }
 
     private mutating func read(_ path: String, _ version: VersionFile) throws {
-        let text = [UInt8](try Data(contentsOf: URL(filePath: path)))
+        let text = try FileReader.bytes(path: path, atMost: FixtureSource.bytesMax)
         for (index, line) in text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() where !line.isEmpty {
             do throws(EvstoreError) {
                 lines[version.number, default: []].append(try Line(Array(line), of: version, file: path, number: index + 1))

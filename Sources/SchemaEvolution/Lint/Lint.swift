@@ -3,25 +3,31 @@ internal import JSONText
 
 /// What is allowed and not advised, and what a directory forbids itself: findings beyond those of the check.
 package struct Lint {
-    private let history: History
+    let history: History
     private let rules: LintRules
     private var findings: [Finding] = []
 
-    /// - Parameter today: a day as `2026-12-31`: waivers end.
-    package static func run(_ history: History, _ rules: LintRules, fixtures: Fixtures?, today: String) -> [Finding] {
+    /// - Parameters:
+    ///   - today: a day as `2026-12-31`: waivers end.
+    ///   - others: what the rooms above have found, which the same rules weigh.
+    package static func run(
+        _ history: History, _ rules: LintRules, fixtures: Fixtures?, today: String, others: [Finding] = []
+    ) -> [Finding] {
         var lint = Lint(history: history, rules: rules)
         for file in history.versions {
             lint.names(file)
             lint.steps(file)
             lint.reach(file)
+            lint.persons(file)
         }
         if let fixtures { lint.findings += fixtures.check(history) }
+        lint.findings += others
         return lint.weighed(today)
     }
 
     private init(history: History, rules: LintRules) { (self.history, self.rules) = (history, rules) }
 
-    private mutating func note(
+    mutating func note(
         _ id: String, _ severity: Finding.Severity, _ mark: Mark, _ message: String, _ fix: String, mend: Repair?...
     ) {
         var finding = Finding(id: id, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, fix: fix)

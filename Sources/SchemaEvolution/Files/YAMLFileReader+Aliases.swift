@@ -1,0 +1,31 @@
+internal import EventModel
+
+extension YAMLFileReader {
+    /// As many aliases grow to no more than a text does.
+    private static let aliasesMax = 32
+
+    /// Refuses a text of so many aliases, each of which may stand for many others, that to read it could take for ever. What looks
+    /// like one counts where something looks like its anchor; a text of fewer is read, and refused by its nodes.
+    func refuseManyAliases() throws(FileProblem) {
+        var anchors: [String: Mark] = [:]
+        var aliases: [String: Int] = [:]
+        for (index, line) in lines.enumerated() {
+            for column in line.indices where line[column] == "&" || line[column] == "*" {
+                guard column == 0 || " [{,:?-".unicodeScalars.contains(line[column - 1]) else { continue }
+                let name = line[(column + 1)...].prefix {
+                    $0.properties.isAlphabetic || $0.properties.numericType != nil || "-_".unicodeScalars.contains($0)
+                }
+                let text = String(String.UnicodeScalarView(name))
+                if line[column] == "*" {
+                    aliases[text, default: 0] += 1
+                } else if anchors[text] == nil {
+                    anchors[text] = Mark(file: file, line: index + 1, column: column + 1)
+                }
+            }
+        }
+        let count = anchors.keys.reduce(0) { $0 + aliases[$1, default: 0] }
+        let first = anchors.values.min { ($0.line, $0.column) < ($1.line, $1.column) }
+        guard count > Self.aliasesMax, let first else { return }
+        throw FileProblem(FileRule.syntax, "anchors are refused", at: first, fix: "write it out, or use $ref")
+    }
+}

@@ -1,0 +1,44 @@
+internal import Bytes
+internal import Glibc
+
+/// A small file that is believed because nobody else can have written it: a key.
+package enum OwnFile {
+    package enum Access: Sendable {
+        /// Nobody but its owner may read it.
+        case secret
+        /// Nobody but its owner may change it.
+        case trusted
+    }
+
+    /// All of the file's bytes.
+    /// - Throws: `Refusal` where it is a symbolic link or no regular file, belongs to neither this user nor root, is open to others,
+    ///   or has more than `bytesMax` bytes; `SystemFailure` where it can't be read.
+    package static func read(_ path: String, _ access: Access, bytesMax: Int) throws -> [UInt8] {
+        // A FIFO would wait for its other end, a device do what it does.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+        if descriptor < 0 {
+            throw errno == ELOOP ? Refusal("it is a symbolic link") : SystemFailure(code: errno) as any Error
+        }
+        defer { close(descriptor) }
+        var state = stat()
+        if unsafe fstat(descriptor, &state) != 0 { throw SystemFailure(code: errno) }
+        guard state.st_mode & S_IFMT == S_IFREG else { throw Refusal("it is no regular file") }
+        guard state.st_uid == geteuid() || state.st_uid == 0 else { throw Refusal("it belongs to another user") }
+        guard state.st_mode & (access == .secret ? 0o077 : 0o022) == 0 else {
+            throw Refusal(access == .secret ? "others can read or change it; chmod 600" : "others can change it; chmod go-w")
+        }
+        guard state.st_size <= bytesMax else { throw Refusal("it has \(state.st_size) bytes, and no key has more than \(bytesMax)") }
+        let file = try InputFile(descriptor: descriptor)
+        var bytes = ByteBuffer()
+        while bytes.count <= bytesMax, try file.read(into: &bytes, atMost: bytesMax + 1 - bytes.count) > 0 {}
+        guard bytes.count <= bytesMax else { throw Refusal("it grows while it is read") }
+        return bytes.array()
+    }
+
+    /// Why a file is not believed.
+    package struct Refusal: Error, Hashable, CustomStringConvertible {
+        package let description: String
+
+        init(_ description: String) { self.description = description }
+    }
+}
