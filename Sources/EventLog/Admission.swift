@@ -30,7 +30,7 @@ struct Admission {
     init(_ moment: Moment, _ access: LogAccess, _ transaction: borrowing ReadTransaction, time: Timestamp) throws {
         (self.moment, self.access, self.time) = (moment, access, time)
         (first, next) = (moment.last.next, moment.last.next)
-        typesCount = TypeID(try transaction.count(access.tables.types))
+        typesCount = TypeID(try access.tables.types.count(transaction))
         // Order: what is committed is in the overlay before the transaction adds blocks of its own, which must not come into it.
         try moment.overlay.look(asOf: moment.last, transaction, access) { _ in }
     }
@@ -115,8 +115,7 @@ struct Admission {
     ) throws {
         let known = streams[index].id
         let id = known > 0 ? known : try moment.streamID(name.text, transaction, access)
-        let head = try id.flatMap { try moment.head($0, transaction, access) }
-        if id != nil, head == nil { throw Indexes.damaged("heads") }
+        let head = try id.flatMap { try moment.knownHead($0, transaction, access) }
         streams.learn(index, id, head)
     }
 

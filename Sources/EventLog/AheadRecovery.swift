@@ -32,11 +32,12 @@ enum AheadRecovery {
         var running = header
         running.hasFailed = false
         try WriteAhead.write(running, to: file)
-        try base.restore(to: File(store + "/log/data.mdb", .write))
+        if Guard.baseRestore.isOn { try base.restore(to: File(store + "/log/data.mdb", .write)) }
         let environment = try EventLog.openEnvironment(store, options, readOnly: false)
         defer { environment.close() }
-        let access = LogAccess(environment: environment, tables: try Tables(environment), names: TypeNames(), storeID: storeID)
-        let entries = try file.read(WriteAhead.fileBytes - WriteAhead.entriesStart, at: WriteAhead.entriesStart)
+        let access = try LogAccess(environment, of: Manifest.identity(at: store))
+        let entries = try file.read(
+            WriteAhead.fileBytes - WriteAhead.entriesStart, at: WriteAhead.entriesStart)
         try environment.writeOwned { transaction in
             var transaction = transaction
             transaction.setSyncing(true)
@@ -65,7 +66,9 @@ enum AheadRecovery {
                     throw damaged(store, "the block at position \(last.next) does not follow the one before it")
                 }
                 try transaction.append(access.tables.blocks, bytes(block.first.rawValue).lent, block.bytes)
-                for (id, name) in block.types { try transaction.put(access.tables.types, Array(name.utf8).lent, bytes(id).lent) }
+                for (id, name) in block.types {
+                    try access.tables.types.put(Array(name.utf8).lent, bytes(id).lent, &transaction)
+                }
                 (last, link) = (block.last, block.link)
                 next += block.bytes.byteCount
             }

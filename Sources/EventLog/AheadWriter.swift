@@ -48,7 +48,7 @@ struct AheadWriter: ~Copyable {
         WriteAhead.Frame.end(&entry)
         isUnconfirmed = true
         try file.write(entry.bytes, at: end)
-        try file.sync()
+        if Guard.aheadSync.isOn { try file.sync() }
         return true
     }
 

@@ -1,9 +1,10 @@
 internal import Bytes
 internal import EventModel
 internal import Hashing
+internal import LMDB
 
 extension BlockLayout {
-    /// Checks rules 1 to 5; returns where the table of offsets begins, how long its entries are and how many there are.
+    /// Checks rules 1 to 6; returns where the table of offsets begins, how long its entries are and how many there are.
     static func check(
         _ bytes: RawSpan, at position: Position, storeTag: UInt64
     ) throws(EvstoreError) -> (offsets: Int, entryBytes: Int, count: Int) {
@@ -17,22 +18,32 @@ extension BlockLayout {
             throw damaged("the block's length is wrong")
         }
         let end = size - checksumBytes
-        guard checksum(bytes.slice(0, end)) == bytes.load(UInt64.self, at: end) else { throw damaged("the checksum does not fit") }
+        guard checksum(bytes.slice(0, end)) == bytes.load(UInt64.self, at: end) || !Guard.blockChecksum.isOn else {
+            throw damaged("the checksum does not fit")
+        }
         guard bytes.load(UInt32.self, at: Header.flags) == 0 else { throw damaged("a flag is set that this program does not know") }
         guard bytes.load(UInt64.self, at: Header.storeTag) == storeTag else { throw damaged("the block belongs to another store") }
         guard bytes.load(UInt64.self, at: Header.first) == position.rawValue else { throw damaged("the block belongs at another position") }
         let offsets = Int(bytes.load(UInt32.self, at: Header.offsets))
         let count = Int(bytes.load(UInt32.self, at: Header.count))
+        guard position > .start, position.rawValue <= positionMax else { throw damaged("the block's place is none") }
         guard count > 0, offsets >= headerBytes, offsets <= end, count <= (end - offsets) / entryBytes else {
             throw damaged("the table of offsets lies outside the block")
         }
-        guard namesEnd(bytes, before: offsets) == offsets else { throw damaged("the names of types do not end where the offsets begin") }
+        guard namesHold(bytes, before: offsets) else { throw damaged("the names of the types inside are none, or not in their order") }
         var next = offsets + count * entryBytes
+        var type: TypeID = 0
         for index in 0 ..< count {
-            guard Int(bytes.load(UInt32.self, at: offsets + index * entryBytes)) == next, let length = recordLength(bytes, at: next, end)
+            let place = position.rawValue &+ UInt64(index)
+            guard Int(bytes.load(UInt32.self, at: offsets + index * entryBytes)) == next,
+                let length = recordLength(bytes, at: next, end, place)
             else {
-                throw damaged("record \(index) lies outside its place")
+                throw damaged("record \(index) is none, or not in its place")
             }
+            let own = bytes.load(TypeID.self, at: next + Record.type)
+            // Events of a type mostly follow each other.
+            if own != type, !isNamed(own, bytes, before: offsets) { throw damaged("record \(index) has a type without a name") }
+            type = own
             next += length
         }
         guard next == end else { throw damaged("bytes follow the last record") }
@@ -54,21 +65,16 @@ extension BlockLayout {
         guard entry + entryBytes <= end else { return nil }
         let start = Int(bytes.load(UInt32.self, at: entry))
         let place = place(storeTag, Epoch(bytes.load(UInt32.self, at: Header.epoch)), position)
-        guard let length = recordLength(bytes, at: start, end),
+        guard let length = recordLength(bytes, at: start, end, position.rawValue),
             UInt32(truncatingIfNeeded: checksum(bytes.slice(start, length))) ^ place == bytes.load(UInt32.self, at: entry + 4)
+                || !Guard.recordChecksum.isOn
         else { throw .corruptBlock(position: first, reason: "the checksum of the event at \(position) does not fit") }
         return start
     }
 
-    private static func namesEnd(_ bytes: RawSpan, before limit: Int) -> Int {
-        var offset = headerBytes
-        while offset + 5 <= limit { offset += 5 + Int(bytes.byte(at: offset + 4)) }
-        return offset
-    }
-
-    /// The bytes of the record at `start`, or nil where it breaks rule 5.
+    /// The bytes of the record at `start`, or nil where it breaks rule 5 or 6.
     @inline(__always)
-    private static func recordLength(_ bytes: RawSpan, at start: Int, _ end: Int) -> Int? {
+    private static func recordLength(_ bytes: RawSpan, at start: Int, _ end: Int, _ position: UInt64) -> Int? {
         guard start &+ recordBytes <= end else { return nil }
         // Two loads for five fields that lie side by side.
         let sizes = bytes.load(UInt64.self, at: start &+ Record.payloadBytes)
@@ -85,8 +91,11 @@ extension BlockLayout {
             guard count > 0, start + length <= end else { return nil }
         }
         guard flags & Flag.idText == 0 ? idBytes == 16 : (1 ... 64).contains(idBytes) else { return nil }
+        let texts = start + recordBytes
+        if flags & Flag.idText != 0, !isID(bytes.slice(texts, idBytes)) { return nil }
         let isFirst = bytes.load(UInt64.self, at: start + Record.revision) == 0
-        guard isFirst == (flags & Flag.named != 0), isFirst == (nameBytes > 0) else { return nil }
+        guard isFirst == (flags & Flag.named != 0), isFirst == (nameBytes > 0), leadsBack(bytes, at: start, position) else { return nil }
+        if isFirst, !isStreamName(bytes.slice(texts + idBytes, nameBytes)) { return nil }
         return length
     }
 }

@@ -44,14 +44,16 @@ internal import EventModel
 /// Valid is a block that keeps all of these:
 /// 1. It has at least 96 bytes, and byte 44 holds exactly how many.
 /// 2. Magic and format are as above, the checksum holds, no flag is set that is not listed.
-/// 3. The store tag is the store's; the first position is its key in the table `blocks`.
+/// 3. The store tag is the store's; the first position is its key in the table `blocks`, 1 to 2^62.
 /// 4. There is at least one event; names, offsets and records follow each other without a gap and
-///    end where the checksum begins.
+///    end where the checksum begins. A name is UTF-8 and not empty; every record's type is among the names, and the mask is theirs.
 /// 5. Every record's lengths add up to its place; an id has 1 to 64 bytes, and 16 where it is a UUID; a shadow is not empty;
-///    the stream name is there exactly for revision 0.
-/// 6. Within an epoch, first position = the previous block's first position + its events, and the
+///    the stream name is there exactly for revision 0. Ids and stream names are such as `EventID` and `StreamName` take.
+/// 6. A stream's first event is its id, with pointers of 0. Another one's lead back: stream id <= jump <= previous < its own
+///    position, and between the stream's first and previous event is room for its revision.
+/// 7. Within an epoch, first position = the previous block's first position + its events, and the
 ///    link is as above; the first block of an epoch links to `Epochs.link`. (`verify` checks this.)
-/// 7. Every record's own checksum holds. (`verify` checks this; and who reads one event checks its record by that alone.)
+/// 8. Every record's own checksum holds. (`verify` checks this; and who reads one event checks its record by that alone.)
 package enum BlockLayout {
     static let magic: UInt32 = 0x02_62_76_65
     private static let magicOfFormat1: UInt32 = 0x01_62_76_65

@@ -12,7 +12,7 @@ package struct BlockView: ~Escapable {
     /// Which of the records were asked for: a block may begin before and end after what a scan wants.
     package internal(set) var indices: Range<Int>
 
-    /// Checks rules 1 to 5 of `BlockLayout`.
+    /// Checks rules 1 to 6 of `BlockLayout`.
     /// - Throws: `EvstoreError.corruptBlock`.
     @_lifetime(copy bytes)
     init(checking bytes: RawSpan, at position: Position, storeTag: UInt64, _ names: TypeNames) throws(EvstoreError) {

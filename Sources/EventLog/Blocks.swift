@@ -9,6 +9,13 @@ struct LogAccess: Sendable {
     let tables: Tables
     let names: TypeNames
     let storeID: StoreID
+
+    init(_ environment: Environment, of store: StoreIdentity) throws(LMDBError) {
+        (self.environment, tables, names) = (
+            environment, try Tables(environment, of: store), TypeNames()
+        )
+        storeID = store.id
+    }
 }
 
 /// Blocks found in the table `blocks`, checked before anything of them is believed.

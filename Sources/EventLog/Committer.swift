@@ -27,7 +27,7 @@ final class Committer: Sendable {
         anchor = try AnchorFile(at: path)
         mark = FileMark(try LogFile.status(at: path), isClosed: false)
         lockFile = try File(path + StoreLock.fileName, .write)
-        keeper = Keeper(queue, anchor, lockFile, access.environment, logger)
+        keeper = Keeper(queue, anchor, lockFile, path, logger)
     }
 
     func start() throws {
@@ -141,7 +141,7 @@ final class Committer: Sendable {
         let last = signal.last
         logger.error("the disk failed during a commit after position \(last): \(system)")
         let failure = EvstoreError.commitOutcomeUnknown(after: last)
-        poison.withLock { $0 = $0 ?? failure }
+        if Guard.poison.isOn { poison.withLock { $0 = $0 ?? failure } }
         // What the disk has is not known: whoever opens the file next looks at all of it.
         do { try anchor.disown(at: path) } catch { logger.warning("the anchor of \(path): \(error)") }
         return failure

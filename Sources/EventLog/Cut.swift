@@ -12,10 +12,14 @@ enum Cut {
             try transaction.delete(tables.blocks, bytes(first.rawValue).lent)
         }
         try shortenLast(to: position, &transaction, access)
-        for table in [tables.streams, tables.heads, tables.ids, tables.census] { try transaction.removeAll(table) }
+        for table in [tables.streams, tables.heads, tables.ids, tables.census] {
+            try table.removeAll(&transaction)
+        }
         for row in try Rows.all([], transaction.reads, tables[.imports]) {
             guard row.value.count >= 8 else { throw Indexes.damaged("imports") }
-            if row.value.lent.load(UInt64.self, at: 0) > position.rawValue { try transaction.delete(tables[.imports], row.key.lent) }
+            if row.value.lent.load(UInt64.self, at: 0) > position.rawValue {
+                try tables[.imports].delete(row.key.lent, &transaction)
+            }
         }
         return try Blocks.endLink(transaction.reads, access)
     }

@@ -17,27 +17,36 @@ enum Epochs {
         return hasher.finalize()
     }
 
-    static func put(_ epoch: Epoch, cut: Position, link: Digest, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
-        try transaction.put(tables.epochs, sortable(epoch.rawValue).lent, row(cut, link).lent)
+    static func put(
+        _ epoch: Epoch, cut: Position, link: Digest, _ transaction: inout WriteTransaction,
+        _ tables: Tables
+    ) throws {
+        try tables.epochs.put(sortable(epoch.rawValue).lent, row(cut, link).lent, &transaction)
     }
 
     /// Where the log was cut when `epoch` began, and the link there; nil for the first epoch.
-    static func cut(_ epoch: Epoch, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> (at: Position, link: Digest)? {
-        guard let row = try transaction.get(tables.epochs, sortable(epoch.rawValue).lent) else { return nil }
-        guard row.byteCount == 40, let link = Digest([UInt8](copying: row.slice(8, 32))) else { throw damaged(epoch) }
+    static func cut(
+        _ epoch: Epoch, _ transaction: borrowing ReadTransaction, _ tables: Tables
+    ) throws
+        -> (at: Position, link: Digest)?
+    {
+        guard let row = try tables.epochs.get(sortable(epoch.rawValue).lent, transaction) else {
+            return nil
+        }
+        guard row.byteCount == 40, let link = Digest([UInt8](copying: row.slice(8, 32))) else {
+            throw damaged(epoch)
+        }
         return (Position(row.load(UInt64.self, at: 0)), link)
     }
 
     /// For each epoch after the first, that epoch and the position of the cut it began with, by rising epoch.
     static func all(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [Checkpoint] {
         var cuts: [Checkpoint] = []
-        var cursor = try transaction.cursor(tables.epochs)
-        var isThere = try cursor.first()
-        while isThere {
-            let epoch = Epoch(cursor.key.byteCount == 4 ? cursor.key.load(UInt32.self, at: 0).byteSwapped : 0)
-            guard epoch > .first, cursor.value.byteCount == 40 else { throw damaged(epoch) }
-            cuts.append(Checkpoint(epoch: epoch, position: Position(cursor.value.load(UInt64.self, at: 0))))
-            isThere = try cursor.next()
+        try tables.epochs.forEach(transaction) { key, value in
+            let epoch = Epoch(key.byteCount == 4 ? key.load(UInt32.self, at: 0).byteSwapped : 0)
+            guard epoch > .first, value.byteCount == 40 else { throw damaged(epoch) }
+            cuts.append(Checkpoint(epoch: epoch, position: Position(value.load(UInt64.self, at: 0))))
+            return true
         }
         return cuts
     }

@@ -3,11 +3,11 @@ package import Hashing
 
 extension EventLog {
     /// The digest of the events themselves up to a position (`ContentHasher`); bound to no block or link.
-    package func contentDigest(through: Position? = nil, progress: (UInt64) -> Void = { _ in }) throws -> Digest {
+    package func contentDigest(through: Position? = nil, progress: (Position) throws -> Void = { _ in }) throws -> Digest {
         var hasher = ContentHasher()
         try scan(after: .start, through: through) { block in
             try hasher.add(block, access.names)
-            progress(block.last.rawValue)
+            try progress(block.last)
             return true
         }
         return hasher.finalize()

@@ -9,6 +9,9 @@ extension EventLog {
     package static func create(
         at store: String, options: Options, logger: Logger? = nil, _ first: (inout LogUpdate) throws -> Void
     ) throws -> EventLog {
+        do { try StoreFiles.checkPlace(Directory.parent(of: store), options, silent) } catch {
+            throw storeError(error, store, doing: "making \(store)")
+        }
         try make(at: store) { made in
             let access = try lay(made, StoreID.make(), options)
             defer { access.environment.close() }
@@ -26,10 +29,11 @@ extension EventLog {
     static func make(at store: String, _ fill: (String) throws -> Void) throws {
         do {
             if try Directory.status(store) != nil, try !Directory.isEmpty(store) { throw EvstoreError.storeExists(path: store) }
-            try removeLeftovers(of: store)
-            let made = "\(store)\(suffix)\(ProcessIdentity.id)"
+            try OwnedDirectory.sweep(store + suffix)
+            let owned = try OwnedDirectory(store + suffix)
+            defer { withExtendedLifetime(owned) {} }
+            let made = owned.path
             do {
-                try Directory.create(made)
                 try fill(made)
                 try Directory.sync(made + "/log")
                 try Directory.sync(made)
@@ -51,7 +55,7 @@ extension EventLog {
         try Directory.create(store + "/log")
         let environment = try Environment.open(
             directory: store + "/log", Tables.configuration(options, readOnly: false, creating: true))
-        let access = LogAccess(environment: environment, tables: try Tables(environment), names: TypeNames(), storeID: storeID)
+        let access = try LogAccess(environment, of: StoreIdentity(new: storeID))
         try environment.writeOwned { transaction in
             var transaction = transaction
             let zero = SchemaVersion(0)
@@ -71,15 +75,5 @@ extension EventLog {
             throw error.name == "ENOTEMPTY" || error.name == "EEXIST" ? EvstoreError.storeExists(path: store) : error
         }
         try Directory.sync(Directory.parent(of: store))
-    }
-
-    /// What processes have left that ended while they made this store.
-    private static func removeLeftovers(of store: String) throws {
-        let parent = Directory.parent(of: store)
-        let prefix = Directory.name(of: store) + suffix
-        for name in try Directory.names(parent) where name.hasPrefix(prefix) {
-            guard let process = Int32(name.dropFirst(prefix.count)), !ProcessIdentity.isRunning(process) else { continue }
-            try Directory.remove(parent + "/" + name)
-        }
     }
 }

@@ -3,22 +3,27 @@ internal import LMDB
 package import Logging
 
 extension EventLog {
-    /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeDamaged, unsafePermissions,
+    /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeDamaged, unsafePermissions, unsafeFileSystem,
     ///   locked, readOnly.
     package static func open(
         at store: String, options: Options, readOnly: Bool = false, logger: Logger? = nil
     ) throws -> EventLog {
         do {
-            let storeID = try Manifest.read(at: store)
-            try checkPermissions(store)
-            let presence = try StoreEntrance.enter(store, storeID, options)
+            let identity = try Manifest.identity(at: store)
+            let logger = logger ?? silent
+            let ballast = Ballast(store, options)
+            try StoreFiles.check(store)
+            try StoreFiles.checkPlace(store, options, logger)
+            let presence = try ballast.lent { try StoreEntrance.enter(store, identity.id, options) }
             // Order: the anchor before the log, which may grow meanwhile but never shrinks.
             let anchor = try Anchor.read(at: store)
-            let environment = try openEnvironment(store, options, readOnly: readOnly)
+            let environment = try openEnvironment(store, options, readOnly: readOnly) { logger.warning("\($0)") }
             do {
-                let access = LogAccess(environment: environment, tables: try Tables(environment), names: TypeNames(), storeID: storeID)
+                let access = try LogAccess(environment, of: identity)
                 try check(access, anchor, store)
-                return try EventLog(path: store, access, options, readOnly: readOnly, presence, logger ?? silent)
+                let log = try EventLog(path: store, access, options, readOnly: readOnly, presence, logger)
+                if !readOnly { log.fillBallast() }
+                return log
             } catch {
                 environment.close()
                 throw error
@@ -29,28 +34,34 @@ extension EventLog {
     /// The numbers of a store, without waiting for anyone but who puts it right after a crash.
     package static func peek(at store: String) throws -> StoreState {
         do {
-            let storeID = try Manifest.read(at: store)
-            let presence = try StoreEntrance.enter(store, storeID, Options())
+            let identity = try Manifest.identity(at: store)
+            let presence = try StoreEntrance.enter(store, identity.id, Options())
             // Order: whoever finds the store's lock free may rely on nobody having the log open.
-            let state = try readState(store)
+            let state = try readState(store, identity)
             try presence.release()
-            guard state.storeID == storeID else { throw EvstoreError.storeDamaged(path: store, reason: "the log belongs to another store") }
+            guard state.storeID == identity.id else {
+                throw EvstoreError.storeDamaged(path: store, reason: "the log belongs to another store")
+            }
             return state
         } catch { throw storeError(error, store, doing: "reading \(store)") }
     }
 
-    private static func readState(_ store: String) throws -> StoreState {
+    private static func readState(_ store: String, _ identity: StoreIdentity) throws -> StoreState {
         let environment = try openEnvironment(store, Options(), readOnly: true)
         defer { environment.close() }
-        let tables = try Tables(environment)
+        let tables = try Tables(environment, of: identity)
         return try environment.read { try StateRows.state($0, tables) }
     }
 
     static var silent: Logger { Logger(label: "evstore", factory: { _ in SwiftLogNoOpLogHandler() }) }
 
-    static func openEnvironment(_ store: String, _ options: Options, readOnly: Bool) throws -> Environment {
+    static func openEnvironment(
+        _ store: String, _ options: Options, readOnly: Bool, _ notice: @escaping @Sendable (String) -> Void = { _ in }
+    ) throws -> Environment {
         do throws(LMDBError) {
-            return try Environment.open(directory: store + "/log", Tables.configuration(options, readOnly: readOnly))
+            var configuration = Tables.configuration(options, readOnly: readOnly)
+            configuration.notice = notice
+            return try Environment.open(directory: store + "/log", configuration)
         } catch {
             guard error.isNotFound else { throw error }
             throw EvstoreError.storeDamaged(path: store, reason: "its log is missing or incomplete: \(error.message)")
@@ -69,16 +80,6 @@ extension EventLog {
             for (id, name) in try Indexes.types(transaction, access.tables) { access.names.learn(id, name) }
             let last = Checkpoint(epoch: state.epoch, position: try Blocks.last(transaction, access))
             try anchor?.check(last, transaction, access, store)
-        }
-    }
-
-    /// What others can change can't be trusted.
-    private static func checkPermissions(_ store: String) throws {
-        let names = [
-            "", "/log", "/log/data.mdb", "/log/lock.mdb", "/" + Manifest.name, StoreLock.fileName, Anchor.fileName, WriteAhead.fileName,
-        ]
-        for name in names where try Directory.status(store + name)?.isWritableByOthers == true {
-            throw EvstoreError.unsafePermissions(path: store, reason: "\(name.isEmpty ? store : store + name) is writable by others")
         }
     }
 }

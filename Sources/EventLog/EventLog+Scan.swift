@@ -23,11 +23,15 @@ struct LogScan {
     private let options: Options
     private let through: Position
     private let types: Set<String>?
-    private var done: Position
+    private(set) var done: Position
     private var epoch: Epoch?
 
-    init(_ access: LogAccess, _ options: Options, after: Position, through: Position?, types: Set<String>?) {
-        (self.access, self.options, done, self.types) = (access, options, after, types)
+    /// - Parameter epoch: of `after`, where it was noted earlier.
+    init(
+        _ access: LogAccess, _ options: Options, after: Position, in epoch: Epoch? = nil, through: Position? = nil,
+        types: Set<String>? = nil
+    ) {
+        (self.access, self.options, done, self.epoch, self.types) = (access, options, after, epoch, types)
         self.through = through ?? Position(.max)
     }
 

@@ -1,21 +1,47 @@
 package import EventModel
+package import Hashing
 internal import LMDB
+
+/// What a walk through a whole log has seen: what is wrong, and how its hash chain stands.
+package struct LogWalk: Sendable {
+    package var findings: [Finding]
+    package var store: StoreID
+    /// The last event that the walk has seen.
+    package var end: Checkpoint
+    /// The chain's end there; nil where something is wrong.
+    package var link: Digest?
+    /// The same at the position that was asked for; nil where no block ends there.
+    package var linkAsked: Digest?
+    /// For each epoch after the first, that epoch and the position at which it cut off the one before.
+    package var cuts: [Checkpoint]
+}
 
 extension EventLog {
     /// Looks at everything: the file's pages, checksums, chain and positions; with `deep` also pointers and the indexes
     /// against the log. `progress` gets events done and events in all.
     package func verify(deep: Bool, progress: (UInt64, UInt64) -> Void = { _, _ in }) throws -> [Finding] {
-        var verifier = LogVerifier(access, overlays, options, deep: deep)
+        try walk(deep: deep, progress: progress).findings
+    }
+
+    /// The same, with what the walk has seen of the chain, at a position too where one is asked for.
+    package func walk(deep: Bool, asking: Position? = nil, progress: (UInt64, UInt64) -> Void = { _, _ in }) throws -> LogWalk {
+        var verifier = LogVerifier(access, overlays, options, deep: deep, asking: asking)
         do {
-            do { try access.environment.checkStructure(tables: Tables.kinds) } catch let damage as StructureDamage {
+            do {
+                try access.environment.checkStructure(tables: Tables.kinds, rows: access.tables.checks)
+            } catch let damage as StructureDamage {
+                if damage.rule == StructuralCheck.rowRule {
+                    verifier.note("STORE011", at: nil, "a row is not as it was written: log/data.mdb, \(damage)")
+                    return verifier.walk
+                }
                 // LMDB must not follow such pages.
                 verifier.note("STORE007", at: nil, "the log's own structure is damaged: log/data.mdb, \(damage)")
-                return verifier.findings
+                return verifier.walk
             }
             while try access.environment.read({ try verifier.runChunk($0, progress) }) {}
         } catch let error as LMDBError where error.isDamage {
             verifier.note("STORE007", at: nil, "the log's own structure is damaged: \(error.message)")
         } catch let error as LMDBError { throw storeError(error, path, doing: "verifying the store") }
-        return verifier.findings
+        return verifier.walk
     }
 }

@@ -14,6 +14,8 @@ package final class EventLog: Sendable {
     /// Nil where the log was opened for reading only.
     private let committer: Committer?
     private let presence: HeldLock
+    private let watchman: Watchman
+    let ballast: Ballast
     private let isClosed = Monitor(false)
 
     package var storeID: StoreID { access.storeID }
@@ -29,11 +31,15 @@ package final class EventLog: Sendable {
         }
         self.signal = signal
         committer = readOnly ? nil : try Committer(path: path, access, overlays, options, signal, logger)
+        ballast = Ballast(path, options)
+        watchman = Watchman(access.environment, readOnly ? nil : ballast, logger)
         try committer?.start()
+        try watchman.start()
     }
 
     deinit {
         if !isOfThisProcess || isClosed.withLock({ $0 }) { return }
+        watchman.end()
         // Nobody waits here: the writing thread ends by itself, and then the files go.
         let (environment, presence) = (access.environment, presence)
         signal.close()
@@ -111,18 +117,6 @@ package final class EventLog: Sendable {
         } catch { throw storeError(error, path, doing: "unlocking the store") }
     }
 
-    /// How much room the log takes, and who reads it.
-    package var usage: LogUsage {
-        get throws {
-            do {
-                let usage = try access.environment.usage
-                return LogUsage(
-                    bytes: UInt64(usage.pages * usage.pageBytes), readers: usage.readers, readersMax: usage.readersMax,
-                    transaction: UInt64(usage.transaction), overlayEvents: try read { $0.moment.overlay.events })
-            } catch { throw storeError(error, path, doing: "asking the store for its size") }
-        }
-    }
-
     /// False in the child of a fork: threads, locks and files are its parent's, and every call but `close` is an error.
     package var isOfThisProcess: Bool { access.environment.isOfThisProcess }
 
@@ -135,6 +129,7 @@ package final class EventLog: Sendable {
             return !isClosed
         }
         guard isFirst else { return }
+        watchman.end()
         signal.close()
         await withCheckedContinuation { continuation in
             if let committer { committer.close { continuation.resume() } } else { continuation.resume() }
@@ -157,6 +152,8 @@ package final class EventLog: Sendable {
     /// Whether this handle has to say how it leaves the file: not where its disk has failed, nor where it says so already.
     private func mustNote(_ committer: Committer) throws -> Bool {
         if committer.hasFailed { return false }
+        // Another file than the one that was left is nobody's to vouch for.
+        do throws(LMDBError) { try access.environment.checkInPlace() } catch { return false }
         guard let mark = try Anchor.read(at: path)?.mark else { return true }
         return !mark.vouchesForNothing && (committer.hasWritten || !mark.isClosed)
     }
@@ -165,17 +162,6 @@ package final class EventLog: Sendable {
         let reader = try reader()
         try LogFile.leaveAnchor(at: path, storeID, reader.last, Blocks.endLink(reader.transaction, access), isClosed: isLast)
     }
-}
-
-/// How much room a log takes, and who reads it.
-package struct LogUsage: Hashable, Sendable {
-    package var bytes: UInt64
-    package var readers: Int
-    package var readersMax: Int
-    /// The number of the newest commit.
-    package var transaction: UInt64
-    /// Events whose index entries are only in memory.
-    package var overlayEvents: UInt64
 }
 
 /// Where the writing thread leaves what an update has returned.

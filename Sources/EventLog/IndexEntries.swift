@@ -46,8 +46,12 @@ struct IndexEntries: Sendable {
 
 /// The index tables, as far as they are written.
 enum Indexes {
-    static func head(_ stream: UInt64, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> StreamHead? {
-        guard let row = try transaction.get(tables.heads, bytes(stream).lent) else { return nil }
+    static func head(
+        _ stream: UInt64, _ transaction: borrowing ReadTransaction, _ tables: Tables
+    )
+        throws -> StreamHead?
+    {
+        guard let row = try tables.heads.get(bytes(stream).lent, transaction) else { return nil }
         guard row.byteCount == 24 else { throw damaged("heads") }
         return StreamHead(
             revision: Revision(row.load(UInt64.self, at: 0)), position: Position(row.load(UInt64.self, at: 8)),
@@ -60,16 +64,28 @@ enum Indexes {
         row.append(littleEndian: head.jump.rawValue)
     }
 
-    static func stream(_ name: String, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> UInt64? {
-        try integer(transaction.get(tables.streams, Array(name.utf8).lent), "streams")
+    static func stream(
+        _ name: String, _ transaction: borrowing ReadTransaction, _ tables: Tables
+    )
+        throws -> UInt64?
+    {
+        try integer(tables.streams.get(Array(name.utf8).lent, transaction), "streams")
     }
 
-    static func position(_ id: IDKey, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> UInt64? {
-        try integer(transaction.get(tables.ids, id.bytes.lent), "ids")
+    static func position(
+        _ id: IDKey, _ transaction: borrowing ReadTransaction, _ tables: Tables
+    )
+        throws -> UInt64?
+    {
+        try integer(tables.ids.get(id.bytes.lent, transaction), "ids")
     }
 
-    static func type(_ name: String, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> TypeID? {
-        guard let row = try transaction.get(tables.types, Array(name.utf8).lent) else { return nil }
+    static func type(
+        _ name: String, _ transaction: borrowing ReadTransaction, _ tables: Tables
+    )
+        throws -> TypeID?
+    {
+        guard let row = try tables.types.get(Array(name.utf8).lent, transaction) else { return nil }
         guard row.byteCount == 4 else { throw damaged("types") }
         return row.load(TypeID.self, at: 0)
     }
@@ -77,26 +93,22 @@ enum Indexes {
     /// Every type that the store has met, by id.
     static func types(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [TypeID: String] {
         var types: [TypeID: String] = [:]
-        var cursor = try transaction.cursor(tables.types)
-        var isThere = try cursor.first()
-        while isThere {
-            guard cursor.value.byteCount == 4, let name = String(utf8: cursor.key) else { throw damaged("types") }
-            types[cursor.value.load(TypeID.self, at: 0)] = name
-            isThere = try cursor.next()
+        try tables.types.forEach(transaction) { key, value in
+            guard value.byteCount == 4, let name = String(utf8: key) else { throw damaged("types") }
+            types[value.load(TypeID.self, at: 0)] = name
+            return true
         }
         return types
     }
 
     static func census(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [IndexEntries.Kind: UInt64] {
         var census: [IndexEntries.Kind: UInt64] = [:]
-        var cursor = try transaction.cursor(tables.census)
-        var isThere = try cursor.first()
-        while isThere {
-            guard cursor.key.byteCount == 8, cursor.value.byteCount == 8 else { throw damaged("census") }
-            let type = cursor.key.load(TypeID.self, at: 0).byteSwapped
-            let born = cursor.key.load(UInt32.self, at: 4).byteSwapped
-            census[IndexEntries.Kind(type: type, born: born)] = cursor.value.load(UInt64.self, at: 0)
-            isThere = try cursor.next()
+        try tables.census.forEach(transaction) { key, value in
+            guard key.byteCount == 8, value.byteCount == 8 else { throw damaged("census") }
+            let type = key.load(TypeID.self, at: 0).byteSwapped
+            let born = key.load(UInt32.self, at: 4).byteSwapped
+            census[IndexEntries.Kind(type: type, born: born)] = value.load(UInt64.self, at: 0)
+            return true
         }
         return census
     }
@@ -108,6 +120,7 @@ enum Indexes {
     }
 
     static func damaged(_ table: String) -> EvstoreError {
-        .corruptBlock(position: .start, reason: "a row of the index \(table) has the wrong length")
+        .corruptBlock(
+            position: .start, reason: "a row of the index \(table) is missing or has the wrong length")
     }
 }

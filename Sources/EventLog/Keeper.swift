@@ -2,8 +2,7 @@ internal import EventModel
 internal import LMDB
 internal import Logging
 
-/// Ends what has waited too long, syncs the anchor and frees dead readers' slots, as long as there
-/// is something to do.
+/// Ends what has waited too long and syncs the anchor, as long as there is something to do.
 final class Keeper: Sendable {
     private struct State {
         var isActive = false
@@ -13,17 +12,16 @@ final class Keeper: Sendable {
     }
 
     private static let tickMilliseconds = 50
-    private static let readerCheckSeconds = 10
     private let queue: CommitQueue
     private let anchor: AnchorFile
     private let lockFile: File
-    private let environment: Environment
+    private let store: String
     private let logger: Logger
     private let state = Monitor(State())
 
-    init(_ queue: CommitQueue, _ anchor: AnchorFile, _ lockFile: File, _ environment: Environment, _ logger: Logger) {
+    init(_ queue: CommitQueue, _ anchor: AnchorFile, _ lockFile: File, _ store: String, _ logger: Logger) {
         (self.queue, self.anchor, self.lockFile) = (queue, anchor, lockFile)
-        (self.environment, self.logger) = (environment, logger)
+        (self.store, self.logger) = (store, logger)
     }
 
     func start() throws { _ = try WorkerThread.start("evstore-keeper") { self.run() } }
@@ -45,17 +43,12 @@ final class Keeper: Sendable {
     }
 
     private func run() {
-        var checked = ContinuousClock.now
         while state.wait(until: { $0.isActive || $0.isEnding }, { !$0.isEnding }) {
             if state.wait(milliseconds: Self.tickMilliseconds, until: { $0.isEnding }) { break }
             do {
                 for work in queue.takeOverdue() { work.fail(try overdue(work)) }
                 try anchor.sync(ifOlderThan: .seconds(1))
-                if checked.duration(to: .now) > .seconds(Self.readerCheckSeconds) {
-                    checked = .now
-                    try environment.clearStaleReaders()
-                }
-            } catch { logger.warning("keeping \(environment.directory): \(error)") }
+            } catch { logger.warning("keeping \(store): \(error)") }
             state.withLock { $0.isActive = $0.isActive && !(queue.isEmpty && !anchor.isDirty) }
         }
         let bodies = state.withLock { state in

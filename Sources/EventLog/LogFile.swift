@@ -36,17 +36,22 @@ enum LogFile {
     static func checkBeside(at store: String) throws {
         for _ in 0 ..< 8 {
             let before = try status(at: store).changed
-            do { return try _ = check(at: store) } catch let error as EvstoreError {
+            do { return try check(at: store) } catch let error as EvstoreError {
                 if try status(at: store).changed == before { throw error }
             }
         }
     }
 
-    /// Walks the pages of a commit, the newest where none is named.
+    /// Walks the pages of a commit, the newest where none is named, with every row's seal.
     /// - Throws: `EvstoreError.storeDamaged`, with the page and what is wrong with it.
-    @discardableResult
-    static func check(at store: String, asOf meta: MetaPage? = nil) throws -> StructureReport {
-        do { return try StructuralCheck.run(File(store + name, .read), asOf: meta, tables: Tables.kinds) } catch let damage
+    static func check(at store: String, asOf meta: MetaPage? = nil) throws {
+        guard Guard.structure.isOn else { return }
+        let identity = try Manifest.identity(at: store)
+        let rows = identity.sealsRows ? RowSeal.checks(of: identity.id.tag) : [:]
+        do {
+            _ = try StructuralCheck.run(
+                File(store + name, .read), asOf: meta, tables: Tables.kinds, rows: rows)
+        } catch let damage
             as StructureDamage
         {
             throw EvstoreError.storeDamaged(path: store, reason: "log/data.mdb, \(damage)")

@@ -37,7 +37,7 @@ package struct LogReader: ~Copyable {
     /// The last event of a stream; nil where it has none.
     package func head(of stream: StreamName) throws -> StreamHead? {
         guard let id = try moment.streamID(stream.text, transaction, access) else { return nil }
-        return try moment.head(id, transaction, access)
+        return try moment.knownHead(id, transaction, access)
     }
 
     /// Lends up to `limit` events of a stream, from revision `from` on upwards or downwards, until
@@ -46,7 +46,7 @@ package struct LogReader: ~Copyable {
         _ name: StreamName, from: Revision, limit: Int, backwards: Bool = false, _ body: (borrowing RecordView) throws -> Bool
     ) throws {
         guard limit > 0, let id = try moment.streamID(name.text, transaction, access),
-            let head = try moment.head(id, transaction, access)
+            let head = try moment.knownHead(id, transaction, access)
         else { return }
         let walk = StreamWalk(id, head, access)
         if backwards {

@@ -38,11 +38,11 @@ package struct LogUpdate: ~Copyable {
 
     package mutating func put(_ catalogue: Catalogue, _ key: [UInt8], _ value: [UInt8]) throws {
         try Rows.check(key, catalogue)
-        try transaction.put(access.tables[catalogue], key.lent, value.lent)
+        try access.tables[catalogue].put(key.lent, value.lent, &transaction)
     }
 
     package mutating func delete(_ catalogue: Catalogue, _ key: [UInt8]) throws {
-        try transaction.delete(access.tables[catalogue], key.lent)
+        try access.tables[catalogue].delete(key.lent, &transaction)
     }
 
     /// The rows whose key begins with `prefix`, in the order of their keys.
@@ -53,13 +53,14 @@ package struct LogUpdate: ~Copyable {
     /// Adds a row to the journal under the next free number.
     package mutating func appendJournal(_ json: [UInt8]) throws {
         let number = try lastJournalNumber() + 1
-        try transaction.put(access.tables[.journal], sortable(number).lent, json.lent)
+        try access.tables[.journal].put(sortable(number).lent, json.lent, &transaction)
     }
 
     private func lastJournalNumber() throws -> UInt64 {
-        var cursor = try transaction.cursor(access.tables[.journal])
-        guard try cursor.last(), cursor.key.byteCount == 8 else { return 0 }
-        return cursor.key.load(UInt64.self, at: 0).byteSwapped
+        guard let key = try access.tables[.journal].lastKey(transaction.reads), key.count == 8 else {
+            return 0
+        }
+        return key.lent.load(UInt64.self, at: 0).byteSwapped
     }
 
     /// Exact as of `last`.

@@ -4,7 +4,7 @@ internal import Hashing
 internal import LMDB
 
 /// Walks the log in chunks and compares what it finds with what must be there (`BlockLayout`, rules
-/// 1 to 6; `JumpList`; `Tables`).
+/// 1 to 8; `JumpList`; `Tables`).
 struct LogVerifier {
     /// A stream as the walk has seen it: the positions on its head's jump chain, the head's last.
     private struct Stream {
@@ -26,9 +26,22 @@ struct LogVerifier {
     /// Known after the first look at them.
     private var hasIndexes: Bool?
     private var census: [IndexEntries.Kind: UInt64] = [:]
+    private let asked: Position?
+    private var linkAsked: Digest?
+    private var cuts: [Checkpoint] = []
 
-    init(_ access: LogAccess, _ overlays: Overlays, _ options: Options, deep: Bool) {
-        (self.access, self.overlays, self.options, isDeep) = (access, overlays, options, deep)
+    /// - Parameter asked: where the chain's link is wanted.
+    init(_ access: LogAccess, _ overlays: Overlays, _ options: Options, deep: Bool, asking asked: Position? = nil) {
+        (self.access, self.overlays, self.options, isDeep, self.asked) = (access, overlays, options, deep, asked)
+        if asked == .start { linkAsked = Epochs.genesis(access.storeID) }
+    }
+
+    /// What was seen, once the walk has ended.
+    var walk: LogWalk {
+        let end = last == .start ? Epochs.genesis(access.storeID) : link?.link
+        return LogWalk(
+            findings: findings, store: access.storeID, end: Checkpoint(epoch: epoch ?? .first, position: last),
+            link: findings.isEmpty ? end : nil, linkAsked: linkAsked, cuts: cuts)
     }
 
     mutating func note(_ id: String, at position: Position?, _ message: String) {
@@ -40,7 +53,7 @@ struct LogVerifier {
         guard let moment = try Moment(transaction, access, overlays) else { return true }
         if let epoch, epoch != moment.epoch {
             // A cut has come between two chunks: what was walked may be gone.
-            self = LogVerifier(access, overlays, options, deep: isDeep)
+            self = LogVerifier(access, overlays, options, deep: isDeep, asking: asked)
         }
         epoch = moment.epoch
         let end = ContinuousClock.now + .milliseconds(options.readSliceMilliseconds)
@@ -55,6 +68,7 @@ struct LogVerifier {
             }
         }
         progress(moment.last.rawValue, moment.last.rawValue)
+        cuts = try Epochs.all(transaction, access.tables)
         if isDeep { try compareIndexes(moment, transaction) }
         return false
     }
@@ -67,7 +81,7 @@ struct LogVerifier {
         } catch {
             note("STORE001", at: first, error.message)
             // What a damaged header says of its length is not believed: the next block tells where it ended.
-            (last, link) = (first, nil)
+            (last, link) = (min(first, Position(.max - 1)), nil)
             streams.removeAll()
             return
         }
@@ -75,7 +89,11 @@ struct LogVerifier {
             note("STORE002", at: first, "the block begins at \(first), and the one before ended at \(last)")
         }
         try checkLink(block, transaction)
+        for (id, name) in block.types where access.names[id] != name {
+            note("STORE005", at: first, "the type \(id) has the name \(quoted(name)) here and \(quoted(access.names[id] ?? "")) elsewhere")
+        }
         last = block.last
+        if last == asked { linkAsked = block.link }
         for index in 0 ..< block.count { try checkSum(block, index) }
         for index in 0 ..< block.count where isDeep { try take(block.record(index), moment, transaction) }
     }
@@ -97,8 +115,9 @@ struct LogVerifier {
         }
         var previous = link?.link ?? Epochs.genesis(access.storeID)
         if block.epoch != link?.epoch ?? .first {
-            if let cut = try Epochs.cut(block.epoch, transaction, access.tables), cut.at == last, cut.link != previous {
-                note("STORE003", at: block.first, "epoch \(block.epoch) began on another link than the log has at \(cut.at)")
+            let cut = try Epochs.cut(block.epoch, transaction, access.tables)
+            if cut?.at != last || cut?.link != previous {
+                note("STORE003", at: block.first, "epoch \(block.epoch) did not begin where the log before it ends")
             }
             previous = try Blocks.start(of: block.epoch, transaction, access)
         }
@@ -168,8 +187,10 @@ struct LogVerifier {
             }
         }
         let tables = access.tables
-        for (table, count) in [(tables.heads, streams.count), (tables.streams, streams.count)] where try transaction.count(table) > count {
-            note("STORE005", at: nil, "the index \(table.name) has rows for streams that are not in the log")
+        for (table, count) in [(tables.heads, streams.count), (tables.streams, streams.count)]
+        where try table.count(transaction) > count {
+            note(
+                "STORE005", at: nil, "the index \(table.name) has rows for streams that are not in the log")
         }
     }
 }

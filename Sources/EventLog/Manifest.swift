@@ -9,9 +9,12 @@ struct Manifest: Codable {
     var created: String
 
     static let name = "evstore.json"
-    /// The format that this program writes, and the newest that it reads: 2 brought `log/ahead`, 3 blocks of format 2. A
-    /// store of an older one gets it with the first commit, so that a program that does not know it never opens the store.
-    static let format = 3
+    /// The format of the stores that this program makes, and the newest that it reads: 2 brought `log/ahead`, 3 blocks of
+    /// format 2, 4 seals of rows.
+    static let format = 4
+    /// What a store of an older format becomes with the first commit, so that a program that does not know this one's blocks
+    /// never opens it. Its rows stay without seals.
+    private static let formatRaised = 3
 
     static func write(_ storeID: StoreID, at store: String) throws {
         let manifest = Manifest(format: format, storeId: storeID.description, created: Timestamp.now.description)
@@ -21,8 +24,8 @@ struct Manifest: Codable {
     /// Writes this program's format where a lower one stands, durably, whole or not at all.
     static func raise(at store: String) throws {
         var manifest = try whole(at: store)
-        if manifest.format >= format { return }
-        manifest.format = format
+        if manifest.format >= formatRaised { return }
+        manifest.format = formatRaised
         let made = store + "/" + name + ".new"
         try Directory.remove(made)
         try manifest.write(to: made)
@@ -39,7 +42,10 @@ struct Manifest: Codable {
     }
 
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer.
-    static func read(at store: String) throws -> StoreID {
+    static func read(at store: String) throws -> StoreID { try identity(at: store).id }
+
+    /// The same, with the format.
+    static func identity(at store: String) throws -> StoreIdentity {
         let manifest = try whole(at: store)
         guard manifest.format <= format else {
             throw EvstoreError.storeNewer(path: store, format: manifest.format, known: format)
@@ -47,7 +53,7 @@ struct Manifest: Codable {
         guard manifest.format > 0, let storeID = StoreID(hex: manifest.storeId) else {
             throw EvstoreError.notAStore(path: store, reason: "\(name) names no store id")
         }
-        return storeID
+        return StoreIdentity(id: storeID, format: manifest.format)
     }
 
     private static func whole(at store: String) throws -> Manifest {

@@ -38,7 +38,22 @@ struct Moment {
         return found.position <= last ? found : try Moment(alone: self).head(stream, transaction, access)
     }
 
-    func position(_ id: IDKey, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Position? {
+    /// The head of a stream that is there: without one its index is damaged, which is another thing than no stream.
+    func knownHead(
+        _ stream: UInt64, _ transaction: borrowing ReadTransaction, _ access: LogAccess
+    )
+        throws -> StreamHead?
+    {
+        let found = try head(stream, transaction, access)
+        if found == nil, Guard.headRow.isOn { throw Indexes.damaged("heads") }
+        return found
+    }
+
+    func position(
+        _ id: IDKey, _ transaction: borrowing ReadTransaction, _ access: LogAccess
+    ) throws
+        -> Position?
+    {
         let found = try overlay.look(asOf: last, transaction, access) { $0.ids[id] }.answer
         guard let found = try found ?? Indexes.position(id, transaction, access.tables) else { return nil }
         return found <= last.rawValue ? Position(found) : nil

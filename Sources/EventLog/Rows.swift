@@ -4,22 +4,24 @@ internal import LMDB
 
 /// The catalogues' rows, as owned copies.
 enum Rows {
-    static func get(_ key: [UInt8], _ transaction: borrowing ReadTransaction, _ table: Table) throws -> [UInt8]? {
-        guard let value = try transaction.get(table, key.lent) else { return nil }
+    static func get(
+        _ key: [UInt8], _ transaction: borrowing ReadTransaction, _ table: RowTable
+    )
+        throws -> [UInt8]?
+    {
+        guard let value = try table.get(key.lent, transaction) else { return nil }
         return [UInt8](copying: value)
     }
 
     static func all(
-        _ prefix: [UInt8], _ transaction: borrowing ReadTransaction, _ table: Table
+        _ prefix: [UInt8], _ transaction: borrowing ReadTransaction, _ table: RowTable
     ) throws -> [(key: [UInt8], value: [UInt8])] {
         var rows: [(key: [UInt8], value: [UInt8])] = []
-        var cursor = try transaction.cursor(table)
-        var isThere = prefix.isEmpty ? try cursor.first() : try cursor.seek(prefix.lent)
-        while isThere {
-            let key = [UInt8](copying: cursor.key)
-            guard key.starts(with: prefix) else { break }
-            rows.append((key, [UInt8](copying: cursor.value)))
-            isThere = try cursor.next()
+        try table.forEach(from: prefix, transaction) { key, value in
+            let key = [UInt8](copying: key)
+            guard key.starts(with: prefix) else { return false }
+            rows.append((key, [UInt8](copying: value)))
+            return true
         }
         return rows
     }

@@ -17,6 +17,20 @@ enum StateRows {
     private static let indexed = Array("indexed".utf8)
     private static let generations = Array("generations".utf8)
 
+    /// The key of the row "numbers".
+    static var numbersKey: [UInt8] { numbers }
+
+    /// What such a row says of itself where there is no log to compare it with; nil where it is none.
+    static func numbers(of row: [UInt8]) -> (storeID: StoreID, epoch: Epoch, stamp: StateStamp)? {
+        guard row.count >= numbersBytes, row.lent.load(UInt32.self, at: 0) == UInt32(format), let storeID = StoreID(Array(row[4 ..< 20])),
+            let history = Digest(Array(row[40 ..< 72]))
+        else { return nil }
+        func version(_ offset: Int) -> SchemaVersion { SchemaVersion(row.lent.load(UInt32.self, at: offset)) }
+        let stamp = StateStamp(floor: version(24), live: version(28), top: version(32), head: version(36), history: history)
+        guard stamp.floor <= stamp.live, stamp.live <= stamp.top, stamp.top <= stamp.head else { return nil }
+        return (storeID, Epoch(row.lent.load(UInt32.self, at: 20)), stamp)
+    }
+
     /// What every transaction needs to know; the rest of `StoreState` costs a little more.
     struct Numbers: Hashable {
         var format: Int
@@ -53,7 +67,7 @@ enum StateRows {
         row.append(littleEndian: state.epoch.rawValue)
         for version in [state.floor, state.live, state.top, state.head] { row.append(littleEndian: version.rawValue) }
         row.append(state.history.bytes)
-        try transaction.put(tables.state, numbers.lent, row.bytes)
+        try tables.state.put(numbers.lent, row.bytes, &transaction)
         row.removeAll()
         for (fingerprint, directory) in state.generations.sorted(by: { $0.key < $1.key }) {
             for text in [fingerprint, directory] {
@@ -62,27 +76,46 @@ enum StateRows {
                 row.append(text)
             }
         }
-        try transaction.put(tables.state, generations.lent, row.bytes)
+        try tables.state.put(generations.lent, row.bytes, &transaction)
         try put(indexed: state.indexed, &transaction, tables)
     }
 
-    static func put(indexed position: Position, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
-        try transaction.put(tables.state, indexed.lent, bytes(position.rawValue).lent)
+    static func put(
+        indexed position: Position, _ transaction: inout WriteTransaction, _ tables: Tables
+    ) throws {
+        try tables.state.put(indexed.lent, bytes(position.rawValue).lent, &transaction)
     }
 
     @_lifetime(borrow transaction)
-    private static func numbersRow(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> RawSpan {
-        guard let row = try transaction.get(tables.state, numbers.lent), row.byteCount == numbersBytes else { throw damaged("numbers") }
+    private static func numbersRow(
+        _ transaction: borrowing ReadTransaction, _ tables: Tables
+    ) throws
+        -> RawSpan
+    {
+        guard let row = try tables.state.get(numbers.lent, transaction), row.byteCount == numbersBytes
+        else { throw damaged("numbers") }
         return row
     }
 
-    private static func indexed(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Position {
-        guard let row = try transaction.get(tables.state, indexed.lent), row.byteCount == 8 else { throw damaged("indexed") }
+    private static func indexed(
+        _ transaction: borrowing ReadTransaction, _ tables: Tables
+    ) throws
+        -> Position
+    {
+        guard let row = try tables.state.get(indexed.lent, transaction), row.byteCount == 8 else {
+            throw damaged("indexed")
+        }
         return Position(row.load(UInt64.self, at: 0))
     }
 
-    private static func generations(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [String: String] {
-        guard let row = try transaction.get(tables.state, generations.lent) else { throw damaged("generations") }
+    private static func generations(
+        _ transaction: borrowing ReadTransaction, _ tables: Tables
+    ) throws
+        -> [String: String]
+    {
+        guard let row = try tables.state.get(generations.lent, transaction) else {
+            throw damaged("generations")
+        }
         var texts: [String] = []
         var offset = 0
         while offset < row.byteCount {

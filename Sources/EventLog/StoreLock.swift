@@ -90,7 +90,6 @@ struct HolderHint: Sendable {
     func read() throws -> String {
         let line = String(decoding: try file.read(Self.bytes, at: offset).prefix { $0 != 0 }, as: UTF8.self)
         guard let space = line.firstIndex(of: " "), let process = Int32(line[..<space]) else { return "another process" }
-        let end = ProcessIdentity.isRunning(process) ? "" : ", which has ended"
-        return "process \(process)\(end) (\(line[line.index(after: space)...]))"
+        return "process \(process) (\(line[line.index(after: space)...]))"
     }
 }

@@ -43,7 +43,7 @@ struct StreamWalk {
     func forwards(
         from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
     ) throws {
-        let last = revision.rawValue + min(UInt64(limit), head.revision.rawValue - revision.rawValue + 1) - 1
+        let last = revision.rawValue + min(UInt64(limit) - 1, head.revision.rawValue - revision.rawValue)
         var cursor = try transaction.cursor(access.tables.blocks)
         var (number, position) = (last, try position(of: Revision(last), &cursor))
         // The last event of each run but the last one.

@@ -53,23 +53,25 @@ struct Sweep {
                 let (name, id) = streams[done]
                 key.append(name)
                 value.append(littleEndian: id)
-                try transaction.put(tables.streams, key.bytes, value.bytes)
+                try tables.streams.put(key.bytes, value.bytes, &transaction)
             } else if done < streams.count + ids.count {
                 let (id, position) = ids[done - streams.count]
                 value.append(littleEndian: position)
-                try transaction.put(tables.ids, id.bytes.lent, value.bytes)
+                try tables.ids.put(id.bytes.lent, value.bytes, &transaction)
             } else {
                 let stream = heads[done - streams.count - ids.count]
                 guard let head = try head(stream, transaction.reads) else { throw Indexes.damaged("heads") }
                 key.append(littleEndian: stream)
                 Indexes.append(head, to: &value)
-                try transaction.put(tables.heads, key.bytes, value.bytes)
+                try tables.heads.put(key.bytes, value.bytes, &transaction)
             }
             done += 1
         }
         guard isFinished else { return false }
         let counts = try Indexes.census(transaction.reads, tables).merging(census) { $0 + $1 }
-        for (kind, count) in counts { try transaction.put(tables.census, kind.key.lent, bytes(count).lent) }
+        for (kind, count) in counts {
+            try tables.census.put(kind.key.lent, bytes(count).lent, &transaction)
+        }
         try StateRows.put(indexed: target, &transaction, tables)
         return true
     }

@@ -18,28 +18,40 @@ internal import LMDB
 ///     journal      u64 BE number: 1, 2, 3 …          the room above's
 ///     schemas, definitions, snapshots, notes         the room above's
 ///
+/// From format 4 of a store on, a `RowSeal` stands behind each value but a block.
+///
 /// Integers are little-endian unless they are keys that sort (BE). `streams`, `heads`, `ids` and
 /// `census` say what is true up to `indexed`, or later where a sweep is under way.
 struct Tables: Sendable {
-    let blocks, types, streams, heads, ids, census, state, epochs: Table
-    private let catalogues: [Catalogue: Table]
+    let blocks: Table
+    let types, streams, heads, ids, census, state, epochs: RowTable
+    private let catalogues: [Catalogue: RowTable]
+    /// What the walk over all pages asks of each row.
+    let checks: [String: @Sendable (RawSpan, RawSpan) -> Bool]
 
-    init(_ environment: Environment) throws(LMDBError) {
+    init(_ environment: Environment, of store: StoreIdentity) throws(LMDBError) {
+        func rows(_ name: String) throws(LMDBError) -> RowTable {
+            RowTable(
+                try environment.table(name), store.sealsRows ? RowSeal(name, storeTag: store.id.tag) : nil)
+        }
         blocks = try environment.table("blocks")
-        types = try environment.table("types")
-        streams = try environment.table("streams")
-        heads = try environment.table("heads")
-        ids = try environment.table("ids")
-        census = try environment.table("census")
-        state = try environment.table("state")
-        epochs = try environment.table("epochs")
-        var catalogues: [Catalogue: Table] = [:]
-        for catalogue in Catalogue.allCases { catalogues[catalogue] = try environment.table(catalogue.rawValue) }
+        types = try rows("types")
+        streams = try rows("streams")
+        heads = try rows("heads")
+        ids = try rows("ids")
+        census = try rows("census")
+        state = try rows("state")
+        epochs = try rows("epochs")
+        var catalogues: [Catalogue: RowTable] = [:]
+        for catalogue in Catalogue.allCases { catalogues[catalogue] = try rows(catalogue.rawValue) }
         self.catalogues = catalogues
+        checks = store.sealsRows ? RowSeal.checks(of: store.id.tag) : [:]
     }
 
-    subscript(catalogue: Catalogue) -> Table {
-        guard let table = catalogues[catalogue] else { preconditionFailure("every catalogue has its table") }
+    subscript(catalogue: Catalogue) -> RowTable {
+        guard let table = catalogues[catalogue] else {
+            preconditionFailure("every catalogue has its table")
+        }
         return table
     }
 

@@ -72,10 +72,16 @@ enum WriteAhead {
 
         /// Nil where the bytes are no header of this store, such as one that was torn.
         init?(_ bytes: [UInt8], of storeID: StoreID) throws {
+            try self.init(salvaging: bytes)
+            if self.storeID != storeID { return nil }
+        }
+
+        /// The same of whatever store.
+        init?(salvaging bytes: [UInt8]) throws {
             let row = bytes.lent
             guard bytes.count == Self.bytes, row.load(UInt32.self, at: 0) == Self.magic,
                 checksum(row.slice(0, Self.bytes - 8)) == row.load(UInt64.self, at: Self.bytes - 8),
-                StoreID(Array(bytes[16 ..< 32])) == storeID
+                let storeID = StoreID(Array(bytes[16 ..< 32]))
             else { return nil }
             (round, self.storeID) = (row.load(UInt64.self, at: 8), storeID)
             boot = row.load(UInt64.self, at: 32)
@@ -127,6 +133,15 @@ enum WriteAhead {
             blocksBytes = Int(bytes.load(UInt32.self, at: 4))
             (first, last) = (Position(bytes.load(UInt64.self, at: 16)), Position(bytes.load(UInt64.self, at: 24)))
             guard blocksBytes <= WriteAhead.blocksBytesMax, first <= last else { return nil }
+        }
+
+        /// A whole entry of whatever round; nil where none lies here.
+        static func salvaged(_ bytes: RawSpan) -> (frame: Frame, round: UInt64)? {
+            guard bytes.byteCount >= headerBytes else { return nil }
+            let round = bytes.load(UInt64.self, at: 8)
+            guard let frame = Frame(bytes, round: round), frame.blocksBytes + WriteAhead.frameBytes <= bytes.byteCount else { return nil }
+            let end = headerBytes + frame.blocksBytes
+            return checksum(bytes.slice(0, end)) == bytes.load(UInt64.self, at: end) ? (frame, round) : nil
         }
 
         /// How far it is to the next entry.

@@ -58,9 +58,11 @@ extension EvstoreError {
         case .storeDamaged(let path, let reason):
             .init(
                 "storeDamaged", 7, "\(path) is damaged: \(reason)",
-                fix: "restore a backup; leave the files as they are until then")
+                fix: "restore a backup, or take out what is left: evstore salvage --into DIR; leave the files as they are until then")
         case .unsafePermissions(let path, let reason):
-            .init("unsafePermissions", 1, "\(path) is open to others: \(reason)", fix: "chmod -R go-w \(path)")
+            .init(
+                "unsafePermissions", 1, "\(path) is open to others: \(reason)",
+                fix: "chmod -R go-w \(path), or chown -R to its user; all of it are files and directories of one user")
         case .readOnly(let path):
             .init("readOnly", 1, "\(path) can't be written", fix: "run as the store's owner, or mount it writable")
         case .locked(let path, let holder):
@@ -170,7 +172,8 @@ extension EvstoreError {
         case .corruptBlock(let position, let reason):
             .init(
                 "corruptBlock", 7, "the log is damaged at position \(position): \(reason)",
-                fix: "restore a backup; leave the files as they are until then", place: .init(position: position))
+                fix: "restore a backup, or take out what is left: evstore salvage --into DIR; leave the files as they are until then",
+                place: .init(position: position))
         case .schemaInvalid(let findings):
             .init(
                 "schemaInvalid", 3, findings.map(\.line1).joined(separator: "\n"), fix: findings.first?.fix,

@@ -9,6 +9,7 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case storeNewer(path: String, format: Int, known: Int)
     case storeDamaged(path: String, reason: String)
     case unsafePermissions(path: String, reason: String)
+    case unsafeFileSystem(path: String, kind: String)
     case readOnly(path: String)
     case locked(path: String, holder: String)
     case diskFull(path: String, freeBytes: UInt64)
@@ -52,6 +53,12 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case notInBackup(wanted: String, has: String)
     /// A directory that holds the backups of another store.
     case otherBackup(path: String)
+    /// Files in which no block of a log was found.
+    case nothingToSalvage(path: String)
+    /// A signed head that is none, or that nobody who is trusted has signed.
+    case signatureInvalid(reason: String)
+    /// A file that should hold a key.
+    case keyUnusable(path: String, reason: String)
 
     // Migrating.
     case policyRefused(program: SchemaVersion, live: SchemaVersion, command: String)

@@ -31,6 +31,9 @@ public struct Options: Sendable {
     /// Room kept in a file of its own for the recovery commands on a full disk.
     public var ballastBytes = 8 << 20
 
+    /// Opens a store on a file system that is not known to keep what LMDB needs, such as one of a network.
+    public var allowsUnsafeFileSystem = false
+
     // Reading.
     /// How long one read transaction may last before long work takes another.
     public var readSliceMilliseconds = 250

@@ -87,9 +87,9 @@ struct StoreTests {
         try await log.close()
         let manifest = directory.store + "/evstore.json"
         let text = try String(contentsOfFile: manifest, encoding: .utf8)
-        try text.replacingOccurrences(of: "\"format\" : 3", with: "\"format\" : 9").write(
+        try text.replacingOccurrences(of: "\"format\" : 4", with: "\"format\" : 9").write(
             toFile: manifest, atomically: false, encoding: .utf8)
-        #expect(throws: EvstoreError.storeNewer(path: directory.store, format: 9, known: 3)) {
+        #expect(throws: EvstoreError.storeNewer(path: directory.store, format: 9, known: 4)) {
             try EventLog.open(at: directory.store, options: .small())
         }
     }

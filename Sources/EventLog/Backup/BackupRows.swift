@@ -4,8 +4,9 @@ internal import LMDB
 /// The rows that a backup holds beside the blocks: what can't be made from the log.
 enum BackupRows {
     /// Each table with the row's key where one row alone is wanted.
-    private static func tables(_ tables: Tables) -> [(table: Table, only: [UInt8]?)] {
-        [(tables.types, nil), (tables.epochs, nil), (tables.state, Array("numbers".utf8))] + Catalogue.allCases.map { (tables[$0], nil) }
+    private static func tables(_ tables: Tables) -> [(table: RowTable, only: [UInt8]?)] {
+        [(tables.types, nil), (tables.epochs, nil), (tables.state, Array("numbers".utf8))]
+            + Catalogue.allCases.map { (tables[$0], nil) }
     }
 
     /// Bodies of frames.
@@ -13,17 +14,15 @@ enum BackupRows {
         var bodies: [[UInt8]] = []
         var body = ByteBuffer()
         for (table, only) in tables(all) {
-            var cursor = try transaction.cursor(table)
-            var isThere = try cursor.first()
-            while isThere {
-                if only.map({ cursor.key.equals($0.lent) }) ?? true {
-                    append(table.name, cursor.key, cursor.value, to: &body)
+            try table.forEach(transaction) { key, value in
+                if only.map({ key.equals($0.lent) }) ?? true {
+                    append(table.name, key, value, to: &body)
                     if body.count >= Frame.bytesWanted {
                         bodies.append(body.array())
                         body.removeAll()
                     }
                 }
-                isThere = try cursor.next()
+                return true
             }
         }
         if body.count > 0 { bodies.append(body.array()) }
@@ -60,7 +59,7 @@ enum BackupRows {
             guard let entry = known.first(where: { $0.table.name == name }), entry.only.map({ key.equals($0.lent) }) ?? true,
                 (1 ... 511).contains(keyBytes)
             else { throw BackupDamage("it has a row for a table that no backup holds") }
-            try transaction.put(entry.table, key, value)
+            try entry.table.put(key, value, &transaction)
         }
     }
 }

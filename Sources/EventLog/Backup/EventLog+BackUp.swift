@@ -41,7 +41,7 @@ extension EventLog {
         to sink: (BackupPart, RawSpan) throws -> Void
     ) throws -> BackupSummary {
         var frames = FrameWriter(after: base.map { ($0.frame, $0.frameLink) })
-        var pass = BackupPass(access, after: base?.last)
+        var pass = BackupPass(access, options, after: base?.last)
         do {
             var body = ByteBuffer(capacity: Frame.bytesWanted)
             if base == nil {
@@ -51,13 +51,13 @@ extension EventLog {
             }
             while true {
                 body.removeAll()
-                let end = try access.environment.read { try pass.readBlocks(into: &body, $0, options) }
+                let end = try access.environment.read { try pass.readBlocks(into: &body, $0) }
                 if body.count > 0 { try frames.write(.blocks, body.bytes) { try sink(.blocks, $0) } }
-                try progress(pass.done.rawValue, pass.lastSeen.rawValue)
+                try progress(pass.scan.done.rawValue, pass.last.rawValue)
                 guard let end else { continue }
                 let next = BackupBase(last: end.last, link: end.link, frame: frames.last, frameLink: frames.link)
                 for rows in end.rows { try frames.write(.rows, rows.lent) { try sink(.rows, $0) } }
-                let content = try pass.content ?? contentDigest(asOf: end.last)
+                let content = try pass.content ?? contentDigest(asOf: end.last) { try progress($0.rawValue, end.last.position.rawValue) }
                 body.removeAll()
                 body.append(littleEndian: end.last.epoch.rawValue)
                 body.append(littleEndian: end.last.position.rawValue)
@@ -71,8 +71,8 @@ extension EventLog {
         }
     }
 
-    private func contentDigest(asOf last: Checkpoint) throws -> Digest {
-        let digest = try contentDigest(through: last.position)
+    private func contentDigest(asOf last: Checkpoint, progress: (Position) throws -> Void) throws -> Digest {
+        let digest = try contentDigest(through: last.position, progress: progress)
         let now = try read { $0.last }
         if now.epoch != last.epoch { throw EvstoreError.epochChanged(seen: last, cut: now) }
         return digest
@@ -119,41 +119,30 @@ private struct BackupPass {
     }
 
     private let access: LogAccess
-    private var epoch: Epoch?
+    private(set) var scan: LogScan
     /// Of a whole backup; what goes on after another can't be hashed alone.
     private var hasher: ContentHasher?
-    private(set) var done: Position
-    private(set) var lastSeen = Position.start
+    private(set) var last = Position.start
 
-    init(_ access: LogAccess, after last: Checkpoint?) {
+    init(_ access: LogAccess, _ options: Options, after last: Checkpoint?) {
         self.access = access
-        (done, epoch, hasher) = (last?.position ?? .start, last?.epoch, last == nil ? ContentHasher() : nil)
+        scan = LogScan(access, options, after: last?.position ?? .start, in: last?.epoch)
+        hasher = last == nil ? ContentHasher() : nil
     }
 
     var content: Digest? { hasher?.finalize() }
 
     /// Copies the next blocks; where they are the last ones, also what the log is beside them.
-    mutating func readBlocks(
-        into body: inout ByteBuffer, _ transaction: borrowing ReadTransaction, _ options: Options
-    ) throws -> End? {
-        let now = try StateRows.numbers(transaction, access.tables).epoch
-        if let epoch, now > epoch, let cut = try Epochs.lowestCut(after: epoch, transaction, access.tables), cut.position < done {
-            throw EvstoreError.epochChanged(seen: Checkpoint(epoch: epoch, position: done), cut: cut)
-        }
-        epoch = now
-        lastSeen = try Blocks.last(transaction, access)
-        let end = ContinuousClock.now + .milliseconds(options.readSliceMilliseconds)
-        var cursor = try transaction.cursor(access.tables.blocks)
-        var isThere = try cursor.seek(done.next.rawValue)
-        while isThere {
-            let block = try Blocks.view(cursor, access)
+    mutating func readBlocks(into body: inout ByteBuffer, _ transaction: borrowing ReadTransaction) throws -> End? {
+        last = try Blocks.last(transaction, access)
+        _ = try scan.runChunk(transaction) { block in
             body.append(block.bytes)
             try hasher?.add(block, access.names)
-            done = block.last
-            isThere = try cursor.next()
-            if isThere, body.count >= Frame.bytesWanted || ContinuousClock.now >= end { return nil }
+            return body.count < Frame.bytesWanted
         }
+        if scan.done < last { return nil }
+        let now = try StateRows.numbers(transaction, access.tables).epoch
         let rows = try BackupRows.bodies(transaction, access.tables)
-        return End(last: Checkpoint(epoch: now, position: done), link: try Blocks.endLink(transaction, access), rows: rows)
+        return End(last: Checkpoint(epoch: now, position: last), link: try Blocks.endLink(transaction, access), rows: rows)
     }
 }

@@ -34,6 +34,9 @@ extension EventLog {
         finish: @escaping (inout LogUpdate) throws -> Void = { _ in }
     ) throws -> RestoreSummary {
         var summary: RestoreSummary?
+        do { try StoreFiles.checkPlace(Directory.parent(of: store), options, silent) } catch {
+            throw storeError(error, store, doing: "restoring \(name)")
+        }
         try make(at: store) { made in
             do {
                 var restoring = try Restoring(FrameReader(source), made, point, options)

@@ -1,0 +1,70 @@
+internal import Bytes
+internal import EventModel
+
+/// What a block says in words, and where its pointers lead: a block that somebody else has made may be whole and say anything.
+extension BlockLayout {
+    /// A position after which as many others can still be counted.
+    static let positionMax: UInt64 = 1 << 62
+
+    /// Rule 4, for the names of types: rising ids, texts, and the mask that tells of them.
+    static func namesHold(_ bytes: RawSpan, before limit: Int) -> Bool {
+        var offset = headerBytes
+        var last: TypeID = 0
+        var mask: UInt64 = 0
+        while offset < limit {
+            guard offset + 5 <= limit else { return false }
+            let id = bytes.load(TypeID.self, at: offset)
+            let count = Int(bytes.byte(at: offset + 4))
+            guard id > last, count > 0, offset + 5 + count <= limit, isText(bytes.slice(offset + 5, count)) else { return false }
+            mask |= 1 << UInt64(id % 64)
+            last = id
+            offset += 5 + count
+        }
+        return mask == bytes.load(UInt64.self, at: Header.mask)
+    }
+
+    /// Whether a type is among the names.
+    static func isNamed(_ type: TypeID, _ bytes: RawSpan, before limit: Int) -> Bool {
+        var offset = headerBytes
+        while offset < limit {
+            let id = bytes.load(TypeID.self, at: offset)
+            if id >= type { return id == type }
+            offset += 5 + Int(bytes.byte(at: offset + 4))
+        }
+        return false
+    }
+
+    /// Rule 6: whoever follows a record's pointers comes to its stream's beginning.
+    @inline(__always)
+    static func leadsBack(_ bytes: RawSpan, at start: Int, _ position: UInt64) -> Bool {
+        let stream = bytes.load(UInt64.self, at: start + Record.stream)
+        let revision = bytes.load(UInt64.self, at: start + Record.revision)
+        let previous = bytes.load(UInt64.self, at: start + Record.previous)
+        let jump = bytes.load(UInt64.self, at: start + Record.jump)
+        if revision == 0 { return stream == position && previous == 0 && jump == 0 }
+        return stream > 0 && stream <= jump && jump <= previous && previous < position && revision - 1 <= previous - stream
+    }
+
+    /// As `StreamName` takes it.
+    static func isStreamName(_ bytes: RawSpan) -> Bool {
+        guard (1 ... StreamName.longestBytes).contains(bytes.byteCount) else { return false }
+        for offset in 0 ..< bytes.byteCount where !StreamName.allows(bytes.byte(at: offset)) { return false }
+        return true
+    }
+
+    /// As `EventID` takes it.
+    static func isID(_ bytes: RawSpan) -> Bool {
+        var isPlain = true
+        for offset in 0 ..< bytes.byteCount {
+            let byte = bytes.byte(at: offset)
+            if byte < 0x20 || byte == 0x7f { return false }
+            if byte > 0x7f { isPlain = false }
+        }
+        return isPlain || isText(bytes)
+    }
+
+    private static func isText(_ bytes: RawSpan) -> Bool {
+        for offset in 0 ..< bytes.byteCount where bytes.byte(at: offset) >= 0x80 { return String(utf8: bytes) != nil }
+        return true
+    }
+}

@@ -1,0 +1,40 @@
+internal import LMDB
+
+/// How much room a log takes, and who reads it.
+package struct LogUsage: Hashable, Sendable {
+    /// Somebody who reads, and how many commits were made since the one that he reads.
+    package struct Reader: Hashable, Sendable {
+        package var process: Int32
+        package var commitsBehind: UInt64
+    }
+
+    package var bytes: UInt64
+    package var readers: Int
+    package var readersMax: Int
+    /// Who keeps the oldest pages; nil where nobody reads. A process that appends keeps a commit for as long as its round.
+    package var oldestReader: Reader?
+    /// The number of the newest commit.
+    package var transaction: UInt64
+    /// Events whose index entries are only in memory.
+    package var overlayEvents: UInt64
+}
+
+extension EventLog {
+    /// How much room the log takes, and who reads it.
+    package var usage: LogUsage {
+        get throws {
+            do {
+                let usage = try access.environment.usage
+                let oldest = try access.environment.oldestReader.map { reader in
+                    // It may have begun since.
+                    let behind = UInt64(usage.transaction) - UInt64(min(reader.transaction, usage.transaction))
+                    return LogUsage.Reader(process: reader.process, commitsBehind: behind)
+                }
+                return LogUsage(
+                    bytes: UInt64(usage.pages * usage.pageBytes), readers: usage.readers, readersMax: usage.readersMax,
+                    oldestReader: oldest,
+                    transaction: UInt64(usage.transaction), overlayEvents: try read { $0.moment.overlay.events })
+            } catch { throw storeError(error, path, doing: "asking the store for its size") }
+        }
+    }
+}

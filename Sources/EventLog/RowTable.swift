@@ -1,0 +1,70 @@
+internal import Bytes
+internal import EventModel
+internal import LMDB
+
+/// A table of the log whose rows are checked when they are read: all but `blocks`.
+struct RowTable: Sendable {
+    private let table: Table
+    /// Nil in stores of the formats before 4.
+    private let seal: RowSeal?
+
+    init(_ table: Table, _ seal: RowSeal?) { (self.table, self.seal) = (table, seal) }
+
+    var name: String { table.name }
+
+    @_lifetime(borrow transaction)
+    func get(_ key: RawSpan, _ transaction: borrowing ReadTransaction) throws -> RawSpan? {
+        guard let row = try transaction.get(table, key) else { return nil }
+        return try value(key, row)
+    }
+
+    /// Lends the rows from a key on, until `body` returns false.
+    func forEach(
+        from key: [UInt8] = [], _ transaction: borrowing ReadTransaction,
+        _ body: (_ key: RawSpan, _ value: RawSpan) throws -> Bool
+    ) throws {
+        var cursor = try transaction.cursor(table)
+        var isThere = key.isEmpty ? try cursor.first() : try cursor.seek(key.lent)
+        while isThere {
+            if try !body(cursor.key, value(cursor.key, cursor.value)) { return }
+            isThere = try cursor.next()
+        }
+    }
+
+    func lastKey(_ transaction: borrowing ReadTransaction) throws -> [UInt8]? {
+        var cursor = try transaction.cursor(table)
+        guard try cursor.last() else { return nil }
+        _ = try value(cursor.key, cursor.value)
+        return [UInt8](copying: cursor.key)
+    }
+
+    func count(_ transaction: borrowing ReadTransaction) throws -> Int {
+        try transaction.count(table)
+    }
+
+    func put(_ key: RawSpan, _ value: RawSpan, _ transaction: inout WriteTransaction) throws {
+        guard let seal else { return try transaction.put(table, key, value) }
+        var row = ByteBuffer(capacity: value.byteCount + RowSeal.bytes)
+        row.append(value)
+        let sum = seal.sum(key, value)
+        row.append(littleEndian: sum)
+        try transaction.put(table, key, row.bytes)
+    }
+
+    func delete(_ key: RawSpan, _ transaction: inout WriteTransaction) throws {
+        try transaction.delete(table, key)
+    }
+
+    func removeAll(_ transaction: inout WriteTransaction) throws { try transaction.removeAll(table) }
+
+    @_lifetime(copy row)
+    private func value(_ key: RawSpan, _ row: RawSpan) throws -> RawSpan {
+        guard let seal else { return row }
+        if let value = seal.value(key, row) { return value }
+        if !Guard.rowSeal.isOn, row.byteCount >= RowSeal.bytes {
+            return row.slice(0, row.byteCount - RowSeal.bytes)
+        }
+        throw EvstoreError.corruptBlock(
+            position: .start, reason: "the seal of a row of the table \(table.name) does not fit")
+    }
+}

@@ -1,0 +1,82 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+internal import LMDB
+
+/// A log that is written anew, in a directory that nobody else sees yet.
+struct NewLog {
+    private static let bytesAtOnce = 64 << 20
+
+    let access: LogAccess
+    private let store: String
+    private let options: Options
+
+    init(at store: String, _ storeID: StoreID, _ options: Options) throws {
+        (self.store, self.options) = (store, options)
+        access = try EventLog.lay(store, storeID, options)
+    }
+
+    /// Runs `next` in one durable transaction after another until it gives no more blocks. It may run twice, from the start,
+    /// where the map has to grow, and so changes nothing but what it is given.
+    func fill<State>(_ state: inout State, _ next: (inout State, (Position, RawSpan) throws -> Void) throws -> Bool) throws {
+        var goesOn = true
+        while goesOn {
+            let before = state
+            let access = access
+            (state, goesOn) = try access.environment.writeOwned { transaction in
+                var transaction = transaction
+                var state = before
+                var written = 0
+                while written < Self.bytesAtOnce {
+                    let isMore = try next(&state) { first, block in
+                        written += block.byteCount
+                        try transaction.append(access.tables.blocks, bytes(first.rawValue).lent, block)
+                    }
+                    if !isMore { return (state, false) }
+                }
+                return (state, true)
+            }
+        }
+    }
+
+    func put(types: [TypeID: String]) throws {
+        let access = access
+        try access.environment.writeOwned { transaction in
+            var transaction = transaction
+            for (id, name) in types {
+                try access.tables.types.put(Array(name.utf8).lent, bytes(id).lent, &transaction)
+                access.names.learn(id, name)
+            }
+        }
+    }
+
+    func put(epochs: [(epoch: Epoch, at: Position, link: Digest)]) throws {
+        let access = access
+        try access.environment.writeOwned { transaction in
+            var transaction = transaction
+            for row in epochs { try Epochs.put(row.epoch, cut: row.at, link: row.link, &transaction, access.tables) }
+        }
+    }
+
+    /// Writes what stands beside the blocks, makes the indexes, and looks at everything.
+    /// - Throws: `EvstoreError.storeDamaged` where the log is not whole.
+    func finish(_ progress: () throws -> Void, _ change: (inout LogUpdate) throws -> Void) throws -> Checkpoint {
+        let access = access
+        let last = try access.environment.writeOwned { transaction in
+            guard let moment = try Moment(transaction.reads, access, Overlays()) else { return Checkpoint.start }
+            var update = try LogUpdate.begin(transaction, access, moment)
+            try change(&update)
+            try update.finish()
+            return update.last
+        }
+        try Reindexing.run(access, progress)
+        var verifier = LogVerifier(access, Overlays(), options, deep: true)
+        while try access.environment.read({ try verifier.runChunk($0) { _, _ in } }) { try progress() }
+        if let finding = verifier.findings.first {
+            throw EvstoreError.storeDamaged(path: store, reason: "what was written is not whole: \(finding.id) \(finding.message)")
+        }
+        let link = try access.environment.read { try Blocks.endLink($0, access) }
+        try LogFile.leaveAnchor(at: store, access.storeID, last, link)
+        return last
+    }
+}

@@ -1,0 +1,58 @@
+internal import EventModel
+internal import LMDB
+internal import Logging
+
+/// What a store's files must be before any of them is believed.
+enum StoreFiles {
+    /// Everything that a store has beside what is thrown away (`scratch`).
+    private static let names = [
+        "evstore.json", "evstore.lock", "anchor", "ballast", "keys", "subjects", "log", "generations", "drills", "archive",
+    ]
+
+    /// The store's own directory may be a link, and nothing below it.
+    /// - Throws: `EvstoreError.unsafePermissions` where others than the user could change it, or lead it elsewhere.
+    static func check(_ store: String) throws {
+        try check(store, Directory.status(store), store)
+        for name in names { try checkTree("\(store)/\(name)", store) }
+    }
+
+    private static func checkTree(_ path: String, _ store: String) throws {
+        guard let status = try Directory.ownStatus(path) else { return }
+        try check(path, status, store)
+        guard status.isDirectory else { return }
+        for name in try namesLeft(in: path) { try checkTree("\(path)/\(name)", store) }
+    }
+
+    /// None where the directory was thrown away meanwhile.
+    private static func namesLeft(in path: String) throws -> [String] {
+        do throws(LMDBError) { return try Directory.names(path) } catch {
+            if error.isNotFound { return [] }
+            throw error
+        }
+    }
+
+    private static func check(_ path: String, _ status: FileStatus?, _ store: String) throws {
+        guard let status else { return }
+        func refused(_ reason: String) -> EvstoreError { .unsafePermissions(path: store, reason: "\(path) \(reason)") }
+        if Guard.permissions.isOn, status.isWritableByOthers { throw refused("is writable by others") }
+        // Whom the system trusts with everything may own everything, and look after everybody's stores.
+        let user = ProcessIdentity.user == 0 ? try Directory.status(store)?.owner ?? 0 : ProcessIdentity.user
+        if Guard.owner.isOn, status.owner != user, status.owner != 0 {
+            throw refused("belongs to the user \(status.owner), and not to \(user)")
+        }
+        if Guard.symlink.isOn, !status.isDirectory, !status.isFile { throw refused("is neither a file nor a directory") }
+    }
+
+    /// - Throws: `EvstoreError.unsafeFileSystem`.
+    static func checkPlace(_ path: String, _ options: Options, _ logger: Logger) throws {
+        switch try FileSystem.of(path) {
+        case .lasting: return
+        case .passing(let kind, let reason): logger.notice("\(path) lies on \(kind): \(reason)")
+        case .unknown(let kind):
+            if options.allowsUnsafeFileSystem || !Guard.fileSystem.isOn {
+                return logger.warning("\(path) lies on a file system \(kind), which is not known to be safe")
+            }
+            throw EvstoreError.unsafeFileSystem(path: path, kind: kind)
+        }
+    }
+}

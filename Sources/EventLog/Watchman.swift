@@ -1,0 +1,46 @@
+internal import EventModel
+internal import LMDB
+internal import Logging
+
+/// Looks every few seconds, for as long as a log is open, whether anybody uses it or not: ends dead readers' hold on pages,
+/// notices files that were replaced, and fills the ballast up again.
+final class Watchman: Sendable {
+    private static let milliseconds = 5_000
+    private let environment: Environment
+    private let ballast: Ballast?
+    private let logger: Logger
+    private let isEnding = Monitor(false)
+    private let isLooking = Monitor(false)
+
+    /// - Parameter ballast: nil where the store is not this process's to write.
+    init(_ environment: Environment, _ ballast: Ballast?, _ logger: Logger) {
+        (self.environment, self.ballast, self.logger) = (environment, ballast, logger)
+    }
+
+    func start() throws { _ = try WorkerThread.start("evstore-watch") { self.run() } }
+
+    /// Returns when it does nothing more.
+    func end() {
+        isEnding.change { $0 = true }
+        isLooking.wait(until: { !$0 }, { _ in })
+    }
+
+    private func run() {
+        var said = ""
+        while !isEnding.wait(milliseconds: Self.milliseconds, until: { $0 }) {
+            isLooking.change { $0 = true }
+            defer { isLooking.change { $0 = false } }
+            if isEnding.withLock({ $0 }) { return }
+            do {
+                try Environment.clearAllStaleReaders()
+                try environment.checkInPlace()
+                try ballast?.fill()
+                said = ""
+            } catch {
+                // Once, and not every few seconds.
+                if "\(error)" != said { logger.error("looking after \(environment.directory): \(error)") }
+                said = "\(error)"
+            }
+        }
+    }
+}

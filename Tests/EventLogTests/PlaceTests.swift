@@ -1,0 +1,139 @@
+import EventModel
+import Foundation
+import LMDB
+import Testing
+
+@testable import EventLog
+
+@Suite("The place of a store")
+struct PlaceTests {
+    let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func closedStore() async throws {
+        let log = try makeLog(directory)
+        try await log.add(event("a"))
+        try await log.close()
+        for name in ["generations/ab-1", "drills", "archive"] {
+            try FileManager.default.createDirectory(
+                atPath: directory.store + "/" + name, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        }
+        for name in ["generations/ab-1/data.mdb", "drills/one.json", "archive/one.jsonl", "ballast", "keys", "subjects"] {
+            try File(directory.store + "/" + name, .createNew).write([1])
+        }
+    }
+
+    private func isRefused() throws -> Bool {
+        do { _ = try EventLog.open(at: directory.store, options: .small()) } catch EvstoreError.unsafePermissions { return true }
+        return false
+    }
+
+    private static let names = [
+        "", "evstore.json", "evstore.lock", "anchor", "ballast", "keys", "subjects", "log", "log/data.mdb", "log/lock.mdb", "generations",
+        "generations/ab-1", "generations/ab-1/data.mdb", "drills/one.json", "archive/one.jsonl",
+    ]
+
+    @Test("a store is refused where others can write to anything of it")
+    func permissions() async throws {
+        try await closedStore()
+        for name in Self.names {
+            let path = directory.store + "/" + name
+            let mode = try #require(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
+            for open in [0o020, 0o002] {
+                try FileManager.default.setAttributes([.posixPermissions: mode | open], ofItemAtPath: path)
+                #expect(try isRefused(), "\(name) \(open)")
+            }
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+        }
+        try await EventLog.open(at: directory.store, options: .small()).close()
+    }
+
+    @Test("a store is refused where anything of it is a link or a pipe; its own directory may be a link")
+    func links() async throws {
+        try await closedStore()
+        for name in Self.names.dropFirst() {
+            let (path, aside) = (directory.store + "/" + name, directory.path + "/aside")
+            try FileManager.default.moveItem(atPath: path, toPath: aside)
+            try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: aside)
+            // The manifest is read before anything else.
+            if name == "evstore.json" {
+                #expect(throws: EvstoreError.self) { try EventLog.open(at: directory.store, options: .small()) }
+            } else {
+                #expect(try isRefused(), "\(name)")
+            }
+            try FileManager.default.removeItem(atPath: path)
+            try FileManager.default.moveItem(atPath: aside, toPath: path)
+        }
+        try FileManager.default.removeItem(atPath: directory.store + "/ballast")
+        let code = unsafe mkfifo(directory.store + "/ballast", 0o600)
+        #expect(code == 0)
+        #expect(try isRefused())
+        try FileManager.default.removeItem(atPath: directory.store + "/ballast")
+        let link = directory.path + "/link"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: directory.store)
+        try await EventLog.open(at: link, options: .small()).close()
+    }
+
+    @Test("a store is refused where anything of it is another user's", .enabled(if: getuid() == 0, "only root can give a file away"))
+    func owners() async throws {
+        try await closedStore()
+        for name in Self.names.dropFirst() {
+            let path = directory.store + "/" + name
+            try FileManager.default.setAttributes([.ownerAccountID: 65_534], ofItemAtPath: path)
+            #expect(try isRefused(), "\(name)")
+            try FileManager.default.setAttributes([.ownerAccountID: 0], ofItemAtPath: path)
+        }
+        // Root looks after a store of another user's.
+        for name in Self.names {
+            try FileManager.default.setAttributes([.ownerAccountID: 65_534], ofItemAtPath: directory.store + "/" + name)
+        }
+        try await EventLog.open(at: directory.store, options: .small()).close()
+    }
+
+    @Test("a log whose file was replaced while it was open refuses to write, and vouches for nothing")
+    func replaced() async throws {
+        let log = try makeLog(directory)
+        try await log.add(event("a", "1"))
+        let (data, aside) = (directory.store + "/log/data.mdb", directory.path + "/aside")
+        try FileManager.default.moveItem(atPath: data, toPath: aside)
+        try FileManager.default.copyItem(atPath: aside, toPath: data)
+        await #expect {
+            try await log.add(event("a", "2"))
+        } throws: { if case EvstoreError.storeDamaged(_, let reason) = $0 { reason.contains("replaced") } else { false } }
+        try await log.close()
+        #expect(try LogFile.isDoubtful(at: directory.store))
+        let again = try EventLog.open(at: directory.store, options: .small())
+        #expect(try again.payloads("a") == ["1"])
+        try await again.close()
+    }
+
+    @Test("the ballast is there from the beginning, is made where it is missing, and not where there is no room beside it")
+    func ballast() async throws {
+        let options = Options.small { $0.ballastBytes = 1 << 20 }
+        func bytes() throws -> Int? { try Directory.status(directory.store + "/ballast")?.bytes }
+        try await makeLog(directory, options).close()
+        #expect(try bytes() == 1 << 20)
+        #expect(try Ballast(directory.store, options).lend() && bytes() == 0)
+        #expect(try !Ballast(directory.store, options).lend())
+        var full = options
+        full.freeDiskFloorBytes = 1 << 60
+        try await EventLog.open(at: directory.store, options: full).close()
+        try await EventLog.open(at: directory.store, options: options, readOnly: true).close()
+        #expect(try bytes() == 0)
+        try await EventLog.open(at: directory.store, options: options).close()
+        #expect(try bytes() == 1 << 20)
+    }
+
+    @Test("what is left of a store that was being made goes, and what is being made stays")
+    func leftovers() async throws {
+        let alive = try OwnedDirectory(directory.store + ".new-")
+        let left = directory.store + ".new-10c0ffee10c0ffee"
+        // Stores that somebody called so.
+        let others = ["test", "1", "20261122", "10c0ffee10c0ffee-2", "10C0FFEE10C0FFEE"].map { directory.store + ".new-" + $0 }
+        for path in others + [left] { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+        try await makeLog(directory).close()
+        let isThere = { (path: String) in FileManager.default.fileExists(atPath: path) }
+        #expect(isThere(alive.path) && !isThere(left) && others.allSatisfy(isThere))
+    }
+}

@@ -1,0 +1,147 @@
+import Bytes
+import EventModel
+import Foundation
+import Hashing
+import LMDB
+import Testing
+
+@testable import EventLog
+
+/// `EVSTORE_SALVAGE_FILES` says how many damaged files are tried, `EVSTORE_SALVAGE_SEED` which ones.
+@Suite("Salvage of damaged files")
+struct SalvageDamageTests {
+    private static func setting(_ name: String, or usual: Int) -> Int {
+        ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? usual
+    }
+
+    /// Whether some events lie among others in the same order.
+    private func isSubsequence(_ some: [String], of all: [String]) -> Bool {
+        var rest = all[...]
+        for one in some {
+            guard let index = rest.firstIndex(of: one) else { return false }
+            rest = rest[(index + 1)...]
+        }
+        return true
+    }
+
+    @Test("every event that is not on a damaged page comes back as it was, and nothing else does")
+    func pages() async throws {
+        let seed = Self.setting("EVSTORE_SALVAGE_SEED", or: Int.random(in: 0 ..< 1 << 30))
+        print("seed \(seed)")
+        var random = Seeded(seed: UInt64(seed))
+        let plain = try await SalvageScene(.small { ($0.sweepDueEvents, $0.sweepForcedEvents) = (50, 90) }) { log in
+            try await SalvageScene.fill(log, &random, appends: 40)
+        }
+        let cut = try await SalvageScene { log in
+            try await SalvageScene.fill(log, &random, appends: 25)
+            try await log.update { try $0.cut(to: Position($0.last.position.rawValue / 2)) }
+            try await SalvageScene.fill(log, &random, appends: 20, from: 1_000)
+        }
+        for round in 0 ..< Self.setting("EVSTORE_SALVAGE_FILES", or: 50) {
+            let scene = round % 2 == 0 ? plain : cut
+            let count = try scene.pagesCount
+            let damaged = Set((0 ..< Int.random(in: 1 ... 20, using: &random)).map { _ in Int.random(in: 0 ..< count, using: &random) })
+            let copy = try scene.copy("copy")
+            try SalvageScene.damage(copy, damaged.sorted(), &random)
+            let what: Comment = "seed \(seed), round \(round), pages \(damaged.sorted())"
+            let salvaged = try await Salvaged(copy, into: scene.directory.path + "/new")
+            let back = salvaged.events.map(\.payload)
+            let expected = zip(scene.events, scene.pages).filter { $0.1.isDisjoint(with: damaged) }.map(\.0)
+            // Where a cut is not known any more, what came before it is in doubt.
+            let all = Set(round % 2 == 0 ? back : back + salvaged.unconfirmed.map(\.payload))
+            #expect(expected.allSatisfy { all.contains($0.payload) }, what)
+            #expect(isSubsequence(back, of: scene.events.map(\.payload)), what)
+            let known = Set(scene.events + scene.events.map(\.unnamed))
+            for event in salvaged.events {
+                #expect(known.contains { $0.payload == event.payload && $0.stream == event.stream && $0.id == event.id }, what)
+            }
+            #expect(salvaged.summary.events == UInt64(back.count) && salvaged.summary.isRenumbered == isBroken(salvaged), what)
+            for path in [copy, salvaged.path] { try FileManager.default.removeItem(atPath: path) }
+        }
+    }
+
+    /// Whether something is missing between events, or the store's own name.
+    private func isBroken(_ salvaged: Salvaged) -> Bool {
+        salvaged.summary.gaps.contains { $0.upperBound < salvaged.summary.last.position.rawValue || $0.lowerBound == 1 }
+            || salvaged.summary.isRenumbered
+    }
+
+    @Test("a file that is cut off anywhere gives back all blocks before its end")
+    func truncated() async throws {
+        var random = Seeded(seed: 8)
+        let scene = try await SalvageScene { try await SalvageScene.fill($0, &random, appends: 40) }
+        let bytes = try Data(contentsOf: URL(filePath: scene.data))
+        for end in stride(from: 0, to: bytes.count, by: 64 << 10) {
+            let copy = try scene.copy("copy-\(end)")
+            try bytes.prefix(end).write(to: URL(filePath: copy + "/log/data.mdb"))
+            let expected = zip(scene.events, scene.pages).filter { $0.1.allSatisfy { ($0 + 1) * SalvageScene.pageBytes <= end } }.map(
+                \.0.payload)
+            do {
+                let salvaged = try await Salvaged(copy, into: copy + ".new")
+                let back = salvaged.events.map(\.payload)
+                #expect(Set(back).isSuperset(of: expected) && isSubsequence(back, of: scene.events.map(\.payload)), "cut off at \(end)")
+            } catch EvstoreError.nothingToSalvage { #expect(expected.isEmpty, "cut off at \(end)") }
+            let found = try EventLog.examine(at: copy)
+            #expect(found.findings.contains { $0.id == "STORE007" } && found.events >= UInt64(expected.count), "cut off at \(end)")
+        }
+    }
+
+    /// A block that no log has, complete and with right checksums.
+    private func made(_ storeID: StoreID, at position: UInt64, _ payload: String) throws -> [UInt8] {
+        var writer = BlockWriter(storeID)
+        var bytes: [UInt8] = []
+        writer.begin(.first, first: Position(position), link: .zero, time: .now)
+        let place = BlockWriter.Place(type: 1, isSameAppend: false, madeID: (1, 2), stream: position)
+        let events = [try event("planted", payload)]
+        try writer.add(events.span, 0, place) { bytes += [UInt8](copying: $1) }
+        try writer.finish { bytes += [UInt8](copying: $1) }
+        return bytes
+    }
+
+    @Test("an event that holds a block's bytes stays an event, and what it holds does not come into the log where it is damaged")
+    func blockInside() async throws {
+        let directory = try TemporaryDirectory()
+        let log = try makeLog(directory)
+        try await log.add(event("a", "\"first\""))
+        // Behind the first page of the block that it lies in.
+        var planted = [UInt8](repeating: 32, count: 6_000)
+        planted += try made(log.storeID, at: 2, "\"planted\"") + [UInt8](repeating: 32, count: 3_000)
+        // At an even place of the file, where blocks are looked for.
+        var holding = try event("bb")
+        holding.payload = planted
+        // With another event behind it, the planted block would end within the gap.
+        try await log.add(holding, event("b", "\"beside\""))
+        try await log.add(event("c", "\"last\""))
+        let events = try log.everything()
+        try await log.close()
+        let salvaged = try await Salvaged(directory.store, into: directory.path + "/whole")
+        #expect(salvaged.events.count == events.count && salvaged.unconfirmed.isEmpty)
+        let bytes = try Data(contentsOf: URL(filePath: directory.store + "/log/data.mdb"))
+        let inner = try #require(bytes.range(of: Data(planted[6_000 ..< 6_200]))).lowerBound
+        var random = Seeded(seed: 1)
+        try Directory.remove(directory.store + "/log/ahead")
+        try SalvageScene.damage(directory.store, [inner / SalvageScene.pageBytes - 1], &random)
+        let rest = try await Salvaged(directory.store, into: directory.path + "/rest")
+        #expect(rest.events.map(\.payload) == ["\"first\"", "\"last\""] && rest.summary.gaps == [2 ... 3])
+    }
+
+    @Test("a file of a million beginnings of blocks, none of which is one, is looked through in bounded time")
+    func fakes() async throws {
+        let directory = try TemporaryDirectory()
+        let storeID = StoreID.make()
+        let block = try made(storeID, at: 1, "0")
+        var fake = ByteBuffer(capacity: 96)
+        fake.append(block.lent.slice(0, BlockLayout.headerBytes))
+        fake.store(littleEndian: UInt32(1 << 20), at: BlockLayout.Header.bytes)
+        fake.append(zeros: 8)
+        let path = directory.path + "/fakes.mdb"
+        let file = try File(path, .createNew)
+        let some = [[UInt8]](repeating: fake.array(), count: 10_000).flatMap(\.self)
+        for index in 0 ..< 100 { try file.write(some, at: index * some.count) }
+        try file.write(block, at: 100 * some.count)
+        let began = ContinuousClock.now
+        let salvage = try Salvage(SalvageSource(path)) { _, _, _ in }
+        #expect(began.duration(to: .now) < .seconds(120))
+        #expect(salvage.log.blocks.isEmpty && salvage.log.unconfirmed.map(\.offset) == [100 * some.count])
+    }
+}
