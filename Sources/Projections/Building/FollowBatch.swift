@@ -90,7 +90,7 @@ private struct FollowedRow: ~Copyable {
         _ digest: inout SetDigest, _ transaction: borrowing ReadTransaction, _ rejections: inout [Rejection]
     ) throws -> Int64 {
         state.removeAll()
-        let old = try transaction.get(generation.rows, key)
+        let old = try generation.rows.get(key, transaction)
         if let old { try fold.open(old, into: &state, &workspace) }
         isChanged = Self.take(operations, offsets, fold, &rejections, &state, &workspace)
         json.removeAll()
@@ -133,9 +133,9 @@ private struct FollowedRow: ~Copyable {
     func write(_ key: RawSpan, _ generation: Generation, _ transaction: inout WriteTransaction) throws {
         if !isChanged { return }
         if json.count > 0 {
-            try transaction.put(generation.rows, key, json.bytes)
+            try generation.rows.put(key, json.bytes, &transaction)
         } else {
-            try transaction.delete(generation.rows, key)
+            try generation.rows.delete(key, &transaction)
         }
     }
 }

@@ -130,12 +130,14 @@ struct LoadBatch: ~Copyable {
         let bytes = rows.bytes
         try generation.environment.write { transaction in
             var offset = 0
+            var value = ByteBuffer(capacity: 256)
             while offset < bytes.byteCount {
                 let keyCount = Int(bytes.load(UInt32.self, at: offset))
                 let valueCount = Int(bytes.load(UInt32.self, at: offset + 4))
                 let key = offset + 8
                 offset = key + keyCount + valueCount
-                try transaction.append(generation.rows, bytes.slice(key, keyCount), bytes.slice(key + keyCount, valueCount))
+                let text = bytes.slice(key + keyCount, valueCount)
+                try generation.rows.append(bytes.slice(key, keyCount), text, &transaction, &value)
             }
         }
     }

@@ -20,6 +20,9 @@ struct DeclaredProjection: Sendable {
 
     var consumes: Set<String> { Set(on.keys) }
 
+    /// A row that is wider holds a map, whose members' names come from events.
+    static let targetsMax = 1_000
+
     static let members = ["since", "like", "key", "initial", "on", "row"]
 
     /// - Parameter node: complete: without `like`.
@@ -45,6 +48,10 @@ struct DeclaredProjection: Sendable {
             typeMarks[member.name] = member.place
         }
         guard !on.isEmpty else { throw types.problem("\(name) consumes no event type") }
+        let targets = Set(on.values.joined().flatMap { $0.edits.map(\.target.text) }).count
+        guard targets <= Self.targetsMax else {
+            throw types.problem("\(name) makes \(targets) members of a row; \(Self.targetsMax) are the most")
+        }
         if let row = node.member("row") { self.row = try Self.rowShape(row) }
     }
 

@@ -19,7 +19,8 @@ struct RowLayout: Sendable {
     init(targets: [[String]]) {
         let sorted = Set(targets).sorted { Self.precedes($0, $1) }
         var kept: [[String]] = []
-        for target in sorted where !kept.contains(where: { target.starts(with: $0) }) { kept.append(target) }
+        // What a target holds comes right behind it.
+        for target in sorted where kept.last.map({ !target.starts(with: $0) }) ?? true { kept.append(target) }
         slots = kept.map { JSONPointer(tokens: $0.map(MemberName.init)) }
         picker = Picker(slots)
         (fixed, fixedStarts) = Self.fixedText(of: slots)

@@ -29,14 +29,15 @@ extension Generation {
                 checkpoint: .start)
             let environment = try Environment.open(directory: made, configuration(options, creating: true))
             do {
-                let generation = try Generation(directory: made, fingerprint: definition.fingerprint, environment)
+                let generation = try Generation(
+                    directory: made, fingerprint: definition.fingerprint, format: GenerationHeader.format, environment)
                 try environment.write { transaction in try generation.put(header, &transaction) }
             }
             try Directory.sync(made)
             try Directory.rename(made, to: home + "/" + name)
             try Directory.sync(home)
             return try Generation(
-                directory: home + "/" + name, fingerprint: definition.fingerprint,
+                directory: home + "/" + name, fingerprint: definition.fingerprint, format: GenerationHeader.format,
                 Environment.open(directory: home + "/" + name, configuration(options)))
         }
     }
@@ -59,12 +60,12 @@ extension Generation {
     /// Lists an event; false where it was listed before.
     func put(_ row: QuarantineRow, _ transaction: inout WriteTransaction) throws(LMDBError) -> Bool {
         let key = QuarantineRow.key(row.position)
-        return try transaction.insert(quarantine, key.lent, row.error.lent)
+        return try quarantine.insert(key.lent, row.error.lent, &transaction)
     }
 
     func put(_ header: GenerationHeader, _ transaction: inout WriteTransaction) throws(LMDBError) {
         let key = Self.headerKey
-        let text = Array(header.json.text.utf8)
-        try transaction.put(meta, key.lent, text.lent)
+        let text = Array(header.json(format: format).text.utf8)
+        try meta.put(key.lent, text.lent, &transaction)
     }
 }

@@ -9,26 +9,43 @@ extension Generation {
         get throws(EvstoreError) { try converting("reading \(directory)") { try environment.read { try header($0) } } }
     }
 
-    func header(_ transaction: borrowing ReadTransaction) throws -> GenerationHeader { try Self.header(transaction, meta, directory) }
-
-    static func header(_ environment: Environment, _ directory: String) throws -> GenerationHeader {
-        let meta = try environment.table("meta")
-        return try environment.read { try header($0, meta, directory) }
+    func header(_ transaction: borrowing ReadTransaction) throws -> GenerationHeader {
+        try note.check()
+        return try Self.header(transaction, meta, directory, format)
     }
 
-    private static func header(_ transaction: borrowing ReadTransaction, _ meta: Table, _ directory: String) throws -> GenerationHeader {
-        let key = headerKey
-        guard let text = try transaction.get(meta, key.lent) else {
-            throw EvstoreError.storeDamaged(path: directory, reason: "the generation says nothing of itself")
+    static func header(_ environment: Environment, _ directory: String, _ format: Int) throws -> GenerationHeader {
+        let meta = CheckedTable(try environment.table("meta"), isChecked: format > 1, DamageNote(directory))
+        return try environment.read { try header($0, meta, directory, format) }
+    }
+
+    /// The format is seen by how the row begins that tells of it.
+    static func format(of environment: Environment, _ directory: String) throws -> Int {
+        let meta = try environment.table("meta")
+        return try environment.read { transaction in
+            let key = headerKey
+            guard let value = try transaction.get(meta, key.lent) else { throw saysNothing(directory) }
+            return CheckedTable.isChecked(value) ? 2 : 1
         }
-        return try GenerationHeader(text, in: directory)
+    }
+
+    private static func header(
+        _ transaction: borrowing ReadTransaction, _ meta: CheckedTable, _ directory: String, _ format: Int
+    ) throws -> GenerationHeader {
+        let key = headerKey
+        guard let text = try meta.get(key.lent, transaction) else { throw saysNothing(directory) }
+        return try GenerationHeader(text, format, in: directory)
+    }
+
+    private static func saysNothing(_ directory: String) -> EvstoreError {
+        .storeDamaged(path: directory, reason: "the generation says nothing of itself")
     }
 
     /// The JSON text of a row, or nil.
     package func get(_ key: String) throws(EvstoreError) -> [UInt8]? {
         try converting("reading \(directory)") {
             try environment.read { transaction in
-                guard let value = try transaction.get(rows, Array(key.utf8).lent) else { return nil }
+                guard let value = try rows.get(Array(key.utf8).lent, transaction) else { return nil }
                 return [UInt8](copying: value)
             }
         }
@@ -46,12 +63,10 @@ extension Generation {
     {
         try environment.read { transaction in
             let header = try header(transaction)
-            var cursor = try transaction.cursor(rows)
             let start = after.map { $0.lexicographicallyPrecedes(prefix) ? prefix : $0 + [0] } ?? prefix
-            var isThere = start.isEmpty ? try cursor.first() : try cursor.seek(start.lent)
-            while isThere, cursor.key.byteCount >= prefix.count, cursor.key.slice(0, prefix.count).equals(prefix.lent) {
-                if try !body(cursor.key, cursor.value) { break }
-                isThere = try cursor.next()
+            try rows.forEach(from: start, transaction) { key, text in
+                guard key.byteCount >= prefix.count, key.slice(0, prefix.count).equals(prefix.lent) else { return false }
+                return try body(key, text)
             }
             return header
         }
@@ -74,11 +89,10 @@ extension Generation {
         try converting("reading \(directory)") {
             try environment.read { transaction in
                 var found: [QuarantineRow] = []
-                var cursor = try transaction.cursor(quarantine)
-                var isThere = try cursor.first()
-                while isThere, found.count < limit {
-                    found.append(try QuarantineRow(key: cursor.key, value: cursor.value, in: directory))
-                    isThere = try cursor.next()
+                try quarantine.forEach(transaction) { key, text in
+                    guard found.count < limit else { return false }
+                    found.append(try QuarantineRow(key: key, value: text, in: directory))
+                    return true
                 }
                 return found
             }

@@ -6,7 +6,7 @@ internal import LMDB
 
 /// One built copy of a projection: an LMDB environment of its own in `generations/<fingerprint16>-<serial>/`.
 ///
-/// Tables: `rows`, key -> JSON text of the row; `meta` (`GenerationHeader`); `quarantine` (`QuarantineRow`).
+/// Tables: `rows`, key -> JSON text of the row; `meta` (`GenerationHeader`); `quarantine` (`QuarantineRow`); each a `CheckedTable`.
 /// Rows, quarantine and header always change in one transaction.
 package final class Generation: Sendable {
     /// The name of its directory.
@@ -14,18 +14,22 @@ package final class Generation: Sendable {
     package let directory: String
     package let fingerprint: Digest
     let environment: Environment
-    let rows, meta, quarantine: Table
+    let rows, meta, quarantine: CheckedTable
+    /// 2 since rows carry checksums; one of format 1 stays as it is.
+    let format: Int
+    let note: DamageNote
 
     static let headerKey = Array("generation".utf8)
     static let tables = ["rows", "meta", "quarantine"]
 
-    init(directory: String, fingerprint: Digest, _ environment: Environment) throws(LMDBError) {
+    init(directory: String, fingerprint: Digest, format: Int, _ environment: Environment) throws(LMDBError) {
         (self.directory, self.fingerprint) = (directory, fingerprint)
         name = String(directory[(directory.lastIndex(of: "/").map(directory.index(after:)) ?? directory.startIndex)...])
         self.environment = environment
-        rows = try environment.table("rows")
-        meta = try environment.table("meta")
-        quarantine = try environment.table("quarantine")
+        (self.format, note) = (format, DamageNote(directory))
+        rows = CheckedTable(try environment.table("rows"), isChecked: format > 1, note)
+        meta = CheckedTable(try environment.table("meta"), isChecked: format > 1, note)
+        quarantine = CheckedTable(try environment.table("quarantine"), isChecked: format > 1, note)
     }
 
     deinit { environment.close() }
@@ -59,13 +63,18 @@ package final class Generation: Sendable {
                 throw EvstoreError.storeDamaged(path: store, reason: "\(quoted(name)) is not the name of a generation")
             }
             let directory = home(in: store) + "/" + name
+            guard try Directory.status(directory + "/data.mdb") != nil else {
+                throw EvstoreError.storeDamaged(path: directory, reason: "the generation has no data.mdb")
+            }
             let environment = try Environment.open(directory: directory, configuration(options, readOnly: readOnly))
             do {
-                let header = try header(environment, directory)
+                try DamageNote(directory).check()
+                let format = try format(of: environment, directory)
+                let header = try header(environment, directory, format)
                 guard header.storeID == storeID else {
                     throw EvstoreError.storeDamaged(path: directory, reason: "the generation belongs to another store")
                 }
-                return try Generation(directory: directory, fingerprint: header.fingerprint, environment)
+                return try Generation(directory: directory, fingerprint: header.fingerprint, format: format, environment)
             } catch {
                 environment.close()
                 throw error

@@ -20,12 +20,12 @@ package struct GenerationHeader: Hashable, Sendable {
     /// False until the transaction that completes its building.
     package var isReady: Bool
 
-    /// The newest format of a generation that this program writes, and the only one it reads.
-    package static let format = 1
+    /// The format of new generations, and the newest that this program reads; those of format 1 are kept as they are.
+    package static let format = 2
 
-    var json: JSONValue {
+    func json(format: Int) -> JSONValue {
         .object([
-            .init(name: "format", value: .number(String(Self.format))),
+            .init(name: "format", value: .number(String(format))),
             .init(name: "projection", value: .string(projection)),
             .init(name: "fingerprint", value: .string(fingerprint.hex)),
             .init(name: "store", value: .string(storeID.description)),
@@ -48,7 +48,7 @@ package struct GenerationHeader: Hashable, Sendable {
         self.isReady = isReady
     }
 
-    init(_ text: RawSpan, in directory: String) throws(EvstoreError) {
+    init(_ text: RawSpan, _ expected: Int, in directory: String) throws(EvstoreError) {
         let damaged = EvstoreError.storeDamaged(path: directory, reason: "what the generation says of itself is malformed")
         let json: JSONValue
         do { json = try JSONValue(parsing: text) } catch { throw damaged }
@@ -61,8 +61,8 @@ package struct GenerationHeader: Hashable, Sendable {
             return text
         }
         let format = try number("format", Int.self)
-        guard format == Self.format else { throw .storeNewer(path: directory, format: format, known: Self.format) }
-        guard let fingerprint = Digest(hex: try string("fingerprint")), let digest = Digest(hex: try string("digest")),
+        guard format <= Self.format else { throw .storeNewer(path: directory, format: format, known: Self.format) }
+        guard format == expected, let fingerprint = Digest(hex: try string("fingerprint")), let digest = Digest(hex: try string("digest")),
             let storeID = StoreID(hex: try string("store")), case .bool(let isReady)? = json["ready"]
         else { throw damaged }
         self.init(

@@ -1,0 +1,56 @@
+package import EventModel
+internal import JSONText
+package import SchemaEvolution
+
+extension DefinitionSet {
+    /// Keys of rows that hold data of persons (PERS401): keys are never sealed. One finding for each type, at the first version it
+    /// shows.
+    package func exposedKeys(_ history: History) -> [Finding] {
+        var findings: [Finding] = []
+        for name in names {
+            let list = entries[name, default: []]
+            for (index, entry) in list.enumerated() {
+                guard case .declared(let projection) = entry else { continue }
+                let end = index + 1 < list.count ? min(list[index + 1].since.previous, history.head) : history.head
+                findings += projection.exposedKeys(through: end, history)
+            }
+        }
+        return findings
+    }
+}
+
+extension DeclaredProjection {
+    fileprivate func exposedKeys(through end: SchemaVersion, _ history: History) -> [Finding] {
+        guard since <= end else { return [] }
+        return on.sorted { $0.key < $1.key }.compactMap { type, folds in
+            for number in since.number ... end.number {
+                guard let shape = history.shape(of: type, at: SchemaVersion(number))?.shape else { continue }
+                guard let pointer = key.personal(in: shape, each: folds.first?.each) else { continue }
+                return Finding(
+                    id: Rule.exposed, severity: .warning, file: keyMark.file, line: keyMark.line, column: keyMark.column,
+                    message: "\(name): \(pointer) of \(type) is personal and is the key of a row, which everybody can read",
+                    fix: Lint.personsFix)
+            }
+            return nil
+        }
+    }
+}
+
+extension Source {
+    /// The first pointer in here that leads to data of a person.
+    fileprivate func personal(in shape: Shape, each: JSONPointer?) -> JSONPointer? {
+        switch self {
+        case .pointer(let pointer): return shape.isPersonal(at: pointer) ? pointer : nil
+        case .item(let pointer):
+            guard let each, let items = shape.shape(at: each)?.items else { return nil }
+            return shape.isPersonal(at: each) || items.isPersonal(at: pointer) ? each : nil
+        case .day(let source), .month(let source): return source.personal(in: shape, each: each)
+        case .template(let pieces):
+            for case .source(let source) in pieces {
+                if let pointer = source.personal(in: shape, each: each) { return pointer }
+            }
+            return nil
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import Bytes
+import EventLog
+import EventModel
+import Foundation
+import LMDB
+import Testing
+
+@testable import Projections
+
+@Suite("Checksums of a read model's rows")
+struct RowChecksumTests {
+    private static func table(format: Int, in directory: String) throws -> (environment: Environment, rows: CheckedTable) {
+        let environment = try Environment.open(
+            directory: directory, Environment.Configuration(tables: ["rows"], mapBytes: 1 << 20, creating: true))
+        return (environment, CheckedTable(try environment.table("rows"), isChecked: format > 1, DamageNote(directory)))
+    }
+
+    private static func withDirectory(_ body: (String) throws -> Void) throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "rows-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { do { try FileManager.default.removeItem(at: directory) } catch { Issue.record(error) } }
+        try body(directory.path)
+    }
+
+    private static func copy(_ bytes: RawSpan?) -> [UInt8]? {
+        guard let bytes else { return nil }
+        return [UInt8](copying: bytes)
+    }
+
+    @Test("whatever byte of a row is changed, it is damage, and the generation is noted as damaged for every process")
+    func anyByte() throws {
+        try Self.withDirectory { directory in
+            let (environment, rows) = try Self.table(format: 2, in: directory)
+            defer { environment.close() }
+            let raw = try environment.table("rows")
+            let key = Array("key".utf8)
+            try environment.write { try rows.put(key.lent, Array(#"{"a":1}"#.utf8).lent, &$0) }
+            let text = try environment.read { Self.copy(try rows.get(key.lent, $0)) }
+            #expect(text == Array(#"{"a":1}"#.utf8))
+            let value = try #require(try environment.read { Self.copy(try $0.get(raw, key.lent)) })
+            #expect(value.count == 7 + 5 && value[0] == 0)
+            try DamageNote(directory).check()
+            for index in value.indices {
+                var changed = value
+                changed[index] ^= 0x10
+                try environment.write { try $0.put(raw, key.lent, changed.lent) }
+                #expect(throws: EvstoreError.self, "byte \(index)") { try environment.read { _ = try rows.get(key.lent, $0) } }
+                #expect(throws: EvstoreError.self) { try environment.read { try rows.forEach($0) { _, _ in true } } }
+            }
+            #expect(throws: EvstoreError.self) { try DamageNote(directory).check() }
+        }
+    }
+
+    @Test("a generation of format 1 is read and written as it is")
+    func older() throws {
+        try Self.withDirectory { directory in
+            let (environment, rows) = try Self.table(format: 1, in: directory)
+            defer { environment.close() }
+            let raw = try environment.table("rows")
+            try environment.write { try rows.put([1].lent, Array("{}".utf8).lent, &$0) }
+            let value = try environment.read { Self.copy(try $0.get(raw, [1].lent)) }
+            let text = try environment.read { Self.copy(try rows.get([1].lent, $0)) }
+            #expect(value == Array("{}".utf8) && text == value)
+        }
+    }
+}
