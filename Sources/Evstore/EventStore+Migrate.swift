@@ -29,7 +29,9 @@ extension EventStore {
         to version: SchemaVersion? = nil, without: Set<String> = [], cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> RollbackReport {
         let again = "evstore rollback" + (version.map { " --to \($0)" } ?? "")
-        return try await Rollback.run(site(again: again, cancellation, progress: progress), to: version, without: without)
+        return try await log.withBallast { () async throws(EvstoreError) in
+            try await Rollback.run(site(again: again, cancellation, progress: progress), to: version, without: without)
+        }
     }
 
     /// Cuts the log at a snapshot's position: later events move to the archive, and the epoch grows.
@@ -37,12 +39,16 @@ extension EventStore {
         toSnapshot name: String, discardTail: Bool, progress: Progress? = nil
     ) async throws(EvstoreError) -> RollbackReport {
         let again = "evstore rollback --to-snapshot \(name) --discard-tail"
-        return try await CutRollback.run(site(again: again, progress: progress), toSnapshot: name, discardTail: discardTail)
+        return try await log.withBallast { () async throws(EvstoreError) in
+            try await CutRollback.run(site(again: again, progress: progress), toSnapshot: name, discardTail: discardTail)
+        }
     }
 
     /// Makes the live version the floor: closes the window and deletes read models that no promised version names.
     public func finalize(_ version: SchemaVersion) async throws(EvstoreError) -> FinalizeReport {
-        try await Finalize.run(site(again: "evstore finalize \(version)"), version)
+        try await log.withBallast { () async throws(EvstoreError) in
+            try await Finalize.run(site(again: "evstore finalize \(version)"), version)
+        }
     }
 }
 
@@ -66,9 +72,18 @@ extension EventStore {
 
     /// Checks checksums, hash chain, positions and indexes; `deep` also the read models' digests, `laws` the steps on the
     /// log's events and on events made from the shapes, the same ones for the same `seed`.
+    ///
+    /// With `key`, a log without errors has its end signed (`VerifyReport.head`): kept away from the store, it shows later, given as
+    /// `head`, that every event up to there is still what it was. What has changed is a finding, STORE101 to STORE105.
+    ///
+    /// - Parameter trusted: who must have signed `head`; the owner of `key` where it is nil.
+    /// - Throws: `EvstoreError`: signatureInvalid where that is another, epochChanged (run it again), interrupted.
     public func verify(
-        deep: Bool = false, laws: Bool = false, seed: UInt64? = nil, cancellation: Cancellation? = nil, progress: Progress? = nil
+        deep: Bool = false, laws: Bool = false, seed: UInt64? = nil, signing key: SigningKey? = nil, since head: SignedHead? = nil,
+        trusting trusted: PublicKey? = nil, cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> VerifyReport {
-        try Verify.run(site(again: "evstore verify", cancellation, progress: progress), deep: deep, laws: laws, seed: seed)
+        try Verify.run(
+            site(again: "evstore verify", cancellation, progress: progress), deep: deep, laws: laws, seed: seed, signing: key, since: head,
+            trusting: trusted)
     }
 }

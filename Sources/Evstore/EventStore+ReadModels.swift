@@ -48,23 +48,39 @@ extension EventStore {
             try await build(definition, at: version)
             evolution = try evolving.current()
         }
-        guard let name = evolution.state.generations[definition.fingerprint.hex] else {
-            throw .ioFailure(doing: "reading \(projection) at \(version)", reason: "the store's versions changed meanwhile; run it again")
-        }
-        let generation = try generations.generation(name, in: self, evolution.state)
         let end = position ?? evolution.last.position
-        var reason: String?
-        if isReadOnly {
-            reason = "the store is opened to be read only"
-        } else if !definition.isAvailable {
-            reason = "\(projection) is written in Swift and this program does not have it"
-        } else {
-            try Follower(evolving).catchUp(generation, definition, to: end)
+        let generation: Generation
+        do { generation = try caughtUp(definition, evolution, to: end) } catch {
+            // One that is damaged is as good as missing; one that was deleted meanwhile has another in its place.
+            // The log is no such thing.
+            guard case .storeDamaged(let what, _) = error, what.contains(Generation.home(in: path) + "/"), !isReadOnly else { throw error }
+            generations.removeAll()
+            try await build(definition, at: version)
+            generation = try caughtUp(definition, evolving.current(), to: end)
         }
+        let reason =
+            isReadOnly
+            ? "the store is opened to be read only"
+            : definition.isAvailable ? nil : "\(projection) is written in Swift and this program does not have it"
         let checkpoint = try generation.header.checkpoint
         let lag = end.rawValue - min(end.rawValue, checkpoint.position.rawValue)
         return ReadModel(
             generation: generation, note: QueryNote(version: version, checkpoint: checkpoint, lag: lag, reason: lag == 0 ? nil : reason))
+    }
+
+    /// The generation that the store names, at the log's end where this handle can take it there.
+    private func caughtUp(
+        _ definition: Definition, _ evolution: Evolution, to end: Position
+    ) throws(EvstoreError) -> Generation {
+        guard let name = evolution.state.generations[definition.fingerprint.hex] else {
+            throw .ioFailure(
+                doing: "reading \(definition.name) at \(definition.version)", reason: "the store's versions changed meanwhile; run it again"
+            )
+        }
+        let generation = try generations.generation(name, in: self, evolution.state)
+        if !isReadOnly, definition.isAvailable { try Follower(evolving).catchUp(generation, definition, to: end) }
+        _ = try generation.header
+        return generation
     }
 
     private func build(_ definition: Definition, at version: SchemaVersion) async throws(EvstoreError) {

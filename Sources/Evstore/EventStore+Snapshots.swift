@@ -7,7 +7,9 @@ internal import Projections
 extension EventStore {
     /// Names the log's end as a restore point.
     public func takeSnapshot(_ name: String) async throws(EvstoreError) -> SnapshotReport {
-        try await Snapshot.take(site(again: "evstore snapshot take \(name)"), name: name)
+        try await log.withBallast { () async throws(EvstoreError) in
+            try await Snapshot.take(site(again: "evstore snapshot take \(name)"), name: name)
+        }
     }
 
     /// Every snapshot, oldest first.
@@ -15,7 +17,9 @@ extension EventStore {
 
     /// Forgets all snapshots but the newest ones; returns the names of those forgotten.
     public func pruneSnapshots(keeping count: Int) async throws(EvstoreError) -> [String] {
-        try await Snapshot.prune(site(again: "evstore snapshot prune --keep \(count)"), keeping: count)
+        try await log.withBallast { () async throws(EvstoreError) in
+            try await Snapshot.prune(site(again: "evstore snapshot prune --keep \(count)"), keeping: count)
+        }
     }
 
     /// Holds a snapshot (every one where nil) against the log, and against read models that still stand at its position.

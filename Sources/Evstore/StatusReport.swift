@@ -10,6 +10,16 @@ public struct TypeCount: Hashable, Sendable {
     public var count: UInt64
 }
 
+/// Whoever keeps the oldest pages of the log from being used again: a process that reads, or one that appends.
+public struct OldestReader: Hashable, Sendable {
+    public var process: Int32
+    /// Commits since the one that it reads.
+    public var commitsBehind: UInt64
+
+    /// From here on the file grows by what it would use again.
+    static let commitsBehindMax: UInt64 = 10_000
+}
+
 /// What `evstore status` shows.
 public struct StatusReport: Hashable, Sendable {
     public var versions: StoreVersions
@@ -20,6 +30,7 @@ public struct StatusReport: Hashable, Sendable {
     public var projections: [ProjectionStatus]
     public var snapshots: [String]
     public var lastDrill: DrillMark?
+    public var oldestReader: OldestReader?
     /// What is not well, a sentence each.
     public var complaints: [String]
 
@@ -40,20 +51,30 @@ public struct DrillMark: Hashable, Sendable {
     public var passed: Bool
 }
 
+extension OldestReader {
+    var complaint: String? {
+        if commitsBehind <= Self.commitsBehindMax { return nil }
+        return "process \(process) has read for \(commitsBehind) commits, and the log grows meanwhile: end it, or let it read anew"
+    }
+}
+
 extension EventStore {
     /// The store as it is now, without catching anything up.
     public func status() throws(EvstoreError) -> StatusReport {
         let evolution = try evolving.current()
         let census = try converting(at: path) { try log.read { reader in try reader.census() } }
         let projections = try projections(at: evolution.state.live)
+        let usage = try converting(at: path) { try log.usage }
+        let oldest = usage.oldestReader.map { OldestReader(process: $0.process, commitsBehind: $0.commitsBehind) }
         let drill = try journal().last { $0.what == "drill" }
         return StatusReport(
             versions: StoreVersions(evolution.state), position: evolution.last.position,
             types: census.filter { $0.count > 0 }.map { TypeCount(type: $0.type, born: $0.born, count: $0.count) },
             projections: projections, snapshots: try snapshots().map(\.name),
             lastDrill: drill.map { DrillMark(time: $0.time, passed: $0.outcome.hasPrefix("passed")) },
+            oldestReader: oldest,
             complaints: projections.filter { $0.quarantined > 0 }.map { projection in
                 "\(projection.name) lacks \(projection.quarantined) quarantined events: evstore quarantine list"
-            })
+            } + [oldest].compactMap { $0?.complaint })
     }
 }

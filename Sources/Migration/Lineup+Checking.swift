@@ -51,7 +51,11 @@ extension Lineup {
             let before = try generation.header
             guard before.isReady else { return Finding(id: "STORE202", message: "\(what) is not ready") }
             if before.rows > rowsMax { return nil }
-            let counted = try generation.recount(site.cancellation)
+            let counted: (rows: UInt64, digest: Digest)
+            do { counted = try generation.recount(site.cancellation) } catch {
+                guard case .storeDamaged(_, let reason) = error else { throw error }
+                return Finding(id: "STORE014", message: "\(what): \(reason)", fix: "build it anew: evstore replay --to \(version)")
+            }
             guard try generation.header == before else { continue }
             if counted.rows != before.rows {
                 return Finding(

@@ -75,6 +75,7 @@ extension Lineup {
             let definition = entries[index].definition
             let generation = try Generation.create(for: definition, in: root, storeID: site.log.storeID, options: site.options)
             made.append(generation.name)
+            opened.forget("\(root)/\(generation.name)")
             targets.append((definition, generation))
         }
         var build = BulkBuild(evolving, at: version, targets)

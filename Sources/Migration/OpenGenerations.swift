@@ -12,4 +12,7 @@ final class OpenGenerations: Sendable {
         known.withLock { $0[path] = generation }
         return generation
     }
+
+    /// Another generation has this name from now on: the one before was left by a crash, and is deleted.
+    func forget(_ path: String) { known.withLock { $0[path] = nil } }
 }

@@ -1,17 +1,27 @@
 internal import EventLog
 package import EventModel
+internal import Hashing
 internal import Projections
 internal import SchemaEvolution
 
 /// Looking over a store: its log, its read models, and the steps on its own events.
 package enum Verify {
     /// `deep` recomputes the read models' digests; `laws` tries the steps on the whole log, and on made events.
+    /// - Parameters:
+    ///   - key: signs the log's end where nothing is wrong.
+    ///   - head: what was signed before and must still be so.
+    ///   - trusted: who must have signed it; `key`'s owner where it is nil.
     package static func run(
-        _ site: MigrationSite, deep: Bool, laws: Bool, seed: UInt64? = nil
+        _ site: MigrationSite, deep: Bool, laws: Bool, seed: UInt64? = nil, signing key: SigningKey? = nil, since head: SignedHead? = nil,
+        trusting trusted: PublicKey? = nil
     ) throws(EvstoreError) -> VerifyReport {
-        var findings = try migrating {
-            try site.log.verify(deep: deep) { done, total in site.say("verify", done: done, total: total) }
+        let trusted = trusted ?? key?.publicKey
+        if let head, let trusted { try head.require(trusted) }
+        let walk = try migrating {
+            try site.log.walk(deep: deep, asking: head?.position) { done, total in site.say("verify", done: done, total: total) }
         }
+        var findings = walk.findings
+        let since = head.map { compare($0, walk, isTrusted: trusted != nil, &findings) }
         let state = try site.state()
         let lineup = try Lineup.registered(site, at: state.live, state)
         for entry in lineup.missing where entry.definition.isAvailable {
@@ -32,7 +42,39 @@ package enum Verify {
         if laws { try prove(site, state, seed: seed ?? UInt64.random(in: 0 ... UInt64(UInt32.max)), &report) }
         report.events = try site.last().position.rawValue
         report.ok = !report.findings.contains { $0.severity == .error }
+        report.since = since
+        if let key, let link = walk.link, report.ok { report.head = try sign(walk, link, key, site) }
         return report
+    }
+
+    private static func compare(_ head: SignedHead, _ walk: LogWalk, isTrusted: Bool, _ findings: inout [Finding]) -> SinceReport {
+        // In a chain that is broken a link says nothing.
+        let changed = findings.isEmpty ? head.findings(walk) : []
+        let holds = findings.isEmpty && changed.isEmpty
+        findings += changed
+        if !isTrusted {
+            findings.append(
+                Finding(
+                    id: "STORE106", severity: .warning,
+                    message: "the head was signed by the key \(head.key); nobody has said whose that is",
+                    fix: "name the key that is trusted: --trust KEYFILE.pub"))
+        }
+        return SinceReport(position: head.position, epoch: head.epoch, time: head.time, key: head.key, isTrusted: isTrusted, holds: holds)
+    }
+
+    private static func sign(
+        _ walk: LogWalk, _ link: Digest, _ key: SigningKey, _ site: MigrationSite
+    ) throws(EvstoreError) -> SignedHead {
+        let content = try migrating {
+            try site.log.contentDigest(through: walk.end.position) { done in
+                try site.checkCancellation()
+                site.say("digest", done: done.rawValue, total: walk.end.position.rawValue)
+            }
+        }
+        let last = try site.last()
+        // The digest is of the log that was walked only where nothing was cut off meanwhile.
+        guard last.epoch == walk.end.epoch else { throw .epochChanged(seen: walk.end, cut: last) }
+        return try SignedHead(walk, link: link, content: content, at: .now, by: key)
     }
 
     /// Tries every law: those of events, then those of read models.

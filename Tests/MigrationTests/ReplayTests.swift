@@ -1,5 +1,7 @@
 import EventLog
 import EventModel
+import Foundation
+import Projections
 import Testing
 
 @testable import Migration
@@ -39,6 +41,33 @@ struct ReplayTests {
         #expect(report.rebuilt == ["methods", "orders"])
         let state = try store.state
         #expect(before.allSatisfy { state.generations[$0.key] == $0.value })
+    }
+
+    @Test("a read model whose build a crash has ended is built by whoever asks for it first")
+    func leftHalfBuilt() async throws {
+        let store = try OrdersStore()
+        try await store.place(1, born: 1)
+        // Given a generation under the name that the next one gets, with nothing in it.
+        let definition = try store.evolving.current().definition(named: "orders", at: SchemaVersion(1))
+        _ = try Generation.create(
+            for: definition, in: store.directory + "/store", storeID: store.log.storeID, options: store.log.options)
+        // When what is missing is built.
+        try await Complete.run(store.site(), at: SchemaVersion(1))
+        // Then the rows are there.
+        #expect(try store.row("1", of: "orders")?.isEmpty == false)
+    }
+
+    @Test("a read model whose deletion a crash has ended stops nobody")
+    func leftHalfDeleted() async throws {
+        let store = try OrdersStore()
+        try await store.place(1, born: 1)
+        _ = try await store.replay(to: 5)
+        // Given a directory that has lost its file and not yet its name.
+        let left = store.directory + "/store/generations/0123456789abcdef-1"
+        try FileManager.default.createDirectory(atPath: left, withIntermediateDirectories: true)
+        // When the window is closed, then it goes.
+        _ = try await Finalize.run(store.site(), SchemaVersion(5))
+        #expect(!FileManager.default.fileExists(atPath: left))
     }
 
     @Test("a replay to where the store is already does nothing")

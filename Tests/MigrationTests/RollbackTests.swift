@@ -117,7 +117,7 @@ struct RollbackTests {
         let entry = try #require(lineup.entries.first { $0.name == "orders" })
         let generation = try lineup.open(try #require(entry.directory), store.site())
         try generation.environment.write { transaction in
-            try transaction.put(generation.rows, Array("1".utf8).lent, Array("{}".utf8).lent)
+            try generation.rows.put(Array("1".utf8).lent, Array("{}".utf8).lent, &transaction)
         }
         await #expect(throws: EvstoreError.self) { try await store.rollback() }
         #expect(try store.numbers == [3, 5, 5, 5])

@@ -17,17 +17,20 @@ extension EventStore {
     ///   - version: the newest that the schemas given at opening or the store know where nil.
     ///   - backups: restores the newest run of that directory; nil makes one for it.
     ///   - olderProgram: rolls the copy back in this program's place.
+    ///   - seed: of the events that are made up; the same ones for the same seed and store.
     /// - Throws: `EvstoreError.interrupted`, and what keeps a drill from being noted; what goes wrong in it is a failed step.
     public func drill(
-        to version: SchemaVersion? = nil, backups: String? = nil, olderProgram: OlderProgram? = nil, cancellation: Cancellation? = nil,
-        progress: Progress? = nil
+        to version: SchemaVersion? = nil, backups: String? = nil, olderProgram: OlderProgram? = nil, seed: UInt64? = nil,
+        cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> DrillReport {
         if isReadOnly { throw .readOnly(path: path) }
         let began = ContinuousClock.now
         let site = site(again: "evstore drill", cancellation, progress: progress)
         let scratch = try Scratch.make(site)
         defer { scratch.remove() }
-        let rehearsal = try Rehearsal(self, to: version, backups: backups, olderProgram, scratch.path, cancellation, progress)
+        let rehearsal = try Rehearsal(
+            self, to: version, backups: backups, olderProgram, seed: seed ?? .random(in: 0 ... UInt64(UInt32.max)), scratch.path,
+            cancellation, progress)
         var report = try await rehearsal.run()
         report.report = try write(report)
         let (noted, last) = (report, report.position)
@@ -45,7 +48,10 @@ extension EventStore {
     private func write(_ report: DrillReport) throws(EvstoreError) -> String {
         try converting(at: path) {
             let directory = path + "/drills"
-            if try Directory.status(directory) == nil { try Directory.create(directory) }
+            if try Directory.status(directory) == nil {
+                try Directory.create(directory)
+                try Directory.sync(path)
+            }
             let time = Timestamp.now.description.replacing(":", with: "-")
             let name = "\(directory)/\(time)\(report.to.map { "-\($0)" } ?? "").json"
             try Directory.remove(name + ".new")
@@ -104,7 +110,7 @@ extension DrillReport {
                         ])
                     })
             ),
-            ("quarantined", number(quarantined)), ("recoverySeconds", recoverySeconds.map(seconds) ?? .null),
+            ("quarantined", number(quarantined)), ("seed", number(seed)), ("recoverySeconds", recoverySeconds.map(seconds) ?? .null),
             ("recoveryPointEvents", recoveryPointEvents.map { number($0) } ?? .null),
         ])
     }

@@ -13,6 +13,7 @@ final class Rehearsal {
     private let versions: (from: SchemaVersion, to: SchemaVersion)?
     private let backups: String?
     private let olderProgram: OlderProgram?
+    private let seed: UInt64
     private let directory: String
     private let cancellation: Cancellation?
     private let progress: Progress?
@@ -22,12 +23,12 @@ final class Rehearsal {
     private var before: (lines: [[UInt8]], last: Position) = ([], .start)
 
     init(
-        _ original: EventStore, to version: SchemaVersion?, backups: String?, _ olderProgram: OlderProgram?, _ directory: String,
-        _ cancellation: Cancellation?, _ progress: Progress?
+        _ original: EventStore, to version: SchemaVersion?, backups: String?, _ olderProgram: OlderProgram?, seed: UInt64,
+        _ directory: String, _ cancellation: Cancellation?, _ progress: Progress?
     ) throws(EvstoreError) {
-        (self.original, self.backups, self.olderProgram, self.directory) = (original, backups, olderProgram, directory)
+        (self.original, self.backups, self.olderProgram, self.directory, self.seed) = (original, backups, olderProgram, directory, seed)
         (self.cancellation, self.progress) = (cancellation, progress)
-        report = DrillReport(position: try original.last().position)
+        report = DrillReport(position: try original.last().position, seed: seed)
         versions = try Self.versions(original, to: version)
         (report.from, report.to) = (versions?.from, versions?.to)
     }
@@ -101,15 +102,20 @@ final class Rehearsal {
 
     private func opened() async throws(EvstoreError) -> EventStore {
         if let copy { return copy }
-        let evolving = original.evolving
-        let log = try converting(at: directory) {
-            try EventLog.open(at: directory + "/store", options: scratchOptions, logger: original.logger)
-        }
-        let store = EventStore(
-            EvolvingLog(log, swiftProjections: evolving.swiftProjections, swiftSteps: evolving.swiftSteps, logger: original.logger),
-            version: nil, policy: .require, schemas: original.schemas)
+        let store = try open("store")
         copy = store
         return store
+    }
+
+    /// A store of the scratch directory, with the program's own steps and projections.
+    private func open(_ name: String) throws(EvstoreError) -> EventStore {
+        let evolving = original.evolving
+        let log = try converting(at: directory) {
+            try EventLog.open(at: "\(directory)/\(name)", options: scratchOptions, logger: original.logger)
+        }
+        return EventStore(
+            EvolvingLog(log, swiftProjections: evolving.swiftProjections, swiftSteps: evolving.swiftSteps, logger: original.logger),
+            version: nil, policy: .require, schemas: original.schemas)
     }
 
     /// What is thrown away needs no ballast.
@@ -150,12 +156,9 @@ final class Rehearsal {
 
     private func append(_ from: SchemaVersion, _ to: SchemaVersion) async throws -> String {
         let copy = try await opened()
-        for event in try DrillEvents(copy, at: to, changed: true).make() {
+        for event in try DrillEvents(copy, at: to, changed: true, seed: seed).make() {
             if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "") }
-            do {
-                _ = try await copy.append([event])
-                report.appended += 1
-            } catch EvstoreError.noImage { report.refused += 1 } catch EvstoreError.invalidEvent { report.refused += 1 }
+            if try await copy.takes(event) { report.appended += 1 } else { report.refused += 1 }
         }
         try require(report.appended > 0, "no event born at \(to) could be made of those of the store")
         let last = try copy.last().position
@@ -198,11 +201,8 @@ final class Rehearsal {
         try require(end == last, "the log ended at \(last.position) and ends at \(end.position)")
         // The older release goes on writing until the next attempt.
         var more = 0
-        for event in try DrillEvents(copy, at: from, changed: false).make().prefix(200) {
-            do {
-                _ = try await copy.append([event])
-                more += 1
-            } catch EvstoreError.noImage { continue } catch EvstoreError.invalidEvent { continue }
+        for event in try DrillEvents(copy, at: from, changed: false, seed: seed).make().prefix(200) where try await copy.takes(event) {
+            more += 1
         }
         return "\(report.appended) events kept, \(more) more born at \(from)"
     }
@@ -211,7 +211,7 @@ final class Rehearsal {
         let copy = try await opened()
         let here = try await digests(copy, at: version)
         let replayed = try await copy.replay(
-            to: version, options: ReplayOptions(dryRun: true, onError: .quarantine, yes: true), cancellation: cancellation)
+            to: version, options: takingAnyRow(dryRun: true), cancellation: cancellation)
         try require(!here.isEmpty, "there is no read model at \(version): nothing can be compared")
         for (name, digest) in replayed.digests.sorted(by: { $0.key < $1.key }) {
             try require(
@@ -237,22 +237,32 @@ final class Rehearsal {
         return shown
     }
 
+    /// Made-up events may give rows that a read model's shape refuses: those are told, and stop nothing here.
+    private func takingAnyRow(dryRun: Bool = false) -> ReplayOptions {
+        var options = ReplayOptions(dryRun: dryRun, onError: .quarantine, yes: true)
+        options.refusesRows = false
+        return options
+    }
+
     private func goForward(_ to: SchemaVersion) async throws -> String {
         let copy = try await opened()
-        _ = try await copy.replay(to: to, options: ReplayOptions(onError: .quarantine, yes: true), cancellation: cancellation)
+        _ = try await copy.replay(to: to, options: takingAnyRow(), cancellation: cancellation)
         let lines = try lines(copy, at: to, through: before.last)
         try require(lines == before.lines, "the events born at \(to) are not what they were before the rollback")
         return "\(lines.count) events; " + (try await compare(to))
     }
 
     private func checkLaws() async throws -> String {
-        let found = try await opened().verify(laws: true, cancellation: cancellation, progress: progress)
+        let found = try await opened().verify(deep: true, laws: true, seed: seed, cancellation: cancellation, progress: progress)
         report.laws = found.laws
         report.notExercised += found.notExercised
         if let finding = found.findings.first(where: { $0.severity == .error }) {
             throw EvstoreError.verificationFailed(reason: finding.message)
         }
-        return "seed \(found.seed ?? 0)"
+        // An event that the shapes of the newer version take gave a row that its read model's shape refuses.
+        let refused = found.findings.filter { $0.id == "ROW101" }.map(\.message)
+        return (["seed \(seed)"] + refused.map { "an event like the made-up ones would stop the next replay: \($0)" }).joined(
+            separator: "; ")
     }
 
     private func restore() async throws -> String {
@@ -261,21 +271,21 @@ final class Rehearsal {
         let began = ContinuousClock.now
         let restored = try await EventStore.restore(
             from: backup, into: directory + "/restored", options: scratchOptions, cancellation: cancellation)
-        let log = try converting(at: directory) { try EventLog.open(at: directory + "/restored", options: scratchOptions) }
-        let evolving = original.evolving
-        let store = EventStore(
-            EvolvingLog(log, swiftProjections: evolving.swiftProjections, swiftSteps: evolving.swiftSteps, logger: original.logger),
-            version: nil, policy: .require, schemas: original.schemas)
+        let store = try open("restored")
         let models: [String: String]
         do { models = try await digests(store, at: try store.versions.live) } catch {
             try await store.close()
             throw error
         }
         report.recoverySeconds = began.duration(to: .now).inSeconds
-        let isSame = log.storeID == original.log.storeID
+        let isSame = store.log.storeID == original.log.storeID
         try await store.close()
         try require(isSame && restored.position > .start, "the backup is one of another store, or of no events")
-        let content = try converting(at: original.path) { try original.log.contentDigest(through: restored.position).hex }
+        let content = try converting(at: original.path) {
+            try original.log.contentDigest(through: restored.position) { _ in
+                if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "") }
+            }.hex
+        }
         try require(content == restored.content, "the backup's events are not those of the store up to position \(restored.position)")
         let last = try original.last().position
         report.recoveryPointEvents = last.rawValue - min(last.rawValue, restored.position.rawValue)

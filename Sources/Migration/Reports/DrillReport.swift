@@ -23,10 +23,12 @@ public struct DrillReport: Hashable, Sendable {
     public var recoverySeconds: Double?
     /// How far the backup lies behind the store.
     public var recoveryPointEvents: UInt64?
+    /// Of the events that were made up.
+    public var seed: UInt64
     /// Where the report lies.
     public var report: String = ""
 
-    public init(position: Position) { self.position = position }
+    public init(position: Position, seed: UInt64) { (self.position, self.seed) = (position, seed) }
 }
 
 /// One step of a drill: what was claimed, and whether it was shown.

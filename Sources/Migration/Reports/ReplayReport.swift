@@ -11,6 +11,8 @@ public struct ReplayOptions: Hashable, Sendable {
     public var onError: FailureRule
     /// Consent to one-way steps and to loss that no step declares.
     public var yes: Bool
+    /// Whether a row that does not keep its shape stops it.
+    package var refusesRows = true
 
     public init(dryRun: Bool = false, only: String? = nil, jobs: Int? = nil, onError: FailureRule = .stop, yes: Bool = false) {
         (self.dryRun, self.only, self.jobs) = (dryRun, only, jobs)

@@ -79,6 +79,22 @@ public struct VerifyReport: Hashable, Sendable {
     /// What made the events that were not in the log; nil where the laws were not asked for.
     public var seed: UInt64?
     public var cases = LawCases()
+    /// The log's end, where it was to be signed and no finding is an error.
+    public var head: SignedHead?
+    /// What has become of what was signed before, where that was asked.
+    public var since: SinceReport?
+}
+
+/// What a verification says of a head that was signed before.
+public struct SinceReport: Hashable, Sendable {
+    public var position: Position
+    public var epoch: Epoch
+    public var time: Timestamp
+    public var key: PublicKey
+    /// Whether the key is one that the caller has named.
+    public var isTrusted: Bool
+    /// Everything up to the position is as it was signed.
+    public var holds: Bool
 }
 
 /// How often a law was tried and how often it did not hold.

@@ -1,0 +1,23 @@
+public import EventModel
+public import Migration
+internal import System
+
+extension SigningKey {
+    /// Reads a key from a file of the user's own that nobody else can read (0600), no symbolic link.
+    /// - Throws: `EvstoreError.keyUnusable`.
+    public init(file path: String) throws(EvstoreError) {
+        try self.init(parsing: keyText(path, .secret), named: path)
+    }
+}
+
+extension PublicKey {
+    /// Reads a public key from a file that nobody else can change, no symbolic link.
+    /// - Throws: `EvstoreError.keyUnusable`.
+    public init(file path: String) throws(EvstoreError) {
+        try self.init(parsing: keyText(path, .trusted), named: path)
+    }
+}
+
+private func keyText(_ path: String, _ access: OwnFile.Access) throws(EvstoreError) -> [UInt8] {
+    do { return try OwnFile.read(path, access, bytesMax: 4_096) } catch { throw .keyUnusable(path: path, reason: "\(error)") }
+}

@@ -1,0 +1,55 @@
+package import EventLog
+package import EventModel
+internal import Hashing
+
+extension SignedHead {
+    /// Whose signature it is.
+    /// - Throws: `EvstoreError.signatureInvalid` where it is not the trusted one's.
+    func require(_ trusted: PublicKey) throws(EvstoreError) {
+        guard key == trusted else {
+            throw .signatureInvalid(reason: "it was signed by the key \(key), and the one that is trusted is \(trusted)")
+        }
+    }
+
+    /// What is no longer as it was signed; nothing where the log holds all of that, and perhaps more.
+    ///
+    /// A link is the hash of everything before it, from the store's id on: where the chain holds and the link is the same, so is
+    /// every byte. Of a cut that was made below what was signed, nobody can tell what it has taken.
+    /// - Parameter walk: of the whole log, without findings, asked for the link at this head's position.
+    package func findings(_ walk: LogWalk) -> [Finding] {
+        func finding(_ id: String, at place: Position? = nil, _ message: String, fix: String) -> [Finding] {
+            [Finding(id: id, position: place, message: message, fix: fix)]
+        }
+        let keep = "keep these files as they are; restore a backup beside them and compare: evstore restore --into DIR"
+        let signed = "position \(position) of epoch \(epoch), signed \(time)"
+        guard store == walk.store.description else {
+            return finding(
+                "STORE101", "the signed head is of the store \(store), and this one is \(walk.store): another store stands here",
+                fix: "name the head of this store, or find out who put it here")
+        }
+        guard epoch <= walk.end.epoch else {
+            return finding(
+                "STORE105", "the log is at epoch \(walk.end.epoch), and \(signed), is of a later one: an older copy was put back",
+                fix: keep)
+        }
+        if let cut = walk.cuts.filter({ $0.epoch > epoch }).min(by: { $0.position < $1.position }), cut.position < position {
+            return finding(
+                "STORE104", at: cut.position,
+                "the log was cut at position \(cut.position) (epoch \(cut.epoch)) since \(signed); what was signed can't be shown any more",
+                fix: "if the cut or the restore was yours (evstore journal), sign anew: evstore verify --sign KEYFILE")
+        }
+        guard position <= walk.end.position else {
+            return finding(
+                "STORE102", at: walk.end.position,
+                "the log ends at position \(walk.end.position), and \(signed), is gone: its end was taken off, or an older copy put back",
+                fix: keep)
+        }
+        guard walk.linkAsked?.hex == link else {
+            return finding(
+                "STORE103", at: position,
+                "the log up to position \(position) is not what was signed \(time): an event was altered, left out, put in or moved",
+                fix: keep)
+        }
+        return []
+    }
+}

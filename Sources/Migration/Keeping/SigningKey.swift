@@ -1,0 +1,72 @@
+internal import Bytes
+public import EventModel
+internal import FoundationEssentials
+internal import Hashing
+
+/// An Ed25519 key that signs heads: kept away from the store, since who has both can rewrite the one and sign it with the other.
+public struct SigningKey: Sendable, CustomStringConvertible {
+    private let seed: [UInt8]
+    public let publicKey: PublicKey
+
+    /// What `openssl genpkey -algorithm ed25519` writes (PKCS#8, PEM), or 64 hexadecimal digits.
+    /// - Parameter name: what an error calls it.
+    public init(parsing text: [UInt8], named name: String = "the key") throws(EvstoreError) {
+        let prefix: [UInt8] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20]
+        let seed = try KeyText.bytes(text, label: "PRIVATE KEY", prefix: prefix, name)
+        guard let key = Ed25519.publicKey(ofSeed: seed) else { throw .keyUnusable(path: name, reason: "it is no Ed25519 key") }
+        (self.seed, publicKey) = (seed, PublicKey(bytes: key))
+    }
+
+    func signature(of bytes: [UInt8]) throws(EvstoreError) -> [UInt8] {
+        guard let signature = Ed25519.signature(of: bytes, seed: seed) else { throw .misuse("a checked key can't sign") }
+        return signature
+    }
+
+    /// The public key: the secret one is never printed.
+    public var description: String { publicKey.description }
+}
+
+/// The half of a key that says whose a signature is.
+public struct PublicKey: Hashable, Sendable, CustomStringConvertible {
+    let bytes: [UInt8]
+
+    init(bytes: [UInt8]) { self.bytes = bytes }
+
+    /// Nil unless the text is 64 hexadecimal digits.
+    init?(hex text: String) {
+        guard let bytes = Bytes.bytes(hex: text), bytes.count == Ed25519.keyBytes else { return nil }
+        self.bytes = bytes
+    }
+
+    /// What `openssl pkey -pubout` writes (PEM), or 64 hexadecimal digits.
+    /// - Parameter name: what an error calls it.
+    public init(parsing text: [UInt8], named name: String = "the key") throws(EvstoreError) {
+        let prefix: [UInt8] = [0x30, 0x2a, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 3, 0x21, 0]
+        bytes = try KeyText.bytes(text, label: "PUBLIC KEY", prefix: prefix, name)
+    }
+
+    /// 64 hexadecimal digits.
+    public var description: String { hex(bytes) }
+}
+
+/// The two ways in which a key of 32 bytes is written down.
+private enum KeyText {
+    /// - Parameter prefix: what stands before the key in its DER form, which is always the same.
+    static func bytes(_ text: [UInt8], label: String, prefix: [UInt8], _ name: String) throws(EvstoreError) -> [UInt8] {
+        func unusable(_ reason: String) -> EvstoreError { .keyUnusable(path: name, reason: reason) }
+        guard let text = String(utf8: text.lent) else { throw unusable("it is no text") }
+        let lines = text.split(whereSeparator: \.isNewline).map { $0.drop(while: \.isWhitespace) }.filter { !$0.isEmpty }
+        if lines.count == 1, let key = Bytes.bytes(hex: lines[0].filter { !$0.isWhitespace }), key.count == Ed25519.keyBytes { return key }
+        guard let first = lines.first, let last = lines.last, first.hasPrefix("-----BEGIN ") else {
+            throw unusable("it is neither PEM nor 64 hexadecimal digits")
+        }
+        guard first.hasPrefix("-----BEGIN \(label)-----"), last.hasPrefix("-----END \(label)-----") else {
+            throw unusable("it is not a \(label.lowercased()), but \(quoted(String(first)))")
+        }
+        let der = Data(base64Encoded: lines.dropFirst().dropLast().joined().filter { !$0.isWhitespace })
+        guard let der, der.count == prefix.count + Ed25519.keyBytes, Array(der.prefix(prefix.count)) == prefix else {
+            throw unusable("it is not an Ed25519 key as openssl writes it")
+        }
+        return Array(der.suffix(Ed25519.keyBytes))
+    }
+}
