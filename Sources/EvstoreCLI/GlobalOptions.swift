@@ -16,6 +16,9 @@ struct GlobalOptions: ParsableArguments {
     @Flag(help: "Print JSON: one object, or one a line from commands that list.")
     var json = false
 
+    @Flag(help: "Take a store on a file system that is not known to be safe, such as one of a network.")
+    var anyFileSystem = false
+
     @Option(help: ArgumentHelp("How progress is shown on standard error: auto, jsonl or none.", valueName: "style"))
     var progress: ProgressStyle = .auto
 

@@ -4,16 +4,21 @@ internal import System
 
 /// A file or standard input (`-`), read in a way that ^C can end.
 enum Input {
-    /// Everything that comes.
-    static func all(_ path: String, _ cancellation: Cancellation) throws -> [UInt8] {
+    /// Everything that comes, where that is no more than `bytesMax`: of an endless input no more is read than that.
+    /// - Parameter refusal: makes an error of how many bytes there were.
+    static func all(
+        _ path: String, atMost bytesMax: Int, _ cancellation: Cancellation, refusal: ((Int) -> EvstoreError)? = nil
+    ) throws -> [UInt8] {
         var bytes = ByteBuffer()
         let file = try open(path)
-        while try more(of: file, into: &bytes, path, cancellation) {}
+        while try more(of: file, into: &bytes, path, cancellation) {
+            if bytes.count > bytesMax { throw refusal?(bytes.count) ?? tooLarge(path, bytesMax) }
+        }
         return bytes.array()
     }
 
-    /// Gives each line to `body`, without its line feed.
-    static func lines(_ path: String, _ cancellation: Cancellation, _ body: ([UInt8]) throws -> Void) throws {
+    /// Gives each line to `body`, without its line feed; none may have more than `bytesMax`.
+    static func lines(_ path: String, atMost bytesMax: Int, _ cancellation: Cancellation, _ body: ([UInt8]) throws -> Void) throws {
         let file = try open(path)
         var piece = ByteBuffer()
         var line: [UInt8] = []
@@ -24,6 +29,7 @@ enum Input {
                     line.removeAll(keepingCapacity: true)
                 }
                 line += part.element
+                if line.count > bytesMax { throw tooLarge(path, bytesMax) }
             }
             piece.removeAll()
         }
@@ -62,6 +68,11 @@ enum Input {
             defer { bytes.removeFirst(taken) }
             return [UInt8](copying: bytes.slice(0, taken))
         }
+    }
+
+    private static func tooLarge(_ path: String, _ bytesMax: Int) -> EvstoreError {
+        .usage(
+            "\(path == "-" ? "standard input" : quoted(path)) is too large: it, or a line of it, has more than \(grouped(bytesMax)) bytes")
     }
 
     private static func open(_ path: String) throws(EvstoreError) -> InputFile {

@@ -2,7 +2,11 @@ internal import EventModel
 
 extension Output {
     /// What a check found, as one object or as lines that editors jump to.
-    func findings(_ findings: [Finding], ok: Bool, extra: [(name: String, value: OutputValue)] = [], checked: String) throws {
+    /// - Parameter isAside: whether these are no results, but notes beside them.
+    func findings(
+        _ findings: [Finding], ok: Bool, extra: [(name: String, value: OutputValue)] = [], checked: String, isAside: Bool = false
+    ) throws {
+        func line(_ text: String) throws { if isAside { note(text) } else { try self.line(text) } }
         if json {
             try object(.object([("ok", .bool(ok)), ("findings", .list(findings.map(\.object)))] + extra))
             return

@@ -26,7 +26,7 @@ struct RootCommand: ParsableCommand, Group {
                5  locked, or deadline passed
                6  newer than this program, or a Swift projection is missing
                7  integrity
-               8  finished, but for quarantined events
+               8  finished, but for quarantined or lost events
                9  interrupted: run it again
               10  refused without consent
             """,
@@ -45,7 +45,7 @@ struct RootCommand: ParsableCommand, Group {
                     SchemaCommand.self, PlanCommand.self, ReplayCommand.self, RollbackCommand.self, FinalizeCommand.self,
                     SnapshotCommand.self,
                 ]),
-            CommandGroup(name: "Keeping", subcommands: [BackupCommand.self, RestoreCommand.self, DrillCommand.self]),
+            CommandGroup(name: "Keeping", subcommands: [BackupCommand.self, RestoreCommand.self, SalvageCommand.self, DrillCommand.self]),
         ])
 
     @OptionGroup(title: "Everywhere") var global: GlobalOptions

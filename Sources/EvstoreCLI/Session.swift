@@ -21,6 +21,13 @@ struct Session: Sendable {
 
     var logger: Logger { Logger(label: "evstore") { [output] _ in NoteLog(output: output) } }
 
+    /// What a store is opened with.
+    var options: Options {
+        var options = Options()
+        options.allowsUnsafeFileSystem = global.anyFileSystem
+        return options
+    }
+
     func schemas() throws -> Schemas? { try global.schemas.map { directory throws(EvstoreError) in try Schemas.load(directory) } }
 
     /// Opens the store, hands it to `body` and closes it again, also where the body throws.
@@ -50,10 +57,11 @@ extension Session {
         do {
             return try await EventStore.open(
                 at: path, schemas: schemas, steps: application.steps, projections: application.projections, readOnly: access == .reading,
-                logger: logger)
+                options: options, logger: logger)
         } catch EvstoreError.readOnly where access == .writingIfAllowed {
             return try await EventStore.open(
-                at: path, schemas: schemas, steps: application.steps, projections: application.projections, readOnly: true, logger: logger)
+                at: path, schemas: schemas, steps: application.steps, projections: application.projections, readOnly: true,
+                options: options, logger: logger)
         }
     }
 }

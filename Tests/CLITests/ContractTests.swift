@@ -132,7 +132,7 @@ struct ContractTests {
 
         let verified = try shop.must("verify --deep --laws --json").lines
         try #require(verified.count == 1)
-        #expect(try keys(verified[0]) == ["ok", "findings", "laws", "cases", "exercised", "notExercised", "seed"])
+        #expect(try keys(verified[0]) == ["ok", "findings", "laws", "cases", "exercised", "notExercised", "seed", "head", "since"])
     }
 
     @Test("quarantine")

@@ -6,7 +6,8 @@ struct HelpTests {
     static let commands = [
         "", "status", "init", "import", "append", "read", "watch", "export", "query", "diff", "plan", "replay", "rollback", "finalize",
         "verify", "schema", "schema check", "schema show", "schema validate", "snapshot", "snapshot take", "snapshot list",
-        "snapshot verify", "snapshot prune", "journal", "backup", "restore", "drill", "quarantine", "quarantine list", "quarantine show",
+        "snapshot verify", "snapshot prune", "journal", "backup", "restore", "salvage", "drill", "quarantine", "quarantine list",
+        "quarantine show",
         "quarantine retry",
     ]
 

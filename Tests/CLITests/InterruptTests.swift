@@ -64,16 +64,18 @@ struct InterruptTests {
         #expect(outcome.lines.count == 1)
         #expect(outcome.errors.isEmpty)
     }
+}
 
-    private func shell(_ shop: Shop, _ script: String) throws -> Running {
-        try BuiltProgram(path: "/bin/sh", environment: shop.program.environment).start(["-c", script])
-    }
+/// Begins a line of the shell, in which the program has the shop's environment.
+func shell(_ shop: Shop, _ script: String) throws -> Running {
+    try BuiltProgram(path: "/bin/sh", environment: shop.program.environment).start(["-c", script])
+}
 
-    private func waitUntil(_ isTrue: () throws -> Bool) throws {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while try !isTrue() {
-            try #require(ContinuousClock.now < deadline, "waited for 20 s")
-            usleep(20_000)
-        }
+/// Waits for something that another process does.
+func waitUntil(_ isTrue: () throws -> Bool) throws {
+    let deadline = ContinuousClock.now + .seconds(20)
+    while try !isTrue() {
+        try #require(ContinuousClock.now < deadline, "waited for 20 s")
+        usleep(20_000)
     }
 }

@@ -34,7 +34,7 @@ struct AppendCommand: Command {
     func run(in session: Session) async throws {
         let stream = try StreamName(stream)
         let id = try id.map { text throws(EvstoreError) in try EventID(text) }
-        let payload = try payload == "-" ? Input.all("-", session.cancellation) : Array(payload.utf8)
+        let payload = try payload == "-" ? Self.payload(session.cancellation) : Array(payload.utf8)
         let receipt = try await session.withStore { store in
             let version = try at.map { text throws(EvstoreError) in try store.version(named: text) }
             return try await store.append(
@@ -53,6 +53,14 @@ struct AppendCommand: Command {
                     + "\(type) to \(stream) at revision \(grouped(receipt.revision.rawValue)), position \(grouped(receipt.position.rawValue)), id \(receipt.id)"
             )
         }
+    }
+}
+
+extension AppendCommand {
+    /// Standard input, of which no more is read than an event may have.
+    private static func payload(_ cancellation: Cancellation) throws -> [UInt8] {
+        let limit = Options().eventBytesMax
+        return try Input.all("-", atMost: limit, cancellation) { .eventTooLarge(bytes: $0, limit: limit) }
     }
 }
 

@@ -24,12 +24,13 @@ struct DrillCommand: Command {
     var backup: String?
     @Option(help: ArgumentHelp("Roll back with this program, such as the one of the previous release.", valueName: "path"))
     var withBinary: String?
+    @Option(help: ArgumentHelp("Make up the same events as the drill whose report names it.", valueName: "n")) var seed: UInt64?
 
     func run(in session: Session) async throws {
         let report = try await session.withStore { store in
             let version = try to.map { text throws(EvstoreError) in try store.version(named: text) }
             return try await store.drill(
-                to: version, backups: backup, olderProgram: withBinary.map { Self.older($0, session.cancellation) },
+                to: version, backups: backup, olderProgram: withBinary.map { Self.older($0, session.cancellation) }, seed: seed,
                 cancellation: session.cancellation,
                 progress: session.progress)
         }

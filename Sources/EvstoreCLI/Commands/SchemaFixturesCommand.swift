@@ -61,7 +61,8 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
             _ version: VersionFile, _ history: History, hasSome: Bool, _ session: Session
         ) async throws -> FixtureSource? {
             if let file {
-                return try FixtureSource(lines: try Input.all(file, session.cancellation), of: version, file: file)
+                return try FixtureSource(
+                    lines: try Input.all(file, atMost: FixtureSource.bytesMax, session.cancellation), of: version, file: file)
             }
             if global.store != nil {
                 return try await session.withStore(.reading) { store in

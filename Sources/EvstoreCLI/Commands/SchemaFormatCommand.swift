@@ -30,7 +30,7 @@ struct SchemaFormatCommand: Command {
         for file in all {
             do {
                 let target = target(of: file)
-                let old = try Input.all(file, session.cancellation)
+                let old = try Input.all(file, atMost: FileReader.bytesMax, session.cancellation)
                 let new = Array(try FileLayout.format(old, file: file, as: form(of: file), droppingComments: dropComments).utf8)
                 if target == file, old == new { continue }
                 changed.append(target)

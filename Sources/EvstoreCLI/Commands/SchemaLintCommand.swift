@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import EventModel
 internal import Evstore
+internal import Projections
 internal import SchemaEvolution
 
 struct SchemaLintCommand: Command {
@@ -9,7 +10,8 @@ struct SchemaLintCommand: Command {
         abstract: "Says what is allowed and not advised, and what rules.yaml forbids.",
         discussion: """
             Beyond `schema check`: fixtures for every type of every released version, removal only of what was \
-            deprecated before, rounding, names and descriptions. In rules.yaml beside the version files: forbid: [ops], \
+            deprecated before, rounding, names and descriptions, personal members where they are never sealed (names of \
+            streams, keys of rows, metadata). In rules.yaml beside the version files: forbid: [ops], \
             error: [ids], forward: N, and waive: [{id, file, because, until}]; a waiver without reason or end is an error.
 
             Example: evstore schema lint --schemas Schemas/shop
@@ -31,9 +33,17 @@ struct SchemaLintCommand: Command {
             let history = try History.load(directory: directory)
             let (rules, fixtures) = (try LintRules.load(directory: directory), try Fixtures.load(directory: directory, history))
             let today = String(Timestamp.now.description.prefix(10))
-            return Mending.complete(history.warnings + Lint.run(history, rules, fixtures: fixtures, today: today))
+            let found = try Lint.run(history, rules, fixtures: fixtures, today: today, others: exposedKeys(in: directory, history))
+            return Mending.complete(history.warnings + found)
         } catch EvstoreError.schemaInvalid(let unreadable) {
             return Mending.complete(unreadable)
+        }
+    }
+
+    private static func exposedKeys(in directory: String, _ history: History) throws -> [Finding] {
+        do { return try Schemas.load(directory).definitions.exposedKeys(history) } catch EvstoreError.schemaInvalid {
+            // What is wrong with projections is for the check to say.
+            return []
         }
     }
 }

@@ -40,7 +40,7 @@ struct SchemaNewCommand: Command {
         guard let last = history.versions.last else { throw EvstoreError.usage("the directory holds no version: write v1.yaml first") }
         let same = Mending.complete(history.check()).first { $0.id == Rule.changesNothing && $0.file == last.file }
         if let same { throw EvstoreError.schemaInvalid([same]) }
-        let old = try Input.all(last.file, cancellation)
+        let old = try Input.all(last.file, atMost: FileReader.bytesMax, cancellation)
         guard case .object(let members) = try FileReader.read(text: old, file: last.file).json else { return "" }
         let first = String(decoding: old, as: UTF8.self).prefix { $0 != "\n" }
         let text = """

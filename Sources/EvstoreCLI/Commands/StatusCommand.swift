@@ -90,6 +90,10 @@ extension StatusReport {
         try output.line("window       \(windowWords)")
         try output.line("snapshots    " + (snapshots.isEmpty ? "none" : snapshots.joined(separator: ", ")))
         try output.line("last drill   " + (lastDrill.map { "\($0.time) \($0.passed ? "passed" : "FAILED")" } ?? "never"))
+        if let oldestReader {
+            let behind = oldestReader.commitsBehind == 1 ? "1 commit" : "\(grouped(oldestReader.commitsBehind)) commits"
+            try output.line("readers      the oldest is process \(oldestReader.process), \(behind) behind")
+        }
         if let pending { try output.line("pending      \(pending)") }
         try output.line("health       " + (healthy ? "good" : complaints.joined(separator: "; ")))
     }

@@ -11,9 +11,19 @@ struct VerifyCommand: Command {
             up and down, on the whole log, on events made from the shapes and on changed events of \
             the log, and lists what no event went through. Lossy is what did not come back as it was \
             where a step declares that it may, or a value was not in its codec's own form. Changes \
-            nothing; a store in use can be verified.
+            nothing; a store in use can be verified. One that does not open is examined without \
+            opening it: what is damaged, and how many events `salvage` would take out.
+
+            The hash chain finds a change, but not one by somebody who makes the whole chain anew. \
+            --sign prints the log's end signed by your key: one line, to be kept where the store's \
+            users can't reach it, as the key is. --since takes such a line and shows that every event \
+            up to there is as it was, or says what is not: altered, taken off the end, cut, an older \
+            copy, another store. Events that came after are not vouched for: sign again.
 
             Example: evstore verify --deep --laws
+            A key:   (umask 077; openssl genpkey -algorithm ed25519 -out head.key)
+            Sign:    evstore verify --sign head.key > head-today.json
+            Later:   evstore verify --since head-today.json --trust head.key.pub
             """)
 
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
@@ -21,42 +31,98 @@ struct VerifyCommand: Command {
     @Flag(help: "Also the read models, row by row.") var deep = false
     @Flag(help: "Also the laws of the steps, on the events of the log and on made ones.") var laws = false
     @Option(help: ArgumentHelp("Make the same events as the run that printed it.", valueName: "n")) var seed: UInt64?
+    @Option(
+        help: ArgumentHelp(
+            "Print the log's end signed by this Ed25519 key (PEM of openssl, or 64 hex digits; 0600), if nothing is wrong.",
+            valueName: "keyfile"))
+    var sign: String?
+    @Option(help: ArgumentHelp("Also show that what was signed before is still so.", valueName: "signed")) var since: String?
+    @Option(
+        help: ArgumentHelp(
+            "With --since: whose signature it must be (PEM or 64 hex digits); the owner of --sign's key where not given.",
+            valueName: "keyfile.pub"))
+    var trust: String?
     @Flag(help: "A warning, or an op that no event went through, is a failure too.") var strict = false
 
+    func validate() throws {
+        if trust != nil && since == nil { throw ValidationError("--trust says who must have signed what --since names") }
+    }
+
     func run(in session: Session) async throws {
-        let (report, quarantined) = try await session.withStore(.reading) { store in
-            let report = try await store.verify(
-                deep: deep, laws: laws, seed: seed, cancellation: session.cancellation, progress: session.progress)
-            return try (report, store.quarantine().count)
-        }
+        let key = try sign.map { path throws(EvstoreError) in try SigningKey(file: path) }
+        let trusted = try trust.map { path throws(EvstoreError) in try PublicKey(file: path) }
+        let head = try since.map { path in try SignedHead(parsing: Input.all(path, atMost: 65_536, session.cancellation)) }
+        let report: VerifyReport
+        let quarantined: Int
+        do {
+            (report, quarantined) = try await session.withStore(.reading) { store in
+                let report = try await store.verify(
+                    deep: deep, laws: laws, seed: seed, signing: key, since: head, trusting: trusted, cancellation: session.cancellation,
+                    progress: session.progress)
+                return try (report, store.quarantine().count)
+            }
+        } catch let error as EvstoreError { return try examine(after: error, session) }
         let errors = report.findings.filter { $0.severity == .error }
         let isStrict = report.findings.allSatisfy { $0.severity == .note } && report.notExercised.isEmpty
         let ok = errors.isEmpty && (!strict || isStrict)
+        let isAside = isAside(session)
+        let say = isAside ? { session.output.note($0) } : { try session.output.line($0) }
         if !session.output.json {
             for law in report.laws {
                 let what = ["L6", "L7"].contains(law.law) ? "read models" : "events"
                 let lossy = law.lossy == 0 ? "" : ", \(grouped(law.lossy)) lossy"
                 let count = law.tried == 0 ? "NOT EXERCISED" : "\(grouped(law.tried)) \(what)\(lossy), \(grouped(law.failed)) failed"
-                try session.output.line("law \(law.law.padded(to: 7)) \(count)")
+                try say("law \(law.law.padded(to: 7)) \(count)")
             }
             for op in report.exercised {
-                try session.output.line("op  \(op.version) \(op.op.padded(to: 20)) up \(grouped(op.up)), down \(grouped(op.down))")
+                try say("op  \(op.version) \(op.op.padded(to: 20)) up \(grouped(op.up)), down \(grouped(op.down))")
             }
-            for op in report.notExercised { try session.output.line("NOT EXERCISED \(op)") }
-            if let seed = report.seed { try session.output.line(words(report.cases, seed)) }
+            for op in report.notExercised { try say("NOT EXERCISED \(op)") }
+            if let seed = report.seed { try say(words(report.cases, seed)) }
+            if let since = report.since, since.holds { try say(words(since)) }
         }
         let checked = [deep ? "read models" : nil, laws ? "laws" : nil].compactMap(\.self)
         try session.output.findings(
             report.findings, ok: ok,
             extra: extra(report),
-            checked: (["\(counted(report.events, "event")): structure, checksums, hash chain, indexes"] + checked).joined(separator: ", "))
-        // A law that does not hold says that a step is wrong; the bytes are as they were written.
-        if !errors.allSatisfy({ $0.id.hasPrefix("LAW") }) { throw Exit.integrity }
+            checked: (["\(counted(report.events, "event")): structure, checksums, hash chain, indexes"] + checked).joined(separator: ", "),
+            isAside: isAside)
+        if isAside, let head = report.head { try session.output.line(head.line) }
+        // A law that does not hold says that a step is wrong, and a cut is what a rollback or a restore makes; the bytes are as
+        // they were written.
+        if !errors.allSatisfy({ $0.id.hasPrefix("LAW") || $0.id == "STORE104" }) { throw Exit.integrity }
         if !ok { throw Exit.refused }
         if quarantined > 0 {
             session.output.note("note: \(counted(quarantined, "event")) quarantined; see: evstore quarantine list")
             throw Exit.quarantined
         }
+    }
+
+    /// Whether the signed head alone is the result, and everything else is said beside it.
+    private func isAside(_ session: Session) -> Bool { sign != nil && !session.output.json }
+
+    /// Looks at a store that does not open, where that is what the error says.
+    private func examine(after error: EvstoreError, _ session: Session) throws {
+        switch error {
+        case .storeDamaged, .corruptBlock, .notAStore: break
+        default: throw error
+        }
+        var report: VerifyReport
+        do {
+            report = try EventStore.examine(
+                at: session.global.storePath(), cancellation: session.cancellation, progress: session.progress)
+        } catch EvstoreError.notAStore { throw error }
+        session.bar.finish()
+        report.findings.insert(Finding(id: "STORE021", message: error.message), at: 0)
+        try session.output.findings(
+            report.findings, ok: false, extra: extra(report), checked: "the store does not open and was looked at from outside",
+            isAside: isAside(session))
+        throw Exit.integrity
+    }
+
+    private func words(_ since: SinceReport) -> String {
+        let whose = since.isTrusted ? "by the key that is trusted" : "by \(since.key)"
+        return "as signed: positions 1 to \(grouped(since.position.rawValue)), signed \(since.time) \(whose)"
     }
 
     private func words(_ cases: LawCases, _ seed: UInt64) -> String {
@@ -91,6 +157,16 @@ struct VerifyCommand: Command {
                     })
             ),
             ("notExercised", .list(report.notExercised.map { .text($0) })), ("seed", .count(report.seed)),
+            ("head", report.head.map { .json(Array($0.line.utf8)) } ?? .null),
+            (
+                "since",
+                report.since.map {
+                    [
+                        "position": .position($0.position), "epoch": .count($0.epoch.rawValue), "time": .text($0.time.description),
+                        "key": .text($0.key.description), "trusted": .bool($0.isTrusted), "holds": .bool($0.holds),
+                    ]
+                } ?? .null
+            ),
         ]
     }
 }

@@ -1,0 +1,76 @@
+internal import ArgumentParser
+internal import Evstore
+
+struct SalvageCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "salvage",
+        abstract: "Makes a store of what a damaged one still holds.",
+        discussion: """
+            For a store that does not open, when no backup is near. It reads the files without \
+            opening them and changes nothing there: keep them. It looks for the log's blocks by their \
+            checksums and takes those that later ones link to. The new store appears at --into, \
+            checked, whole or not at all; read models are built when they are asked for.
+
+            Nothing missing: the new store goes on as the old one. Positions missing between others: \
+            they are reported, and the rest is appended anew with new positions and a new store id. A \
+            stream whose name is lost is called lost:<position of its first event>. What nobody can \
+            say was committed comes to unconfirmed.jsonl in the new store, as lines that import takes.
+
+            --store may also name a data.mdb that lies alone. --schemas is asked for where the store \
+            has lost its version files too. Exit codes: 0 nothing is known to be lost, 8 something is \
+            lost or in doubt, 7 no event was found.
+
+            Example: evstore --store orders salvage --into orders.salvaged
+            Before:  evstore --store orders verify      what is wrong, and what would come back
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    @Option(help: ArgumentHelp("Where the new store is made; nothing may be there.", valueName: "dir")) var into: String
+
+    func run(in session: Session) async throws {
+        let report = try await EventStore.salvage(
+            at: session.global.storePath(), into: into, schemas: session.schemas(), options: session.options,
+            cancellation: session.cancellation, progress: session.progress)
+        session.bar.finish()
+        if session.output.json { try session.output.object(report.object) } else { try show(report, session.output) }
+        if !report.isComplete { throw Exit.quarantined }
+    }
+
+    private func show(_ report: SalvageReport, _ output: Output) throws {
+        try output.line(
+            "salvaged   \(into): \(counted(report.events, "event")), \(size(bytes: report.bytesScanned)) looked through; checked in full")
+        let shown = 20
+        for gap in report.gaps.prefix(shown) {
+            try output.line("lost       positions \(grouped(gap.lowerBound)) to \(grouped(gap.upperBound))")
+        }
+        if report.gaps.count > shown { try output.line("lost       and \(counted(report.gaps.count - shown, "range")) more: see --json") }
+        if report.renumbered { try output.line("renumbered the events have new positions, and the store a new id") }
+        for name in report.lostNames.prefix(shown) { try output.line("unnamed    \(name)") }
+        if report.lostNames.count > shown {
+            try output.line("unnamed    and \(counted(report.lostNames.count - shown, "stream")) more: see --json")
+        }
+        if report.unconfirmed > 0 {
+            try output.line("in doubt   \(counted(report.unconfirmed, "event")): see \(into)/\(SalvageReport.unconfirmedName)")
+        }
+        if !report.lostRows.isEmpty {
+            try output.line("rows       the newest ones may be missing of: \(report.lostRows.joined(separator: ", "))")
+        }
+        if !report.endKnown {
+            try output.line("in doubt   nothing tells which commit was the newest: it may have cut events off, or added some")
+        }
+        if report.isComplete { try output.line("nothing is known to be lost") }
+    }
+}
+
+extension SalvageReport {
+    fileprivate var object: OutputValue {
+        [
+            "position": .position(position), "events": .count(events),
+            "gaps": .list(gaps.map { [.count($0.lowerBound), .count($0.upperBound)] }), "unconfirmed": .count(unconfirmed),
+            "lostNames": .list(lostNames.map { .text($0) }), "lostRows": .list(lostRows.map { .text($0) }), "endKnown": .bool(endKnown),
+            "renumbered": .bool(renumbered), "bytesScanned": .count(bytesScanned),
+            "seconds": .measure(seconds),
+        ]
+    }
+}

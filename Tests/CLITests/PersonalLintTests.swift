@@ -1,0 +1,79 @@
+import EvstoreTesting
+import Testing
+
+@Suite("Linting where data of persons stands")
+struct PersonalLintTests {
+    private static let v1 = """
+        evstore: 1
+        version: 1
+        events:
+          Joined:
+            stream: "member-{/id}"
+            required: [id, person]
+            properties:
+              id: {type: string}
+              person:
+                type: object
+                personal: true
+                required: [mail]
+                properties:
+                  mail: {type: string}
+              friends:
+                type: array
+                items: {type: object, required: [mail, since], properties: {mail: {type: string, personal: true}, since: {type: string}}}
+        """
+
+    private static let v2 =
+        v1.replacing(
+            "version: 1", with: "version: 2\nupcast:\n  - on: Joined\n    do:\n      - add: {path: /phone, from: $metadata/phone}\n"
+        )
+        .replacing("      friends:", with: "      phone: {type: string, personal: true}\n      friends:")
+
+    private static func projections(key: String, each: String = "") -> String {
+        """
+        evstore: 1
+        projections:
+          members:
+            - since: 1
+              key: \(key)
+              on:
+                Joined: {\(each)set: {/since: {value: 1}}}
+        """
+    }
+
+    private func lint(_ v1: String, _ projections: String, v2: String? = nil) throws -> [String] {
+        let shop = try Shop()
+        try shop.write("persons/v1.yaml", v1)
+        if let v2 { try shop.write("persons/v2.yaml", v2) }
+        try shop.write("persons/projections.yaml", projections)
+        let outcome = try shop.must("schema lint --schemas \(shop.path("persons"))")
+        return outcome.lines.filter { $0.contains("PERS401") }.map { $0.replacing(shop.path("persons") + "/", with: "") }
+    }
+
+    @Test("a personal member that names a stream is a warning, also within what is personal")
+    func streams() throws {
+        #expect(try lint(Self.v1, Self.projections(key: "/id")) == [])
+        let named = Self.v1.replacing("member-{/id}", with: "member-{/person/mail}")
+        let found = try lint(named, Self.projections(key: "/id"))
+        #expect(found.count == 1 && found[0].hasPrefix("v1.yaml:4:3: warning PERS401: Joined: /person/mail"), "\(found)")
+    }
+
+    @Test(
+        "a personal member in the key of a row is a warning, in any form of a key",
+        arguments: [
+            ("/id", "", false), ("/person/mail", "", true), ("\"{/id}-{/person/mail}\"", "", true),
+            ("$item/mail", "each: /friends, ", true),
+            ("$item/since", "each: /friends, ", false), ("$stream", "", false),
+        ])
+    func keys(_ key: String, _ each: String, _ isFound: Bool) throws {
+        let found = try lint(Self.v1, Self.projections(key: key, each: each))
+        #expect(found.count == (isFound ? 1 : 0), "\(found)")
+        #expect(found.allSatisfy { $0.hasPrefix("projections.yaml:5:12: warning PERS401: members: ") }, "\(found)")
+    }
+
+    @Test("a personal member that comes from metadata is a warning")
+    func metadata() throws {
+        let found = try lint(Self.v1, Self.projections(key: "/id"), v2: Self.v2)
+        #expect(found.count == 1 && found[0].contains("PERS401: Joined: /phone is personal and comes from metadata/phone"), "\(found)")
+    }
+}
