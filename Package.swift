@@ -17,6 +17,9 @@ let house: [SwiftSetting] =
 /// For the rooms that return lent bytes from a function; their callers do not need it.
 let lending: [SwiftSetting] = house + [.enableExperimentalFeature("Lifetimes")]
 
+/// A build whose programs can be told to leave out one guard (`tools/mutants`).
+let mutants: [SwiftSetting] = Context.environment["EVSTORE_MUTANTS"] == nil ? [] : [.define("EVSTORE_MUTANTS")]
+
 let package = Package(
     name: "evstore",
     products: [
@@ -35,19 +38,27 @@ let package = Package(
         // Row 0: bytes, and the libraries that the system has.
         .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
+        .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
         .target(name: "Bytes", swiftSettings: lending),
         .target(name: "System", dependencies: ["Bytes"], swiftSettings: house),
         .target(
             name: "Hashing",
             dependencies: ["Bytes", "CXXHash", .product(name: "Crypto", package: "swift-crypto")],
             swiftSettings: house),
-        .target(name: "LMDB", dependencies: ["Bytes", "CLMDB"], swiftSettings: lending),
+        .target(name: "LMDB", dependencies: ["Bytes", "CLMDB"], swiftSettings: lending + mutants),
         .target(name: "JSONText", dependencies: ["Bytes"], swiftSettings: lending),
         .target(name: "EventModel", dependencies: ["Bytes", "System"], swiftSettings: lending),
+        .target(
+            name: "Sealing",
+            dependencies: [
+                "Bytes", "CZstd", .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+            ],
+            swiftSettings: lending),
         // Row 1: the log knows bytes and never schemas; evolution knows schemas and never disk.
         .target(
             name: "EventLog",
-            dependencies: ["Bytes", "Hashing", "LMDB", "EventModel", .product(name: "Logging", package: "swift-log")],
+            dependencies: ["Bytes", "Hashing", "Sealing", "LMDB", "EventModel", .product(name: "Logging", package: "swift-log")],
             swiftSettings: lending),
         .target(
             name: "SchemaEvolution",
@@ -93,10 +104,11 @@ let package = Package(
         .executableTarget(name: "evstore", dependencies: ["EvstoreCLI"], swiftSettings: house),
         // Tests mirror the rooms; CrashTests kill real processes, DomainTests use Schemas/, HouseTests read the sources.
         .testTarget(name: "BytesTests", dependencies: ["Bytes", "Hashing", "EventModel"], swiftSettings: house),
+        .testTarget(name: "SealingTests", dependencies: ["Bytes", "Sealing"], swiftSettings: house),
         .testTarget(name: "LMDBTests", dependencies: ["Bytes", "LMDB"], swiftSettings: house),
         .testTarget(name: "JSONTextTests", dependencies: ["Bytes", "JSONText"], swiftSettings: house),
         .testTarget(
-            name: "EventLogTests", dependencies: ["Bytes", "Hashing", "LMDB", "EventModel", "EventLog"], exclude: ["Goldens"],
+            name: "EventLogTests", dependencies: ["Bytes", "Hashing", "Sealing", "LMDB", "EventModel", "EventLog"], exclude: ["Goldens"],
             swiftSettings: house),
         .testTarget(
             name: "SchemaEvolutionTests", dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", "SchemaEvolution"],
@@ -126,8 +138,10 @@ let package = Package(
             name: "StoreWorker", dependencies: ["Bytes", "LMDB", "EventLog", "Evstore"], path: "Tests/StoreWorker", swiftSettings: house),
         .testTarget(
             name: "CrashTests",
-            dependencies: ["EventLog", "Migration", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore", "OrdersService", "StoreWorker"],
-            exclude: ["Faults"], swiftSettings: house),
+            dependencies: [
+                "EventLog", "Migration", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore", "OrdersService", "StoreWorker", "Torturing",
+                "evstore-torture",
+            ], swiftSettings: house),
         .testTarget(
             name: "DomainTests",
             dependencies: [
@@ -144,6 +158,16 @@ let package = Package(
             name: "evstore-fuzz",
             dependencies: ["Fuzzing", "EvstoreTesting", .product(name: "ArgumentParser", package: "swift-argument-parser")],
             path: "tools/fuzz/Program", swiftSettings: house),
+        // Faults of the disk and of processes: what makes them, and the program that tries them by the thousand.
+        .target(
+            name: "Torturing", dependencies: ["System", "Evstore", "EvstoreTesting"], path: "tools/torturing/Torturing",
+            swiftSettings: house),
+        .executableTarget(
+            name: "evstore-torture",
+            dependencies: [
+                "Torturing", "System", "Evstore", "EvstoreTesting", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "tools/torturing/Program", swiftSettings: house),
         .testTarget(name: "FuzzTests", dependencies: ["EvstoreTesting", "evstore-fuzz"], swiftSettings: house),
     ],
     swiftLanguageModes: [.v6]

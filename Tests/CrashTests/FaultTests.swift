@@ -1,6 +1,7 @@
 import EvstoreTesting
 import Foundation
 import Testing
+import Torturing
 
 /// A call of the C library that fails once in a process of ours.
 struct Fault: CustomTestStringConvertible, Sendable {
@@ -11,27 +12,12 @@ struct Fault: CustomTestStringConvertible, Sendable {
 
     static let all = ["write", "sync"].flatMap { call in [EIO, ENOSPC].map { Fault(call: call, error: $0) } }
 
-    /// The library that makes it fail, built once from `Faults/fault.c`.
-    static let library: Result<String, any Error> = Result { try build("fault") }
-
-    /// A library of `Faults`, built for this run of the tests.
-    static func build(_ name: String) throws -> String {
-        let source = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Faults/\(name).c").path
-        let target = FileManager.default.temporaryDirectory.appending(path: "evstore-\(name)-\(UUID().uuidString).so").path
-        let compiler = BuiltProgram(path: "/usr/bin/env")
-        let outcome = try compiler.run("clang", "-shared", "-fPIC", "-O1", "-o", target, source, "-ldl")
-        try #require(outcome.exit == 0, "\(outcome.errors)")
-        return target
-    }
-
     /// A program whose `nth` such call on a file of this name fails.
     func program(_ program: BuiltProgram, nth: Int, on file: String) throws -> BuiltProgram {
+        var disk = FaultyDisk(root: FileManager.default.temporaryDirectory.path)
+        (disk.fault, disk.calls, disk.file) = (DiskFault(.fail, error: error, at: nth), call, file)
         var faulty = program
-        faulty.environment["LD_PRELOAD"] = try Self.library.get()
-        faulty.environment["FAULT_CALL"] = call
-        faulty.environment["FAULT_ERRNO"] = String(error)
-        faulty.environment["FAULT_NTH"] = String(nth)
-        faulty.environment["FAULT_FILE"] = file
+        faulty.environment.merge(try disk.environment) { $1 }
         return faulty
     }
 }

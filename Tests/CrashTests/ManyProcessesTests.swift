@@ -1,6 +1,7 @@
 import EvstoreTesting
 import Foundation
 import Testing
+import Torturing
 
 @Suite("Several processes on one store", .serialized)
 struct ManyProcessesTests {
@@ -74,20 +75,5 @@ struct ManyProcessesTests {
         try orders.mustSucceed("import", file, "--as", "v1")
         #expect(try orders.status()["position"] as? Int == 40_001, "seed \(seed)")
         try orders.mustSucceed("verify", "--deep")
-    }
-}
-
-/// SplitMix64 (Steele, Lea and Flood): small, seeded, the same everywhere.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var word = state
-        word = (word ^ (word >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        word = (word ^ (word >> 27)) &* 0x94d0_49bb_1331_11eb
-        return word ^ (word >> 31)
     }
 }

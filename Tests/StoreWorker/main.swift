@@ -6,16 +6,15 @@ import Foundation
 /// What a worker is asked to do.
 enum Worker {
     static let usage = """
-        append STORE MAP-BYTES EVENTS | promise STORE PROMISES APPENDS SEED | judge STORE… | note STORE NUMBER | fork STORE | fork-refused DIRECTORY | fork-reading DIRECTORY \
+        append STORE MAP-BYTES EVENTS | note STORE NUMBER | twice STORE | hold STORE | fork STORE | fork-refused DIRECTORY | fork-reading DIRECTORY \
         | fork-writing DIRECTORY
         """
 
     static func run(_ words: [String]) async throws {
         switch (words.first, words.count) {
         case ("append", 4): try await append(to: words[1], mapBytes: Int(words[2]) ?? 0, events: Int(words[3]) ?? 0)
-        case ("promise", 5):
-            try await Recorded.append(to: words[1], promises: words[2], appends: Int(words[3]) ?? 0, seed: Int(words[4]) ?? 0)
-        case ("judge", 2...): try await Recorded.judge(Array(words.dropFirst()))
+        case ("twice", 2): try await twice(in: words[1])
+        case ("hold", 2): try await hold(words[1])
         case ("note", 3): try await note(in: words[1], Int(words[2]) ?? 0)
         case ("fork", 2): try await fork(with: words[1])
         case ("fork-refused", 2): try ForkedEnvironment(in: words[1]).refused()
@@ -45,6 +44,27 @@ enum Worker {
             next += 50
         }
         try await store.close()
+    }
+
+    /// Appends until an append fails, and then once more; says what became of these two.
+    private static func twice(in path: String) async throws {
+        let store = try await open(path)
+        var failures = 0
+        for number in 0 ..< 50 where failures < 2 {
+            var failure = "done"
+            do { _ = try await store.append([note(number)]) } catch { failure = (error as? EvstoreError)?.code ?? "\(error)" }
+            if failure != "done" || failures > 0 {
+                failures += 1
+                Fork.say(failure)
+            }
+        }
+        do { try await store.close() } catch { Fork.say("close: \(error.code)") }
+    }
+
+    /// Reads the log's newest commit until it is killed.
+    private static func hold(_ path: String) async throws {
+        let log = try EventLog.open(at: path, options: Options(), readOnly: true)
+        try log.read { _ in while true { sleep(1) } }
     }
 
     private static func note(in path: String, _ number: Int) async throws {

@@ -1,0 +1,148 @@
+import Evstore
+import EvstoreTesting
+import Foundation
+import Testing
+
+private let mounting: Comment = "this user may not mount file systems"
+
+@Suite("Disks of all kinds", .serialized)
+struct DiskTests {
+    @Test(
+        "a store is not made on a file system that is not known to be safe, unless that is asked for",
+        .enabled(if: MountedDisk.isPossible, mounting))
+    func unknown() throws {
+        let disk = try MountedDisk()
+        defer { disk.remove() }
+        let outcome = try disk.run(
+            "ramfs",
+            """
+            tell evstore init --schemas "$SCHEMAS" --json
+            tell evstore init --schemas "$SCHEMAS" --any-file-system
+            tell evstore status --json
+            tell evstore status --any-file-system
+            """)
+        try #require(outcome.lines.count == 4, "\(outcome.errors)")
+        for line in [outcome.lines[0], outcome.lines[2]] { #expect(line.hasPrefix("1 ") && line.contains(#""code":"unsafeFileSystem""#)) }
+        for line in [outcome.lines[1], outcome.lines[3]] { #expect(line.hasPrefix("0 ") && line.contains("ramfs")) }
+    }
+
+    @Test(
+        "on a full disk appends are refused and rollback, finalize and snapshots go on; the ballast comes back when there is room",
+        .enabled(if: MountedDisk.isPossible, mounting))
+    func full() throws {
+        let disk = try MountedDisk()
+        defer { disk.remove() }
+        let outcome = try disk.run(
+            "tmpfs -o size=96m",
+            """
+            head -n 50 >"$DISK/first"; cat >"$DISK/rest"
+            evstore import "$DISK/first" --as v1 --schemas "$SCHEMAS" >/dev/null 2>&1
+            evstore replay --to v5 --schemas "$SCHEMAS" >/dev/null 2>&1
+            evstore import "$DISK/rest" --as v1 --schemas "$SCHEMAS" >/dev/null 2>&1
+            size() { stat -c %s "$DISK/store/ballast"; }
+            size
+            fill
+            tell evstore append order-x OrderPlaced '\(Orders.v5Payload("x"))' --json
+            size
+            tell evstore rollback --progress none
+            size
+            tell evstore snapshot take here
+            tell evstore verify
+            rm "$DISK/filler"
+            tell evstore finalize v1
+            size
+            """, input: Orders.lines(0 ..< 6_000))
+        let lines = outcome.lines
+        try #require(lines.count == 9, "\(outcome.output) \(outcome.errors)")
+        #expect(lines[0] == "8388608" && lines[2] == "8388608", "an append never takes the ballast")
+        #expect(lines[1].hasPrefix("1 ") && lines[1].contains(#""code":"diskFull""#), "\(lines[1])")
+        #expect(lines[3].hasPrefix("0 "), "\(lines[3])")
+        #expect(lines[4] == "0", "the rollback took it")
+        #expect(lines[5].hasPrefix("0 ") && lines[6].hasPrefix("0 "), "\(lines[5]) \(lines[6])")
+        #expect(lines[7].hasPrefix("0 "), "\(lines[7])")
+        #expect(lines[8] == "8388608", "it is filled up again")
+    }
+
+    @Test("a lock file that has no room is an error and no signal", .enabled(if: MountedDisk.isPossible, mounting))
+    func lockRoom() throws {
+        let disk = try MountedDisk()
+        defer { disk.remove() }
+        let outcome = try disk.run(
+            "tmpfs -o size=48m",
+            """
+            evstore init --schemas "$SCHEMAS" >/dev/null 2>&1
+            rm "$DISK/store/log/lock.mdb"
+            fill
+            tell evstore status --json
+            rm "$DISK/filler"
+            tell evstore status --json
+            """)
+        try #require(outcome.lines.count == 2, "\(outcome.errors)")
+        #expect(outcome.lines[0].hasPrefix("1 ") && outcome.lines[0].contains(#""code":"diskFull""#), "\(outcome.lines[0])")
+        #expect(outcome.lines[1].hasPrefix("0 "), "\(outcome.lines[1])")
+    }
+}
+
+@Suite("After a disk has failed")
+struct FailedDiskTests {
+    @Test("whether a commit was made is not known, and nothing more is written until the store is opened again")
+    func unknownOutcome() async throws {
+        for nth in 1 ... 2 {
+            let notes = try await TemporaryStore.notes()
+            try await notes.store.close()
+            let faulty = try Fault(call: "sync", error: EIO).program(.storeWorker, nth: nth, on: "/log/data.mdb")
+            let outcome = try faulty.run("twice", notes.path)
+            #expect(outcome.lines.prefix(2) == ["commitOutcomeUnknown", "commitOutcomeUnknown"], "call \(nth): \(outcome.output)")
+            let again = try await EventStore.open(at: notes.path, options: .forTests)
+            #expect(try await again.verify(deep: true).ok)
+            try await again.close()
+        }
+    }
+}
+
+@Suite("Others that have a store open")
+struct OthersTests {
+    @Test("whoever was killed while reading keeps no pages for more than some seconds, though nobody writes")
+    func killedReader() async throws {
+        let notes = try await TemporaryStore.notes()
+        try await notes.store.close()
+        let watching = try await EventStore.open(at: notes.path, readOnly: true, options: .forTests)
+        let reader = try BuiltProgram.storeWorker.start(["hold", notes.path])
+        var oldest: OldestReader?
+        for _ in 0 ..< 200 where oldest == nil {
+            try await Task.sleep(for: .milliseconds(50))
+            oldest = try watching.status().oldestReader
+        }
+        let process = try #require(oldest).process
+        #expect(process != getpid())
+        _ = try BuiltProgram.storeWorker.run("append", notes.path, "\(1 << 26)", "100")
+        #expect(try #require(try watching.status().oldestReader).commitsBehind >= 2)
+        let words = try BuiltProgram(environment: ["EVSTORE_STORE": notes.path]).run("status").output
+        #expect(words.contains("the oldest is process \(process)"), "\(words)")
+        reader.send(signal: SIGKILL)
+        _ = try reader.wait()
+        let end = ContinuousClock.now + .seconds(12)
+        while try watching.status().oldestReader?.process == process, ContinuousClock.now < end {
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        #expect(try watching.status().oldestReader?.process != process)
+        try await watching.close()
+    }
+
+    @Test("a program that is run inherits no file of the log")
+    func inherited() async throws {
+        let notes = try await TemporaryStore.notes()
+        let outcome = try BuiltProgram(path: "/bin/sh").run("-c", "ls -l /proc/self/fd")
+        #expect(outcome.output.contains("/proc/") && !outcome.output.contains(".mdb"), "\(outcome.output)")
+        try await notes.store.close()
+    }
+
+    @Test("an address space without room for the map is told of, and enough")
+    func addressSpace() async throws {
+        let notes = try await TemporaryStore.notes()
+        try await notes.store.close()
+        let shell = BuiltProgram(path: "/bin/sh", environment: ["EVSTORE_STORE": notes.path, "EVSTORE": BuiltProgram().path])
+        let outcome = try shell.run("-c", #"ulimit -v 8000000; exec "$EVSTORE" status"#)
+        #expect(outcome.exit == 0 && outcome.errors.contains("the address space has no room"), "\(outcome.errors)")
+    }
+}

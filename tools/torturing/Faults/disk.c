@@ -1,0 +1,281 @@
+// A disk that writes down what is done to it, and fails or stops the process when it is told to. Preloaded into a process
+// of the tests; it sees every call of the C library that changes something below DISK_ROOT.
+//
+// DISK_LOG    the calls that succeeded go to this file, in order; what is written to a file named "acks" goes along, so that it is
+//             known what had been promised when
+// DISK_CALLS  a file of 16 bytes: how many calls there have been, and whether the fault was reached
+// DISK_AT     the number of the call, from 1, that DISK_DOES happens to:
+//             kill, tear (half of the write, then kill), fail, failing (from there on), short (half of the write)
+// DISK_ERRNO  what a failing call says
+// DISK_CALL   only these calls are counted: write, sync or name (default: all)
+// DISK_FILE   only calls on files whose path ends like this are counted
+// DISK_LIES   where it is set, a sync is said to be done and nothing is durable: a control, which every test of durability must fail
+//
+// A record, little-endian: u32 kind, u32 bytes, u64 inode, u64 offset, u32 path bytes, u32 other path bytes, the paths
+// (below DISK_ROOT), the bytes. Kinds: 1 write, 2 write that is durable when it returns, 3 sync, 4 rename, 5 size, 6 ack,
+// 7 new file, 8 new directory, 9 name removed.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { WRITE = 1, DURABLE, SYNC, RENAME, SIZE, ACK, CREATE, MKDIR, REMOVE };
+enum fault { NONE, FAIL, SHORT, TEAR };
+
+static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
+static int log_file = -1;
+static atomic_long own_calls[2];
+static atomic_long *calls = own_calls;
+
+static struct {
+    const char *root, *log, *does, *call, *file;
+    long at;
+    int error, lies;
+} disk;
+
+__attribute__((constructor)) static void begin(void) {
+    disk.root = getenv("DISK_ROOT");
+    disk.log = getenv("DISK_LOG");
+    disk.does = getenv("DISK_DOES");
+    disk.call = getenv("DISK_CALL");
+    disk.file = getenv("DISK_FILE");
+    disk.lies = getenv("DISK_LIES") != NULL;
+    disk.at = getenv("DISK_AT") ? atol(getenv("DISK_AT")) : 0;
+    disk.error = getenv("DISK_ERRNO") ? atoi(getenv("DISK_ERRNO")) : EIO;
+    const char *name = getenv("DISK_CALLS");
+    int fd = name ? (int)syscall(SYS_openat, AT_FDCWD, name, O_RDWR | O_CLOEXEC, 0) : -1;
+    if (fd < 0) return;
+    void *map = mmap(NULL, 16, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map != MAP_FAILED) calls = map;
+    close(fd);
+}
+
+static const char *below_root(const char *path) {
+    size_t size = disk.root ? strlen(disk.root) : 0;
+    // The root itself counts: its sync makes the names in it durable.
+    return size && !strncmp(path, disk.root, size) && (path[size] == '/' || !path[size]) ? path + size : NULL;
+}
+
+static const char *path_of(int fd, char path[PATH_MAX]) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t count = readlink(link, path, PATH_MAX - 1);
+    if (count < 0) return NULL;
+    path[count] = 0;
+    return below_root(path);
+}
+
+static int is_acks(const char *path) {
+    size_t size = strlen(path);
+    return size >= 5 && !strcmp(path + size - 5, "/acks");
+}
+
+// What becomes of this call. Promises are never disturbed: they are not on the disk that fails.
+static enum fault step(const char *call, const char *path) {
+    if (is_acks(path) || (disk.call && strcmp(disk.call, call))) return NONE;
+    size_t size = strlen(path), tail = disk.file ? strlen(disk.file) : 0;
+    if (tail && (size < tail || memcmp(path + size - tail, disk.file, tail))) return NONE;
+    long number = atomic_fetch_add(&calls[0], 1) + 1;
+    if (!disk.at || !disk.does || number < disk.at || (number > disk.at && strcmp(disk.does, "failing"))) return NONE;
+    atomic_store(&calls[1], 1);
+    int is_write = !strcmp(call, "write");
+    if (!strcmp(disk.does, "short")) return is_write ? SHORT : NONE;
+    if (!strcmp(disk.does, "tear") && is_write) return TEAR;
+    if (!strcmp(disk.does, "kill") || !strcmp(disk.does, "tear")) raise(SIGKILL);
+    errno = disk.error;
+    return FAIL;
+}
+
+static void put(const void *bytes, size_t count) {
+    while (count > 0) {
+        long put = syscall(SYS_write, log_file, bytes, count);
+        if (put <= 0) abort();
+        bytes = (const char *)bytes + put;
+        count -= put;
+    }
+}
+
+static void note(uint32_t kind, uint64_t inode, uint64_t offset, const char *path, const char *other, const struct iovec *parts,
+                 int count, uint32_t bytes) {
+    if (!disk.log) return;
+    int failure = errno;
+    if (log_file < 0) log_file = (int)syscall(SYS_openat, AT_FDCWD, disk.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    struct { uint32_t kind, bytes; uint64_t inode, offset; uint32_t path, other; } head = {
+        kind, bytes, inode, offset, (uint32_t)strlen(path), (uint32_t)(other ? strlen(other) : 0)};
+    put(&head, sizeof head);
+    put(path, head.path);
+    if (other) put(other, head.other);
+    for (int i = 0; i < count && bytes > 0; i++) {
+        uint32_t part = parts[i].iov_len < bytes ? (uint32_t)parts[i].iov_len : bytes;
+        put(parts[i].iov_base, part);
+        bytes -= part;
+    }
+    errno = failure;
+}
+
+static uint64_t inode_of(int fd) {
+    struct stat status = {0};
+    fstat(fd, &status);
+    return status.st_ino;
+}
+
+static uint64_t inode_at(const char *path) {
+    struct stat status = {0};
+    return lstat(path, &status) ? 0 : status.st_ino;
+}
+
+static ssize_t move(int fd, const struct iovec *parts, int count, off_t offset, int at_place) {
+    return at_place ? syscall(SYS_pwritev, fd, parts, count, offset, 0) : syscall(SYS_writev, fd, parts, count);
+}
+
+static ssize_t written(int fd, const struct iovec *parts, int count, off_t offset, int at_place) {
+    char buffer[PATH_MAX];
+    const char *path = path_of(fd, buffer);
+    if (!path) return move(fd, parts, count, offset, at_place);
+    pthread_mutex_lock(&order);
+    enum fault fault = step("write", path);
+    ssize_t done = -1;
+    if (fault != FAIL) {
+        off_t start = at_place ? offset : lseek(fd, 0, fcntl(fd, F_GETFL) & O_APPEND ? SEEK_END : SEEK_CUR);
+        // Half of it is half of the first part: the others follow in another call, which nobody makes.
+        struct iovec half = {count ? parts[0].iov_base : NULL, count ? parts[0].iov_len / 2 : 0};
+        int is_half = (fault == SHORT || fault == TEAR) && half.iov_len > 0;
+        done = is_half ? move(fd, &half, 1, offset, at_place) : move(fd, parts, count, offset, at_place);
+        if (fault == TEAR) raise(SIGKILL);
+        uint32_t kind = is_acks(path) ? ACK : fcntl(fd, F_GETFL) & O_DSYNC && !disk.lies ? DURABLE : WRITE;
+        if (done > 0) note(kind, inode_of(fd), start, path, NULL, is_half ? &half : parts, is_half ? 1 : count, (uint32_t)done);
+    }
+    int failure = errno;
+    pthread_mutex_unlock(&order);
+    errno = failure;
+    return done;
+}
+
+static ssize_t one(int fd, const void *bytes, size_t count, off_t offset, int at_place) {
+    struct iovec part = {(void *)bytes, count};
+    return written(fd, &part, 1, offset, at_place);
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t count, off_t offset) { return one(fd, bytes, count, offset, 1); }
+ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t offset) { return one(fd, bytes, count, offset, 1); }
+ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset) { return written(fd, parts, count, offset, 1); }
+ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset) { return written(fd, parts, count, offset, 1); }
+ssize_t write(int fd, const void *bytes, size_t count) { return one(fd, bytes, count, 0, 0); }
+ssize_t writev(int fd, const struct iovec *parts, int count) { return written(fd, parts, count, 0, 0); }
+
+static int synced(int fd, long call) {
+    char buffer[PATH_MAX];
+    const char *path = path_of(fd, buffer);
+    if (!path) return (int)syscall(call, fd);
+    pthread_mutex_lock(&order);
+    int code = step("sync", path) == FAIL ? -1 : disk.lies ? 0 : (int)syscall(call, fd);
+    if (code == 0 && !disk.lies) note(SYNC, inode_of(fd), 0, path, NULL, NULL, 0, 0);
+    int failure = errno;
+    pthread_mutex_unlock(&order);
+    errno = failure;
+    return code;
+}
+
+int fdatasync(int fd) { return synced(fd, SYS_fdatasync); }
+int fsync(int fd) { return synced(fd, SYS_fsync); }
+
+static int renamed(int from_place, const char *from, int to_place, const char *to) {
+    const char *path = below_root(from), *other = below_root(to);
+    if (!path || !other) return (int)syscall(SYS_renameat2, from_place, from, to_place, to, 0);
+    pthread_mutex_lock(&order);
+    uint64_t inode = inode_at(from);
+    int code = step("name", other) == FAIL ? -1 : (int)syscall(SYS_renameat2, from_place, from, to_place, to, 0);
+    if (code == 0) note(RENAME, inode, 0, path, other, NULL, 0, 0);
+    int failure = errno;
+    pthread_mutex_unlock(&order);
+    errno = failure;
+    return code;
+}
+
+int rename(const char *from, const char *to) { return renamed(AT_FDCWD, from, AT_FDCWD, to); }
+int renameat(int from_place, const char *from, int to_place, const char *to) { return renamed(from_place, from, to_place, to); }
+
+static int opened(int place, const char *name, int flags, mode_t mode) {
+    const char *path = flags & O_CREAT && (flags & O_TMPFILE) != O_TMPFILE ? below_root(name) : NULL;
+    if (!path || is_acks(path)) return (int)syscall(SYS_openat, place, name, flags, mode);
+    pthread_mutex_lock(&order);
+    int is_new = inode_at(name) == 0;
+    int fd = is_new && step("name", path) == FAIL ? -1 : (int)syscall(SYS_openat, place, name, flags, mode);
+    if (fd >= 0 && is_new) note(CREATE, inode_of(fd), 0, path, NULL, NULL, 0, 0);
+    int failure = errno;
+    pthread_mutex_unlock(&order);
+    errno = failure;
+    return fd;
+}
+
+#define WITH_MODE(call)                                                   \
+    mode_t mode = 0;                                                      \
+    if (flags & (O_CREAT | O_TMPFILE)) {                                  \
+        va_list rest;                                                     \
+        va_start(rest, flags);                                            \
+        mode = va_arg(rest, mode_t);                                      \
+        va_end(rest);                                                     \
+    }                                                                     \
+    return call
+
+int open(const char *name, int flags, ...) { WITH_MODE(opened(AT_FDCWD, name, flags, mode)); }
+int open64(const char *name, int flags, ...) { WITH_MODE(opened(AT_FDCWD, name, flags, mode)); }
+int openat(int place, const char *name, int flags, ...) { WITH_MODE(opened(place, name, flags, mode)); }
+int openat64(int place, const char *name, int flags, ...) { WITH_MODE(opened(place, name, flags, mode)); }
+
+static int named(uint32_t kind, const char *name, mode_t mode, int flags) {
+    const char *path = below_root(name);
+    pthread_mutex_lock(&order);
+    // A name that is not there can't be removed; trying it changes nothing.
+    int counts = path && (kind == MKDIR || inode_at(name) != 0);
+    int code = counts && step("name", path) == FAIL ? -1
+        : kind == MKDIR ? (int)syscall(SYS_mkdirat, AT_FDCWD, name, mode) : (int)syscall(SYS_unlinkat, AT_FDCWD, name, flags);
+    if (code == 0 && counts) note(kind, kind == MKDIR ? inode_at(name) : 0, 0, path, NULL, NULL, 0, 0);
+    int failure = errno;
+    pthread_mutex_unlock(&order);
+    errno = failure;
+    return code;
+}
+
+int mkdir(const char *name, mode_t mode) { return named(MKDIR, name, mode, 0); }
+int unlink(const char *name) { return named(REMOVE, name, 0, 0); }
+int rmdir(const char *name) { return named(REMOVE, name, 0, AT_REMOVEDIR); }
+
+#define REAL(type, name, ...) ((type(*)(__VA_ARGS__))dlsym(RTLD_NEXT, #name))
+
+// Room that is given or taken. An error of posix_fallocate is what it returns.
+#define SIZED(fd, size, returns_error, call)                              \
+    char buffer[PATH_MAX];                                                \
+    const char *path = path_of(fd, buffer);                               \
+    if (!path) return call;                                               \
+    pthread_mutex_lock(&order);                                           \
+    int fails = step("size", path) == FAIL;                               \
+    int code = fails ? (returns_error ? errno : -1) : call;               \
+    int failure = errno;                                                  \
+    if (code == 0) note(SIZE, inode_of(fd), (uint64_t)(size), path, returns_error ? "+" : NULL, NULL, 0, 0); \
+    pthread_mutex_unlock(&order);                                         \
+    errno = failure;                                                      \
+    return code
+
+int ftruncate(int fd, off_t size) { SIZED(fd, size, 0, REAL(int, ftruncate, int, off_t)(fd, size)); }
+int ftruncate64(int fd, off64_t size) { SIZED(fd, size, 0, REAL(int, ftruncate64, int, off64_t)(fd, size)); }
+int posix_fallocate(int fd, off_t start, off_t size) {
+    SIZED(fd, start + size, 1, REAL(int, posix_fallocate, int, off_t, off_t)(fd, start, size));
+}
+int posix_fallocate64(int fd, off64_t start, off64_t size) {
+    SIZED(fd, start + size, 1, REAL(int, posix_fallocate64, int, off64_t, off64_t)(fd, start, size));
+}

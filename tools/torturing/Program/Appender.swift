@@ -1,0 +1,46 @@
+import Evstore
+import Foundation
+import Torturing
+
+/// Appends by several callers at once, each noted when it has returned, in a process that ends without closing the store.
+struct Appender {
+    private static let callers = 3
+    private let store: String
+    private let acks: String
+    private let seed: Int
+
+    init(_ store: String, acks: String, seed: Int) { (self.store, self.acks, self.seed) = (store, acks, seed) }
+
+    /// A caller ends at its first failure: what was refused is not promised.
+    func run(appends: Int = 18) async throws -> Never {
+        let store = try await EventStore.open(at: store, options: Worker.options)
+        let acks = try FileHandle(forWritingTo: URL(filePath: acks))
+        try acks.seekToEnd()
+        let refused = await withTaskGroup(of: String?.self) { group in
+            for caller in 0 ..< Self.callers {
+                group.addTask {
+                    do { try await append(caller, appends, to: store, acks) } catch {
+                        return error is EvstoreError ? nil : "\(error)"
+                    }
+                    return nil
+                }
+            }
+            return await group.reduce(nil) { $0 ?? $1 }
+        }
+        if let refused { throw Failure(refused) }
+        _exit(0)
+    }
+
+    private func append(_ caller: Int, _ appends: Int, to store: EventStore, _ acks: FileHandle) async throws {
+        var chance = SeededGenerator(seed: UInt64(seed), "appender", caller)
+        for number in 0 ..< appends {
+            let mark = (seed % 300 * Self.callers + caller) * 1_000_000 + number * 10
+            let count = Int.random(in: 0 ..< 5, using: &chance) == 0 ? 3 : 1
+            let receipt = try await store.append(try (0 ..< count).map { try Note.event(mark + $0) })
+            acks.write(Data("\(receipt.positions.lowerBound) \(mark) \(count)\n".utf8))
+            // A pause that ends a round of appends ahead of the log, and one that nearly does.
+            let pause = Int.random(in: 0 ..< 40, using: &chance)
+            if caller == 0, pause < 2 { try await Task.sleep(for: .milliseconds(pause == 0 ? 260 : 190)) }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import Evstore
+import Foundation
+import Torturing
+
+/// What can be seen of a store from outside, by a process that has just opened it.
+struct Facts: Codable, Hashable {
+    /// Why it does not open or can't be read; nil where all of it could be seen.
+    var refused: String?
+    /// The number of each event, in the log's order.
+    var numbers: [Int] = []
+    /// Floor, live and top.
+    var versions: [Int] = []
+    var digests: [String: String] = [:]
+    var findings: [String] = []
+
+    static func look(at path: String, options: Options = Worker.options) async -> Facts {
+        do {
+            let store = try await EventStore.open(at: path, options: options)
+            var facts = Facts()
+            do {
+                facts = try await look(at: store)
+            } catch { facts.refused = Worker.words(error) }
+            try await store.close()
+            return facts
+        } catch { return Facts(refused: Worker.words(error)) }
+    }
+
+    private static func look(at store: EventStore) async throws -> Facts {
+        var facts = Facts()
+        var wrong: String?
+        try store.readAll { event in
+            do {
+                // It is shown at the live version; what it was written as is what is promised.
+                guard let stored = event.version == event.born ? event : try store.event(at: event.position) else {
+                    throw Failure("the event at position \(event.position) is not there")
+                }
+                facts.numbers.append(try number(of: stored))
+            } catch { wrong = "\(error)" }
+            return wrong == nil
+        }
+        if let wrong { throw Failure(wrong) }
+        let report = try await store.verify(deep: true)
+        facts.findings = report.findings.filter { $0.severity == .error }.map { "\($0.id) \($0.message)" }
+        let versions = try store.versions
+        facts.versions = [versions.floor.number, versions.live.number, versions.top.number]
+        for model in try store.projections() { _ = try await store.count(model.name) }
+        for model in try store.projections() { facts.digests[model.name] = model.digest }
+        return facts
+    }
+
+    static func number(of event: RecordedEvent) throws -> Int {
+        event.type == "Noted" ? try Note.number(of: event) : try Order.number(of: event)
+    }
+}
+
+/// What a judge says of one scene.
+struct Finding: Codable {
+    var scene: String
+    /// The store, as it was found.
+    var found: Facts
+    /// What the job has made beside the store, or left half made.
+    var beside: Facts?
+    /// What came of doing the job again; nil where nothing was left to do.
+    var again: String?
+    var final: Facts
+    var finalBeside: Facts?
+    /// Whether the next append went to the next position.
+    var goesOn: Bool?
+}

@@ -1,0 +1,107 @@
+import Foundation
+import System
+import Torturing
+
+/// A file system of its own that stops under a running job, as when the power goes, and is mounted again.
+struct FileSystemCut {
+    let job: Job
+    /// Where the image is mounted.
+    let place: String
+    let base: String
+    let image: String
+    /// How long the job runs.
+    let milliseconds: Int32
+
+    /// What came of it, and what was found on the file system that was mounted again.
+    struct Outcome: Codable {
+        var finished = false
+        var findings: [Finding] = []
+        var problems: [String] = []
+    }
+
+    /// `FS_IOC_SHUTDOWN`: nothing more reaches the device, not even what the journal holds.
+    private static let shutdown: UInt = 0x8004_587d
+    private static let withoutJournal: UInt32 = 2
+
+    func run() throws -> Outcome {
+        let (scene, program, said) = (place + "/scene", CommandLine.arguments[0], base + "-said")
+        try SparseFile.copy(base, to: scene)
+        // Promises are kept on another disk.
+        try FileManager.default.removeItem(atPath: scene + "/acks")
+        try FileManager.default.createSymbolicLink(atPath: scene + "/acks", withDestinationPath: base + "/acks")
+        sync()
+        let disk = try FaultyDisk(root: place).environment
+        let doomed = try Child(program, ["worker", "run", job.rawValue, scene, "\(milliseconds)"], environment: disk, files: said)
+        _ = doomed.isRunning(after: milliseconds)
+        var outcome = Outcome()
+        try stop()
+        doomed.send(signal: SIGKILL)
+        outcome.finished = try doomed.wait().ending == .exit(0)
+        try mountAgain(said)
+        let judged = try Child(program, ["worker", "judge", job.rawValue, scene], files: said).wait()
+        if let line = judged.lines.first {
+            outcome.findings = [try JSONDecoder().decode(Finding.self, from: Data(line.utf8))]
+        } else {
+            outcome.problems.append("a process that opened it: \(judged.ending) \(judged.errors.suffix(300))")
+        }
+        return outcome
+    }
+
+    private func stop() throws {
+        let directory = unsafe open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { throw Failure("\(place) can't be opened: \(errno)") }
+        defer { close(directory) }
+        var how = Self.withoutJournal
+        guard unsafe ioctl(directory, Self.shutdown, &how) == 0 else { throw Failure("the file system can't be stopped: \(errno)") }
+    }
+
+    private func mountAgain(_ said: String) throws {
+        for attempt in 1 ... 50 {
+            if try Child("/bin/umount", [place], files: said).wait().ending == .exit(0) { break }
+            if attempt == 50 { throw Failure("\(place) stays busy") }
+            _ = poll(nil, 0, 20)
+        }
+        let mounted = try Child("/bin/mount", ["-o", "loop", image, place], files: said).wait()
+        guard mounted.ending == .exit(0) else { throw Failure("\(image) can't be mounted again: \(mounted.errors)") }
+    }
+}
+
+extension TortureCase {
+    private static let jobs: [Job] = [.append, .append, .replay, .append, .rollback, .append, .importing, .append, .cut, .backup, .restore]
+
+    /// The file systems that this machine can make.
+    private static let makers = ["ext4", "xfs"].filter { FileManager.default.isExecutableFile(atPath: "/usr/sbin/mkfs.\($0)") }
+
+    static let fileSystemCuts = TortureCase(
+        "R2", "a file system that is stopped under a running job (FS_IOC_SHUTDOWN) and mounted again: \(makers.joined(separator: ", "))",
+        counts: (short: 11, goal: 840, long: 50_000), runsPerTrial: 1,
+        obstacle: { geteuid() != 0 ? "mounting needs root" : makers.isEmpty ? "there is no mkfs.ext4 or mkfs.xfs" : nil }
+    ) { trial in
+        let (job, maker) = (jobs[trial.index % jobs.count], makers[trial.index / jobs.count % makers.count])
+        let base = try trial.stage.prepared(job)
+        let (place, copy) = (trial.stage.place("mount"), trial.stage.place("stopped"))
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+        try SparseFile.copy(base.scene, to: copy)
+        let image = place + ".img"
+        let milliseconds = Int.random(in: 15 ... 350, using: &trial.chance)
+        // An image of xfs takes at least 300 MiB; both are sparse.
+        let script = """
+            truncate -s 320m \(image) && mkfs.\(maker) -q \(image) && mount -o loop \(image) \(place) \
+            && \(CommandLine.arguments[0]) worker shutdown \(job.rawValue) \(place) \(copy) \(image) \(milliseconds); status=$?
+            umount \(place); exit $status
+            """
+        let outcome = try Child("/usr/bin/unshare", ["-m", "sh", "-c", script], files: trial.stage.place("said"), seconds: 300).wait()
+        guard outcome.ending == .exit(0) else { throw Failure("\(maker): \(outcome.ending) \(outcome.errors)") }
+        let cut = try JSONDecoder().decode(FileSystemCut.Outcome.self, from: Data(outcome.output.utf8))
+        trial.runs += 1
+        let problems =
+            try cut.problems
+            + cut.findings.flatMap {
+                base.verdict.problems($0, try Promise.all(copy + "/acks"), finished: cut.finished)
+            }
+        if !problems.isEmpty {
+            try trial.fail("\(job.rawValue), stopped after \(milliseconds) ms on \(maker): \(problems.prefix(3).joined(separator: "; "))")
+        }
+        for path in [place, copy, image] { try FileManager.default.removeItem(atPath: path) }
+    }
+}

@@ -1,0 +1,144 @@
+import Evstore
+import EvstoreTesting
+import Foundation
+import Torturing
+
+/// A job in a scene: a directory with a store, and what lies beside it.
+struct JobWork {
+    let job: Job
+    let scene: String
+
+    init(_ job: Job, in scene: String) { (self.job, self.scene) = (job, scene) }
+
+    var store: String { scene + "/store" }
+    var backup: String { scene + "/backup" }
+    /// What the job makes beside the store.
+    var made: String { scene + "/made" }
+    var lines: String { scene + "/lines.jsonl" }
+    var acks: String { scene + "/acks" }
+
+    private static let first = SchemaVersion(1)
+    private static let fifth = SchemaVersion(5)
+    /// Events that are there before the job, and those that an import brings.
+    static let before = 60
+    static let imported = 60 ..< 460
+
+    func prepare() async throws {
+        try FileManager.default.createDirectory(atPath: scene, withIntermediateDirectories: true)
+        try Data().write(to: URL(filePath: acks))
+        if job == .append { return try await prepareNotes() }
+        let store = try await EventStore.create(at: store, schemas: .load(Order.schemas), at: Self.first, options: Worker.options)
+        _ = try await store.append(try (0 ..< Self.before).map { try Order.event($0) })
+        _ = try await store.replay(to: Self.first)
+        if [.backup, .restore, .drill].contains(job) { _ = try store.backUp(into: backup) }
+        if [.rollback, .cut, .finalize].contains(job) {
+            try await close(store)
+            return try await prepareFifth()
+        }
+        if job == .backup { _ = try await store.append(try (60 ..< 90).map { try Order.event($0) }) }
+        if job == .importing { try Order.lines(Self.imported).write(toFile: lines, atomically: false, encoding: .utf8) }
+        try await close(store)
+    }
+
+    private func prepareNotes() async throws {
+        let files = try SchemaFiles(Note.versionFile, projections: Note.projections)
+        let store = try await EventStore.create(at: store, schemas: files.load(), options: Worker.options)
+        for number in 0 ..< 12 { _ = try await store.append([try Note.event(1_000_000_000 + number * 10)]) }
+        try await close(store)
+    }
+
+    private func prepareFifth() async throws {
+        let store = try await open()
+        _ = try await store.replay(to: Self.fifth)
+        if job == .cut { _ = try await store.takeSnapshot("here") }
+        if job != .finalize { _ = try await store.append(try (60 ..< 70).map { try Order.event($0, at: 5) }) }
+        try await close(store)
+    }
+
+    private func open() async throws -> EventStore {
+        try await EventStore.open(at: store, schemas: job == .append ? nil : .load(Order.schemas), options: Worker.options)
+    }
+
+    private func close(_ store: EventStore) async throws { try await store.close() }
+
+    func run(seed: Int) async throws {
+        switch job {
+        case .append: try await Appender(store, acks: acks, seed: seed).run()
+        case .restore: _ = try await EventStore.restore(from: backup, into: made, options: Worker.options)
+        case .create:
+            let store = try await EventStore.create(at: made, schemas: .load(Order.schemas), at: Self.first, options: Worker.options)
+            try await store.close()
+        default:
+            let store = try await open()
+            do { try await run(on: store) } catch {
+                try await store.close()
+                throw error
+            }
+            try await store.close()
+        }
+    }
+
+    private func run(on store: EventStore) async throws {
+        switch job {
+        case .importing: _ = try await store.importLines(from: .file(lines), as: Self.first)
+        case .replay: _ = try await store.replay(to: Self.fifth)
+        case .rollback: _ = try await store.rollback(to: Self.first)
+        case .cut: _ = try await store.rollback(toSnapshot: "here", discardTail: true)
+        case .finalize: _ = try await store.finalize(Self.fifth)
+        case .backup: _ = try store.backUp(into: backup)
+        case .drill:
+            let report = try await store.drill(to: Self.fifth, backups: backup)
+            if !report.passed {
+                throw EvstoreError.verificationFailed(reason: report.steps.last { !$0.ok }?.detail ?? "the drill did not pass")
+            }
+        case .append, .restore, .create: break
+        }
+    }
+
+    /// Looks at what is left, does the job again, and looks once more.
+    func judge() async throws -> Finding {
+        let found = await Facts.look(at: store)
+        let beside = await lookBeside("first")
+        var finding = Finding(scene: scene, found: found, beside: beside, final: found, finalBeside: beside)
+        guard found.refused == nil else { return finding }
+        if job != .append, try await !isDone(beside) {
+            do { try await run(seed: 0) } catch { finding.again = Worker.words(error) }
+            finding.final = await Facts.look(at: store)
+            finding.finalBeside = await lookBeside("second")
+        }
+        finding.goesOn = try await goesOn(finding.final)
+        return finding
+    }
+
+    /// A rollback that is done would fail, and what is made beside the store is made once.
+    private func isDone(_ beside: Facts?) async throws -> Bool {
+        switch job {
+        case .rollback: try EventStore.versions(at: store).live == Self.first
+        case .restore, .create: beside?.refused == nil
+        default: false
+        }
+    }
+
+    /// What the job has made: a store, or a backup that one can be made of.
+    private func lookBeside(_ name: String) async -> Facts? {
+        switch job {
+        case .restore, .create: return await Facts.look(at: made)
+        case .backup:
+            let restored = scene + "/restored-" + name
+            do { _ = try await EventStore.restore(from: backup, into: restored, options: Worker.options) } catch {
+                return Facts(refused: Worker.words(error))
+            }
+            return await Facts.look(at: restored)
+        default: return nil
+        }
+    }
+
+    private func goesOn(_ facts: Facts) async throws -> Bool {
+        guard facts.refused == nil else { return false }
+        let store = try await open()
+        let event = try job == .append ? Note.event(2_000_000_000) : Order.event(2_000_000, at: facts.versions[1])
+        let receipt = try await store.append([event])
+        try await store.close()
+        return receipt.duplicate || receipt.position.rawValue == UInt64(facts.numbers.count + 1)
+    }
+}

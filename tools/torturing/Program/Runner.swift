@@ -1,0 +1,106 @@
+import Foundation
+import Synchronization
+import Torturing
+
+/// Runs the trials of cases, several at once, and says at the end what came of them.
+final class Runner: Sendable {
+    private struct Row: Codable {
+        var name: String
+        var runs = 0
+        var goal: Int
+        var trials: Int
+        var seed: UInt64
+        var seconds = 0.0
+        var failures = 0
+        var skipped: String?
+
+        enum CodingKeys: String, CodingKey { case name = "case", runs, goal, trials, seed, seconds, failures, skipped }
+    }
+
+    /// A case that fails and fails is not tried to its end.
+    private static let failuresMax = 20
+
+    let stage: Stage
+    private let seed: UInt64
+    private let jobs: Int
+    private let isJSON: Bool
+    private let rows = Mutex<[Row]>([])
+
+    init(stage: Stage, seed: UInt64, jobs: Int, isJSON: Bool) {
+        (self.stage, self.seed, self.jobs, self.isJSON) = (stage, seed, jobs, isJSON)
+        Self.say("seed \(seed)")
+    }
+
+    func run(_ item: TortureCase, trials wanted: Range<Int>) throws {
+        if let obstacle = item.obstacle() {
+            Self.say("SKIPPED  \(item.name)  \(item.title): \(obstacle)")
+            rows.withLock { $0.append(Row(name: item.name, goal: item.counts.goal, trials: 0, seed: seed, skipped: obstacle)) }
+            return
+        }
+        let begin = ContinuousClock.now
+        var end = wanted.upperBound
+        if let all = try item.all?(stage) { end = min(end, (all + item.runsPerTrial - 1) / item.runsPerTrial) }
+        let trials = wanted.lowerBound ..< max(wanted.lowerBound + 1, end)
+        let next = Atomic(trials.lowerBound)
+        let row = Mutex(Row(name: item.name, goal: item.counts.goal, trials: trials.count, seed: seed))
+        DispatchQueue.concurrentPerform(iterations: min(jobs, trials.count)) { _ in
+            while row.withLock({ $0.failures }) < Self.failuresMax {
+                let index = next.add(1, ordering: .relaxed).oldValue
+                guard index < trials.upperBound else { return }
+                let trial = self.run(item, index)
+                row.withLock {
+                    $0.runs += trial.runs
+                    $0.failures += trial.failures.count
+                }
+            }
+        }
+        var done = row.withLock { $0 }
+        let elapsed = begin.duration(to: .now).components
+        done.seconds = Double(elapsed.seconds) + Double(elapsed.attoseconds) / 1e18
+        Self.say("\(item.name)  \(done.runs) runs, \(done.failures) failures, \(Int(done.seconds)) s  \(item.title)")
+        rows.withLock { $0.append(done) }
+    }
+
+    private func run(_ item: TortureCase, _ index: Int) -> Trial {
+        var trial = Trial(item.name, stage, seed: seed, index: index)
+        do {
+            do { try item.trial(&trial) } catch { try trial.fail("the trial came to no end: \(error)") }
+        } catch { Self.say("FAILED  what was found can't be kept: \(error)") }
+        for failure in trial.failures {
+            Self.say("FAILED  tools/torture --case \(item.name) --seed \(seed) --trial \(index)   \(failure)")
+        }
+        return trial
+    }
+
+    /// Prints the table; whether something failed.
+    func report() throws -> Bool {
+        let rows = rows.withLock { $0 }
+        let failures = rows.reduce(0) { $0 + $1.failures }
+        if isJSON {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            FileHandle.standardOutput.write(try encoder.encode(["cases": rows]) + Data([10]))
+        } else {
+            let heads = ["case", "runs", "goal", "trials", "seconds", "failures", "seed"]
+            Self.put(Self.line(heads))
+            for row in rows {
+                let seconds = String(format: "%.1f", row.seconds)
+                let failures = row.skipped == nil ? "\(row.failures)" : "SKIPPED"
+                Self.put(Self.line([row.name, "\(row.runs)", "\(row.goal)", "\(row.trials)", seconds, failures, "\(row.seed)"]))
+            }
+        }
+        let skipped = rows.filter { $0.skipped != nil }.map(\.name)
+        if !skipped.isEmpty { Self.say("\(skipped.count) skipped: \(skipped.joined(separator: ", "))") }
+        Self.say(failures == 0 ? "every promise was kept" : "\(failures) FAILED")
+        return failures > 0
+    }
+
+    private static func line(_ cells: [String]) -> String {
+        cells.map { $0.padding(toLength: 12, withPad: " ", startingAt: 0) }.joined()
+    }
+
+    private static func put(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
+
+    /// What is not a result goes to standard error.
+    static func say(_ line: String) { FileHandle.standardError.write(Data("\(line)\n".utf8)) }
+}

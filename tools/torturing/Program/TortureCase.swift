@@ -1,0 +1,74 @@
+import Torturing
+
+/// One row of the table of goals: what is done, how often, and what makes a trial.
+struct TortureCase: Sendable {
+    let name: String
+    let title: String
+    /// Runs in the short tier, the goal of the short tier, and runs in the long one.
+    let counts: (short: Int, goal: Int, long: Int)
+    /// How many runs one trial makes, about.
+    let runsPerTrial: Int
+    /// How many runs there are at all, where every one of them is tried.
+    var all: (@Sendable (Stage) throws -> Int)?
+    /// Why it can't be run here; nil where it can.
+    let obstacle: @Sendable () -> String?
+    let trial: @Sendable (inout Trial) throws -> Void
+
+    init(
+        _ name: String, _ title: String, counts: (short: Int, goal: Int, long: Int), runsPerTrial: Int,
+        obstacle: @escaping @Sendable () -> String? = { nil }, trial: @escaping @Sendable (inout Trial) throws -> Void
+    ) {
+        (self.name, self.title, self.counts, self.runsPerTrial) = (name, title, counts, runsPerTrial)
+        (self.obstacle, self.trial) = (obstacle, trial)
+    }
+
+    static let all: [TortureCase] = [
+        .powerCuts, .fileSystemCuts, .kills, .flips, .failures, .fullDisks, .damages, .growths, .races, .backups,
+    ]
+}
+
+/// A part of a case that its seed and its number reproduce.
+struct Trial {
+    let stage: Stage
+    let name: String
+    let seed: UInt64
+    let index: Int
+    var chance: SeededGenerator
+    /// States, processes or files that were tried.
+    var runs = 0
+    private(set) var failures: [String] = []
+
+    init(_ name: String, _ stage: Stage, seed: UInt64, index: Int) {
+        (self.stage, self.name, self.seed, self.index) = (stage, name, seed, index)
+        chance = SeededGenerator(seed: seed, name, index)
+    }
+
+    /// Notes what is wrong, and keeps the files that show it.
+    mutating func fail(_ what: String, scene: String? = nil) throws {
+        let number = failures.count + 1
+        let kept = try scene.map { try stage.keep($0, as: "\(name)-\(seed)-\(index)-\(number)") }
+        failures.append(what + (kept.map { " (files: \($0))" } ?? ""))
+    }
+
+    /// Has scenes judged, and notes what is wrong with each.
+    mutating func judge(_ job: Job, _ scenes: [JudgedScene], _ verdict: Verdict) throws {
+        let findings = try stage.judge(job, scenes.map(\.scene))
+        for (item, result) in zip(scenes, findings) {
+            runs += 1
+            let problems = result.finding.map { verdict.problems($0, item.promises, finished: item.finished) } ?? [result.crash ?? ""]
+            if !problems.isEmpty {
+                try fail("\(job.rawValue), \(item.what): \(problems.prefix(3).joined(separator: "; "))", scene: item.scene)
+            }
+        }
+    }
+}
+
+/// A scene after something has happened to it.
+struct JudgedScene {
+    let scene: String
+    /// What has happened.
+    let what: String
+    var promises: [Promise] = []
+    /// Whether the job has said that it was done.
+    var finished = false
+}

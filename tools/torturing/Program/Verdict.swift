@@ -1,0 +1,89 @@
+import Torturing
+
+/// What a job may leave behind, whatever has happened to it.
+struct Verdict {
+    let job: Job
+    /// The scene before the job, and after a run that nothing disturbed.
+    let before: Finding
+    let after: Finding
+
+    /// Events that judges have appended to see whether the log goes on.
+    private static func own(_ number: Int) -> Bool { number == 2_000_000_000 || number == 2_000_000 }
+
+    /// What is wrong with a scene; nothing where every promise was kept.
+    /// - Parameter finished: whether the job has said that it is done.
+    func problems(_ finding: Finding, _ promises: [Promise], finished: Bool) -> [String] {
+        if let refused = finding.found.refused { return ["the store does not open: \(refused)"] }
+        var problems = (finding.found.findings + finding.final.findings).map { "unsound: \($0)" }
+        if let again = finding.again { problems.append("doing it again: \(again)") }
+        if finding.goesOn != true { problems.append("the next append did not go to the next position") }
+        if job == .append {
+            problems += Promise.broken(promises, by: finding.found.numbers)
+            let kept = before.found.numbers
+            if Array(finding.found.numbers.prefix(kept.count)) != kept { problems.append("the first events are not those that were there") }
+            return problems
+        }
+        problems += events(finding, finished) + states(finding, finished) + beside(finding, finished)
+        return problems
+    }
+
+    private func events(_ finding: Finding, _ finished: Bool) -> [String] {
+        let found = finding.found.numbers.filter { !Self.own($0) }
+        let final = finding.final.numbers.filter { !Self.own($0) }
+        let (old, new) = (before.found.numbers, after.found.numbers)
+        var problems: [String] = []
+        if job == .importing {
+            // Whole batches, in order, from the first on.
+            if found.count < old.count || found != Array(new.prefix(found.count)) {
+                problems.append("\(found.count) events are not the first")
+            }
+        } else if found != old && found != new {
+            problems.append("it holds \(found.count) events, and there were \(old.count) before and \(new.count) after")
+        }
+        if finished, found != new { problems.append("the job was done and is undone") }
+        if final != new { problems.append("done again it holds \(final.count) events, not \(new.count)") }
+        return problems
+    }
+
+    private func states(_ finding: Finding, _ finished: Bool) -> [String] {
+        var problems: [String] = []
+        let (old, new) = (before.found, after.found)
+        let found = finding.found
+        if found.versions != old.versions && found.versions != new.versions {
+            problems.append("versions \(found.versions) are neither state's")
+        }
+        if finished, found.versions != new.versions { problems.append("the job was done, and versions are \(found.versions)") }
+        if finding.final.versions != new.versions {
+            problems.append("done again versions are \(finding.final.versions), not \(new.versions)")
+        }
+        // A judge's own event is in the read model as well.
+        guard !found.numbers.contains(where: Self.own) else { return problems }
+        if found.numbers == old.numbers, found.versions == old.versions, found.digests != old.digests, found.digests != new.digests {
+            problems.append("the read models are not those of the events")
+        }
+        if finding.final.digests != new.digests { problems.append("done again the read models are not those of the events") }
+        return problems
+    }
+
+    private func beside(_ finding: Finding, _ finished: Bool) -> [String] {
+        guard let wanted = after.finalBeside else { return [] }
+        var problems: [String] = []
+        if let found = finding.beside, found.refused == nil {
+            let isOlder = job == .backup && found.numbers == before.beside?.numbers
+            if !isOlder, found.numbers != wanted.numbers { problems.append("what was made holds \(found.numbers.count) events") }
+            problems += found.findings.map { "what was made is unsound: \($0)" }
+        } else if finished {
+            problems.append("the job was done, and what it made is not there: \(finding.beside?.refused ?? "nothing")")
+        } else if job == .backup {
+            problems.append("the older backup can't be restored: \(finding.beside?.refused ?? "nothing")")
+        } else if let refused = finding.beside?.refused, !Self.isAbsent(refused) {
+            problems.append("something half made is there: \(refused)")
+        }
+        if finding.finalBeside?.numbers != wanted.numbers {
+            problems.append("done again it is not whole: \(finding.finalBeside?.refused ?? "other events")")
+        }
+        return problems
+    }
+
+    private static func isAbsent(_ refused: String) -> Bool { refused.hasPrefix("storeNotFound") }
+}

@@ -1,0 +1,68 @@
+import Evstore
+import Foundation
+import Torturing
+
+/// The processes that the torture starts: those that work, and are hurt, and those that judge what is left.
+enum Worker {
+    static let usage = """
+        worker prepare JOB SCENE | run JOB SCENE SEED | judge JOB SCENE... | look STORE | see STREAMS STORE... \
+        | race STORE ID SEED OPERATIONS NOTES | anomalies STORE NOTES... | grow STORE SEED | keep SCENE SEED | full JOB PLACE BASE ROOM \
+        | shutdown JOB PLACE BASE IMAGE MILLISECONDS
+        """
+
+    static func main(_ words: [String]) async {
+        do {
+            try await run(words)
+            exit(0)
+        } catch {
+            FileHandle.standardError.write(Data("refused: \(Self.words(error))\n".utf8))
+            exit(error is EvstoreError ? 1 : 3)
+        }
+    }
+
+    private static func run(_ words: [String]) async throws {
+        let job = words.count > 1 ? Job(rawValue: words[1]) : nil
+        switch (words.first, job, words.count) {
+        case ("prepare", let job?, 3): try await JobWork(job, in: words[2]).prepare()
+        case ("run", let job?, 4): try await JobWork(job, in: words[2]).run(seed: Int(words[3]) ?? 0)
+        case ("judge", let job?, 3...):
+            for scene in words.dropFirst(2) { try say(await JobWork(job, in: scene).judge()) }
+        case ("look", _, 2): try say(await Facts.look(at: words[1]))
+        case ("see", _, 3...):
+            let streams = words[1].split(separator: ",").map(String.init)
+            for store in words.dropFirst(2) { try say(await Sight.look(at: store, streams: streams)) }
+        case ("race", _, 6):
+            try await Race(
+                store: words[1], id: Int(words[2]) ?? 0, seed: Int(words[3]) ?? 0, operations: Int(words[4]) ?? 0, notes: words[5]
+            ).run()
+        case ("anomalies", _, 3...): try say(await Race.anomalies(words[1], Array(words.dropFirst(2))))
+        case ("grow", _, 3): try say(await Growth(store: words[1], seed: Int(words[2]) ?? 0).run())
+        case ("keep", _, 3): try say(await Safekeeping(scene: words[1], seed: Int(words[2]) ?? 0).run())
+        case ("full", let job?, 5): try say(FullDisk(job: job, place: words[2], base: words[3], room: Int(words[4]) ?? 0).run())
+        case ("shutdown", let job?, 6):
+            try say(FileSystemCut(job: job, place: words[2], base: words[3], image: words[4], milliseconds: Int32(words[5]) ?? 0).run())
+        default: throw EvstoreError.misuse(usage)
+        }
+    }
+
+    /// One line of JSON, written at once: what a process has said it has said, however it ends.
+    static func say(_ value: some Encodable) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .withoutEscapingSlashes
+        FileHandle.standardOutput.write(try encoder.encode(value) + Data([10]))
+    }
+
+    static func words(_ error: any Error) -> String {
+        guard let error = error as? EvstoreError else { return "\(error)" }
+        return "\(error.code): \(error.message)"
+    }
+
+    /// Stores of the torture are small, and many.
+    static var options: Options {
+        var options = Options()
+        (options.mapBytes, options.ballastBytes, options.freeDiskFloorBytes) = (1 << 26, 0, 0)
+        options.appendDeadlineSeconds = 20
+        options.replayJobs = 2
+        return options
+    }
+}

@@ -1,0 +1,91 @@
+internal import EvstoreTesting
+internal import Foundation
+
+/// What happens at one call of the C library that changes something below a directory.
+package struct DiskFault: Hashable, Sendable, CustomStringConvertible {
+    package enum Deed: String, CaseIterable, Sendable { case kill, tear, fail, failing, short }
+
+    package var deed: Deed
+    /// What a failing call says, as `errno`.
+    package var error: Int32
+    /// The number of the call, from 1.
+    package var call: Int
+
+    package init(_ deed: Deed, error: Int32 = EIO, at call: Int) { (self.deed, self.error, self.call) = (deed, error, call) }
+
+    package var isDeadly: Bool { deed == .kill || deed == .tear }
+
+    package var description: String {
+        switch deed {
+        case .kill: "kill -9 at call \(call)"
+        case .tear: "half of call \(call), then kill -9"
+        case .short: "half of call \(call)"
+        case .fail: "\(error == EIO ? "EIO" : "ENOSPC") at call \(call)"
+        case .failing: "\(error == EIO ? "EIO" : "ENOSPC") from call \(call) on"
+        }
+    }
+}
+
+/// A library, preloaded into a process, that writes down what the process does to its disk and makes calls fail
+/// (`Faults/disk.c`).
+package struct FaultyDisk: Sendable {
+    /// The directory below which calls are seen.
+    package var root: String
+    /// Where they are written down.
+    package var log: String?
+    /// Where they are counted.
+    package var counter: String?
+    package var fault: DiskFault?
+    /// Only these calls count: `write`, `sync`, `name` or `size`.
+    package var calls: String?
+    /// Only calls on files whose path ends like this count.
+    package var file: String?
+
+    package init(root: String) { self.root = root }
+
+    private static let library: Result<String, any Error> = Result { try build() }
+
+    /// What a process gets beside its environment.
+    package var environment: [String: String] {
+        get throws {
+            var values = ["LD_PRELOAD": try Self.library.get(), "DISK_ROOT": root]
+            values["DISK_LOG"] = log
+            values["DISK_CALLS"] = counter
+            values["DISK_CALL"] = calls
+            values["DISK_FILE"] = file
+            guard let fault else { return values }
+            values["DISK_DOES"] = fault.deed.rawValue
+            values["DISK_AT"] = "\(fault.call)"
+            values["DISK_ERRNO"] = "\(fault.error)"
+            return values
+        }
+    }
+
+    /// Counts from 0 again.
+    package func resetCounter() throws {
+        if let counter { try Data(count: 16).write(to: URL(filePath: counter)) }
+    }
+
+    /// The calls that there were, and whether the fault was reached.
+    package func count() throws -> (calls: Int, isReached: Bool) {
+        guard let counter else { return (0, false) }
+        let bytes = [UInt8](try Data(contentsOf: URL(filePath: counter)))
+        return (bytes.prefix(8).reversed().reduce(0) { $0 << 8 | Int($1) }, bytes[8] != 0)
+    }
+
+    /// Built for this run, in a directory that goes with the system's temporary files.
+    private static func build() throws -> String {
+        let source = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appending(path: "Faults/disk.c").path
+        let target = FileManager.default.temporaryDirectory.appending(path: "evstore-disk-\(UUID().uuidString).so").path
+        let outcome = try BuiltProgram(path: "/usr/bin/env").run("clang", "-shared", "-fPIC", "-O1", "-o", target, source, "-ldl")
+        guard outcome.exit == 0 else { throw Failure("the faulty disk can't be built: \(outcome.errors)") }
+        return target
+    }
+}
+
+/// Something that must not be, in words.
+package struct Failure: Error, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,36 @@
+internal import Foundation
+
+/// An append that has returned: `count` events with the numbers from `mark` on, at `position` and after it.
+package struct Promise: Hashable, Sendable {
+    package let position: Int
+    package let mark: Int
+    package let count: Int
+
+    package init(_ line: some StringProtocol) throws {
+        let words = line.split(separator: " ").compactMap { Int($0) }
+        guard words.count == 3 else { throw Failure("\(line) is no promise") }
+        (position, mark, count) = (words[0], words[1], words[2])
+    }
+
+    /// Those in a file, a line each.
+    package static func all(_ file: String) throws -> [Promise] {
+        try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").map { try Promise($0) }
+    }
+
+    /// What a log that holds events with these numbers, in this order, has not kept: every promised event lies where it was
+    /// promised, and appends are whole and there once.
+    package static func broken(_ promises: [Promise], by numbers: [Int]) -> [String] {
+        var broken: [String] = []
+        if Set(numbers).count != numbers.count { broken.append("an event is there twice") }
+        for promise in promises {
+            let place = promise.position - 1 ..< promise.position - 1 + promise.count
+            if place.upperBound <= numbers.count, place.enumerated().allSatisfy({ numbers[$1] == promise.mark + $0 }) { continue }
+            broken.append("the append of \(promise.mark) was promised at \(promise.position)")
+        }
+        for (index, number) in numbers.enumerated() where number % 10 > 0 {
+            if index > 0, numbers[index - 1] == number - 1 { continue }
+            broken.append("the append of \(number) is there in part")
+        }
+        return broken
+    }
+}

@@ -1,0 +1,55 @@
+internal import Foundation
+
+/// Files that are written without the pages that hold nothing, so that thousands of them have room in memory.
+package enum SparseFile {
+    private static let page = 4_096
+
+    /// Makes the file anew, 0600.
+    package static func write(_ bytes: [UInt8], to path: String) throws {
+        let file = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw Failure("\(path) can't be made: \(errno)") }
+        defer { close(file) }
+        guard ftruncate(file, off_t(bytes.count)) == 0 else { throw Failure("\(path) can't be made long: \(errno)") }
+        try unsafe bytes.withUnsafeBytes { buffer in
+            guard let base = buffer.baseAddress else { return }
+            var start = 0
+            while start < buffer.count {
+                let count = min(page, buffer.count - start)
+                // A run of zeros equals itself one byte further.
+                let place = unsafe base + start
+                let isEmpty = unsafe buffer[start] == 0 && (count == 1 || memcmp(place, place + 1, count - 1) == 0)
+                if !isEmpty, unsafe pwrite(file, place, count, off_t(start)) != count {
+                    throw Failure("\(path) can't be written: \(errno)")
+                }
+                start += count
+            }
+        }
+    }
+
+    /// Copies a directory with everything in it, the locks of LMDB aside.
+    package static func copy(_ directory: String, to target: String) throws {
+        try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        for name in try FileManager.default.contentsOfDirectory(atPath: directory) where name != "lock.mdb" {
+            let (from, to) = (directory + "/" + name, target + "/" + name)
+            var isDirectory: ObjCBool = false
+            _ = unsafe FileManager.default.fileExists(atPath: from, isDirectory: &isDirectory)
+            if isDirectory.boolValue {
+                try copy(from, to: to)
+            } else {
+                try write([UInt8](try Data(contentsOf: URL(filePath: from))), to: to)
+            }
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Overwrites from `offset` on, with zeros before it where the bytes end earlier.
+    package mutating func put(_ bytes: ArraySlice<UInt8>, at offset: Int) {
+        if count < offset + bytes.count { append(contentsOf: repeatElement(0, count: offset + bytes.count - count)) }
+        unsafe withUnsafeMutableBytes { target in
+            unsafe bytes.withUnsafeBytes { source in
+                if let from = source.baseAddress, let to = target.baseAddress { unsafe memcpy(to + offset, from, source.count) }
+            }
+        }
+    }
+}
