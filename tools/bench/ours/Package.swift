@@ -27,14 +27,21 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
+        .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
         .target(name: "Bytes", swiftSettings: house),
         .target(name: "System", dependencies: ["Bytes"], swiftSettings: house),
         .target(
             name: "Hashing", dependencies: ["Bytes", "CXXHash", .product(name: "Crypto", package: "swift-crypto")], swiftSettings: house),
+        .target(
+            name: "Sealing",
+            dependencies: [
+                "Bytes", "CZstd", .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+            ], swiftSettings: house),
         .target(name: "LMDB", dependencies: ["Bytes", "CLMDB"], swiftSettings: house),
         .target(name: "JSONText", dependencies: ["Bytes"], swiftSettings: house),
         .target(name: "EventModel", dependencies: ["Bytes", "System"], swiftSettings: house),
-        .target(name: "EventLog", dependencies: ["Bytes", "Hashing", "LMDB", "EventModel", logging], swiftSettings: house),
+        .target(name: "EventLog", dependencies: ["Bytes", "Hashing", "Sealing", "LMDB", "EventModel", logging], swiftSettings: house),
         .target(
             name: "SchemaEvolution", dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", .product(name: "Yams", package: "Yams")],
             swiftSettings: house),
