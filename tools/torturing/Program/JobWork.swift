@@ -125,9 +125,11 @@ struct JobWork {
         case .restore, .create: return await Facts.look(at: made)
         case .backup:
             let restored = scene + "/restored-" + name
-            do { _ = try await EventStore.restore(from: backup, into: restored, options: Worker.options) } catch {
-                return Facts(refused: Worker.words(error))
-            }
+            do {
+                // A look that a power cut ended may have left its own.
+                if FileManager.default.fileExists(atPath: restored) { try FileManager.default.removeItem(atPath: restored) }
+                _ = try await EventStore.restore(from: backup, into: restored, options: Worker.options)
+            } catch { return Facts(refused: Worker.words(error)) }
             return await Facts.look(at: restored)
         default: return nil
         }
