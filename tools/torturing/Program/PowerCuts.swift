@@ -79,8 +79,6 @@ extension TortureCase {
     private static func cutRecovery(
         of scene: String, _ promises: [Promise], _ first: Int, _ job: Job, _ verdict: Verdict, _ trial: inout Trial
     ) throws {
-        // Who judges a backup restores it twice beside it, which is no recovery: what is cut off there says nothing of the store.
-        if job == .backup { return }
         let (root, log) = (trial.stage.place("recovered"), trial.stage.place("recording"))
         defer { for path in [root, log] { removeQuietly(path) } }
         try SparseFile.copy(scene, to: root)
