@@ -145,9 +145,11 @@ let package = Package(
         .testTarget(
             name: "DomainTests",
             dependencies: [
-                "EventModel", "SchemaEvolution", "Evstore", "EvstoreTesting", .product(name: "Crypto", package: "swift-crypto"),
+                "EventModel", "SchemaEvolution", "Evstore", "EvstoreTesting", "RemindersService", "Torturing",
+                .product(name: "Crypto", package: "swift-crypto"),
             ],
             exclude: ["Fixtures"], swiftSettings: house),
+        .executableTarget(name: "RemindersService", dependencies: ["Evstore"], path: "Tests/RemindersService", swiftSettings: house),
         .testTarget(name: "HouseTests", dependencies: [], swiftSettings: house),
         // Broken files and events: what makes and judges them, and the program that does so by the million.
         .target(

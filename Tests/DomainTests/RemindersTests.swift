@@ -200,7 +200,8 @@ private final class Phone {
     }
 }
 
-private enum Reminder {
+/// What is said of a reminder at each version.
+enum Reminder {
     static func scheduled(_ id: String, _ moment: String, at version: Int) throws -> NewEvent {
         let words = #""title":"\#(id)","body":"""#
         let day = moment.prefix(10)
