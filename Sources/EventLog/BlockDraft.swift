@@ -9,6 +9,7 @@ struct BlockDraft: ~Copyable {
         var storeTag: UInt64
         var epoch: Epoch
         var time: Int64
+        var isSealed = false
     }
 
     private(set) var first = Position.start
@@ -43,14 +44,15 @@ struct BlockDraft: ~Copyable {
     // MARK: Records
 
     /// Adds an event, where it lies among others; false, and nothing is added, where the block is full.
-    mutating func add(_ events: Span<StoredEvent>, _ index: Int, _ place: BlockWriter.Place) -> Bool {
-        let givenUUID = events[index].id?.uuid
-        let isText = events[index].id != nil && givenUUID == nil
-        let idBytes = isText ? events[index].id.map { $0.text.utf8.count } ?? 0 : 16
-        let nameBytes = place.revision == 0 ? events[index].stream.text.utf8.count : 0
+    /// - Parameter envelope: what stands in the place of its parts in a sealed block; else empty.
+    mutating func add(_ events: Span<StoredEvent>, _ index: Int, _ place: BlockWriter.Place, _ envelope: RawSpan) -> Bool {
+        let isSealed = !envelope.isEmpty
+        let payloadBytes = isSealed ? envelope.byteCount : events[index].payload.count
+        let metadataBytes = isSealed ? 0 : events[index].metadata.count
+        let hasShadow = !isSealed && !events[index].shadow.isEmpty
         let size =
-            BlockLayout.recordBytes + idBytes + nameBytes + events[index].payload.count + events[index].metadata.count
-            + (events[index].shadow.isEmpty ? 0 : BlockLayout.shadowBytes + events[index].shadow.count)
+            Self.headBytes(events, index, place) + payloadBytes + metadataBytes
+            + (hasShadow ? BlockLayout.shadowBytes + events[index].shadow.count : 0)
         let isNewType = !types.contains { $0.id == place.type }
         let nameCost = isNewType ? 5 + events[index].type.utf8.count : 0
         if !isEmpty && bytes + BlockLayout.entryBytes + size + nameCost > BlockLayout.bytesMax { return false }
@@ -58,13 +60,44 @@ struct BlockDraft: ~Copyable {
             types.append((place.type, events[index].type))
             typesBytes += nameCost
         }
-        var flags: UInt16 = 0
+        offsets.append(records.count)
+        Self.appendHead(
+            events, index, place, payloadBytes: payloadBytes, metadataBytes: metadataBytes,
+            flags: hasShadow ? BlockLayout.Flag.shadow : 0, to: &records)
+        if isSealed {
+            records.append(envelope)
+            return true
+        }
+        records.append(events[index].payload)
+        records.append(events[index].metadata)
+        if hasShadow {
+            records.append(littleEndian: UInt32(events[index].shadow.count))
+            records.append(events[index].shadow)
+        }
+        return true
+    }
+
+    @inline(__always)
+    private static func headBytes(_ events: Span<StoredEvent>, _ index: Int, _ place: BlockWriter.Place) -> Int {
+        let given = events[index].id
+        return BlockLayout.recordBytes + (given == nil || given?.uuid != nil ? 16 : given.map { $0.text.utf8.count } ?? 0)
+            + (place.revision == 0 ? events[index].stream.text.utf8.count : 0)
+    }
+
+    /// Appends what stands before an event's payload.
+    @inline(__always)
+    static func appendHead(
+        _ events: Span<StoredEvent>, _ index: Int, _ place: BlockWriter.Place, payloadBytes: Int, metadataBytes: Int, flags more: UInt16,
+        to records: inout ByteBuffer
+    ) {
+        let givenUUID = events[index].id?.uuid
+        let isText = events[index].id != nil && givenUUID == nil
+        let nameBytes = place.revision == 0 ? events[index].stream.text.utf8.count : 0
+        var flags = more
         if place.revision == 0 { flags |= BlockLayout.Flag.named }
         if place.isSameAppend { flags |= BlockLayout.Flag.sameAppend }
         if events[index].id != nil { flags |= BlockLayout.Flag.idGiven }
         if isText { flags |= BlockLayout.Flag.idText }
-        if !events[index].shadow.isEmpty { flags |= BlockLayout.Flag.shadow }
-        offsets.append(records.count)
         records.append(littleEndian: place.stream)
         records.append(littleEndian: place.revision)
         records.append(littleEndian: place.previous)
@@ -72,10 +105,10 @@ struct BlockDraft: ~Copyable {
         records.append(littleEndian: events[index].time.microseconds)
         records.append(littleEndian: place.type)
         records.append(littleEndian: events[index].born.rawValue)
-        records.append(littleEndian: UInt32(events[index].payload.count))
-        records.append(littleEndian: UInt32(events[index].metadata.count))
+        records.append(littleEndian: UInt32(payloadBytes))
+        records.append(littleEndian: UInt32(metadataBytes))
         records.append(littleEndian: flags)
-        records.append(UInt8(idBytes))
+        records.append(UInt8(isText ? events[index].id.map { $0.text.utf8.count } ?? 0 : 16))
         records.append(UInt8(nameBytes))
         if isText, let id = events[index].id {
             records.append(id.text)
@@ -85,13 +118,6 @@ struct BlockDraft: ~Copyable {
             records.append(littleEndian: uuid.1.byteSwapped)
         }
         if nameBytes > 0 { records.append(events[index].stream.text) }
-        records.append(events[index].payload)
-        records.append(events[index].metadata)
-        if !events[index].shadow.isEmpty {
-            records.append(littleEndian: UInt32(events[index].shadow.count))
-            records.append(events[index].shadow)
-        }
-        return true
     }
 
     /// Adds a record as it lies in another block.
@@ -124,7 +150,7 @@ struct BlockDraft: ~Copyable {
         block.append(littleEndian: UInt32(offsets.count))
         block.append(littleEndian: UInt32(bytes))
         for _ in 0 ..< 4 { block.append(littleEndian: 0 as UInt64) }
-        block.append(littleEndian: 0 as UInt32)
+        block.append(littleEndian: commit.isSealed ? BlockLayout.Mark.sealed : 0)
         block.append(littleEndian: UInt32(BlockLayout.headerBytes + typesBytes))
         for (id, name) in types {
             block.append(littleEndian: id)

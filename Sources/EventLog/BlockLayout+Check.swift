@@ -21,7 +21,9 @@ extension BlockLayout {
         guard checksum(bytes.slice(0, end)) == bytes.load(UInt64.self, at: end) || !Guard.blockChecksum.isOn else {
             throw damaged("the checksum does not fit")
         }
-        guard bytes.load(UInt32.self, at: Header.flags) == 0 else { throw damaged("a flag is set that this program does not know") }
+        guard bytes.load(UInt32.self, at: Header.flags) & ~Mark.known == 0 else {
+            throw damaged("a flag is set that this program does not know")
+        }
         guard bytes.load(UInt64.self, at: Header.storeTag) == storeTag else { throw damaged("the block belongs to another store") }
         guard bytes.load(UInt64.self, at: Header.first) == position.rawValue else { throw damaged("the block belongs at another position") }
         let offsets = Int(bytes.load(UInt32.self, at: Header.offsets))
@@ -56,7 +58,7 @@ extension BlockLayout {
         _ bytes: RawSpan, at position: Position, after first: Position, storeTag: UInt64
     ) throws(EvstoreError) -> Int? {
         let end = bytes.byteCount - checksumBytes
-        guard end >= headerBytes, bytes.load(UInt32.self, at: 0) == magic, bytes.load(UInt32.self, at: Header.flags) == 0,
+        guard end >= headerBytes, bytes.load(UInt32.self, at: 0) == magic, bytes.load(UInt32.self, at: Header.flags) & ~Mark.known == 0,
             position >= first
         else { return nil }
         let index = position.rawValue - first.rawValue

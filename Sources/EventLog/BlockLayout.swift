@@ -13,7 +13,7 @@ internal import EventModel
 ///     40  u32  events
 ///     44  u32  bytes of the whole block
 ///     48  32   link: SHA-256(previous link || block without its checksum, with 32 zero bytes here)
-///     80  u32  flags: none is known yet (cipher and compression will be)
+///     80  u32  flags: 1 sealed
 ///     84  u32  where the table of offsets begins
 ///     88       names of the types inside, by rising id: u32 id, u8 length, UTF-8
 ///              table of offsets: for each event u32 where its record begins, u32 the record's own checksum:
@@ -41,6 +41,10 @@ internal import EventModel
 ///     60       id, stream name, payload, metadata; then, where a shadow is kept, u32 its bytes and the shadow: what
 ///              older versions see of the event, as `Shadow` writes it
 ///
+/// In a sealed block, an `Envelope` stands in the place of each payload, and metadata and shadow are inside. It is bound to
+/// store id, u32 epoch, u32 zero, u64 position (its place), then the record's first 60 bytes with zeros for the lengths of
+/// payload and metadata, its id and its stream name.
+///
 /// Valid is a block that keeps all of these:
 /// 1. It has at least 96 bytes, and byte 44 holds exactly how many.
 /// 2. Magic and format are as above, the checksum holds, no flag is set that is not listed.
@@ -49,11 +53,13 @@ internal import EventModel
 ///    end where the checksum begins. A name is UTF-8 and not empty; every record's type is among the names, and the mask is theirs.
 /// 5. Every record's lengths add up to its place; an id has 1 to 64 bytes, and 16 where it is a UUID; a shadow is not empty;
 ///    the stream name is there exactly for revision 0. Ids and stream names are such as `EventID` and `StreamName` take.
+///    In a sealed block there is neither metadata nor a shadow beside the envelope.
 /// 6. A stream's first event is its id, with pointers of 0. Another one's lead back: stream id <= jump <= previous < its own
 ///    position, and between the stream's first and previous event is room for its revision.
 /// 7. Within an epoch, first position = the previous block's first position + its events, and the
 ///    link is as above; the first block of an epoch links to `Epochs.link`. (`verify` checks this.)
-/// 8. Every record's own checksum holds. (`verify` checks this; and who reads one event checks its record by that alone.)
+/// 8. All blocks of a store that has keys are sealed, and none of another.
+/// 9. Every record's own checksum holds. (`verify` checks this; and who reads one event checks its record by that alone.)
 package enum BlockLayout {
     static let magic: UInt32 = 0x02_62_76_65
     private static let magicOfFormat1: UInt32 = 0x01_62_76_65
@@ -91,6 +97,12 @@ package enum BlockLayout {
         static let linkBytes = 32
         static let flags = 80
         static let offsets = 84
+    }
+
+    /// Of the block.
+    enum Mark {
+        static let sealed: UInt32 = 1
+        static let known: UInt32 = 1
     }
 
     enum Record {

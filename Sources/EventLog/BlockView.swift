@@ -22,6 +22,22 @@ package struct BlockView: ~Escapable {
         learn(names)
     }
 
+    /// The copy of a block whose records were opened: those of its `indices`, and no others.
+    @_lifetime(copy bytes)
+    init(opened bytes: RawSpan, _ block: borrowing BlockView) {
+        (self.bytes, first, count, indices) = (bytes, block.first, block.count, block.indices)
+        (offsets, entryBytes) = (block.offsets, BlockLayout.entryBytes)
+    }
+
+    /// Whether envelopes stand in the places of payloads.
+    package var isSealed: Bool { bytes.load(UInt32.self, at: BlockLayout.Header.flags) & BlockLayout.Mark.sealed != 0 }
+
+    /// What stands before its table of offsets.
+    var head: RawSpan {
+        @_lifetime(copy self)
+        get { bytes.slice(0, offsets) }
+    }
+
     package var epoch: Epoch { Epoch(bytes.load(UInt32.self, at: BlockLayout.Header.epoch)) }
     /// The position of the last record.
     package var last: Position { Position(first.rawValue + UInt64(count) - 1) }

@@ -23,6 +23,7 @@ struct BlockWriter: ~Copyable {
     typealias Store = (Position, RawSpan) throws -> Void
 
     private var commit: BlockDraft.Commit
+    private var sealing: RecordSealing
     private var link = Digest.zero
     private var draft = BlockDraft()
     /// How many blocks the commit has had.
@@ -37,7 +38,11 @@ struct BlockWriter: ~Copyable {
     /// A thread is woken for no fewer.
     private static let carriedMin = 4
 
-    init(_ storeID: StoreID) { commit = BlockDraft.Commit(storeTag: storeID.tag, epoch: .first, time: 0) }
+    /// - Parameter keys: of a store whose events are sealed.
+    init(_ storeID: StoreID, _ keys: StoreKeys? = nil) {
+        commit = BlockDraft.Commit(storeTag: storeID.tag, epoch: .first, time: 0, isSealed: keys != nil)
+        sealing = RecordSealing(keys, storeID)
+    }
 
     deinit { chain.close() }
 
@@ -55,13 +60,22 @@ struct BlockWriter: ~Copyable {
 
     /// Adds an event, where it lies among others, at the next position; blocks that are ready go to `store` first.
     mutating func add(_ events: Span<StoredEvent>, _ index: Int, _ place: Place, _ store: Store) throws {
-        if draft.add(events, index, place) { return }
+        try sealing.seal(events, index, place, commit.epoch, draft.next)
+        if Self.add(events, index, place, sealing, to: &draft) { return }
         try complete(store)
-        _ = draft.add(events, index, place)
+        _ = Self.add(events, index, place, sealing, to: &draft)
     }
 
+    @inline(__always)
+    private static func add(
+        _ events: Span<StoredEvent>, _ index: Int, _ place: Place, _ sealing: borrowing RecordSealing, to draft: inout BlockDraft
+    ) -> Bool { draft.add(events, index, place, sealing.text) }
+
     /// Adds a record as it lies in another block: for a block that is made again up to a cut.
-    mutating func add(copyOf record: borrowing RecordView, _ names: TypeNames) { draft.add(copyOf: record, names) }
+    mutating func add(copyOf record: borrowing RecordView, of block: borrowing BlockView, _ names: TypeNames) {
+        commit.isSealed = block.isSealed
+        draft.add(copyOf: record, names)
+    }
 
     /// Completes the block that is under way, if it has a record, and hands over all that were not yet.
     mutating func finish(_ store: Store) throws {

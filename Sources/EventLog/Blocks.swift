@@ -9,12 +9,34 @@ struct LogAccess: Sendable {
     let tables: Tables
     let names: TypeNames
     let storeID: StoreID
+    let isSealed: Bool
+    /// Of a sealed store, where what its events hold is read or written.
+    let keys: StoreKeys?
 
-    init(_ environment: Environment, of store: StoreIdentity) throws(LMDBError) {
+    init(_ environment: Environment, of store: StoreIdentity, _ keys: StoreKeys? = nil) throws(LMDBError) {
         (self.environment, tables, names) = (
             environment, try Tables(environment, of: store), TypeNames()
         )
-        storeID = store.id
+        (storeID, isSealed, self.keys) = (store.id, store.isSealed, keys)
+    }
+
+    /// Lends a block as it reads: with its records open where they are sealed.
+    func open<R>(_ block: borrowing BlockView, _ body: (borrowing BlockView) throws -> R) throws -> R {
+        guard block.isSealed else { return try body(block) }
+        return try withOpener { try $0.lend(block, body) }
+    }
+
+    /// The same of one record.
+    func open<R>(_ record: borrowing RecordView, _ body: (borrowing RecordView) throws -> R) throws -> R {
+        guard record.isSealed else { return try body(record) }
+        return try withOpener { try $0.lend(record, body) }
+    }
+
+    private func withOpener<R>(_ body: (inout RecordOpener) throws -> R) throws -> R {
+        guard let keys else {
+            throw EvstoreError.keysRefused(path: environment.directory, reason: "its events are sealed, and no key was given")
+        }
+        return try keys.withOpener(storeID, body)
     }
 }
 
@@ -63,6 +85,7 @@ enum Blocks {
         let start = try BlockLayout.checkRecord(cursor.value, at: position, after: first, storeTag: access.storeID.tag)
         if let start {
             let record = RecordView(cursor.value, at: start, position)
+            try checkSealed(record.isSealed, first, access)
             if access.names.knows(record.type) { return record }
         }
         let block = try view(cursor, access)
@@ -80,7 +103,17 @@ enum Blocks {
     /// The checked block that a cursor stands at.
     @_lifetime(copy cursor)
     static func view(_ cursor: borrowing Cursor, _ access: LogAccess) throws -> BlockView {
-        try BlockView(checking: cursor.value, at: position(cursor.key), storeTag: access.storeID.tag, access.names)
+        let block = try BlockView(checking: cursor.value, at: position(cursor.key), storeTag: access.storeID.tag, access.names)
+        try checkSealed(block.isSealed, block.first, access)
+        return block
+    }
+
+    /// Rule 8: what was put in the place of a sealed event, and anybody can write, is not believed.
+    static func checkSealed(_ isSealed: Bool, _ first: Position, _ access: LogAccess) throws(EvstoreError) {
+        if isSealed != access.isSealed {
+            throw .corruptBlock(
+                position: first, reason: isSealed ? "it is sealed, and the store is not" : "it is not sealed, and the store is")
+        }
     }
 
     static func position(_ key: RawSpan) throws -> Position {

@@ -30,7 +30,7 @@ struct CommitSession: ~Copyable {
     init(_ access: LogAccess, _ overlays: Overlays, _ options: Options, path: String, lockFile: File) throws {
         (self.access, self.overlays, self.options, self.path) = (access, overlays, options, path)
         hint = HolderHint(lockFile, slot: HolderHint.writer)
-        writer = BlockWriter(access.storeID)
+        writer = BlockWriter(access.storeID, access.keys)
         ahead = try AheadWriter(path, access)
     }
 

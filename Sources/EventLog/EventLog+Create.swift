@@ -13,7 +13,7 @@ extension EventLog {
             throw storeError(error, store, doing: "making \(store)")
         }
         try make(at: store) { made in
-            let access = try lay(made, StoreID.make(), options)
+            let access = try lay(made, StoreID.make(), options, options.secret.map { .made($0) })
             defer { access.environment.close() }
             try access.environment.writeOwned { transaction in
                 guard let moment = try Moment(transaction.reads, access, Overlays()) else { return }
@@ -48,14 +48,15 @@ extension EventLog {
     private static let suffix = ".new-"
 
     /// Makes the files of a store without events; whoever gets its environment closes it.
-    static func lay(_ store: String, _ storeID: StoreID, _ options: Options) throws -> LogAccess {
-        try Manifest.write(storeID, at: store)
+    static func lay(_ store: String, _ storeID: StoreID, _ options: Options, _ newKeys: NewKeys?) throws -> LogAccess {
+        try Manifest.write(storeID, isSealed: newKeys != nil, at: store)
+        let keys = try newKeys?.lay(store, storeID)
         try File(store + StoreLock.fileName, .createNew).reserve(4_096)
         if options.ballastBytes > 0 { try File(store + "/ballast", .createNew).reserve(options.ballastBytes) }
         try Directory.create(store + "/log")
         let environment = try Environment.open(
             directory: store + "/log", Tables.configuration(options, readOnly: false, creating: true))
-        let access = try LogAccess(environment, of: StoreIdentity(new: storeID))
+        let access = try LogAccess(environment, of: StoreIdentity(new: storeID, isSealed: newKeys != nil), keys)
         try environment.writeOwned { transaction in
             var transaction = transaction
             let zero = SchemaVersion(0)

@@ -14,12 +14,13 @@ extension EventLog {
             let ballast = Ballast(store, options)
             try StoreFiles.check(store)
             try StoreFiles.checkPlace(store, options, logger)
+            let keys = try StoreKeys.open(at: store, identity, options)
             let presence = try ballast.lent { try StoreEntrance.enter(store, identity.id, options) }
             // Order: the anchor before the log, which may grow meanwhile but never shrinks.
             let anchor = try Anchor.read(at: store)
             let environment = try openEnvironment(store, options, readOnly: readOnly) { logger.warning("\($0)") }
             do {
-                let access = try LogAccess(environment, of: identity)
+                let access = try LogAccess(environment, of: identity, keys)
                 try check(access, anchor, store)
                 let log = try EventLog(path: store, access, options, readOnly: readOnly, presence, logger)
                 if !readOnly { log.fillBallast() }

@@ -23,15 +23,17 @@ struct LogScan {
     private let options: Options
     private let through: Position
     private let types: Set<String>?
+    private let raw: Bool
     private(set) var done: Position
     private var epoch: Epoch?
 
     /// - Parameter epoch: of `after`, where it was noted earlier.
+    /// - Parameter raw: lends sealed blocks as they lie in the log.
     init(
         _ access: LogAccess, _ options: Options, after: Position, in epoch: Epoch? = nil, through: Position? = nil,
-        types: Set<String>? = nil
+        types: Set<String>? = nil, raw: Bool = false
     ) {
-        (self.access, self.options, done, self.epoch, self.types) = (access, options, after, epoch, types)
+        (self.access, self.options, done, self.epoch, self.types, self.raw) = (access, options, after, epoch, types, raw)
         self.through = through ?? Position(.max)
     }
 
@@ -52,7 +54,7 @@ struct LogScan {
                 let to = block.last <= through ? block.count : Int(through.rawValue - block.first.rawValue) + 1
                 block.indices = from ..< max(from, to)
                 done = min(block.last, through)
-                if !block.indices.isEmpty, wanted.map({ block.holds(anyOf: $0) }) ?? true, try !body(block) { return false }
+                if !block.indices.isEmpty, wanted.map({ block.holds(anyOf: $0) }) ?? true, try !lend(block, body) { return false }
                 bytes += block.bytes.byteCount
             }
             if done >= through { return false }
@@ -60,6 +62,10 @@ struct LogScan {
             if bytes >= options.readSliceBytes || ContinuousClock.now >= end { return isThere }
         }
         return false
+    }
+
+    private func lend(_ block: borrowing BlockView, _ body: (borrowing BlockView) throws -> Bool) throws -> Bool {
+        raw ? try body(block) : try access.open(block, body)
     }
 
     private mutating func checkEpoch(_ transaction: borrowing ReadTransaction) throws {

@@ -31,6 +31,12 @@ package struct LogReader: ~Copyable {
     /// Lends the event at a position; nil where there is none.
     package func record<R>(at position: Position, _ body: (borrowing RecordView) throws -> R) throws -> R? {
         guard position > .start, let record = try Blocks.record(at: position, transaction, access) else { return nil }
+        return try access.open(record, body)
+    }
+
+    /// The same for who asks for nothing that may be sealed: payload and metadata are not what they were.
+    package func closedRecord<R>(at position: Position, _ body: (borrowing RecordView) throws -> R) throws -> R? {
+        guard position > .start, let record = try Blocks.record(at: position, transaction, access) else { return nil }
         return try body(record)
     }
 
@@ -65,7 +71,7 @@ package struct LogReader: ~Copyable {
             var block = try Blocks.view(cursor, access)
             if block.last >= from {
                 if from > block.first { block.indices = Int(from.rawValue - block.first.rawValue) ..< block.count }
-                if try !body(block) { return }
+                if try !access.open(block, body) { return }
             }
             isThere = try cursor.next()
         }
@@ -74,7 +80,7 @@ package struct LogReader: ~Copyable {
     /// Where the event with an id that a caller gave lies.
     package func position(of id: EventID) throws -> Position? {
         guard let position = try moment.position(IDKey(id), transaction, access) else { return nil }
-        return try record(at: position) { $0.id == id } == true ? position : nil
+        return try closedRecord(at: position) { $0.id == id } == true ? position : nil
     }
 
     /// Exact as of `last`; sorted by type and birth version.
@@ -105,7 +111,7 @@ package struct LogReader: ~Copyable {
 
     /// The birth version of the first event of a stream, which lies at `id`.
     package func birth(ofStream id: UInt64) throws -> SchemaVersion {
-        guard let born = try record(at: Position(id), { $0.born }) else {
+        guard let born = try closedRecord(at: Position(id), { $0.born }) else {
             throw EvstoreError.corruptBlock(position: Position(id), reason: "no stream begins here")
         }
         return born
@@ -113,7 +119,7 @@ package struct LogReader: ~Copyable {
 
     /// The name of the stream whose first event lies at `id`.
     package func name(ofStream id: UInt64) throws -> StreamName {
-        guard let name = try record(at: Position(id), { $0.streamName }) ?? nil else {
+        guard let name = try closedRecord(at: Position(id), { $0.streamName }) ?? nil else {
             throw EvstoreError.corruptBlock(position: Position(id), reason: "no stream begins here")
         }
         return name

@@ -78,6 +78,7 @@ struct LogVerifier {
         let block: BlockView
         do throws(EvstoreError) {
             block = try BlockView(checking: cursor.value, at: first, storeTag: access.storeID.tag, access.names)
+            try Blocks.checkSealed(block.isSealed, first, access)
         } catch {
             note("STORE001", at: first, error.message)
             // What a damaged header says of its length is not believed: the next block tells where it ended.
@@ -96,6 +97,7 @@ struct LogVerifier {
         if last == asked { linkAsked = block.link }
         for index in 0 ..< block.count { try checkSum(block, index) }
         for index in 0 ..< block.count where isDeep { try take(block.record(index), moment, transaction) }
+        if isDeep, block.isSealed, access.keys != nil { try checkOpening(block) }
     }
 
     private mutating func checkSum(_ block: BlockView, _ index: Int) throws {
@@ -103,6 +105,14 @@ struct LogVerifier {
         do throws(EvstoreError) {
             _ = try BlockLayout.checkRecord(block.bytes, at: position, after: block.first, storeTag: access.storeID.tag)
         } catch { note("STORE001", at: position, error.message) }
+    }
+
+    /// That every event of a sealed block can be opened with the keys that the store has.
+    private mutating func checkOpening(_ block: BlockView) throws {
+        for index in 0 ..< block.count {
+            let record = block.record(index)
+            do { try access.open(record) { _ in } } catch let error as EvstoreError { note("STORE015", at: record.position, error.message) }
+        }
     }
 
     private mutating func checkLink(_ block: BlockView, _ transaction: borrowing ReadTransaction) throws {

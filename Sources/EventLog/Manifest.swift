@@ -7,17 +7,22 @@ struct Manifest: Codable {
     var format: Int
     var storeId: String
     var created: String
+    /// Whether its events are sealed; absent where they are not.
+    var sealed: Bool?
 
     static let name = "evstore.json"
-    /// The format of the stores that this program makes, and the newest that it reads: 2 brought `log/ahead`, 3 blocks of
-    /// format 2, 4 seals of rows.
+    /// The format of the stores that this program makes: 2 brought `log/ahead`, 3 blocks of format 2, 4 seals of rows. A
+    /// store whose events are sealed has 5, the newest that is read.
     static let format = 4
+    static let formatSealed = 5
     /// What a store of an older format becomes with the first commit, so that a program that does not know this one's blocks
     /// never opens it. Its rows stay without seals.
     private static let formatRaised = 3
 
-    static func write(_ storeID: StoreID, at store: String) throws {
-        let manifest = Manifest(format: format, storeId: storeID.description, created: Timestamp.now.description)
+    static func write(_ storeID: StoreID, isSealed: Bool, at store: String) throws {
+        let manifest = Manifest(
+            format: isSealed ? formatSealed : format, storeId: storeID.description, created: Timestamp.now.description,
+            sealed: isSealed ? true : nil)
         try manifest.write(to: store + "/" + name)
     }
 
@@ -47,13 +52,13 @@ struct Manifest: Codable {
     /// The same, with the format.
     static func identity(at store: String) throws -> StoreIdentity {
         let manifest = try whole(at: store)
-        guard manifest.format <= format else {
-            throw EvstoreError.storeNewer(path: store, format: manifest.format, known: format)
+        guard manifest.format <= formatSealed else {
+            throw EvstoreError.storeNewer(path: store, format: manifest.format, known: formatSealed)
         }
         guard manifest.format > 0, let storeID = StoreID(hex: manifest.storeId) else {
             throw EvstoreError.notAStore(path: store, reason: "\(name) names no store id")
         }
-        return StoreIdentity(id: storeID, format: manifest.format)
+        return StoreIdentity(id: storeID, format: manifest.format, isSealed: manifest.sealed ?? false)
     }
 
     private static func whole(at store: String) throws -> Manifest {

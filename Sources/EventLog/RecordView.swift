@@ -32,6 +32,9 @@ package struct RecordView: ~Escapable {
     /// Whether the event was appended together with the one before it.
     package var continuesAppend: Bool { flags & BlockLayout.Flag.sameAppend != 0 }
 
+    /// Whether an envelope stands in the place of the payload.
+    var isSealed: Bool { block.load(UInt32.self, at: BlockLayout.Header.flags) & BlockLayout.Mark.sealed != 0 }
+
     var flags: UInt16 { load(UInt16.self, BlockLayout.Record.flags) }
     private var idCount: Int { Int(load(UInt8.self, BlockLayout.Record.idBytes)) }
     private var nameCount: Int { Int(load(UInt8.self, BlockLayout.Record.nameBytes)) }
@@ -48,6 +51,21 @@ package struct RecordView: ~Escapable {
     var bytes: RawSpan {
         @_lifetime(copy self)
         get { block.slice(start, afterMetadata - start + (hasShadow ? BlockLayout.shadowBytes + shadowCount : 0)) }
+    }
+
+    /// The header of its block.
+    var blockHeader: RawSpan {
+        @_lifetime(copy self)
+        get { block.slice(0, BlockLayout.headerBytes) }
+    }
+
+    /// Appends what stands before the payload, with other lengths of payload and metadata.
+    func appendHead(to target: inout ByteBuffer, payloadBytes: Int, metadataBytes: Int, adding flags: UInt16 = 0) {
+        let from = target.count
+        target.append(block.slice(start, BlockLayout.recordBytes + idCount + nameCount))
+        target.store(littleEndian: UInt32(payloadBytes), at: from + BlockLayout.Record.payloadBytes)
+        target.store(littleEndian: UInt32(metadataBytes), at: from + BlockLayout.Record.metadataBytes)
+        target.store(littleEndian: self.flags | flags, at: from + BlockLayout.Record.flags)
     }
 
     /// The id's bytes in the log: 16 of a UUID, most significant first, or its text.

@@ -33,7 +33,7 @@ struct StreamWalk {
         var revision = revision.rawValue
         for index in 0 ..< limit {
             let record = try record(revision, at: position, &cursor)
-            if try !body(record) || revision == 0 || index == limit - 1 { return }
+            if try !access.open(record, body) || revision == 0 || index == limit - 1 { return }
             (revision, position) = (revision - 1, record.previous)
         }
     }
@@ -69,7 +69,7 @@ struct StreamWalk {
     ) throws -> Bool {
         let record = try record(revision, at: position, &cursor)
         if revision > first, try !lend(revision - 1, at: record.previous, after: first, &cursor, body) { return false }
-        return try body(record)
+        return try access.open(record, body)
     }
 
     @_lifetime(copy cursor)

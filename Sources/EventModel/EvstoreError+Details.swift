@@ -67,6 +67,10 @@ extension EvstoreError {
             .init("readOnly", 1, "\(path) can't be written", fix: "run as the store's owner, or mount it writable")
         case .locked(let path, let holder):
             .init("locked", 5, "\(path) is locked by \(holder)", fix: "wait for it to finish, then run this again")
+        case .keysRefused(let path, let reason):
+            .init(
+                "keysRefused", 2, "\(path) is not opened: \(reason)",
+                fix: "name the file of the key that the store was made with, or none where its events are not sealed")
         case .diskFull(let path, let free):
             .init(
                 "diskFull", 1, "the disk under \(path) is full (\(free) bytes free); nothing was changed",

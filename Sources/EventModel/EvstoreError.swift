@@ -12,6 +12,8 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case unsafeFileSystem(path: String, kind: String)
     case readOnly(path: String)
     case locked(path: String, holder: String)
+    /// No key was given for a store whose events are sealed, one that opens nothing, or one for a store that has none.
+    case keysRefused(path: String, reason: String)
     case diskFull(path: String, freeBytes: UInt64)
     case ioFailure(doing: String, reason: String)
     case misuse(String)

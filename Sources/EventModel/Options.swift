@@ -31,6 +31,9 @@ public struct Options: Sendable {
     /// Room kept in a file of its own for the recovery commands on a full disk.
     public var ballastBytes = 8 << 20
 
+    /// What opens the keys of a store whose events are sealed; a store that is made with one is sealed for life.
+    public var secret: StoreSecret?
+
     /// Opens a store on a file system that is not known to keep what LMDB needs, such as one of a network.
     public var allowsUnsafeFileSystem = false
 

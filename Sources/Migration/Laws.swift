@@ -120,7 +120,7 @@ extension MigrationSite {
         try migrating {
             try log.read { reader in
                 var position = start
-                while try reader.record(at: Position(position), { $0.continuesAppend }) == true { position += 1 }
+                while try reader.closedRecord(at: Position(position), { $0.continuesAppend }) == true { position += 1 }
                 return position
             }
         }

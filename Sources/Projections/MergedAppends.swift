@@ -54,7 +54,7 @@ package final class MergedAppends {
         var (first, last) = (position.rawValue, position.rawValue)
         var groups: [Key: [Member]] = [:]
         try log.read { reader in
-            while first > 1, try reader.record(at: Position(first), { $0.continuesAppend }) == true { first -= 1 }
+            while first > 1, try reader.closedRecord(at: Position(first), { $0.continuesAppend }) == true { first -= 1 }
             try reader.blocks(from: Position(first)) { block in
                 for index in block.indices {
                     let record = block.record(index)

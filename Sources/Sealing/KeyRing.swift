@@ -47,6 +47,10 @@ package struct KeyRing: Sendable {
         (self.file, self.master, self.keys, self.writing) = (file, master, keys, writing)
     }
 
+    /// The keys of a file that was written since by who has the same master key.
+    /// - Throws: `SealError.damaged` where it was not.
+    package func reading(_ file: KeyFile) throws(SealError) -> KeyRing { try KeyRing(file, master: master) }
+
     package func dataKey(_ id: UInt32) -> DataKey? { keys[id] }
 
     /// A key for what is kept beside the log, by its name.

@@ -11,3 +11,14 @@ package enum SealError: Error, Hashable, Sendable {
     /// More, or less, than is allowed.
     case limit(String)
 }
+
+extension SealError {
+    /// In words, without any secret.
+    package var reason: String {
+        switch self {
+        case .broken(let reason), .damaged(let reason), .limit(let reason): reason
+        case .keyMissing(let id): "the key \(id) is missing"
+        case .refused: "the secret opens none of the keys"
+        }
+    }
+}

@@ -44,18 +44,24 @@ extension EventLog {
         var pass = BackupPass(access, options, after: base?.last)
         do {
             var body = ByteBuffer(capacity: Frame.bytesWanted)
+            let keys = try pass.changedKeys()
             if base == nil {
                 body.append(storeID.bytes)
                 body.append(littleEndian: Timestamp.now.microseconds)
                 try frames.write(.beginning, body.bytes) { try sink(.blocks, $0) }
             }
+            if let keys { try frames.write(.keys, keys.lent) { try sink(.blocks, $0) } }
             while true {
                 body.removeAll()
                 let end = try access.environment.read { try pass.readBlocks(into: &body, $0) }
+                if body.count > 0, let changed = try pass.changedKeys() {
+                    try frames.write(.keys, changed.lent) { try sink(.blocks, $0) }
+                }
                 if body.count > 0 { try frames.write(.blocks, body.bytes) { try sink(.blocks, $0) } }
                 try progress(pass.scan.done.rawValue, pass.last.rawValue)
                 guard let end else { continue }
                 let next = BackupBase(last: end.last, link: end.link, frame: frames.last, frameLink: frames.link)
+                if let changed = try pass.changedKeys() { try frames.write(.keys, changed.lent) { try sink(.rows, $0) } }
                 for rows in end.rows { try frames.write(.rows, rows.lent) { try sink(.rows, $0) } }
                 let content = try pass.content ?? contentDigest(asOf: end.last) { try progress($0.rawValue, end.last.position.rawValue) }
                 body.removeAll()
@@ -123,11 +129,20 @@ private struct BackupPass {
     /// Of a whole backup; what goes on after another can't be hashed alone.
     private var hasher: ContentHasher?
     private(set) var last = Position.start
+    private var keys: UInt64?
 
     init(_ access: LogAccess, _ options: Options, after last: Checkpoint?) {
         self.access = access
-        scan = LogScan(access, options, after: last?.position ?? .start, in: last?.epoch)
+        scan = LogScan(access, options, after: last?.position ?? .start, in: last?.epoch, raw: true)
         hasher = last == nil ? ContentHasher() : nil
+    }
+
+    /// The file of the store's keys, where it is not the one that was asked for before: with the key of every event that was
+    /// read until now, since a key is in the file before anything is sealed under it.
+    mutating func changedKeys() throws -> [UInt8]? {
+        guard let keys = try access.keys?.current() else { return nil }
+        defer { self.keys = keys.generation }
+        return keys.generation == self.keys ? nil : keys.bytes
     }
 
     var content: Digest? { hasher?.finalize() }
@@ -137,7 +152,7 @@ private struct BackupPass {
         last = try Blocks.last(transaction, access)
         _ = try scan.runChunk(transaction) { block in
             body.append(block.bytes)
-            try hasher?.add(block, access.names)
+            if hasher != nil { try access.open(block) { try hasher?.add($0, access.names) } }
             return body.count < Frame.bytesWanted
         }
         if scan.done < last { return nil }

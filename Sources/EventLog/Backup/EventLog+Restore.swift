@@ -39,7 +39,7 @@ extension EventLog {
         }
         try make(at: store) { made in
             do {
-                var restoring = try Restoring(FrameReader(source), made, point, options)
+                var restoring = try Restoring(FrameReader(source), named: name, made, point, options)
                 defer { restoring.access.environment.close() }
                 summary = try restoring.run(progress, finish)
             } catch let damage as BackupDamage { throw EvstoreError.backupDamaged(path: name, reason: damage.reason) }
@@ -52,6 +52,8 @@ extension EventLog {
 /// A restore that is under way.
 private struct Restoring {
     let access: LogAccess
+    /// What was read to see whether the store is sealed.
+    private var ahead: (kind: Frame.Kind, body: [UInt8])?
     private let point: RestorePoint?
     private let options: Options
     private let store: String
@@ -63,19 +65,38 @@ private struct Restoring {
     private var firstTime: Timestamp?
     private var lastLink: Digest?
 
-    init(_ frames: FrameReader, _ store: String, _ point: RestorePoint?, _ options: Options) throws {
+    init(_ frames: FrameReader, named name: String, _ store: String, _ point: RestorePoint?, _ options: Options) throws {
         (self.frames, self.point, self.options, self.store) = (frames, point, options, store)
         let (kind, body) = try self.frames.next()
         guard kind == .beginning, body.count == Frame.beginningBytes, let storeID = StoreID(Array(body[..<16])) else {
             throw BackupDamage("it does not begin with a beginning")
         }
-        access = try EventLog.lay(store, storeID, options)
+        let second = try self.frames.next()
+        ahead = second.kind == .keys ? nil : second
+        access = try EventLog.lay(store, storeID, options, Self.keys(second, options, named: name))
+    }
+
+    private static func keys(_ second: (kind: Frame.Kind, body: [UInt8]), _ options: Options, named name: String) throws -> NewKeys? {
+        switch (second.kind, options.secret) {
+        case (.keys, nil): throw EvstoreError.keysRefused(path: name, reason: "its events are sealed, and no key was given")
+        case (.keys, .some(let secret)): return .taken(second.body, secret)
+        case (_, nil): return nil
+        case (_, .some):
+            throw EvstoreError.keysRefused(
+                path: name, reason: "its events are not sealed; restore it without a key, then `recipher` the store")
+        }
+    }
+
+    private mutating func next() throws -> (kind: Frame.Kind, body: [UInt8]) {
+        defer { ahead = nil }
+        return try ahead ?? frames.next()
     }
 
     mutating func run(_ progress: (UInt64) throws -> Void, _ finish: (inout LogUpdate) throws -> Void) throws -> RestoreSummary {
         while true {
-            let (kind, body) = try frames.next()
+            let (kind, body) = try next()
             switch kind {
+            case .keys: try take(keys: body)
             case .beginning: throw BackupDamage("it has two beginnings")
             case .blocks: try take(body)
             case .rows:
@@ -90,6 +111,13 @@ private struct Restoring {
         }
     }
 
+    /// Keys that were made, or given up, while the backup went on.
+    private func take(keys body: [UInt8]) throws {
+        guard let keys = access.keys else { throw BackupDamage("it has keys, and its events are not sealed") }
+        try StoreKeys.write(body, at: store)
+        _ = try keys.current()
+    }
+
     /// Checks the blocks of a frame and stores those that are wanted.
     private mutating func take(_ body: [UInt8]) throws {
         let frame = body.lent
@@ -101,7 +129,9 @@ private struct Restoring {
             do {
                 let block = try BlockView(
                     checking: rest.slice(0, min(size, rest.byteCount)), at: read.next, storeTag: access.storeID.tag, access.names)
-                try hasher.add(block, access.names)
+                try Blocks.checkSealed(block.isSealed, block.first, access)
+                let access = access
+                try access.open(block) { try hasher.add($0, access.names) }
                 (read, lastLink, firstTime) = (block.last, block.link, firstTime ?? block.time)
                 if isWanted(block) {
                     wanted.append((block.first, offset, size))

@@ -60,7 +60,7 @@ extension EventLog {
             }
             var summary: SalvageSummary?
             try make(at: target) { made in
-                let writing = SalvageWriting(salvage, made, options, progress)
+                let writing = try SalvageWriting(salvage, made, options, progress)
                 summary = try writing.run(unconfirmed, finish)
             }
             guard let summary else { throw EvstoreError.misuse("a salvage ended without its result") }

@@ -11,9 +11,9 @@ struct NewLog {
     private let store: String
     private let options: Options
 
-    init(at store: String, _ storeID: StoreID, _ options: Options) throws {
+    init(at store: String, _ storeID: StoreID, _ options: Options, _ keys: NewKeys?) throws {
         (self.store, self.options) = (store, options)
-        access = try EventLog.lay(store, storeID, options)
+        access = try EventLog.lay(store, storeID, options, keys)
     }
 
     /// Runs `next` in one durable transaction after another until it gives no more blocks. It may run twice, from the start,

@@ -29,7 +29,7 @@ final class Renumbering {
 
     private var writer: BlockWriter
 
-    init(_ storeID: StoreID) { writer = BlockWriter(storeID) }
+    init(_ storeID: StoreID, _ keys: StoreKeys?) { writer = BlockWriter(storeID, keys) }
 
     func append(_ block: BlockView, _ state: inout State, _ put: BlockWriter.Store) throws {
         let types = Dictionary(block.types.map { ($0.id, $0.name) }) { first, _ in first }

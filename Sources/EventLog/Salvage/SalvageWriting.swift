@@ -19,9 +19,11 @@ struct SalvageWriting {
     private let store: String
     private let options: Options
     private let progress: Salvage.Progress
+    private let keys: SalvagedKeys?
 
-    init(_ salvage: Salvage, _ store: String, _ options: Options, _ progress: @escaping Salvage.Progress) {
+    init(_ salvage: Salvage, _ store: String, _ options: Options, _ progress: @escaping Salvage.Progress) throws {
         (self.salvage, self.store, self.options, self.progress) = (salvage, store, options, progress)
+        keys = try SalvagedKeys.find(of: salvage, options)
     }
 
     func run(
@@ -29,7 +31,7 @@ struct SalvageWriting {
         _ finish: (inout LogUpdate, SalvagedRows) throws -> Void
     ) throws -> SalvageSummary {
         let isWhole = salvage.isWhole
-        let log = try NewLog(at: store, isWhole ? salvage.storeID ?? .make() : .make(), options)
+        let log = try NewLog(at: store, isWhole ? salvage.storeID ?? .make() : .make(), options, keys?.new(isWhole: isWhole))
         defer { log.access.environment.close() }
         var names = try SalvagedNames(salvage)
         let newestBirth = try isWhole ? copy(to: log) : renumber(to: log, &names)
@@ -123,14 +125,14 @@ struct SalvageWriting {
 
     private func renumber(to log: NewLog, _ names: inout SalvagedNames) throws -> UInt32 {
         let blocks = salvage.log.blocks
-        let renumbering = Renumbering(log.access.storeID)
+        let renumbering = Renumbering(log.access.storeID, log.access.keys)
         var state = Renumbering.State(names: names, link: Epochs.genesis(log.access.storeID))
         if blocks.isEmpty { return 0 }
         try log.fill(&state) { state, put in
             let found = blocks[state.blocks]
             let bytes = try salvage.read(found)
             let block = try BlockView(checking: bytes.lent, at: found.first, storeTag: found.tag, TypeNames())
-            try renumbering.append(block, &state, put)
+            try open(block) { try renumbering.append($0, &state, put) }
             try progress("write", state.next.rawValue - 1, salvage.events)
             return state.blocks < blocks.count
         }
@@ -148,14 +150,21 @@ struct SalvageWriting {
             let bytes = try salvage.read(found)
             let block = try BlockView(checking: bytes.lent, at: found.first, storeTag: found.tag, TypeNames())
             let types = Dictionary(block.types.map { ($0.id, $0.name) }) { first, _ in first }
-            for index in 0 ..< block.count {
-                let record = block.record(index)
-                if !isRenumbered, !names.knows(record.streamID), let name = try name(of: record.streamID, log) {
-                    names.learn(record.streamID, name)
+            try open(block) { block in
+                for index in 0 ..< block.count {
+                    let record = block.record(index)
+                    if !isRenumbered, !names.knows(record.streamID), let name = try name(of: record.streamID, log) {
+                        names.learn(record.streamID, name)
+                    }
+                    try lend(record, names.name(of: record), types[record.type] ?? "")
                 }
-                try lend(record, names.name(of: record), types[record.type] ?? "")
             }
         }
+    }
+
+    private func open(_ block: borrowing BlockView, _ body: (borrowing BlockView) throws -> Void) throws {
+        guard let keys, block.isSealed else { return try body(block) }
+        try keys.open(block, body)
     }
 
     private func name(of stream: UInt64, _ log: NewLog) throws -> StreamName? {

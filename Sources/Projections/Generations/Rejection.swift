@@ -68,7 +68,7 @@ extension QuarantineRow {
         }
         return try first.values.sorted { $0.position < $1.position }.map { rejection in
             let born = try log.read { reader in
-                try reader.record(at: rejection.position) { record in (log.name(ofType: record.type), record.born) }
+                try reader.closedRecord(at: rejection.position) { record in (log.name(ofType: record.type), record.born) }
             }
             return rejection.row(type: born?.0 ?? "", born: born?.1 ?? SchemaVersion(0))
         }

@@ -1,0 +1,40 @@
+internal import Bytes
+internal import EventModel
+internal import LMDB
+
+/// The keys of a damaged store whose events are sealed.
+struct SalvagedKeys {
+    let keys: StoreKeys
+    let file: [UInt8]
+    let secret: StoreSecret
+    let storeID: StoreID
+
+    /// Nil where the events are not sealed.
+    /// - Throws: `EvstoreError`: keysRefused, storeDamaged.
+    static func find(of salvage: Salvage, _ options: Options) throws -> SalvagedKeys? {
+        let path = salvage.source.path
+        guard let first = salvage.log.blocks.first ?? salvage.log.unconfirmed.first else { return nil }
+        let block = try salvage.read(first)
+        guard block.lent.load(UInt32.self, at: BlockLayout.Header.flags) & BlockLayout.Mark.sealed != 0 else {
+            if options.secret == nil { return nil }
+            throw EvstoreError.keysRefused(
+                path: path, reason: "its events are not sealed; salvage it without a key, then `recipher` the store")
+        }
+        guard let secret = options.secret else {
+            throw EvstoreError.keysRefused(path: path, reason: "its events are sealed, and no key was given")
+        }
+        guard let storeID = salvage.storeID, let store = salvage.source.store, let file = try StoreKeys.bytes(at: store) else {
+            throw EvstoreError.storeDamaged(
+                path: path,
+                reason: "its events are sealed, and the file \(StoreKeys.fileName) is not beside its log: put there that of a backup")
+        }
+        return SalvagedKeys(keys: try StoreKeys(at: store, storeID, secret), file: file, secret: secret, storeID: storeID)
+    }
+
+    /// Of the new store: blocks that are copied as they lie keep theirs.
+    func new(isWhole: Bool) -> NewKeys { isWhole ? .taken(file, secret) : .made(secret) }
+
+    func open(_ block: borrowing BlockView, _ body: (borrowing BlockView) throws -> Void) throws {
+        try keys.withOpener(storeID) { try $0.lend(block, body) }
+    }
+}

@@ -1,0 +1,39 @@
+package import EventModel
+internal import LMDB
+package import Sealing
+
+extension EventLog {
+    /// The file of the store's keys, as anybody can read it; nil where its events are not sealed.
+    package var keyFile: KeyFile? { access.keys?.file }
+
+    /// Changes the store's keys, durably, whole or not at all; whoever else does waits.
+    /// - Throws: `EvstoreError`: keysRefused, usage where `body` refuses, readOnly, diskFull, storeDamaged.
+    package func changeKeys<R>(_ body: (inout KeyRing) throws(SealError) -> R) throws -> R {
+        guard let keys = access.keys else {
+            throw EvstoreError.keysRefused(path: path, reason: "its events are not sealed: it has no keys")
+        }
+        if isReadOnly { throw EvstoreError.readOnly(path: path) }
+        do {
+            try access.environment.checkProcess()
+            return try keys.change(access.environment, body)
+        } catch { throw storeError(error, path, doing: "changing the keys") }
+    }
+
+    /// The numbers of the data keys that events are sealed under. Reads the log.
+    package func dataKeysInUse(progress: (Position) throws -> Void = { _ in }) throws -> Set<UInt32> {
+        var used: Set<UInt32> = []
+        var scan = LogScan(access, options, after: .start, raw: true)
+        do {
+            while try access.environment.read({ transaction in
+                try scan.runChunk(transaction) { block in
+                    for index in 0 ..< block.count {
+                        if block.isSealed, let id = Envelope.keyID(of: block.record(index).payload) { used.insert(id) }
+                    }
+                    try progress(block.last)
+                    return true
+                }
+            }) {}
+        } catch { throw storeError(error, path, doing: "reading the store") }
+        return used
+    }
+}

@@ -1,0 +1,183 @@
+internal import Bytes
+package import EventModel
+internal import Hashing
+internal import LMDB
+package import Sealing
+
+extension EventLog {
+    /// Makes another store with the same events under other keys, or with none: equal content, positions and epochs, but an id
+    /// and a hash chain of its own. Others may go on appending; what came last is in the summary.
+    /// - Parameters:
+    ///   - secret: what opens its keys; nil makes a store whose events are not sealed.
+    ///   - finish: what else is written, in the transaction that ends the new log.
+    /// - Throws: `EvstoreError`: storeExists, epochChanged, corruptBlock, verificationFailed, diskFull.
+    package func recipher(
+        into target: String, secret: StoreSecret?, suite: Suite = .gcm, progress: (Position, Position) throws -> Void = { _, _ in },
+        finish: (inout LogUpdate) throws -> Void = { _ in }
+    ) throws -> RestoreSummary {
+        do { try StoreFiles.checkPlace(Directory.parent(of: target), options, Self.silent) } catch {
+            throw storeError(error, target, doing: "making \(target)")
+        }
+        var summary: RestoreSummary?
+        try Self.make(at: target) { made in
+            var own = options
+            own.secret = secret
+            let log = try NewLog(at: made, .make(), own, secret.map { .made($0, suite) })
+            defer { log.access.environment.close() }
+            summary = try Reciphering(self, log, own).run(progress, finish)
+        }
+        guard let summary else { throw EvstoreError.misuse("a recipher ended without its result") }
+        return summary
+    }
+}
+
+/// One that is under way.
+private struct Reciphering {
+    /// What is copied with each transaction that may be run again.
+    private struct State {
+        var next = Position(1)
+        var link: Digest
+        var epoch = Epoch.first
+        /// Where each later epoch begins that has blocks.
+        var cuts: [(epoch: Epoch, at: Position, link: Digest)] = []
+    }
+
+    /// What stands beside the blocks, as of one moment.
+    private struct Beside {
+        var state: StoreState
+        var epochs: [Checkpoint]
+        var types: [TypeID: String]
+        var rows: [Catalogue: [(key: [UInt8], value: [UInt8])]] = [:]
+    }
+
+    private let source: EventLog
+    private let log: NewLog
+    private let options: Options
+    private let writing: Writing
+
+    init(_ source: EventLog, _ log: NewLog, _ options: Options) {
+        (self.source, self.log, self.options) = (source, log, options)
+        writing = Writing(log.access)
+    }
+
+    func run(_ progress: (Position, Position) throws -> Void, _ finish: (inout LogUpdate) throws -> Void) throws -> RestoreSummary {
+        var state = State(link: Epochs.genesis(log.access.storeID))
+        var beside: Beside?
+        while beside == nil {
+            let last = try source.read { $0.last.position }
+            if last >= state.next { try fill(&state, through: last, progress) }
+            beside = try self.beside(asOf: state.next)
+        }
+        guard let beside else { throw EvstoreError.misuse("a recipher without an end") }
+        try log.put(types: beside.types)
+        try log.put(epochs: epochs(beside, state))
+        let last = try log.finish({ try progress(state.next, state.next) }) { update in
+            try put(beside, into: &update)
+            try update.cut(to: update.last.position, later: Epoch(UInt32(clamping: Timestamp.now.microseconds / 1_000_000)))
+            try finish(&update)
+        }
+        let content = try content()
+        guard try content == source.contentDigest(through: last.position) else {
+            throw EvstoreError.verificationFailed(reason: "the new store holds other events")
+        }
+        let bytes = UInt64(try Directory.status(log.access.environment.directory + "/data.mdb")?.bytes ?? 0)
+        return RestoreSummary(
+            last: last, backup: Checkpoint(epoch: beside.state.epoch, position: last.position), content: content, bytes: bytes)
+    }
+
+    // MARK: Blocks
+
+    private func fill(_ state: inout State, through last: Position, _ progress: (Position, Position) throws -> Void) throws {
+        try log.fill(&state) { state, put in
+            try source.read { reader in
+                try reader.blocks(from: state.next) { block in
+                    guard block.first == state.next else {
+                        throw EvstoreError.epochChanged(seen: Checkpoint(epoch: state.epoch, position: state.next), cut: reader.last)
+                    }
+                    try take(block, &state, put)
+                    return false
+                }
+            }
+            try progress(Position(state.next.rawValue - 1), last)
+            return state.next <= last
+        }
+    }
+
+    private func take(_ block: borrowing BlockView, _ state: inout State, _ put: BlockWriter.Store) throws {
+        if block.epoch > state.epoch {
+            let at = Position(block.first.rawValue - 1)
+            state.cuts.append((block.epoch, at, state.link))
+            (state.link, state.epoch) = (Epochs.link(block.epoch, cut: at, link: state.link), block.epoch)
+        }
+        state.link = try writing.write(block, after: state.link, names: source, put)
+        state.next = block.last.next
+    }
+
+    /// Holds the writer, whose buffers are used again.
+    private final class Writing {
+        private var writer: BlockWriter
+
+        init(_ access: LogAccess) { writer = BlockWriter(access.storeID, access.keys) }
+
+        /// Writes the records of a block anew at their places; more than one block where they take more room now.
+        func write(
+            _ block: borrowing BlockView, after link: Digest, names: EventLog, _ put: BlockWriter.Store
+        ) throws -> Digest {
+            writer.begin(block.epoch, first: block.first, link: link, time: block.time)
+            for index in 0 ..< block.count {
+                let record = block.record(index)
+                let made = record.idGiven ? nil : record.id.uuid
+                var event = StoredEvent(
+                    // Only a stream's first event carries its name.
+                    stream: record.streamName ?? StreamName(unchecked: ""), type: names.name(ofType: record.type), born: record.born,
+                    payload: [UInt8](copying: record.payload), metadata: [UInt8](copying: record.metadata),
+                    id: made == nil ? record.id : nil, time: record.time)
+                event.shadow = [UInt8](copying: record.shadow)
+                let place = BlockWriter.Place(
+                    type: record.type, isSameAppend: record.continuesAppend, madeID: made, stream: record.streamID,
+                    revision: record.revision.rawValue, previous: record.previous.rawValue, jump: record.jump.rawValue)
+                try writer.add([event].span, 0, place, put)
+            }
+            try writer.finish(put)
+            return writer.lastLink
+        }
+    }
+
+    // MARK: Beside them
+
+    /// Nil where the log has gone on.
+    private func beside(asOf next: Position) throws -> Beside? {
+        try source.read { reader in
+            guard reader.last.position.next == next else { return nil }
+            var beside = Beside(
+                state: try reader.state, epochs: try reader.cuts(), types: try Indexes.types(reader.transaction, reader.access.tables))
+            for catalogue in Catalogue.allCases { beside.rows[catalogue] = try reader.rows(catalogue) }
+            return beside
+        }
+    }
+
+    /// Links of epochs that have no blocks any more are nobody's.
+    private func epochs(_ beside: Beside, _ state: State) -> [(epoch: Epoch, at: Position, link: Digest)] {
+        beside.epochs.map { row in state.cuts.first { $0.epoch == row.epoch } ?? (row.epoch, row.position, Digest.zero) }
+    }
+
+    private func put(_ beside: Beside, into update: inout LogUpdate) throws {
+        let state = beside.state
+        update.state.epoch = state.epoch
+        (update.state.floor, update.state.live, update.state.top) = (state.floor, state.live, state.top)
+        (update.state.head, update.state.history) = (state.head, state.history)
+        for (catalogue, rows) in beside.rows { for row in rows { try update.put(catalogue, row.key, row.value) } }
+    }
+
+    private func content() throws -> Digest {
+        var hasher = ContentHasher()
+        var scan = LogScan(log.access, options, after: .start)
+        while try log.access.environment.read({ transaction in
+            try scan.runChunk(transaction) { block in
+                try hasher.add(block, log.access.names)
+                return true
+            }
+        }) {}
+        return hasher.finalize()
+    }
+}

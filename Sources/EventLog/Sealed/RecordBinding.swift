@@ -1,0 +1,29 @@
+internal import Bytes
+internal import EventModel
+internal import Sealing
+
+/// What an envelope is bound to: its place in a store, and the record around it. `BlockLayout` has the bytes.
+struct RecordBinding: ~Copyable {
+    private var room = ByteBuffer()
+    private let storeID: [UInt8]
+
+    init(_ storeID: StoreID) { self.storeID = storeID.bytes }
+
+    /// Begins with the place; what follows is appended by who asks.
+    mutating func begin(_ epoch: Epoch, _ position: Position) {
+        room.removeAll()
+        room.append(storeID)
+        room.append(littleEndian: epoch.rawValue)
+        room.append(littleEndian: 0 as UInt32)
+        room.append(littleEndian: position.rawValue)
+    }
+
+    mutating func append(head write: (inout ByteBuffer) -> Void) { write(&room) }
+
+    mutating func append(_ record: borrowing RecordView) { record.appendHead(to: &room, payloadBytes: 0, metadataBytes: 0) }
+
+    var bytes: RawSpan {
+        @_lifetime(borrow self)
+        get { room.bytes }
+    }
+}

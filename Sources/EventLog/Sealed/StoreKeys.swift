@@ -1,0 +1,172 @@
+internal import EventModel
+internal import LMDB
+package import Sealing
+
+/// The keys of a store, opened: its file `keys`, and what a handle needs of it.
+package final class StoreKeys: Sendable {
+    static let fileName = "keys"
+
+    private let path: String
+    private let store: String
+    private let ring: Monitor<KeyRing>
+    private let openers = Monitor<[KeptOpener]>([])
+
+    /// - Throws: `EvstoreError`: keysRefused where the secret opens none of them, storeDamaged.
+    init(at store: String, _ storeID: StoreID, _ secret: StoreSecret) throws {
+        (self.store, path) = (store, store + "/" + Self.fileName)
+        let file = try Self.file(at: store, storeID)
+        do throws(SealError) { ring = Monitor(try KeyRing(opening: file, with: KeySecret(secret))) } catch {
+            throw Self.failure(error, store)
+        }
+    }
+
+    private init(_ ring: KeyRing, at store: String) {
+        (self.store, path) = (store, store + "/" + Self.fileName)
+        self.ring = Monitor(ring)
+    }
+
+    /// The keys of a store that is opened; nil where its events are not sealed.
+    /// - Throws: `EvstoreError`: keysRefused, storeDamaged.
+    static func open(at store: String, _ identity: StoreIdentity, _ options: Options) throws -> StoreKeys? {
+        switch (identity.isSealed, options.secret) {
+        case (false, nil): return nil
+        case (false, .some):
+            throw EvstoreError.keysRefused(path: store, reason: "its events are not sealed, and what it says could be anybody's")
+        case (true, nil): throw EvstoreError.keysRefused(path: store, reason: "its events are sealed, and no key was given")
+        case (true, .some(let secret)): return try StoreKeys(at: store, identity.id, secret)
+        }
+    }
+
+    /// Makes the first keys of a store that has no file yet.
+    static func make(at store: String, _ storeID: StoreID, _ secret: StoreSecret, _ suite: Suite) throws -> StoreKeys {
+        let ring: KeyRing
+        do throws(SealError) {
+            ring = try KeyRing.make(
+                storeID: storeID.bytes, KeySecret(secret), secret.stretching, suite: suite, label: "first", time: Timestamp.now.microseconds
+            )
+        } catch { throw failure(error, store) }
+        try write(ring.encoded, at: store)
+        return StoreKeys(ring, at: store)
+    }
+
+    /// The key that records are sealed under.
+    var writing: DataKey { ring.withLock { $0.writing } }
+
+    /// A data key by its number. Another process may have made it since: then the file is read once more.
+    func key(_ id: UInt32, for position: Position) throws(EvstoreError) -> DataKey {
+        if let key = ring.withLock({ $0.dataKey(id) }) { return key }
+        do { try reload() } catch let error as EvstoreError { throw error } catch {
+            throw .storeDamaged(path: store, reason: "its keys can't be read: \(error)")
+        }
+        if let key = ring.withLock({ $0.dataKey(id) }) { return key }
+        throw .corruptBlock(
+            position: position, reason: "the event at \(position) is sealed under the key \(id), which the store does not have")
+    }
+
+    /// The file as it is now, as anybody can read it.
+    package var file: KeyFile { ring.withLock { $0.file } }
+
+    /// The same, as the file is now, with its bytes.
+    func current() throws -> (generation: UInt64, bytes: [UInt8]) {
+        try reload()
+        return ring.withLock { ($0.generation, $0.encoded) }
+    }
+
+    // MARK: Changing
+
+    /// Changes the keys, durably, whole or not at all. Whoever changes them at the same time waits for the log's write lock.
+    func change<R>(_ environment: Environment, _ body: (inout KeyRing) throws(SealError) -> R) throws -> R {
+        try environment.writeOwned { _ in
+            try reload()
+            var changed = ring.withLock { $0 }
+            let result: R
+            do throws(SealError) { result = try body(&changed) } catch { throw Self.failure(error, store) }
+            try Self.write(changed.encoded, at: store)
+            ring.withLock { $0 = changed }
+            return result
+        }
+    }
+
+    private func reload() throws {
+        let known = ring.withLock { $0 }
+        let file = try Self.file(at: store, StoreID(known.file.storeID))
+        do throws(SealError) {
+            let read = try known.reading(file)
+            ring.withLock { if read.generation > $0.generation { $0 = read } }
+        } catch { throw Self.failure(error, store) }
+    }
+
+    private static func file(at store: String, _ storeID: StoreID?) throws -> KeyFile {
+        guard let bytes = try bytes(at: store) else {
+            throw EvstoreError.storeDamaged(path: store, reason: "its events are sealed, and its file \(fileName) is missing")
+        }
+        let file: KeyFile
+        do throws(SealError) { file = try KeyFile(bytes) } catch { throw failure(error, store) }
+        guard file.storeID == storeID?.bytes else {
+            throw EvstoreError.storeDamaged(path: store, reason: "its file \(fileName) is of another store")
+        }
+        return file
+    }
+
+    /// The file's bytes; nil where there is none.
+    static func bytes(at store: String) throws -> [UInt8]? {
+        guard try Directory.ownStatus(store + "/" + fileName) != nil else { return nil }
+        return try File(store + "/" + fileName, .read).read(KeyFile.bytesMax + 1)
+    }
+
+    /// Order: the new file is durable before it has the name, and the name before anything is sealed under a new key.
+    static func write(_ bytes: [UInt8], at store: String) throws {
+        let made = store + "/" + fileName + ".new"
+        try Directory.remove(made)
+        let file = try File(made, .createNew)
+        try file.write(bytes)
+        try file.sync()
+        try Directory.rename(made, to: store + "/" + fileName)
+        try Directory.sync(store)
+    }
+
+    private static func failure(_ error: SealError, _ store: String) -> EvstoreError {
+        switch error {
+        case .refused: .keysRefused(path: store, reason: "what was given opens none of its keys")
+        case .limit(let reason): .usage(reason)
+        case .broken, .damaged, .keyMissing: .storeDamaged(path: store, reason: "its file \(fileName): \(error.reason)")
+        }
+    }
+
+    // MARK: Opening
+
+    /// Lends one of the openers that are kept.
+    func withOpener<R>(_ storeID: StoreID, _ body: (inout RecordOpener) throws -> R) rethrows -> R {
+        let kept = openers.withLock { $0.popLast() } ?? KeptOpener(RecordOpener(self, storeID))
+        defer { openers.withLock { $0.append(kept) } }
+        return try body(&kept.opener)
+    }
+
+    private final class KeptOpener: @unchecked Sendable {
+        // Sound because whoever has taken it off the list has it alone.
+        var opener: RecordOpener
+
+        init(_ opener: consuming RecordOpener) { self.opener = opener }
+    }
+}
+
+extension KeySecret {
+    init(_ secret: StoreSecret) throws(SealError) {
+        switch secret.kind {
+        case .key(let bytes):
+            guard let key = SecretKey(bytes) else { throw .limit("a key has \(SecretKey.byteCount) bytes") }
+            self = .key(key)
+        case .passphrase(let bytes): self = .passphrase(bytes)
+        }
+    }
+}
+
+extension StoreSecret {
+    /// How a new slot for it is made.
+    var stretching: Stretching {
+        switch kind {
+        case .key: .none
+        case .passphrase: .standard
+        }
+    }
+}

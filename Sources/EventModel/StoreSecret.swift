@@ -1,0 +1,28 @@
+/// What opens the keys of a store whose events are sealed. It is kept apart from the store, and in memory only.
+///
+/// Read one from a file with `StoreSecret.key(file:)` or `.passphrase(file:)`: secrets have no place in arguments and
+/// environments, which others can read.
+public struct StoreSecret: Sendable, CustomStringConvertible {
+    package enum Kind: Sendable {
+        case key([UInt8])
+        case passphrase([UInt8])
+    }
+
+    package let kind: Kind
+
+    package init(_ kind: Kind) { self.kind = kind }
+
+    /// 32 random bytes, as `head -c 32 /dev/urandom` makes them.
+    public static func key(_ bytes: [UInt8]) -> StoreSecret { StoreSecret(.key(bytes)) }
+
+    /// What a person remembers; it is stretched with scrypt, which takes 128 MiB and some tenths of a second.
+    public static func passphrase(_ bytes: [UInt8]) -> StoreSecret { StoreSecret(.passphrase(bytes)) }
+
+    /// Says nothing of the secret.
+    public var description: String {
+        switch kind {
+        case .key: "a key"
+        case .passphrase: "a passphrase"
+        }
+    }
+}
