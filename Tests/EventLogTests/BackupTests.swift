@@ -185,7 +185,7 @@ struct BackupTests {
 }
 
 /// Bytes that are taken piece by piece.
-private final class ByteSource {
+final class ByteSource {
     private var rest: ArraySlice<UInt8>
 
     init(_ bytes: [UInt8]) { rest = bytes[...] }

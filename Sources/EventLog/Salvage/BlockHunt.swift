@@ -82,7 +82,8 @@ struct BlockHunt {
         let first = header.load(UInt64.self, at: BlockLayout.Header.first)
         let most = wasted / 16 > size ? BlockLayout.bytesMax : Self.blockBytesMax
         guard (BlockLayout.headerBytes + BlockLayout.checksumBytes ... most).contains(count), count <= size - offset,
-            header.load(UInt32.self, at: BlockLayout.Header.flags) == 0, header.load(UInt32.self, at: BlockLayout.Header.count) > 0,
+            header.load(UInt32.self, at: BlockLayout.Header.flags) & ~BlockLayout.Mark.known == 0,
+            header.load(UInt32.self, at: BlockLayout.Header.count) > 0,
             (BlockLayout.headerBytes ..< count).contains(offsets), (1 ... BlockLayout.positionMax).contains(first)
         else { return nil }
         return count

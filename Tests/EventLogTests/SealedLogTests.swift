@@ -1,0 +1,173 @@
+import Bytes
+import EventModel
+import Foundation
+import Hashing
+import LMDB
+import Sealing
+import Testing
+
+@testable import EventLog
+
+@Suite("A log whose events are sealed")
+struct SealedLogTests {
+    @Test(
+        "gives back every part of every event, forwards, backwards, alone and after it was opened again, and none of it lies in its files")
+    func whole() async throws {
+        let scene = try SealedScene()
+        let plain = try TemporaryDirectory()
+        let open = try makeLog(plain)
+        try await SealedScene.fill(scene.log, 1 ..< 60)
+        try await SealedScene.fill(open, 1 ..< 60)
+        let parts = try SealedScene.parts(open).map(Self.withoutMadeID)
+        #expect(try SealedScene.parts(scene.log).map(Self.withoutMadeID) == parts && parts.count > 60)
+        #expect(try scene.log.payloads("s-2") == open.payloads("s-2"))
+        #expect(try scene.log.payloads("s-2", from: 1_000, backwards: true) == scene.log.payloads("s-2").reversed())
+        #expect(
+            try scene.log.read { try $0.record(at: Position(9)) { text($0.payload) } }
+                == open.read { try $0.record(at: Position(9)) { text($0.payload) } })
+        #expect(try SealedScene.files(under: scene.directory.path, with: SealedScene.canary) == [])
+        #expect(try SealedScene.files(under: plain.path, with: SealedScene.canary) != [])
+        try await scene.log.close()
+        let again = try scene.open("store")
+        #expect(try SealedScene.parts(again).map(Self.withoutMadeID) == parts && again.verify(deep: true).isEmpty)
+        #expect(try await again.add(event("s-0", id: "id-5")) == .known(again.read { try #require(try $0.position(of: EventID("id-5"))) }))
+        try await again.close()
+        try await open.close()
+    }
+
+    /// Ids that the log makes differ from log to log.
+    private static func withoutMadeID(_ line: String) -> String {
+        line.split(separator: " ").filter { !($0.count == 36 && $0.contains("-")) }.joined(separator: " ")
+    }
+
+    @Test("opens with its key alone")
+    func refusals() async throws {
+        let scene = try SealedScene()
+        try await SealedScene.fill(scene.log, 1 ..< 4)
+        try await scene.log.close()
+        for secret in [nil, StoreSecret.key([UInt8](repeating: 9, count: 32)), .key([1, 2]), .passphrase(Array("long enough".utf8))] {
+            var options = scene.options
+            options.secret = secret
+            #expect(throws: EvstoreError.self, "\(String(describing: secret))") {
+                try EventLog.open(at: scene.directory.store, options: options)
+            }
+        }
+        let plain = try TemporaryDirectory()
+        try await makeLog(plain).close()
+        #expect { try EventLog.open(at: plain.store, options: scene.options) } throws: { ($0 as? EvstoreError)?.code == "keysRefused" }
+        try Directory.rename(scene.directory.store + "/keys", to: scene.directory.path + "/keys")
+        #expect { try scene.open("store") } throws: { ($0 as? EvstoreError)?.code == "storeDamaged" }
+        var file = try File(scene.directory.path + "/keys", .read).read(100_000)
+        file[70] ^= 1
+        try StoreKeys.write(file, at: scene.directory.store)
+        #expect(throws: EvstoreError.self) { try scene.open("store") }
+    }
+
+    @Test("believes no envelope in another place, and no event that was put in its place with every checksum made right")
+    func moved() async throws {
+        let scene = try SealedScene()
+        try await SealedScene.fill(scene.log, 1 ..< 9)
+        try await scene.log.close()
+        for change in Forged.allCases {
+            let copy = scene.directory.path + "/\(change)"
+            try FileManager.default.copyItem(atPath: scene.directory.store, toPath: copy)
+            try change.make(in: copy)
+            // What is said in the clear does not even open.
+            if change == .plain {
+                #expect(throws: EvstoreError.self) { try EventLog.open(at: copy, options: scene.options) }
+                continue
+            }
+            let log = try EventLog.open(at: copy, options: scene.options)
+            #expect(throws: EvstoreError.self, "\(change)") { try SealedScene.parts(log) }
+            #expect(try log.verify(deep: true).contains { $0.id == "STORE015" }, "\(change)")
+            try await log.close()
+        }
+    }
+
+    @Test("that is cut within a block, and written on, has new envelopes at the same positions, under keys that were never used")
+    func keysAreUsedOnce() async throws {
+        let scene = try SealedScene()
+        try await SealedScene.fill(scene.log, 1 ..< 40)
+        var seen: Set<[UInt8]> = []
+        var count = 0
+        for round in 0 ..< 6 {
+            let uses = try SealedScene.uses(scene.log)
+            count += round == 0 ? uses.count : uses.count - 20
+            seen.formUnion(uses)
+            #expect(seen.count == count)
+            try await scene.log.update { try $0.cut(to: Position(20)) }
+            try await SealedScene.fill(scene.log, (100 * round + 100) ..< (100 * round + 120))
+        }
+        #expect(try scene.log.verify(deep: true).isEmpty)
+        try await scene.log.close()
+    }
+
+    @Test("is sealed under the newest key, opened under every older one, and tells which it needs")
+    func rotation() async throws {
+        let scene = try SealedScene()
+        try await SealedScene.fill(scene.log, 1 ..< 9)
+        let other = try scene.open("store")
+        let second = try scene.log.changeKeys { ring throws(SealError) in try ring.rotate(.cbcWithHMAC, time: 1) }
+        try await SealedScene.fill(scene.log, 10 ..< 19)
+        #expect(try SealedScene.parts(other) == SealedScene.parts(scene.log))
+        #expect(try scene.log.dataKeysInUse() == [1, second])
+        try await scene.log.update { try $0.cut(to: .start) }
+        #expect(try scene.log.dataKeysInUse() == [])
+        try scene.log.changeKeys { ring throws(SealError) in try ring.retire(.dataKey, 1) }
+        try await SealedScene.fill(scene.log, 20 ..< 29)
+        #expect(try scene.log.verify(deep: true).isEmpty && scene.log.keyFile?.dataKeys.map(\.id) == [second])
+        try await other.close()
+        try await scene.log.close()
+    }
+}
+
+/// Changes that somebody without the keys makes, who can make every checksum right.
+private enum Forged: CaseIterable {
+    case exchanged, plain, otherType
+
+    func make(in store: String) throws {
+        let environment = try Environment.open(directory: store + "/log", Tables.configuration(.small(), readOnly: false))
+        defer { environment.close() }
+        let access = try LogAccess(environment, of: Manifest.identity(at: store))
+        try environment.writeOwned { transaction in
+            var transaction = transaction
+            let (key, block) = try self.block(transaction.reads, access)
+            try transaction.delete(access.tables.blocks, key.lent)
+            try transaction.append(access.tables.blocks, key.lent, block.lent)
+        }
+    }
+
+    /// The last block, with what its two first records say exchanged, or said in the clear.
+    private func block(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> (key: [UInt8], block: [UInt8]) {
+        var cursor = try transaction.cursor(access.tables.blocks)
+        _ = try cursor.last()
+        let view = try Blocks.view(cursor, access)
+        var block = [UInt8](copying: cursor.value)
+        func record(_ index: Int) -> Int { Int(block.lent.load(UInt32.self, at: Int(block.lent.load(UInt32.self, at: 84)) + index * 8)) }
+        let first = record(0)
+        switch self {
+        case .exchanged:
+            // The salt of an envelope that stands elsewhere.
+            let envelope = [UInt8](copying: view.record(0).payload)
+            let at = try #require(Data(block).range(of: Data(envelope)))
+            block.replaceSubrange(at.lowerBound + 12 ..< at.lowerBound + 28, with: [UInt8](repeating: 7, count: 16))
+        case .plain: block[BlockLayout.Header.flags] = 0
+        case .otherType: block[first + BlockLayout.Record.born] ^= 2
+        }
+        Self.seal(&block, view.count, view.first, access)
+        return ([UInt8](copying: cursor.key), block)
+    }
+
+    /// Makes the records' checksums and the block's right again.
+    private static func seal(_ block: inout [UInt8], _ count: Int, _ first: Position, _ access: LogAccess) {
+        let table = Int(block.lent.load(UInt32.self, at: 84))
+        let starts = (0 ..< count).map { Int(block.lent.load(UInt32.self, at: table + $0 * 8)) } + [block.count - 8]
+        let epoch = Epoch(block.lent.load(UInt32.self, at: 4))
+        for index in 0 ..< count {
+            let place = BlockLayout.place(access.storeID.tag, epoch, Position(first.rawValue + UInt64(index)))
+            let sum = checksum(block.lent.slice(starts[index], starts[index + 1] - starts[index]))
+            block.replaceSubrange(table + index * 8 + 4 ..< table + index * 8 + 8, with: bytes(UInt32(truncatingIfNeeded: sum) ^ place))
+        }
+        block.replaceSubrange(block.count - 8 ..< block.count, with: bytes(checksum(block.lent.slice(0, block.count - 8))))
+    }
+}

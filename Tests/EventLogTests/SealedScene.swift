@@ -1,0 +1,85 @@
+import Bytes
+import EventModel
+import Foundation
+import LMDB
+
+@testable import EventLog
+
+/// A log whose events are sealed, and what goes into it.
+struct SealedScene {
+    static let canary = "canary-7c1e"
+    static let secret = StoreSecret.key([UInt8](1 ... 32))
+
+    let directory: TemporaryDirectory
+    let options: Options
+    let log: EventLog
+
+    init(_ change: (inout Options) -> Void = { _ in }) throws {
+        directory = try TemporaryDirectory()
+        options = .small {
+            $0.secret = Self.secret
+            change(&$0)
+        }
+        log = try makeLog(directory, options)
+    }
+
+    /// Events of all kinds: short and long, of given ids and made ones, with metadata and shadows.
+    static func fill(_ log: EventLog, _ appends: Range<Int>, seed: UInt64 = 11) async throws {
+        var random = Seeded(seed: seed)
+        for number in appends {
+            let events = try (0 ..< Int.random(in: 1 ... 3, using: &random)).map { index in
+                let long = String(repeating: "\(canary) ", count: number % 10 == 0 ? 700 : 1)
+                var made = try event(
+                    "s-\(number % 5)", #"{"n":"\#(number).\#(index)","text":"\#(long)"}"#, type: "type-\(number % 3)",
+                    id: index == 0 ? "id-\(number)" : nil, metadata: number % 4 == 0 ? #"{"by":"\#(canary)"}"# : "")
+                if number % 7 == 0 { made.shadow = Array("shadow \(canary)".utf8) }
+                return made
+            }
+            _ = try await log.append(AppendRequest(events: events))
+        }
+    }
+
+    /// Every event with all of its parts.
+    static func parts(_ log: EventLog) throws -> [String] {
+        var all: [String] = []
+        try log.scan(after: .start) { block in
+            for index in block.indices {
+                let record = block.record(index)
+                all.append(
+                    "\(record.position) \(record.revision) \(record.id) \(text(record.payload)) \(text(record.metadata)) \(text(record.shadow))"
+                )
+            }
+            return true
+        }
+        return all
+    }
+
+    /// The files below a directory in which some bytes lie.
+    static func files(under path: String, with bytes: String) throws -> [String] {
+        let names = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
+        return try names.filter { name in
+            guard try Directory.ownStatus("\(path)/\(name)")?.isFile == true else { return false }
+            return try Data(contentsOf: URL(filePath: "\(path)/\(name)")).range(of: Data(bytes.utf8)) != nil
+        }
+    }
+
+    /// Each envelope in the log with what its key was derived from: the number of the data key, the salt and the place.
+    static func uses(_ log: EventLog) throws -> [[UInt8]] {
+        var uses: [[UInt8]] = []
+        var scan = LogScan(log.access, log.options, after: .start, raw: true)
+        while try log.access.environment.read({ transaction in
+            try scan.runChunk(transaction) { block in
+                for index in 0 ..< block.count {
+                    let record = block.record(index)
+                    let envelope = [UInt8](copying: record.payload)
+                    uses.append(
+                        Array(envelope[4 ..< 8] + envelope[12 ..< 28]) + bytes(block.epoch.rawValue) + bytes(record.position.rawValue))
+                }
+                return true
+            }
+        }) {}
+        return uses
+    }
+
+    func open(_ name: String) throws -> EventLog { try EventLog.open(at: "\(directory.path)/\(name)", options: options) }
+}
