@@ -97,14 +97,17 @@ extension Environment {
     /// gets its blocks first. It appears whole or not at all.
     private static func makeLockFile(_ directory: String, readersMax: Int) throws(LMDBError) {
         let path = directory + "/lock.mdb"
-        if try Directory.status(path) != nil { return }
+        if try Directory.status(path) != nil { return try sweepLockFiles(directory) }
         // Not by the process's number, which one of another container may have too.
         let made = path + "." + String(UInt64.random(in: 0 ... .max), radix: 16)
         do throws(LMDBError) {
             let file = try File(made, .createNew)
             do throws(LMDBError) {
                 if Guard.lockRoom.isOn { try file.reserve((readersMax + 64) * 64) }
-                if unsafe link(made, path) != 0 && errno != EEXIST { throw .system("making \(path)") }
+                let code = unsafe link(made, path) == 0 ? EEXIST : errno
+                // Where another one was quicker, this one may have been swept.
+                let isThere = try code == EEXIST ? true : Directory.status(path) != nil
+                if !isThere { throw LMDBError(code, "making \(path)") }
             } catch {
                 try Directory.remove(made)
                 throw error
@@ -112,6 +115,15 @@ extension Environment {
             try Directory.remove(made)
         } catch  where error.isReadOnly {
             // A read-only file system: LMDB reads without a lock file there.
+        }
+    }
+
+    /// Removes what was left by who was ended while making a lock file. Nobody needs one any more where there is the whole one.
+    private static func sweepLockFiles(_ directory: String) throws(LMDBError) {
+        let start = "lock.mdb."
+        for name in try Directory.names(directory) where name.hasPrefix(start) {
+            guard UInt64(name.dropFirst(start.utf8.count), radix: 16) != nil else { continue }
+            do throws(LMDBError) { try Directory.remove(directory + "/" + name) } catch { if !error.isReadOnly { throw error } }
         }
     }
 

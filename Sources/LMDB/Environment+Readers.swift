@@ -16,13 +16,12 @@ extension Environment {
         return Int(dead)
     }
 
-    /// The same for everything that this process has open.
+    /// The same for everything that this process has open. It waits for nobody: one whose map grows is cleared by who does that,
+    /// and whoever waits for this to end may be who that waits for.
     package static func clearAllStaleReaders() throws(LMDBError) {
-        for environment in Registry.shared.environments {
-            do throws(LMDBError) { try environment.clearStaleReaders() } catch {
-                // It was closed meanwhile.
-                if !error.isMisuse { throw error }
-            }
+        for environment in Registry.shared.environments where environment.gate.enterIfOpen() {
+            defer { environment.gate.leave() }
+            _ = try environment.reapReaders()
         }
     }
 

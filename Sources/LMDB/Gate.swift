@@ -21,6 +21,16 @@ final class Gate: Sendable {
         }
     }
 
+    /// The same without waiting: false where somebody has, or waits for, the environment alone.
+    func enterIfOpen() -> Bool {
+        let thread = WorkerThread.currentID
+        return state.withLock { state in
+            if state.isClosed || state.excluding { return false }
+            state.inside[thread, default: 0] += 1
+            return true
+        }
+    }
+
     func leave() {
         let thread = WorkerThread.currentID
         state.change { state in

@@ -45,6 +45,35 @@ struct GuardTests {
         #expect(try environment.read { try $0.count(table) } == 2)
     }
 
+    @Test("clearing dead readers waits for nobody: a map that grows waits for a reader, who may wait for the clearing")
+    func growing() throws {
+        let environment = try directory.environment()
+        defer { environment.close() }
+        let isDone = Monitor(false)
+        let refusal = Monitor<LMDBError?>(nil)
+        try environment.read { _ in
+            let growth = try WorkerThread.start("growth") {
+                do throws(LMDBError) { try environment.grow() } catch { refusal.withLock { $0 = error } }
+            }
+            while environment.gate.enterIfOpen() { environment.gate.leave() }
+            let watch = try WorkerThread.start("watch") {
+                do throws(LMDBError) { try Environment.clearAllStaleReaders() } catch { refusal.withLock { $0 = error } }
+                isDone.change { $0 = true }
+            }
+            #expect(isDone.wait(milliseconds: 60_000) { $0 }, "it waits")
+            withExtendedLifetime((growth, watch)) {}
+        }
+        #expect(refusal.withLock { $0 } == nil)
+    }
+
+    @Test("what was left of the making of a lock file is removed at the next opening, and nothing else")
+    func leftLockFiles() throws {
+        try directory.environment().close()
+        for name in ["lock.mdb.5f0c", "lock.mdb.note", "lock.mdb.", "other"] { _ = try File(directory.path + "/" + name, .createNew) }
+        try directory.environment().close()
+        #expect(try Directory.names(directory.path) == ["data.mdb", "lock.mdb", "lock.mdb.", "lock.mdb.note", "other"])
+    }
+
     @Test("who reads longest is known, with the commit that he keeps")
     func oldestReader() throws {
         let environment = try directory.environment()
