@@ -14,8 +14,10 @@ struct Ballast: Sendable {
     }
 
     /// Takes its room where there is enough beside it.
-    func fill() throws {
-        guard bytes > 0, try Directory.status(store + Self.fileName)?.bytes ?? 0 < bytes,
+    /// - Parameter isKnown: whether the file was filled before, so that its size tells; a copy of it may be all holes.
+    func fill(isKnown: Bool = true) throws {
+        let status = try Directory.status(store + Self.fileName)
+        guard bytes > 0, isKnown ? status?.bytes ?? 0 < bytes : min(status?.bytes ?? 0, status?.bytesOnDisk ?? 0) < bytes,
             try Directory.freeBytes(store) >= UInt64(floorBytes) + UInt64(bytes)
         else { return }
         try File(store + Self.fileName, .create).reserve(bytes)
@@ -48,7 +50,7 @@ struct Ballast: Sendable {
 extension EventLog {
     /// A disk without that much room is no reason not to open.
     func fillBallast() {
-        do { try ballast.fill() } catch { logger.warning("the ballast of \(path): \(error)") }
+        do { try ballast.fill(isKnown: false) } catch { logger.warning("the ballast of \(path): \(error)") }
     }
 
     /// The same for a command that leads out of a full disk. Appends and replays never take that room.

@@ -104,13 +104,21 @@ final class Committer: Sendable {
             try beginOnce()
             guard let done = try session.run(queue, &batch) else { return }
             // Order: durable, then the anchor, then the callers, then everyone who waits for events.
-            try anchor.write(Anchor(epoch: done.last.epoch, storeID: access.storeID, last: done.last.position, link: done.link, mark: mark))
+            try note(Anchor(epoch: done.last.epoch, storeID: access.storeID, last: done.last.position, link: done.link, mark: mark))
             deliver(done, batch)
             signal.announce(done.last)
         } catch {
             let failure = failure(error)
             if batch == nil { batch = queue.take(options) }
             batch?.fail(failure)
+        }
+    }
+
+    /// What was committed stays so where a full disk has no room for the anchor: one that is old says less, and one that is torn
+    /// nothing.
+    private func note(_ end: Anchor) throws {
+        do { try anchor.write(end) } catch let error as LMDBError where error.isDiskFull {
+            logger.warning("the anchor of \(path): \(error)")
         }
     }
 

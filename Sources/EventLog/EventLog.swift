@@ -142,6 +142,9 @@ package final class EventLog: Sendable {
                 opening = try StoreLock.opening.acquireIfFree(at: path, what: "closes it")
                 try writeClosingAnchor(isLast: opening != nil && presence.takeIfFree(what: "closes it"))
             }
+        } catch  where Ballast.isFullDisk(error) {
+            // Nothing is lost but the time of a look at all pages after the next boot.
+            logger.warning("the anchor of \(path): \(error)")
         } catch { failure = error }
         access.environment.close()
         do { try presence.release() } catch { failure = failure ?? error }

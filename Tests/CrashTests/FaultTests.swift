@@ -69,6 +69,18 @@ struct FaultTests {
         #expect(nth > 1, "no call failed")
     }
 
+    @Test("an anchor that a full disk has no room for takes nothing back: a command is done, and once", arguments: 1 ... 4)
+    func anchor(nth: Int) throws {
+        let orders = try Orders(count: 10)
+        defer { try? orders.remove() }
+        let faulty = try Fault(call: "write", error: ENOSPC).program(orders.program, nth: nth, on: "/anchor")
+        let outcome = try faulty.run(["snapshot", "take", "here"])
+        #expect(outcome.exit == 0, "call \(nth): \(outcome.errors)")
+        #expect(try orders.mustSucceed("snapshot", "list").output.contains("here"))
+        try orders.mustSucceed("verify", "--deep")
+        try orders.mustSucceed("import", "-", "--as", "v1", input: Orders.lines(10 ..< 12))
+    }
+
     @Test("a limit on address space is lived with or said, never a crash")
     func addressSpace() throws {
         let orders = try Orders(count: 20)

@@ -108,6 +108,20 @@ struct PlaceTests {
         try await again.close()
     }
 
+    @Test("a ballast that was copied without its room gets it again at the next opening")
+    func holes() async throws {
+        let options = Options.small { $0.ballastBytes = 1 << 20 }
+        try await makeLog(directory, options).close()
+        func room() throws -> Int { try File(directory.store + "/ballast", .read).status().bytesOnDisk }
+        #expect(try room() >= 1 << 20)
+        let file = try File(directory.store + "/ballast", .write)
+        try file.truncate(to: 0)
+        try file.truncate(to: 1 << 20)
+        #expect(try room() == 0)
+        try await EventLog.open(at: directory.store, options: options).close()
+        #expect(try room() >= 1 << 20)
+    }
+
     @Test("the ballast is there from the beginning, is made where it is missing, and not where there is no room beside it")
     func ballast() async throws {
         let options = Options.small { $0.ballastBytes = 1 << 20 }

@@ -81,6 +81,8 @@ package struct FileStatus: Hashable, Sendable {
     package let device: UInt64
     package let inode: UInt64
     package let bytes: Int
+    /// What it takes of the disk: less than its bytes where it has holes.
+    package let bytesOnDisk: Int
     package let mode: UInt32
     /// The user whose file it is.
     package let owner: UInt32
@@ -96,6 +98,7 @@ package struct FileStatus: Hashable, Sendable {
         device = UInt64(status.st_dev)
         inode = UInt64(status.st_ino)
         bytes = Int(status.st_size)
+        bytesOnDisk = Int(status.st_blocks) * 512
         (mode, owner) = (status.st_mode & 0o7777, status.st_uid)
         modified = Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
         changed = Int64(status.st_ctim.tv_sec) * 1_000_000_000 + Int64(status.st_ctim.tv_nsec)
