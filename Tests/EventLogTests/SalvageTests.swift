@@ -1,10 +1,11 @@
 import Bytes
 import EventModel
 import Foundation
-import LMDB
+import Hashing
 import Testing
 
 @testable import EventLog
+@testable import LMDB
 
 @Suite("Salvage")
 struct SalvageTests {
@@ -68,6 +69,44 @@ struct SalvageTests {
         #expect(salvaged.summary.unconfirmed == 40)
         #expect(salvaged.unconfirmed.map(\.payload) == (0 ..< 40).map { "\"\($0) \(long)\"" })
         #expect(Set(salvaged.unconfirmed.map(\.stream)) == ["late"])
+    }
+
+    @Test("below a gap, a block that was never committed is in doubt where it is not known which pages are free", arguments: [false, true])
+    func freePages(isBroken: Bool) async throws {
+        let long = "\"" + String(repeating: "x", count: 9_000) + "\""
+        var link = Digest.zero
+        let scene = try await SalvageScene { log in
+            for _ in 0 ..< 6 { try await log.add(event("a", long)) }
+            link = try #require(try log.read { try $0.link(at: Position(6)) })
+            for _ in 0 ..< 3 { try await log.add(event("a", long), event("b", long)) }
+        }
+        let copy = try scene.copy("copy")
+        let file = try File(copy + "/log/data.mdb", .write)
+        let commit = try TreeRemains.commits(in: file)[0]
+        var tree = try TreeRemains(commit, of: file)
+        try tree.walk(Tables.kinds) { _, _, _ in }
+        let free = try #require((2 ..< (try scene.pagesCount)).first { tree.isFree($0 * SalvageScene.pageBytes) })
+        // The commit of positions 7 and 8, as it would have been had another one come first.
+        var writer = BlockWriter(try Manifest.read(at: copy))
+        var block: [UInt8] = []
+        writer.begin(.first, first: Position(7), link: link, time: .now)
+        let events = [try event("late", "\"never\"")]
+        try writer.add(events.span, 0, BlockWriter.Place(type: 1, isSameAppend: false, madeID: (1, 2), stream: 7)) {
+            block += [UInt8](copying: $1)
+        }
+        try writer.finish { block += [UInt8](copying: $1) }
+        var page = ByteBuffer(capacity: SalvageScene.pageBytes)
+        page.append(littleEndian: UInt64(free))
+        for half in [0, PageView.overflow, 1, 0] { page.append(littleEndian: half) }
+        try file.write(page.array() + block, at: free * SalvageScene.pageBytes)
+        try Directory.remove(copy + "/log/ahead")
+        var random = Seeded(seed: 1)
+        let root = TreeRecord(commit.bytes.lent.slice(MetaPage.freeRecord, TreeRecord.size)).root
+        try SalvageScene.damage(copy, scene.pages[6].union(isBroken ? [Int(root)] : []), &random)
+        let salvaged = try await Salvaged(copy, into: scene.directory.path + "/new")
+        #expect(salvaged.summary.gaps == [7 ... 8])
+        #expect(salvaged.events.map(\.id) == (scene.events[..<6] + scene.events[8...]).map(\.id))
+        #expect(salvaged.unconfirmed.map(\.payload) == ["\"never\""])
     }
 
     @Test("what was acknowledged in log/ahead alone comes back, also where the pages below it are damaged")

@@ -220,8 +220,10 @@ struct FoundLog {
         block.file == .data && remains.entries[block.offset] == block.first.rawValue
     }
 
-    /// Whether the newest commit has no use for the page that it lies in.
-    private func isLeftOver(_ block: FoundBlock) -> Bool { remains.hasBothCommits && remains.isFree(block) }
+    /// Whether the newest commit has no use for the page that it lies in, or has other blocks in its place.
+    private func isLeftOver(_ block: FoundBlock) -> Bool {
+        remains.hasBothCommits && (remains.isFree(block) || remains.isUnknown(block))
+    }
 
     /// Whether another one has a place in the same positions: neither is known to be the right one then.
     private func hasRival(_ block: FoundBlock, before epoch: Epoch) -> Bool {

@@ -64,6 +64,12 @@ struct LogRemains {
     /// Whether no tree of the newest commit leads to the page at an offset.
     func isFree(_ block: FoundBlock) -> Bool { block.file == .data && newest?.isFree(block.offset) ?? false }
 
+    /// Whether the newest commit's table has no such block, as far as it is left.
+    func isUnknown(_ block: FoundBlock) -> Bool {
+        guard block.file == .data, entries[block.offset] != block.first.rawValue else { return false }
+        return newest?.leaves["blocks"]?.contains { $0.contains(block.first.rawValue) } ?? false
+    }
+
     /// A format that this program does not know is the one thing it must not guess at.
     private mutating func readManifest(_ store: String) throws {
         do {

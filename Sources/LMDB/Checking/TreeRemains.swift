@@ -20,6 +20,8 @@ package struct TreeRemains {
     private var free: PageSet
     /// The trees that a part is missing of: names of tables, "main" or "free".
     package private(set) var broken: Set<String> = []
+    /// Of the tables with integer keys, from which key to which each leaf goes that is left: there it has no others than its own.
+    package private(set) var leaves: [String: [ClosedRange<UInt64>]] = [:]
 
     /// The commits that the file's meta pages tell of, the newest first: none where both are damaged, else one or two.
     package static func commits(in file: File) throws(LMDBError) -> [MetaPage] {
@@ -106,6 +108,11 @@ package struct TreeRemains {
             return
         }
         let page = try PageView(checking: bytes.lent, number: number) { damage(number, name, $0, $1) }
+        if hasIntegerKeys, !page.isBranch {
+            let (first, last) = (page.key(page.node(0)), page.key(page.node(page.count - 1)))
+            let (low, high) = (first.load(UInt64.self, at: 0), last.load(UInt64.self, at: 0))
+            if low <= high { leaves[name, default: []].append(low ... high) }
+        }
         for index in 0 ..< page.count {
             let node = page.node(index)
             if page.isBranch {
