@@ -1,9 +1,9 @@
-internal import Bytes
-internal import LMDB
+package import Bytes
+package import LMDB
 
-/// Which file `data.mdb` is, and how it was left. Who finds it so need not look at all of its pages: what has happened to it
+/// Which file a `data.mdb` is, and how it was left. Who finds it so need not look at all of its pages: what has happened to it
 /// has happened through the store.
-struct FileMark: Hashable {
+package struct FileMark: Hashable, Sendable {
     /// Zero in anchors of programs that did not say so; they vouch for nothing.
     private let inode: UInt64
     private let device: UInt32
@@ -14,29 +14,29 @@ struct FileMark: Hashable {
     /// The boot of the machine while somebody has the file open, 36 bytes; zeros where nobody has.
     private let boot: [UInt8]
 
-    static let size = 64
+    package static let size = 64
     private static let noBoot = [UInt8](repeating: 0, count: 36)
     private static let thisBoot = Array((Array(ProcessIdentity.boot.utf8) + noBoot).prefix(36))
 
     /// A file that is in use, or that nobody has open any more.
-    init(_ status: FileStatus, isClosed: Bool) {
+    package init(_ status: FileStatus, isClosed: Bool) {
         (inode, device) = (status.inode, UInt32(truncatingIfNeeded: status.device))
         (bytes, changed) = isClosed ? (UInt64(status.bytes), status.changed) : (0, 0)
         boot = isClosed ? Self.noBoot : Self.thisBoot
     }
 
-    init(_ row: RawSpan) {
+    package init(_ row: RawSpan) {
         (inode, bytes, changed) = (row.load(UInt64.self, at: 0), row.load(UInt64.self, at: 8), row.load(Int64.self, at: 16))
         (boot, device) = ([UInt8](copying: row.slice(24, 36)), row.load(UInt32.self, at: 60))
     }
 
     /// Of a file whose disk has failed.
-    static let nothing = FileMark([UInt8](repeating: 0, count: size).lent)
+    package static let nothing = FileMark([UInt8](repeating: 0, count: size).lent)
 
-    var isClosed: Bool { boot == Self.noBoot }
-    var vouchesForNothing: Bool { inode == 0 }
+    package var isClosed: Bool { boot == Self.noBoot }
+    package var vouchesForNothing: Bool { inode == 0 }
 
-    func append(to row: inout ByteBuffer) {
+    package func append(to row: inout ByteBuffer) {
         row.append(littleEndian: inode)
         row.append(littleEndian: bytes)
         row.append(littleEndian: changed)
@@ -46,7 +46,7 @@ struct FileMark: Hashable {
 
     /// Whether the file is the one that was left: closed and not changed since, or in use on this boot, where not even a
     /// process that was killed leaves half a page behind.
-    func vouches(for status: FileStatus) -> Bool {
+    package func vouches(for status: FileStatus) -> Bool {
         guard inode != 0, inode == status.inode, device == UInt32(truncatingIfNeeded: status.device) else { return false }
         return isClosed ? bytes == UInt64(status.bytes) && changed == status.changed : boot == Self.thisBoot
     }

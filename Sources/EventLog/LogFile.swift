@@ -31,26 +31,17 @@ enum LogFile {
         try file.sync()
     }
 
-    /// The same check while others may be writing, whom this process can't keep out: what is found is believed where the
-    /// file has not changed meanwhile.
-    static func checkBeside(at store: String) throws {
-        for _ in 0 ..< 8 {
-            let before = try status(at: store).changed
-            do { return try check(at: store) } catch let error as EvstoreError {
-                if try status(at: store).changed == before { throw error }
-            }
-        }
-    }
-
     /// Walks the pages of a commit, the newest where none is named, with every row's seal.
+    /// - Parameter isShared: others may be writing, whom this process can't keep out.
     /// - Throws: `EvstoreError.storeDamaged`, with the page and what is wrong with it.
-    static func check(at store: String, asOf meta: MetaPage? = nil) throws {
+    static func check(at store: String, asOf meta: MetaPage? = nil, isShared: Bool = false) throws {
         guard Guard.structure.isOn else { return }
         let identity = try Manifest.identity(at: store)
         let rows = identity.sealsRows ? RowSeal.checks(of: identity.id.tag) : [:]
         do {
-            _ = try StructuralCheck.run(
-                File(store + name, .read), asOf: meta, tables: Tables.kinds, rows: rows)
+            let file = try File(store + name, .read)
+            if isShared { return try StructuralCheck.runBeside(file, tables: Tables.kinds, rows: rows) }
+            _ = try StructuralCheck.run(file, asOf: meta, tables: Tables.kinds, rows: rows)
         } catch let damage
             as StructureDamage
         {

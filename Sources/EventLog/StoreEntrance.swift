@@ -28,7 +28,7 @@ enum StoreEntrance {
             // Order: who finds a doubt comes in one after the other, and takes the store's lock before the next
             // one looks. So whoever gets it alone knows that nobody is in, and whoever does not that the log is whole.
             guard let opening = try wait(for: store, storeID) else {
-                if try LogFile.isDoubtful(at: store) { try LogFile.checkBeside(at: store) }
+                if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, isShared: true) }
                 return try shareSoon(store)
             }
             defer { withExtendedLifetime(opening) {} }

@@ -53,7 +53,7 @@ extension EventStore {
         do { generation = try caughtUp(definition, evolution, to: end) } catch {
             // One that is damaged is as good as missing; one that was deleted meanwhile has another in its place.
             // The log is no such thing.
-            guard case .storeDamaged(let what, _) = error, what.contains(Generation.home(in: path) + "/"), !isReadOnly else { throw error }
+            guard case .storeDamaged(let what, _) = error, isReadModel(what), !isReadOnly else { throw error }
             generations.removeAll()
             try await build(definition, at: version)
             generation = try caughtUp(definition, evolving.current(), to: end)
@@ -99,8 +99,7 @@ extension EventStore {
             var status = ProjectionStatus(
                 name: definition.name, version: version, fingerprint: definition.fingerprint.hex, checkpoint: nil, rows: 0, digest: nil,
                 quarantined: 0, lag: evolution.last.position.rawValue, isSwift: definition.isSwift)
-            if let name = evolution.state.generations[status.fingerprint] {
-                let header = try generations.generation(name, in: self, evolution.state).header
+            if let header = try header(of: status.fingerprint, evolution.state) {
                 (status.checkpoint, status.rows) = (header.checkpoint, header.rows)
                 (status.digest, status.quarantined) = (header.digest.hex, header.quarantined)
                 status.lag -= min(status.lag, header.checkpoint.position.rawValue)
@@ -109,6 +108,19 @@ extension EventStore {
         }
         return list
     }
+
+    /// What the read model of a fingerprint says of itself; nil where it is not built, or damaged, which is as good.
+    private func header(of fingerprint: String, _ state: StoreState) throws(EvstoreError) -> GenerationHeader? {
+        guard let name = state.generations[fingerprint] else { return nil }
+        do { return try generations.generation(name, in: self, state).header } catch {
+            guard case .storeDamaged(let what, let reason) = error, isReadModel(what) else { throw error }
+            logger.warning(
+                "a read model is damaged, and is built anew by who asks next", metadata: ["path": "\(what)", "reason": "\(reason)"])
+            return nil
+        }
+    }
+
+    private func isReadModel(_ path: String) -> Bool { path.contains(Generation.home(in: self.path) + "/") }
 
     /// Where a migration works, for the rooms below.
     func site(again: String, _ cancellation: Cancellation? = nil, progress: Progress? = nil) -> MigrationSite {

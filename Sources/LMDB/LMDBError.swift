@@ -39,6 +39,8 @@ package struct LMDBError: Error, Hashable, CustomStringConvertible {
     package var isDamage: Bool {
         [MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_INVALID, MDB_VERSION_MISMATCH].contains(code)
     }
+    /// LMDB has come upon a page that is not what it should be.
+    package var isDamagedPage: Bool { code == MDB_CORRUPTED || code == MDB_PAGE_NOTFOUND }
     /// The disk failed, or LMDB can't go on after it did.
     package var isFailedDisk: Bool { code == EIO || code == MDB_PANIC }
 

@@ -35,13 +35,15 @@ enum GenerationSweep {
         return header.isReady && map[fingerprint] == nil && fingerprints?.contains(fingerprint) ?? true
     }
 
-    /// The map without the generations that have gone beyond a position, or that are no more.
+    /// The map without the generations that have gone beyond a position, or that are no more or damaged.
     static func mapped(_ site: MigrationSite, _ state: StoreState, through position: Position) throws(EvstoreError) -> [String: String] {
         let names = Set(try Generation.names(in: site.store))
         var result: [String: String] = [:]
         for (fingerprint, name) in state.generations where names.contains(name) {
-            let generation = try Generation.open(named: name, in: site.store, storeID: site.log.storeID, options: site.options)
-            if try generation.header.checkpoint.position <= position { result[fingerprint] = name }
+            do {
+                let generation = try Generation.open(named: name, in: site.store, storeID: site.log.storeID, options: site.options)
+                if try generation.header.checkpoint.position <= position { result[fingerprint] = name }
+            } catch { guard case .storeDamaged = error else { throw error } }
         }
         return result
     }

@@ -44,30 +44,49 @@ extension Lineup {
     /// What is wrong with a generation; nil where it is as it says.
     func damage(_ entry: Entry, _ site: MigrationSite, rowsMax: UInt64 = .max) throws(EvstoreError) -> Finding? {
         guard let name = entry.directory else { return nil }
-        let generation = try open(name, site)
+        return try finding(entry, name) { (what) throws(EvstoreError) in try compare(open(name, site), what, site, rowsMax: rowsMax) }
+    }
+
+    /// What is wrong with the pages of a directory that the store names for an entry, or with its rows one by one.
+    func brokenPages(_ entry: Entry, in name: String, _ site: MigrationSite) throws(EvstoreError) -> Finding? {
+        try finding(entry, name) { (_) throws(EvstoreError) in
+            try open(name, site).checkPages()
+            return nil
+        }
+    }
+
+    private func finding(
+        _ entry: Entry, _ name: String, _ body: (_ what: String) throws(EvstoreError) -> Finding?
+    ) throws(EvstoreError) -> Finding? {
         let what = "the read model of \(entry.name) at \(version) (\(name))"
+        do { return try body(what) } catch {
+            guard case .storeDamaged(_, let reason) = error else { throw error }
+            return Finding(id: "STORE014", message: "\(what): \(reason)", fix: fix)
+        }
+    }
+
+    private var fix: String { "build it anew: evstore replay --to \(version)" }
+
+    private func compare(
+        _ generation: Generation, _ what: String, _ site: MigrationSite, rowsMax: UInt64
+    ) throws(EvstoreError) -> Finding? {
         // Followers of other processes may write meanwhile: compared only where nothing changed in between.
         while true {
             let before = try generation.header
             guard before.isReady else { return Finding(id: "STORE202", message: "\(what) is not ready") }
             if before.rows > rowsMax { return nil }
-            let counted: (rows: UInt64, digest: Digest)
-            do { counted = try generation.recount(site.cancellation) } catch {
-                guard case .storeDamaged(_, let reason) = error else { throw error }
-                return Finding(id: "STORE014", message: "\(what): \(reason)", fix: "build it anew: evstore replay --to \(version)")
-            }
+            let counted = try generation.recount(site.cancellation)
             guard try generation.header == before else { continue }
+            if counted.rows == before.rows, counted.digest == before.digest { return nil }
+            // Noted, so that who asks for it next builds it anew.
             if counted.rows != before.rows {
-                return Finding(
-                    id: "STORE203", message: "\(what) has \(counted.rows) rows and notes \(before.rows)",
-                    fix: "build it anew: evstore replay --to \(version)")
+                let reason = "has \(counted.rows) rows and notes \(before.rows)"
+                _ = generation.damaged("it \(reason)")
+                return Finding(id: "STORE203", message: "\(what) \(reason)", fix: fix)
             }
-            if counted.digest != before.digest {
-                return Finding(
-                    id: "STORE204", message: "\(what) does not have the digest it notes",
-                    fix: "build it anew: evstore replay --to \(version)")
-            }
-            return nil
+            let reason = "does not have the digest it notes"
+            _ = generation.damaged("it \(reason)")
+            return Finding(id: "STORE204", message: "\(what) \(reason)", fix: fix)
         }
     }
 

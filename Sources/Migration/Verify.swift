@@ -23,21 +23,7 @@ package enum Verify {
         var findings = walk.findings
         let since = head.map { compare($0, walk, isTrusted: trusted != nil, &findings) }
         let state = try site.state()
-        let lineup = try Lineup.registered(site, at: state.live, state)
-        for entry in lineup.missing where entry.definition.isAvailable {
-            findings.append(
-                Finding(
-                    id: "STORE201", severity: .warning, message: "the read model of \(entry.name) at \(state.live) is not on the disk",
-                    fix: "build it: evstore replay --to \(state.live)"))
-        }
-        if deep {
-            for entry in lineup.present {
-                if let finding = try lineup.damage(entry, site) { findings.append(finding) }
-                guard let row = try lineup.invalidRow(entry, site) else { continue }
-                let error = EvstoreError.invalidRow(projection: entry.name, key: row.key, reason: row.reason)
-                findings.append(Finding(id: "ROW101", severity: .warning, message: error.message, fix: error.fix))
-            }
-        }
+        findings += try readModels(site, state, deep: deep)
         var report = VerifyReport(ok: true, findings: findings, laws: [], events: 0)
         if laws { try prove(site, state, seed: seed ?? UInt64.random(in: 0 ... UInt64(UInt32.max)), &report) }
         report.events = try site.last().position.rawValue
@@ -45,6 +31,38 @@ package enum Verify {
         report.since = since
         if let key, let link = walk.link, report.ok { report.head = try sign(walk, link, key, site) }
         return report
+    }
+
+    /// What is wrong with the read models that the store names, those of the live version first.
+    private static func readModels(_ site: MigrationSite, _ state: StoreState, deep: Bool) throws(EvstoreError) -> [Finding] {
+        var findings: [Finding] = []
+        var seen: Set<String> = []
+        for version in [state.live] + (state.floor.rawValue ... state.top.rawValue).map({ SchemaVersion($0) }) {
+            let lineup = try Lineup.registered(site, at: version, state)
+            for entry in lineup.entries where seen.insert(entry.fingerprint).inserted {
+                guard let name = state.generations[entry.fingerprint] ?? entry.directory else {
+                    if version == state.live, entry.definition.isAvailable { findings.append(missing(entry, at: version)) }
+                    continue
+                }
+                try site.checkCancellation()
+                if let finding = try lineup.brokenPages(entry, in: name, site) {
+                    // LMDB must not follow such pages.
+                    findings.append(finding)
+                } else if deep {
+                    if let finding = try lineup.damage(entry, site) { findings.append(finding) }
+                    guard version == state.live, let row = try lineup.invalidRow(entry, site) else { continue }
+                    let error = EvstoreError.invalidRow(projection: entry.name, key: row.key, reason: row.reason)
+                    findings.append(Finding(id: "ROW101", severity: .warning, message: error.message, fix: error.fix))
+                }
+            }
+        }
+        return findings
+    }
+
+    private static func missing(_ entry: Lineup.Entry, at version: SchemaVersion) -> Finding {
+        Finding(
+            id: "STORE201", severity: .warning, message: "the read model of \(entry.name) at \(version) is not on the disk",
+            fix: "build it: evstore replay --to \(version)")
     }
 
     private static func compare(_ head: SignedHead, _ walk: LogWalk, isTrusted: Bool, _ findings: inout [Finding]) -> SinceReport {

@@ -14,26 +14,61 @@ struct DamagedModelTests {
         return rows
     }
 
-    @Test("a row that was changed behind the store's back is never answered, and the next query builds the read model anew")
-    func changed() async throws {
+    /// A store with one order, and its read model's name and file.
+    private func scene() async throws -> (store: TemporaryStore, sound: [String], generations: String, name: String) {
         let temporary = try await Orders.store(at: 1)
         _ = try await temporary.store.append([try Orders.placed("1", at: 1)])
         let sound = try await rows(temporary.store)
-        try await temporary.store.close()
-        let generations = URL(filePath: temporary.path).appending(path: "generations")
-        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: generations.path).first)
-        let data = generations.appending(path: "\(name)/data.mdb")
-        var bytes = try Data(contentsOf: data)
-        while let found = bytes.range(of: Data(#""total":100"#.utf8)) { bytes[found.upperBound - 1] = UInt8(ascii: "7") }
-        try bytes.write(to: data)
-        let store = try await temporary.open()
+        let generations = temporary.path + "/generations"
+        return (temporary, sound, generations, try #require(try FileManager.default.contentsOfDirectory(atPath: generations).first))
+    }
+
+    /// Changes every total of 100 in the file's bytes, where they lie.
+    private func change(_ path: String) throws {
+        let bytes = try Data(contentsOf: URL(filePath: path))
+        let file = try FileHandle(forWritingTo: URL(filePath: path))
+        var start = bytes.startIndex
+        while let found = bytes.range(of: Data(#""total":100"#.utf8), in: start ..< bytes.endIndex) {
+            try file.seek(toOffset: UInt64(found.upperBound - 1))
+            try file.write(contentsOf: Data("7".utf8))
+            start = found.upperBound
+        }
+        try file.close()
+    }
+
+    @Test("a row that was changed while the store is open is never answered, and the next query builds the read model anew")
+    func changedOpen() async throws {
+        let (temporary, sound, generations, name) = try await scene()
+        try change("\(generations)/\(name)/data.mdb")
         await #expect {
-            try await rows(store)
+            try await rows(temporary.store)
         } throws: { if case EvstoreError.storeDamaged = $0 { true } else { false } }
+        #expect(try await rows(temporary.store) == sound)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: generations).contains { $0 != name })
+        #expect(try await temporary.store.verify(deep: true).ok)
+    }
+
+    @Test("one that was changed while nobody had it open is as good as missing: the next query builds it anew")
+    func changed() async throws {
+        let (temporary, sound, generations, name) = try await scene()
+        try await temporary.store.close()
+        try change("\(generations)/\(name)/data.mdb")
+        let store = try await temporary.open()
+        #expect(try store.projections().first?.checkpoint == nil)
+        let found = try await store.verify().findings
+        #expect(found.map(\.id) == ["STORE014"])
         #expect(try await rows(store) == sound)
-        let names = try FileManager.default.contentsOfDirectory(atPath: generations.path)
-        #expect(names.contains { $0 != name })
+        #expect(try FileManager.default.contentsOfDirectory(atPath: generations).contains { $0 != name })
         #expect(try await store.verify(deep: true).ok)
         try await store.close()
+    }
+
+    @Test("verify walks the pages of read models that are in use, and finds what was changed")
+    func verified() async throws {
+        let (temporary, sound, generations, name) = try await scene()
+        try change("\(generations)/\(name)/data.mdb")
+        let report = try await temporary.store.verify()
+        #expect(!report.ok && report.findings.map(\.id) == ["STORE014"])
+        #expect(try await rows(temporary.store) == sound)
     }
 }

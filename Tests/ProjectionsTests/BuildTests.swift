@@ -76,7 +76,7 @@ func spilling(_ seed: UInt64) async throws {
     // Some are found only when the row that was put aside is folded.
     #expect(try roomy.quarantined().contains { $0.reason.contains("(row ") })
     #expect(try generation.quarantined() == roomy.quarantined())
-    #expect(try Directory.names(generation.directory) == ["data.mdb", "lock.mdb"])
+    #expect(try Directory.names(generation.directory) == ["data.mdb", "lock.mdb", "mark"])
     try await tight.close()
     try await store.end()
 }

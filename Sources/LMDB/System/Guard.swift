@@ -14,7 +14,7 @@ package enum Guard: String, Sendable {
     // Power cuts.
     case aheadSync, logSync, baseRestore
     // Damage.
-    case anchor, structure, blockChecksum, recordChecksum, rowSeal, headRow, generationRow
+    case anchor, structure, blockChecksum, recordChecksum, rowSeal, headRow, generationRow, generationPages
 
     #if EVSTORE_MUTANTS
         private static let missing = unsafe getenv("EVSTORE_MUTANT").map { unsafe String(cString: $0) }

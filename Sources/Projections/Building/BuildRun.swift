@@ -113,7 +113,7 @@ final class BuildRun {
         (header.checkpoint, header.rows, header.digest) = (end, count, digest.digest)
         (header.quarantined, header.isReady) = (desk.quarantined[index], true)
         let ready = header
-        try generation.environment.write { transaction in try generation.put(ready, &transaction) }
+        try generation.write { transaction in try generation.put(ready, &transaction) }
         return ready
     }
 

@@ -20,7 +20,7 @@ final class FollowBatch {
     /// Consumes the next events in one transaction; returns what the generation then says of itself.
     func run(_ generation: Generation, through target: Position) throws(EvstoreError) -> GenerationHeader {
         try converting("following with \(generation.directory)") {
-            try generation.environment.write { transaction in
+            try generation.write { transaction in
                 // LMDB may run this again with a larger map.
                 preparer.removeAll()
                 var header = try generation.header(transaction.reads)

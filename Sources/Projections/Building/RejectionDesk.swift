@@ -26,7 +26,7 @@ final class RejectionDesk: @unchecked Sendable {
             let rows = try QuarantineRow.rows(all.filter { $0.target == index }.map(\.rejection), build.evolving.log)
             if rows.isEmpty { continue }
             let generation = target.generation
-            quarantined[index] += try generation.environment.write { transaction in
+            quarantined[index] += try generation.write { transaction in
                 var new: UInt64 = 0
                 for row in rows where try generation.put(row, &transaction) { new += 1 }
                 return new

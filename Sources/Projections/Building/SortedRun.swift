@@ -128,7 +128,7 @@ struct LoadBatch: ~Copyable {
     /// LMDB may run a transaction again with a larger map, so it loads what is there already.
     private static func load(_ rows: borrowing ByteBuffer, into generation: Generation) throws {
         let bytes = rows.bytes
-        try generation.environment.write { transaction in
+        try generation.write { transaction in
             var offset = 0
             var value = ByteBuffer(capacity: 256)
             while offset < bytes.byteCount {

@@ -23,6 +23,20 @@ struct CheckedTable: Sendable {
     /// Whether a value begins as those with a checksum do; no JSON text does.
     static func isChecked(_ value: RawSpan) -> Bool { value.byteCount > 0 && value.byte(at: 0) == plain }
 
+    /// What the walk over all pages asks of each row: all carry checksums that are right, or none has any (format 1).
+    static func checks(_ tables: [String]) -> [String: StructuralCheck.RowCheck] {
+        let known = Monitor<Bool?>(nil)
+        let check: StructuralCheck.RowCheck = { key, value in
+            let isChecked = isChecked(value)
+            let isExpected = known.withLock { known in
+                if known == nil { known = isChecked }
+                return known == isChecked
+            }
+            return isExpected && (!isChecked || checkedText(key, value) != nil)
+        }
+        return Dictionary(uniqueKeysWithValues: tables.map { ($0, check) })
+    }
+
     @_lifetime(borrow transaction)
     func get(_ key: RawSpan, _ transaction: borrowing ReadTransaction) throws -> RawSpan? {
         guard let value = try transaction.get(table, key) else { return nil }
@@ -75,15 +89,20 @@ struct CheckedTable: Sendable {
         UInt32(truncatingIfNeeded: seededHash(text, seededHash(key, 0)))
     }
 
+    /// The text of a value whose checksum is right.
+    @_lifetime(copy value)
+    private static func checkedText(_ key: RawSpan, _ value: RawSpan) -> RawSpan? {
+        let count = value.byteCount - 1 - checksumBytes
+        guard count >= 0 else { return nil }
+        let text = value.slice(1, count)
+        let isRight = value.byte(at: 0) == plain && sum(key, text) == value.load(UInt32.self, at: 1 + count)
+        return isRight || !LMDB.Guard.generationRow.isOn ? text : nil
+    }
+
     @_lifetime(copy value)
     private func text(_ key: RawSpan, _ value: RawSpan) throws -> RawSpan {
         guard isChecked else { return value }
-        let count = value.byteCount - 1 - Self.checksumBytes
-        if count >= 0 {
-            let text = value.slice(1, count)
-            if value.byte(at: 0) == Self.plain, Self.sum(key, text) == value.load(UInt32.self, at: 1 + count) { return text }
-            if !LMDB.Guard.generationRow.isOn { return text }
-        }
+        if let text = Self.checkedText(key, value) { return text }
         throw note.damaged("a row of its table \(table.name) is not as it was written")
     }
 }

@@ -29,16 +29,16 @@ extension Generation {
                 checkpoint: .start)
             let environment = try Environment.open(directory: made, configuration(options, creating: true))
             do {
+                let mark = try GenerationMark(made)
+                try mark.make()
                 let generation = try Generation(
-                    directory: made, fingerprint: definition.fingerprint, format: GenerationHeader.format, environment)
-                try environment.write { transaction in try generation.put(header, &transaction) }
+                    directory: made, fingerprint: definition.fingerprint, format: GenerationHeader.format, environment, mark)
+                try generation.write { transaction in try generation.put(header, &transaction) }
             }
             try Directory.sync(made)
             try Directory.rename(made, to: home + "/" + name)
             try Directory.sync(home)
-            return try Generation(
-                directory: home + "/" + name, fingerprint: definition.fingerprint, format: GenerationHeader.format,
-                Environment.open(directory: home + "/" + name, configuration(options)))
+            return try open(named: name, in: store, storeID: storeID, options: options)
         }
     }
 

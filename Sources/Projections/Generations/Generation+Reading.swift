@@ -6,7 +6,7 @@ internal import LMDB
 extension Generation {
     /// What it says of itself now.
     package var header: GenerationHeader {
-        get throws(EvstoreError) { try converting("reading \(directory)") { try environment.read { try header($0) } } }
+        get throws(EvstoreError) { try converting("reading \(directory)") { try read { try header($0) } } }
     }
 
     func header(_ transaction: borrowing ReadTransaction) throws -> GenerationHeader {
@@ -44,7 +44,7 @@ extension Generation {
     /// The JSON text of a row, or nil.
     package func get(_ key: String) throws(EvstoreError) -> [UInt8]? {
         try converting("reading \(directory)") {
-            try environment.read { transaction in
+            try read { transaction in
                 guard let value = try rows.get(Array(key.utf8).lent, transaction) else { return nil }
                 return [UInt8](copying: value)
             }
@@ -61,7 +61,7 @@ extension Generation {
     )
         throws -> GenerationHeader
     {
-        try environment.read { transaction in
+        try read { transaction in
             let header = try header(transaction)
             let start = after.map { $0.lexicographicallyPrecedes(prefix) ? prefix : $0 + [0] } ?? prefix
             try rows.forEach(from: start, transaction) { key, text in
@@ -87,7 +87,7 @@ extension Generation {
     /// The events that it passed without folding them, in the order of the log.
     package func quarantined(limit: Int = .max) throws(EvstoreError) -> [QuarantineRow] {
         try converting("reading \(directory)") {
-            try environment.read { transaction in
+            try read { transaction in
                 var found: [QuarantineRow] = []
                 try quarantine.forEach(transaction) { key, text in
                     guard found.count < limit else { return false }

@@ -7,7 +7,8 @@ internal import LMDB
 /// One built copy of a projection: an LMDB environment of its own in `generations/<fingerprint16>-<serial>/`.
 ///
 /// Tables: `rows`, key -> JSON text of the row; `meta` (`GenerationHeader`); `quarantine` (`QuarantineRow`); each a `CheckedTable`.
-/// Rows, quarantine and header always change in one transaction.
+/// Rows, quarantine and header always change in one transaction. Beside it lie `mark` (`GenerationMark`) and, where something is
+/// wrong, `damaged` (`DamageNote`).
 package final class Generation: Sendable {
     /// The name of its directory.
     package let name: String
@@ -18,21 +19,29 @@ package final class Generation: Sendable {
     /// 2 since rows carry checksums; one of format 1 stays as it is.
     let format: Int
     let note: DamageNote
+    private let mark: GenerationMark
 
     static let headerKey = Array("generation".utf8)
     static let tables = ["rows", "meta", "quarantine"]
 
-    init(directory: String, fingerprint: Digest, format: Int, _ environment: Environment) throws(LMDBError) {
+    /// Takes over the open environment and the mark.
+    init(
+        directory: String, fingerprint: Digest, format: Int, _ environment: Environment, _ mark: GenerationMark
+    ) throws(LMDBError) {
         (self.directory, self.fingerprint) = (directory, fingerprint)
         name = String(directory[(directory.lastIndex(of: "/").map(directory.index(after:)) ?? directory.startIndex)...])
-        self.environment = environment
+        (self.environment, self.mark) = (environment, mark)
         (self.format, note) = (format, DamageNote(directory))
         rows = CheckedTable(try environment.table("rows"), isChecked: format > 1, note)
         meta = CheckedTable(try environment.table("meta"), isChecked: format > 1, note)
         quarantine = CheckedTable(try environment.table("quarantine"), isChecked: format > 1, note)
     }
 
-    deinit { environment.close() }
+    deinit {
+        environment.close()
+        // In the child of a fork the lock is its parent's.
+        if environment.isOfThisProcess { mark.leave() }
+    }
 
     /// Where a store's generations are.
     package static func home(in store: String) -> String { store + "/generations" }
@@ -52,7 +61,7 @@ package final class Generation: Sendable {
     }
 
     /// Opens a generation of a store.
-    /// - Throws: `EvstoreError.storeDamaged` where it is not there or belongs to another store.
+    /// - Throws: `EvstoreError.storeDamaged` where it is not there, is damaged or belongs to another store.
     package static func open(
         named name: String, in store: String, storeID: StoreID, options: Options, readOnly: Bool = false
     )
@@ -66,19 +75,33 @@ package final class Generation: Sendable {
             guard try Directory.status(directory + "/data.mdb") != nil else {
                 throw EvstoreError.storeDamaged(path: directory, reason: "the generation has no data.mdb")
             }
-            let environment = try Environment.open(directory: directory, configuration(options, readOnly: readOnly))
-            do {
-                try DamageNote(directory).check()
-                let format = try format(of: environment, directory)
-                let header = try header(environment, directory, format)
-                guard header.storeID == storeID else {
-                    throw EvstoreError.storeDamaged(path: directory, reason: "the generation belongs to another store")
-                }
-                return try Generation(directory: directory, fingerprint: header.fingerprint, format: format, environment)
-            } catch {
-                environment.close()
+            let note = DamageNote(directory)
+            do { return try enter(directory, storeID, options, readOnly, note) } catch let error as LMDBError {
+                if error.isDamage { throw note.damaged(error.message) }
+                // It was deleted meanwhile.
+                if error.isNotFound { throw EvstoreError.storeDamaged(path: directory, reason: error.message) }
                 throw error
             }
+        }
+    }
+
+    private static func enter(
+        _ directory: String, _ storeID: StoreID, _ options: Options, _ readOnly: Bool, _ note: DamageNote
+    ) throws -> Generation {
+        try note.check()
+        let mark = try GenerationMark(directory)
+        try mark.enter(note)
+        let environment = try Environment.open(directory: directory, configuration(options, readOnly: readOnly))
+        do {
+            let format = try format(of: environment, directory)
+            let header = try header(environment, directory, format)
+            guard header.storeID == storeID else {
+                throw EvstoreError.storeDamaged(path: directory, reason: "the generation belongs to another store")
+            }
+            return try Generation(directory: directory, fingerprint: header.fingerprint, format: format, environment, mark)
+        } catch {
+            environment.close()
+            throw error
         }
     }
 
@@ -92,4 +115,37 @@ package final class Generation: Sendable {
     }
 
     package var isReadOnly: Bool { environment.isReadOnly }
+
+    /// Reads, and notes damage that LMDB comes upon.
+    func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
+        do { return try environment.read(body) } catch let error as LMDBError where error.isDamagedPage {
+            throw note.damaged(error.message)
+        }
+    }
+
+    /// Writes in one transaction (`Environment.write`), and notes damage that LMDB comes upon.
+    func write<R>(_ body: (inout WriteTransaction) throws -> R) throws -> R {
+        try mark.begin()
+        do { return try environment.write(body) } catch let error as LMDBError {
+            if error.isFailedDisk { mark.disown() }
+            if error.isDamagedPage { throw note.damaged(error.message) }
+            throw error
+        }
+    }
+
+    /// Notes that it is damaged: as good as missing from now on, also for other processes.
+    package func damaged(_ reason: String) -> EvstoreError { note.damaged(reason) }
+
+    /// Walks all pages of the newest commit, and checks every row, while others go on writing.
+    /// - Throws: `EvstoreError.storeDamaged`, once it is noted.
+    package func checkPages() throws(EvstoreError) {
+        try converting("looking at the pages of \(directory)") {
+            do { try environment.checkStructure(tables: Self.kinds, rows: CheckedTable.checks(Self.tables)) } catch let damage
+                as StructureDamage
+            { throw note.damaged("data.mdb, \(damage)") }
+        }
+    }
+
+    /// The tables that there may be; no keys are integers.
+    static var kinds: [String: Bool] { Dictionary(uniqueKeysWithValues: tables.map { ($0, false) }) }
 }
