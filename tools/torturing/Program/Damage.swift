@@ -8,16 +8,21 @@ struct Damage {
 
     private static let page = 4_096
 
-    /// Changes one file below `store`, most often the favourite one; nil where the draw changes nothing.
+    /// Changes one file below `store`, most often the favourite one, else often a read model; nil where the draw changes nothing.
     init?(in store: String, of favourite: String? = "log/data.mdb", _ chance: inout SeededGenerator) throws {
         let files = try FileManager.default.subpathsOfDirectory(atPath: store).sorted().filter { path in
             var isDirectory: ObjCBool = false
             _ = unsafe FileManager.default.fileExists(atPath: store + "/" + path, isDirectory: &isDirectory)
-            // Read models carry no seals yet, and their pages are not looked at before they are mapped.
-            return !isDirectory.boolValue && !path.contains("lock") && !path.hasPrefix("generations/")
+            return !isDirectory.boolValue && !path.contains("lock")
         }
-        let isFavourite = Int.random(in: 0 ..< 10, using: &chance) < 7
-        guard let name = (isFavourite ? favourite : nil) ?? files.randomElement(using: &chance) else { return nil }
+        let models = files.filter { $0.hasPrefix("generations/") && $0.hasSuffix("/data.mdb") }
+        let preferred: String? =
+            switch Int.random(in: 0 ..< 10, using: &chance) {
+            case 0 ..< 5: favourite
+            case 5 ..< 8: models.randomElement(using: &chance)
+            default: nil
+            }
+        guard let name = preferred ?? files.randomElement(using: &chance) else { return nil }
         var bytes = [UInt8](try Data(contentsOf: URL(filePath: store + "/" + name)))
         guard !bytes.isEmpty else { return nil }
         let before = bytes

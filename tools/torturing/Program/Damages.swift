@@ -6,7 +6,7 @@ extension TortureCase {
     private static let damagesPerTrial = 40
 
     static let damages = TortureCase(
-        "R7", "any damage to any file but read models': bytes, headers, metas, pages cut off, exchanged, emptied",
+        "R7", "any damage to any file: bytes, headers, metas, pages cut off, exchanged, emptied",
         counts: (short: 2_000, goal: 20_000, long: 2_000_000), runsPerTrial: damagesPerTrial
     ) { trial in
         let (shape, streams) = (trial.index % 2, (0 ..< 12).map { "note-\(1_000_000_000 + $0 * 10)" })
