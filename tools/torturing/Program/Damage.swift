@@ -27,7 +27,7 @@ struct Damage {
         guard !bytes.isEmpty else { return nil }
         let before = bytes
         let what = Self.change(&bytes, &chance)
-        if bytes == before { return nil }
+        if Note.isSame(bytes, before) { return nil }
         try SparseFile.write(bytes, to: store + "/" + name)
         (file, self.what) = (name, what)
     }
@@ -76,6 +76,6 @@ struct Damage {
 
     private static func overwrite(_ bytes: inout [UInt8], _ number: Int, with page: [UInt8]) {
         let room = min(page.count, bytes.count - number * Self.page)
-        if room > 0 { bytes.put(page.prefix(room), at: number * Self.page) }
+        if room > 0 { bytes.put(page, 0 ..< min(room, page.count), at: number * Self.page) }
     }
 }

@@ -11,7 +11,7 @@ enum Job: String, CaseIterable, Sendable {
     case create
     case drill
 
-    /// How many of sixteen recordings are of this job.
+    /// How many of seventeen recordings are of this job.
     var share: Int {
         switch self {
         case .append: 6

@@ -27,7 +27,7 @@ struct JobWork {
         try FileManager.default.createDirectory(atPath: scene, withIntermediateDirectories: true)
         try Data().write(to: URL(filePath: acks))
         if job == .append { return try await prepareNotes() }
-        let store = try await EventStore.create(at: store, schemas: .load(Order.schemas), at: Self.first, options: Worker.options)
+        let store = try await EventStore.create(at: store, schemas: Order.loaded, at: Self.first, options: Worker.options)
         _ = try await store.append(try (0 ..< Self.before).map { try Order.event($0) })
         _ = try await store.replay(to: Self.first)
         if [.backup, .restore, .drill].contains(job) { _ = try store.backUp(into: backup) }
@@ -56,7 +56,7 @@ struct JobWork {
     }
 
     private func open() async throws -> EventStore {
-        try await EventStore.open(at: store, schemas: job == .append ? nil : .load(Order.schemas), options: Worker.options)
+        try await EventStore.open(at: store, schemas: job == .append ? nil : Order.loaded, options: Worker.options)
     }
 
     private func close(_ store: EventStore) async throws { try await store.close() }
@@ -66,7 +66,7 @@ struct JobWork {
         case .append: try await Appender(store, acks: acks, seed: seed).run()
         case .restore: _ = try await EventStore.restore(from: backup, into: made, options: Worker.options)
         case .create:
-            let store = try await EventStore.create(at: made, schemas: .load(Order.schemas), at: Self.first, options: Worker.options)
+            let store = try await EventStore.create(at: made, schemas: Order.loaded, at: Self.first, options: Worker.options)
             try await store.close()
         default:
             let store = try await open()

@@ -65,7 +65,7 @@ package struct CrashState {
         case .write(let inode, let offset, let bytes, let isDurable):
             guard let node = nodes[inode] else { return }
             if isDurable, contents[node]?.pending.isEmpty == true {
-                contents[node]?.durable.put(bytes[...], at: offset)
+                contents[node]?.durable.put(bytes, bytes.indices, at: offset)
             } else if isDurable {
                 contents[node]?.pending.append(.certain(bytes, at: offset))
             } else {
@@ -157,7 +157,7 @@ package struct CrashState {
                 var start = 0
                 while start < written.count {
                     let end = min((offset + start) / sector * sector + sector - offset, written.count)
-                    if Double.random(in: 0 ..< 1, using: &chance) < share { bytes.put(written[start ..< end], at: offset + start) }
+                    if Double.random(in: 0 ..< 1, using: &chance) < share { bytes.put(written, start ..< end, at: offset + start) }
                     start = end
                 }
             }
@@ -183,9 +183,9 @@ package struct CrashState {
 extension [UInt8] {
     fileprivate mutating func take(_ change: CrashState.Change) {
         switch change {
-        case .bytes(let bytes, let offset), .certain(let bytes, let offset): put(bytes[...], at: offset)
+        case .bytes(let bytes, let offset), .certain(let bytes, let offset): put(bytes, bytes.indices, at: offset)
         case .size(let size, let atLeast):
-            if size > count { append(contentsOf: repeatElement(0, count: size - count)) }
+            grow(to: size)
             if size < count, !atLeast { removeLast(count - size) }
         }
     }

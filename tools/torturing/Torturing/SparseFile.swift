@@ -43,12 +43,21 @@ package enum SparseFile {
 }
 
 extension [UInt8] {
-    /// Overwrites from `offset` on, with zeros before it where the bytes end earlier.
-    package mutating func put(_ bytes: ArraySlice<UInt8>, at offset: Int) {
-        if count < offset + bytes.count { append(contentsOf: repeatElement(0, count: offset + bytes.count - count)) }
+    private static let zeros = [UInt8](repeating: 0, count: 1 << 16)
+
+    /// Appends zeros up to a length. Whole runs at once: byte by byte takes most of a trial's time where nothing is optimized.
+    mutating func grow(to size: Int) {
+        while count < size { append(contentsOf: Self.zeros[..<Swift.min(size - count, Self.zeros.count)]) }
+    }
+
+    /// Overwrites from `offset` on with a part of `bytes`, with zeros before it where these bytes end earlier.
+    package mutating func put(_ bytes: [UInt8], _ part: Range<Int>, at offset: Int) {
+        grow(to: offset + part.count)
         unsafe withUnsafeMutableBytes { target in
             unsafe bytes.withUnsafeBytes { source in
-                if let from = source.baseAddress, let to = target.baseAddress { unsafe memcpy(to + offset, from, source.count) }
+                if let from = source.baseAddress, let to = target.baseAddress {
+                    unsafe memcpy(to + offset, from + part.lowerBound, part.count)
+                }
             }
         }
     }
