@@ -122,6 +122,7 @@ let package = Package(
             name: "MigrationTests",
             dependencies: [
                 "Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Migration",
+                "Torturing",
             ], swiftSettings: house),
         .testTarget(
             name: "EvstoreTests",
@@ -162,12 +163,14 @@ let package = Package(
             path: "tools/fuzz/Program", swiftSettings: house),
         // Faults of the disk and of processes: what makes them, and the program that tries them by the thousand.
         .target(
-            name: "Torturing", dependencies: ["System", "Evstore", "EvstoreTesting"], path: "tools/torturing/Torturing",
-            swiftSettings: house),
+            name: "Torturing",
+            dependencies: ["Bytes", "System", "Hashing", "LMDB", "EventModel", "EventLog", "Evstore", "EvstoreTesting"],
+            path: "tools/torturing/Torturing", swiftSettings: house),
         .executableTarget(
             name: "evstore-torture",
             dependencies: [
-                "Torturing", "System", "Evstore", "EvstoreTesting", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "Bytes", "Torturing", "System", "LMDB", "EventModel", "EventLog", "Migration", "Evstore", "EvstoreTesting",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "tools/torturing/Program", swiftSettings: house),
         .testTarget(name: "FuzzTests", dependencies: ["EvstoreTesting", "evstore-fuzz"], swiftSettings: house),

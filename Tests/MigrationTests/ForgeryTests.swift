@@ -3,6 +3,7 @@ import EventLog
 import EventModel
 import Foundation
 import Testing
+import Torturing
 
 @testable import Migration
 
@@ -57,57 +58,6 @@ extension Options {
     }
 }
 
-/// One change of a log.
-private enum Edit: String, CaseIterable {
-    case payload, metadata, id, type, born, time, commitTime, stream, append, shadow
-    case deletion, insertion, order, truncation, newEnd
-
-    /// False where the log has nothing there to change so.
-    func apply(to forgery: inout Forgery, _ random: inout some RandomNumberGenerator) -> Bool {
-        let block = Int.random(in: forgery.blocks.indices, using: &random)
-        let entry = Int.random(in: forgery.blocks[block].entries.indices, using: &random)
-        let other = Int.random(in: 0 ... 9, using: &random)
-        let before = forgery.blocks.map(\.entries)
-        let time = forgery.blocks[block].time
-        switch self {
-        case .payload: Self.change(&forgery.blocks[block].entries[entry].event.payload, digit: UInt8(48 + other))
-        case .metadata: forgery.blocks[block].entries[entry].event.metadata = Array(#"{"by":\#(other)}"#.utf8)
-        case .id: forgery.blocks[block].entries[entry].event.id = EventID(unchecked: "forged-\(other)")
-        case .type:
-            let type = forgery.blocks[block].entries[entry].event.type
-            forgery.blocks[block].entries[entry].event.type = type == "OrderPaid" ? "OrderPlaced" : "OrderPaid"
-        case .born: forgery.blocks[block].entries[entry].event.born = SchemaVersion(2)
-        case .time:
-            let time = forgery.blocks[block].entries[entry].event.time
-            forgery.blocks[block].entries[entry].event.time = Timestamp(microseconds: time.microseconds - 1)
-        case .commitTime: forgery.blocks[block].time = Timestamp(microseconds: time.microseconds + 1)
-        case .stream: forgery.blocks[block].entries[entry].event.stream = StreamName(unchecked: "order-\(other)")
-        case .append: forgery.blocks[block].entries[entry].isSameAppend.toggle()
-        case .shadow: forgery.blocks[block].entries[entry].event.shadow = [1, 2, 3]
-        case .deletion: forgery.blocks[block].entries.remove(at: entry)
-        case .insertion:
-            var copy = forgery.blocks[block].entries[entry]
-            copy.madeID = EventID(uuid: (7, UInt64(other)))
-            forgery.blocks[block].entries.insert(copy, at: entry)
-        case .order:
-            let next = (block + 1) % forgery.blocks.count
-            let place = Int.random(in: forgery.blocks[next].entries.indices, using: &random)
-            let moved = forgery.blocks[block].entries[entry]
-            forgery.blocks[block].entries[entry] = forgery.blocks[next].entries[place]
-            forgery.blocks[next].entries[place] = moved
-        case .truncation: forgery.blocks.removeLast(1 + other % 5)
-        case .newEnd:
-            Self.change(&forgery.blocks[forgery.blocks.count - 1].entries[0].event.payload, digit: UInt8(48 + other))
-        }
-        return before != forgery.blocks.map(\.entries) || forgery.blocks.indices.contains(block) && forgery.blocks[block].time != time
-    }
-
-    /// Another digit where the payload has its amount, or its only one.
-    private static func change(_ payload: inout [UInt8], digit: UInt8) {
-        if let place = payload.lastIndex(where: { (48 ... 57).contains($0) }) { payload[place] = digit }
-    }
-}
-
 @Suite("A log that was made anew")
 struct ForgeryTests {
     @Test("is what was signed where nothing was changed: every byte is as it was")
@@ -123,10 +73,10 @@ struct ForgeryTests {
         let environment = ProcessInfo.processInfo.environment
         let count = environment["EVSTORE_FORGERIES"].flatMap { Int($0) } ?? 300
         let seed = environment["EVSTORE_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0 ... UInt64(UInt32.max))
-        var done: [Edit: Int] = [:]
+        var done: [Forgery.Edit: Int] = [:]
         for number in 0 ..< count {
-            var random = SeededRandom(seed: seed &+ UInt64(number))
-            let edit = Edit.allCases[Int((seed &+ UInt64(number)) % UInt64(Edit.allCases.count))]
+            var random = SeededGenerator(seed: seed &+ UInt64(number))
+            let edit = Forgery.Edit.allCases[Int((seed &+ UInt64(number)) % UInt64(Forgery.Edit.allCases.count))]
             var isChanged = false
             let (deep, since) = try store.judged { isChanged = edit.apply(to: &$0, &random) }
             let place: Comment = "EVSTORE_SEED=\(seed &+ UInt64(number)), \(edit)"
@@ -134,7 +84,7 @@ struct ForgeryTests {
             #expect(since.map(\.id) == (isChanged ? [edit.finding] : []), place)
             if isChanged { done[edit, default: 0] += 1 }
         }
-        #expect(count < 100 || done.count == Edit.allCases.count, "seed \(seed): some change was never made: \(done)")
+        #expect(count < 100 || done.count == Forgery.Edit.allCases.count, "seed \(seed): some change was never made: \(done)")
     }
 
     @Test("with a change before a cut, and the links behind the cut kept, is a broken chain")
@@ -159,30 +109,5 @@ struct ForgeryTests {
             forgery.blocks.append(last)
         }
         #expect(deep == [] && since == [])
-    }
-}
-
-extension Edit {
-    /// What is found of it.
-    fileprivate var finding: String {
-        switch self {
-        case .truncation, .deletion: "STORE102"
-        default: "STORE103"
-        }
-    }
-}
-
-private struct SeededRandom: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    /// SplitMix64 (Steele and others).
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ mixed >> 31
     }
 }

@@ -31,7 +31,7 @@ final class Runner: Sendable {
         Self.say("seed \(seed)")
     }
 
-    func run(_ item: TortureCase, trials wanted: Range<Int>) throws {
+    func run(_ item: TortureCase, trials wanted: Range<Int>, of runs: Int) throws {
         if let obstacle = item.obstacle() {
             Self.say("SKIPPED  \(item.name)  \(item.title): \(obstacle)")
             rows.withLock { $0.append(Row(name: item.name, goal: item.counts.goal, trials: 0, seed: seed, skipped: obstacle)) }
@@ -47,7 +47,7 @@ final class Runner: Sendable {
             while row.withLock({ $0.failures }) < Self.failuresMax {
                 let index = next.add(1, ordering: .relaxed).oldValue
                 guard index < trials.upperBound else { return }
-                let trial = self.run(item, index)
+                let trial = self.run(item, index, of: runs)
                 row.withLock {
                     $0.runs += trial.runs
                     $0.failures += trial.failures.count
@@ -61,8 +61,8 @@ final class Runner: Sendable {
         rows.withLock { $0.append(done) }
     }
 
-    private func run(_ item: TortureCase, _ index: Int) -> Trial {
-        var trial = Trial(item.name, stage, seed: seed, index: index)
+    private func run(_ item: TortureCase, _ index: Int, of runs: Int) -> Trial {
+        var trial = Trial(item.name, stage, seed: seed, index: index, wanted: runs)
         do {
             do { try item.trial(&trial) } catch { try trial.fail("the trial came to no end: \(error)") }
         } catch { Self.say("FAILED  what was found can't be kept: \(error)") }

@@ -1,3 +1,5 @@
+import Foundation
+import System
 import Torturing
 
 /// One row of the table of goals: what is done, how often, and what makes a trial.
@@ -23,7 +25,8 @@ struct TortureCase: Sendable {
     }
 
     static let all: [TortureCase] = [
-        .powerCuts, .fileSystemCuts, .kills, .flips, .failures, .fullDisks, .damages, .growths, .races, .backups,
+        .powerCuts, .fileSystemCuts, .kills, .flips, .failures, .fullDisks, .damages, .salvages, .growths, .races, .bounds, .backups,
+        .forgeries,
     ]
 }
 
@@ -33,13 +36,15 @@ struct Trial {
     let name: String
     let seed: UInt64
     let index: Int
+    /// How many runs of the case were asked for.
+    let wanted: Int
     var chance: SeededGenerator
     /// States, processes or files that were tried.
     var runs = 0
     private(set) var failures: [String] = []
 
-    init(_ name: String, _ stage: Stage, seed: UInt64, index: Int) {
-        (self.stage, self.name, self.seed, self.index) = (stage, name, seed, index)
+    init(_ name: String, _ stage: Stage, seed: UInt64, index: Int, wanted: Int) {
+        (self.stage, self.name, self.seed, self.index, self.wanted) = (stage, name, seed, index, wanted)
         chance = SeededGenerator(seed: seed, name, index)
     }
 
@@ -48,6 +53,19 @@ struct Trial {
         let number = failures.count + 1
         let kept = try scene.map { try stage.keep($0, as: "\(name)-\(seed)-\(index)-\(number)") }
         failures.append(what + (kept.map { " (files: \($0))" } ?? ""))
+    }
+
+    /// Lets a worker play in a scene of its own, from a seed, and notes what it says is wrong.
+    mutating func ask(_ worker: String, _ words: String...) throws {
+        let scene = stage.place(worker)
+        try FileManager.default.createDirectory(atPath: scene, withIntermediateDirectories: true)
+        let outcome = try stage.start([worker, scene, "\(chance.next() % 1_000_000_000)"] + words, seconds: 300).wait()
+        guard outcome.ending == .exit(0), outcome.lines.count == 1 else {
+            return try fail("\(outcome.hung ? "it hung" : "\(outcome.ending)") \(outcome.errors.suffix(400))", scene: scene)
+        }
+        let problems = try JSONDecoder().decode([String].self, from: Data(outcome.output.utf8))
+        if !problems.isEmpty { try fail(problems.prefix(3).joined(separator: "; "), scene: scene) }
+        try FileManager.default.removeItem(atPath: scene)
     }
 
     /// Has scenes judged, and notes what is wrong with each.

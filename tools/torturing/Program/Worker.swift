@@ -6,7 +6,8 @@ import Torturing
 enum Worker {
     static let usage = """
         worker prepare JOB SCENE | run JOB SCENE SEED | judge JOB SCENE... | look STORE | see STREAMS STORE... \
-        | race STORE ID SEED OPERATIONS NOTES | anomalies STORE NOTES... | grow STORE SEED | keep SCENE SEED | full JOB PLACE BASE ROOM \
+        | race STORE ID SEED OPERATIONS NOTES | anomalies STORE NOTES... | grow STORE SEED | keep SCENE SEED \
+        | salvage SCENE SEED FILES | forge SCENE SEED EDITS | bound STORE WHAT NUMBER | full JOB PLACE BASE ROOM \
         | shutdown JOB PLACE BASE IMAGE MILLISECONDS
         """
 
@@ -38,6 +39,11 @@ enum Worker {
         case ("anomalies", _, 3...): try say(await Race.anomalies(words[1], Array(words.dropFirst(2))))
         case ("grow", _, 3): try say(await Growth(store: words[1], seed: Int(words[2]) ?? 0).run())
         case ("keep", _, 3): try say(await Safekeeping(scene: words[1], seed: Int(words[2]) ?? 0).run())
+        case ("salvage", _, 4): try say(await Salvaging(scene: words[1], seed: Int(words[2]) ?? 0, files: Int(words[3]) ?? 0).run())
+        #if DEBUG
+            case ("forge", _, 4): try say(await Forging(scene: words[1], seed: Int(words[2]) ?? 0, edits: Int(words[3]) ?? 0).run())
+        #endif
+        case ("bound", _, 4): try await Bounding(store: words[1]).run(words[2], Int(words[3]) ?? 0)
         case ("full", let job?, 5): try say(FullDisk(job: job, place: words[2], base: words[3], room: Int(words[4]) ?? 0).run())
         case ("shutdown", let job?, 6):
             try say(FileSystemCut(job: job, place: words[2], base: words[3], image: words[4], milliseconds: Int32(words[5]) ?? 0).run())
