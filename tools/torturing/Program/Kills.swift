@@ -6,9 +6,12 @@ extension TortureCase {
     private static let killsPerTrial = 12
 
     static let kills = TortureCase(
-        "R3", "kill -9 at calls in order and at random moments, of one of two processes where they append",
+        "R3", "kill -9 at every call of 54 appends, then at calls and moments by chance, of one of two processes where they append",
         counts: (short: 300, goal: 500, long: 100_000), runsPerTrial: killsPerTrial
     ) { trial in
+        let calls = try trial.stage.prepared(.append).calls
+        let own = (1 ... max(calls, 1)).dropFirst(trial.index * killsPerTrial).prefix(killsPerTrial)
+        if !own.isEmpty { return try kill(at: Array(own), &trial) }
         let job = Job.drawn(trial.index)
         let base = try trial.stage.prepared(job)
         var scenes: [JudgedScene] = []
@@ -22,6 +25,18 @@ extension TortureCase {
             scenes.append(try kill(job, scene, fault, &trial))
         }
         try trial.judge(job, scenes, base.verdict)
+        for item in scenes { try FileManager.default.removeItem(atPath: item.scene) }
+    }
+
+    /// Lets appends be killed at calls that are named.
+    private static func kill(at calls: [Int], _ trial: inout Trial) throws {
+        let base = try trial.stage.prepared(.append)
+        let scenes = try calls.map { call in
+            let scene = trial.stage.place("killed")
+            try SparseFile.copy(base.scene, to: scene)
+            return try kill(.append, scene, DiskFault(.kill, at: call), &trial)
+        }
+        try trial.judge(.append, scenes, base.verdict)
         for item in scenes { try FileManager.default.removeItem(atPath: item.scene) }
     }
 
