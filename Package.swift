@@ -76,7 +76,7 @@ let package = Package(
         .target(
             name: "Migration",
             dependencies: [
-                "Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
+                "Bytes", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: house),

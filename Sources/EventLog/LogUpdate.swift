@@ -50,6 +50,11 @@ package struct LogUpdate: ~Copyable {
         try Rows.all(prefix, transaction.reads, access.tables[catalogue])
     }
 
+    /// The link of the block that holds a position.
+    package func link(at position: Position) throws -> Digest? {
+        position > .start ? try Blocks.holding(position, transaction.reads, access)?.link : nil
+    }
+
     /// Adds a row to the journal under the next free number.
     package mutating func appendJournal(_ json: [UInt8]) throws {
         let number = try lastJournalNumber() + 1

@@ -23,9 +23,11 @@ extension EvstoreError {
         case .keyUnusable(let path, let reason):
             .init(
                 "keyUnusable", 2, "\(path) can't be used as a key: \(reason)",
-                fix:
-                    "make one: (umask 077; openssl genpkey -algorithm ed25519 -out KEYFILE); its public half: openssl pkey -in KEYFILE -pubout -out KEYFILE.pub"
-            )
+                fix: """
+                    make one to sign heads: (umask 077; openssl genpkey -algorithm ed25519 -out KEYFILE); its public half: \
+                    openssl pkey -in KEYFILE -pubout -out KEYFILE.pub; one to seal events: (umask 077; head -c 32 /dev/urandom > KEYFILE)
+                    """)
+        case .keyNeeded(let what, let how): .init("keyNeeded", 3, what, fix: how)
         default: nil
         }
     }

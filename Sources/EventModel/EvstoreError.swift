@@ -61,6 +61,8 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case signatureInvalid(reason: String)
     /// A file that should hold a key.
     case keyUnusable(path: String, reason: String)
+    /// A key that can't be given up: what needs it, and what to do first.
+    case keyNeeded(what: String, how: String)
 
     // Migrating.
     case policyRefused(program: SchemaVersion, live: SchemaVersion, command: String)

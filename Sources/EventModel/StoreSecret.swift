@@ -2,7 +2,7 @@
 ///
 /// Read one from a file with `StoreSecret.key(file:)` or `.passphrase(file:)`: secrets have no place in arguments and
 /// environments, which others can read.
-public struct StoreSecret: Sendable, CustomStringConvertible {
+public struct StoreSecret: Sendable, CustomStringConvertible, CustomReflectable {
     package enum Kind: Sendable {
         case key([UInt8])
         case passphrase([UInt8])
@@ -25,4 +25,7 @@ public struct StoreSecret: Sendable, CustomStringConvertible {
         case .passphrase: "a passphrase"
         }
     }
+
+    /// Nothing of the secret for `dump` either.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }

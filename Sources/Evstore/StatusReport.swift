@@ -1,6 +1,6 @@
 internal import EventLog
 internal import EventModel
-internal import Migration
+public import Migration
 internal import Projections
 
 /// How many events there are of a type and birth version.
@@ -31,6 +31,8 @@ public struct StatusReport: Hashable, Sendable {
     public var snapshots: [String]
     public var lastDrill: DrillMark?
     public var oldestReader: OldestReader?
+    /// What new events are sealed under; nil where events are not sealed.
+    public var writingKey: StoreKey?
     /// What is not well, a sentence each.
     public var complaints: [String]
 
@@ -72,7 +74,7 @@ extension EventStore {
             types: census.filter { $0.count > 0 }.map { TypeCount(type: $0.type, born: $0.born, count: $0.count) },
             projections: projections, snapshots: try snapshots().map(\.name),
             lastDrill: drill.map { DrillMark(time: $0.time, passed: $0.outcome.hasPrefix("passed")) },
-            oldestReader: oldest,
+            oldestReader: oldest, writingKey: keys().first { $0.isWriting },
             complaints: projections.filter { $0.quarantined > 0 }.map { projection in
                 "\(projection.name) lacks \(projection.quarantined) quarantined events: evstore quarantine list"
             } + [oldest].compactMap { $0?.complaint })

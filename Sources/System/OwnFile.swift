@@ -8,6 +8,16 @@ package enum OwnFile {
         case secret
         /// Nobody but its owner may change it.
         case trusted
+        /// A service manager gives it to this process: where a list names who may read it, the group's bits show that list.
+        case granted
+
+        fileprivate var forbidden: mode_t {
+            switch self {
+            case .secret: 0o077
+            case .trusted: 0o022
+            case .granted: 0o037
+            }
+        }
     }
 
     /// All of the file's bytes.
@@ -24,8 +34,8 @@ package enum OwnFile {
         if unsafe fstat(descriptor, &state) != 0 { throw SystemFailure(code: errno) }
         guard state.st_mode & S_IFMT == S_IFREG else { throw Refusal("it is no regular file") }
         guard state.st_uid == geteuid() || state.st_uid == 0 else { throw Refusal("it belongs to another user") }
-        guard state.st_mode & (access == .secret ? 0o077 : 0o022) == 0 else {
-            throw Refusal(access == .secret ? "others can read or change it; chmod 600" : "others can change it; chmod go-w")
+        guard state.st_mode & access.forbidden == 0 else {
+            throw Refusal(access == .trusted ? "others can change it; chmod go-w" : "others can read or change it; chmod 600")
         }
         guard state.st_size <= bytesMax else { throw Refusal("it has \(state.st_size) bytes, and no key has more than \(bytesMax)") }
         let file = try InputFile(descriptor: descriptor)

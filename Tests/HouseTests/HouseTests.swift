@@ -12,7 +12,9 @@ private let doors: [String: Set<String>] = [
     "EventLog": ["Bytes", "Hashing", "Sealing", "LMDB", "EventModel", "Logging"],
     "SchemaEvolution": ["Bytes", "Hashing", "JSONText", "EventModel", "Yams"],
     "Projections": ["Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Logging"],
-    "Migration": ["Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Logging"],
+    "Migration": [
+        "Bytes", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Logging",
+    ],
     "Evstore": [
         "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Migration",
         "Logging",

@@ -1,4 +1,4 @@
-internal import EventModel
+package import EventModel
 internal import LMDB
 package import Sealing
 
@@ -62,6 +62,9 @@ package final class StoreKeys: Sendable {
         throw .corruptBlock(
             position: position, reason: "the event at \(position) is sealed under the key \(id), which the store does not have")
     }
+
+    /// A key for what is kept beside the log.
+    func key(for purpose: String) -> SecretKey { ring.withLock { $0.key(for: purpose) } }
 
     /// The file as it is now, as anybody can read it.
     package var file: KeyFile { ring.withLock { $0.file } }
@@ -151,7 +154,7 @@ package final class StoreKeys: Sendable {
 }
 
 extension KeySecret {
-    init(_ secret: StoreSecret) throws(SealError) {
+    package init(_ secret: StoreSecret) throws(SealError) {
         switch secret.kind {
         case .key(let bytes):
             guard let key = SecretKey(bytes) else { throw .limit("a key has \(SecretKey.byteCount) bytes") }

@@ -1,0 +1,71 @@
+internal import Bytes
+public import EventModel
+internal import FoundationEssentials
+internal import System
+
+extension StoreSecret {
+    private static let keyBytes = 32
+    private static let passphraseBytes = 8 ... 1_024
+    private static let fileBytesMax = 4_096
+
+    /// Reads a key from a file of the user's own that nobody else can read (0600), no symbolic link: 32 random bytes, or 64
+    /// hexadecimal digits.
+    /// - Parameter store: the store it opens, in whose directory it has no place: who takes one would have the other.
+    /// - Throws: `EvstoreError.keyUnusable`.
+    public static func key(file path: String, apartFrom store: String? = nil) throws(EvstoreError) -> StoreSecret {
+        try check(path, apartFrom: store)
+        return try key(bytes(of: path, .secret), named: path)
+    }
+
+    /// Reads a passphrase of 8 to 1,024 bytes from such a file: its first line.
+    /// - Throws: `EvstoreError.keyUnusable`.
+    public static func passphrase(file path: String, apartFrom store: String? = nil) throws(EvstoreError) -> StoreSecret {
+        try check(path, apartFrom: store)
+        return try passphrase(bytes(of: path, .secret), named: path)
+    }
+
+    /// What systemd hands to this service under the name `evstore-key` or `evstore-passphrase` (`LoadCredential=` and its
+    /// like); nil where that is nothing.
+    /// - Throws: `EvstoreError.keyUnusable`.
+    public static func credential() throws(EvstoreError) -> StoreSecret? {
+        guard let directory = ProcessInfo.processInfo.environment["CREDENTIALS_DIRECTORY"], !directory.isEmpty else { return nil }
+        let (key, passphrase) = ("\(directory)/evstore-key", "\(directory)/evstore-passphrase")
+        if FileManager.default.fileExists(atPath: key) { return try Self.key(bytes(of: key, .granted), named: key) }
+        guard FileManager.default.fileExists(atPath: passphrase) else { return nil }
+        return try Self.passphrase(bytes(of: passphrase, .granted), named: passphrase)
+    }
+
+    private static func bytes(of path: String, _ access: OwnFile.Access) throws(EvstoreError) -> [UInt8] {
+        do { return try OwnFile.read(path, access, bytesMax: fileBytesMax) } catch { throw .keyUnusable(path: path, reason: "\(error)") }
+    }
+
+    private static func key(_ bytes: [UInt8], named path: String) throws(EvstoreError) -> StoreSecret {
+        if bytes.count == keyBytes { return .key(bytes) }
+        let digits = bytes.last == UInt8(ascii: "\n") ? bytes.dropLast() : bytes[...]
+        guard digits.count == 2 * keyBytes, let text = String(utf8: Array(digits).lent), let key = Bytes.bytes(hex: text) else {
+            throw .keyUnusable(path: path, reason: "it holds neither 32 bytes nor 64 hexadecimal digits")
+        }
+        return .key(key)
+    }
+
+    private static func passphrase(_ bytes: [UInt8], named path: String) throws(EvstoreError) -> StoreSecret {
+        let line = Array(bytes.prefix { $0 != UInt8(ascii: "\n") })
+        guard passphraseBytes.contains(line.count) else {
+            throw .keyUnusable(path: path, reason: "its first line has \(line.count) bytes, and a passphrase has 8 to 1,024")
+        }
+        return .passphrase(line)
+    }
+
+    private static func check(_ path: String, apartFrom store: String?) throws(EvstoreError) {
+        guard let store else { return }
+        let (file, directory) = (resolved(path), resolved(store))
+        if file.count > directory.count, file.starts(with: directory) {
+            throw .keyUnusable(path: path, reason: "it lies in the directory of the store that it opens")
+        }
+    }
+
+    /// The parts of a path without links.
+    private static func resolved(_ path: String) -> [String] {
+        URL(filePath: path).resolvingSymlinksInPath().standardizedFileURL.pathComponents.filter { $0 != "/" && !$0.isEmpty }
+    }
+}
