@@ -7,7 +7,7 @@ internal import LMDB
 internal import Projections
 
 /// The events that a cut takes off, as event lines at their birth versions in `<store>/archive/`, with a small file
-/// of digests beside; `import` brings them back. Deleted by no command.
+/// of digests beside; `import` brings them back. Deleted by no command. Where events are sealed the lines are (`SealedLine`).
 enum Archive {
     /// Writes the events after `position`; durable on return. Returns the path.
     ///
@@ -40,6 +40,7 @@ enum Archive {
         var buffer = ByteBuffer(capacity: 1 << 20)
         var (offset, next) = (0, position.next)
         let names = StreamNames(site.log, try site.evolving.current().history)
+        let sealer = site.log.lineSealer
         while next <= last {
             try site.checkCancellation()
             let start = next
@@ -49,7 +50,8 @@ enum Archive {
                         let record = block.record(index)
                         guard record.position >= next, record.position <= last else { continue }
                         let stream = try names.name(of: record, at: record.born)
-                        append(record, site.log.name(ofType: record.type), stream: stream, epoch: block.epoch, to: &buffer)
+                        let line = EventLine(record, site.log.name(ofType: record.type), stream: stream, epoch: block.epoch)
+                        try line.write(record, sealedBy: sealer, into: &buffer)
                         next = record.position.next
                     }
                     return buffer.count < 1 << 20 && next <= last
@@ -63,16 +65,6 @@ enum Archive {
             site.say("archive", done: next.rawValue - position.next.rawValue, total: last.rawValue - position.rawValue)
         }
         return hasher.finalize()
-    }
-
-    private static func append(
-        _ record: borrowing RecordView, _ type: String, stream: StreamName, epoch: Epoch, to buffer: inout ByteBuffer
-    ) {
-        let line = EventLine(
-            stream: stream, type: type, id: record.id, time: record.time, position: record.position,
-            revision: record.revision, born: record.born, version: record.born, epoch: epoch)
-        line.write(payload: record.payload, metadata: record.metadata, into: &buffer)
-        buffer.append(UInt8(ascii: "\n"))
     }
 
     private static func writeDigests(
@@ -93,5 +85,26 @@ enum Archive {
         try file.write(fields.bytes + [UInt8(ascii: "\n")], at: 0)
         try file.sync()
         try Directory.rename("\(path).tmp", to: path)
+    }
+}
+
+extension EventLine {
+    /// Of a record at its birth.
+    init(_ record: borrowing RecordView, _ type: String, stream: StreamName, epoch: Epoch) {
+        self.init(
+            stream: stream, type: type, id: record.id, time: record.time, position: record.position, revision: record.revision,
+            born: record.born, version: record.born, epoch: epoch)
+    }
+
+    /// Writes the line with its line feed.
+    func write(_ record: borrowing RecordView, sealedBy sealer: LineSealer?, into output: inout ByteBuffer) throws(EvstoreError) {
+        if let sealer {
+            var line = ByteBuffer(capacity: record.payload.byteCount + 512)
+            write(payload: record.payload, metadata: record.metadata, into: &line)
+            try SealedLine.write(line.bytes, epoch, position, by: sealer, into: &output)
+        } else {
+            write(payload: record.payload, metadata: record.metadata, into: &output)
+        }
+        output.append(UInt8(ascii: "\n"))
     }
 }

@@ -3,6 +3,7 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 internal import JSONText
+internal import Migration
 
 /// One line of an input that may be appended.
 struct CheckedLine: Sendable {
@@ -32,9 +33,11 @@ struct CheckedChunk: Sendable {
 extension LineChunk {
     /// Reads the lines that no mark covers. `isChecked`: they all passed before, but for the lines `refused`, and are
     /// wanted as what is stored.
-    func check(by door: Door, options: Options, _ pass: Importer.Pass, refused: Set<UInt64>) -> CheckedChunk {
+    func check(
+        by door: Door, options: Options, _ pass: Importer.Pass, refused: Set<UInt64>, opening sealer: LineSealer?
+    ) -> CheckedChunk {
         var result = CheckedChunk(checksum: checksum(of: text.buffer, count: ends.last ?? 0), stamp: door.stamp)
-        var reader = LineReader(door, options, pass)
+        var reader = LineReader(door, options, pass, sealer)
         if pass != .checking { result.lines.reserveCapacity(ends.count - covered) }
         for index in covered ..< ends.count where !isBlank(index) {
             let line = firstLine + UInt64(index)
@@ -60,9 +63,10 @@ private struct LineReader: ~Copyable {
     private let now = Timestamp.now
     private var scan = LineScan()
     private var parser: EventLineParser
+    private let sealer: LineSealer?
 
-    init(_ door: Door, _ options: Options, _ pass: Importer.Pass) {
-        (self.door, self.pass) = (door, pass)
+    init(_ door: Door, _ options: Options, _ pass: Importer.Pass, _ sealer: LineSealer?) {
+        (self.door, self.pass, self.sealer) = (door, pass, sealer)
         parser = EventLineParser(options: options, takesOldData: door.takesOldData)
         limits = parser.limits
     }
@@ -99,7 +103,7 @@ private struct LineReader: ~Copyable {
     private mutating func parse(
         _ line: UInt64, _ text: borrowing ByteBuffer, _ range: Range<Int>, into chunk: inout CheckedChunk
     ) throws(EvstoreError) {
-        var event = try parser.parse(text.slice(range.lowerBound, range.count), isValid: pass == .applying)
+        var event = try event(of: text.slice(range.lowerBound, range.count))
         let adopted = try door.adopt(&event, line: line, at: now)
         let stored: StoredEvent
         if pass == .applying {
@@ -110,6 +114,14 @@ private struct LineReader: ~Copyable {
         }
         chunk.lines.append(
             CheckedLine(line: line, event: stored, content: event.id == nil ? 0 : try stored.contentChecksum(), adopted: adopted))
+    }
+
+    /// What a line says, also one that was sealed.
+    private mutating func event(of line: RawSpan) throws(EvstoreError) -> NewEvent {
+        guard let sealed = SealedLine(line) else { return try parser.parse(line, isValid: pass == .applying) }
+        var opened = ByteBuffer(capacity: line.byteCount)
+        try sealed.open(by: sealer, into: &opened)
+        return try parser.parse(opened.bytes)
     }
 }
 

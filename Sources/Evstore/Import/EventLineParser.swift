@@ -7,6 +7,7 @@ internal import JSONText
 /// Own form: `{"stream", "type", "data"}` with optional `id`, `time`, `metadata`, `version` (the birth version); what an
 /// export adds (`position revision born part epoch`) is ignored, any other member is refused.
 /// A line of old data that has not both a `type` and `data` is the payload, of the type `$unknown`.
+/// A line that an archive of this store has sealed (`SealedLine`) is opened before it gets here.
 /// CloudEvents (told by `specversion`): `subject` is the stream, `dataschema` = `…/v<born>`; extension attributes are ignored.
 struct EventLineParser: ~Copyable {
     private var splice = Splice()

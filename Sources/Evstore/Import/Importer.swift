@@ -108,7 +108,7 @@ final class Importer {
 
     private func start(_ chunk: LineChunk, _ pass: Pass) -> Task<CheckedChunk, any Error> {
         Task { [store, rules, refusedLines] in
-            chunk.check(by: try store.door(rules), options: store.options, pass, refused: refusedLines)
+            chunk.check(by: try store.door(rules), options: store.options, pass, refused: refusedLines, opening: store.log.lineSealer)
         }
     }
 

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventModel
 internal import JSONText
+internal import Migration
 internal import System
 
 /// Lines as they were read, followed by `textEnd`.
@@ -102,7 +103,7 @@ final class LineInput {
             scanned = findEnds(&ends, from: scanned)
             let end = ends.last ?? 0
             if ended || ends.count >= linesMax || end >= chunkBytesMax { break }
-            if buffer.count - cursor - end > lineBytesMax {
+            if buffer.count - cursor - end > (beginsSealed(at: cursor + end) ? SealedLine.bytesMax(of: lineBytesMax) : lineBytesMax) {
                 throw .refusedLine(
                     nextLine + UInt64(ends.count), file: name, .eventTooLarge(bytes: buffer.count - cursor - end, limit: lineBytesMax))
             }
@@ -115,6 +116,11 @@ final class LineInput {
         cursor += end
         nextLine += UInt64(ends.count)
         return chunk
+    }
+
+    private func beginsSealed(at start: Int) -> Bool {
+        let beginning = SealedLine.beginning
+        return start + beginning.count <= buffer.count && beginning.indices.allSatisfy { buffer.byte(at: start + $0) == beginning[$0] }
     }
 
     private static let patienceMilliseconds: Int32 = 20
