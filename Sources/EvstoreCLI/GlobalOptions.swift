@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import EventModel
+internal import Evstore
 internal import FoundationEssentials
 
 /// What every command takes, before its name or after it.
@@ -13,6 +14,15 @@ struct GlobalOptions: ParsableArguments {
             valueName: "dir"))
     var schemas: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "The key of a store whose events are sealed: a file of 32 random bytes or 64 hexadecimal digits that nobody else can read.",
+            valueName: "file"))
+    var keyFile: String?
+
+    @Option(help: ArgumentHelp("The passphrase of such a store: the first line of a file that nobody else can read.", valueName: "file"))
+    var passphraseFile: String?
+
     @Flag(help: "Print JSON: one object, or one a line from commands that list.")
     var json = false
 
@@ -22,11 +32,30 @@ struct GlobalOptions: ParsableArguments {
     @Option(help: ArgumentHelp("How progress is shown on standard error: auto, jsonl or none.", valueName: "style"))
     var progress: ProgressStyle = .auto
 
+    func validate() throws {
+        if keyFile != nil && passphraseFile != nil { throw ValidationError("say --key-file or --passphrase-file, not both") }
+    }
+
     /// The directory of the store, from the option or the environment.
     func storePath() throws(EvstoreError) -> String {
+        guard let path = namedStore else { throw .usage("which store? Say --store DIR, or set EVSTORE_STORE") }
+        return path
+    }
+
+    private var namedStore: String? {
         if let store { return store }
-        if let store = ProcessInfo.processInfo.environment["EVSTORE_STORE"], !store.isEmpty { return store }
-        throw .usage("which store? Say --store DIR, or set EVSTORE_STORE")
+        return ProcessInfo.processInfo.environment["EVSTORE_STORE"].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// What opens the store's keys: in the file that is named, or handed over by systemd.
+    func secret() throws(EvstoreError) -> StoreSecret? {
+        guard let file = SecretFile(key: keyFile, passphrase: passphraseFile) else { return try StoreSecret.credential() }
+        return try file.read(apartFrom: namedStore)
+    }
+
+    /// What names the store's keys to another program.
+    var keyWords: [String] {
+        (keyFile.map { ["--key-file", $0] } ?? []) + (passphraseFile.map { ["--passphrase-file", $0] } ?? [])
     }
 
     /// The directory of version files, for the commands that can't do without.

@@ -45,7 +45,11 @@ struct RootCommand: ParsableCommand, Group {
                     SchemaCommand.self, PlanCommand.self, ReplayCommand.self, RollbackCommand.self, FinalizeCommand.self,
                     SnapshotCommand.self,
                 ]),
-            CommandGroup(name: "Keeping", subcommands: [BackupCommand.self, RestoreCommand.self, SalvageCommand.self, DrillCommand.self]),
+            CommandGroup(
+                name: "Keeping",
+                subcommands: [
+                    BackupCommand.self, RestoreCommand.self, SalvageCommand.self, DrillCommand.self, KeyCommand.self, RecipherCommand.self,
+                ]),
         ])
 
     @OptionGroup(title: "Everywhere") var global: GlobalOptions

@@ -22,9 +22,10 @@ struct Session: Sendable {
     var logger: Logger { Logger(label: "evstore") { [output] _ in NoteLog(output: output) } }
 
     /// What a store is opened with.
-    var options: Options {
+    func options() throws -> Options {
         var options = Options()
         options.allowsUnsafeFileSystem = global.anyFileSystem
+        options.secret = try global.secret()
         return options
     }
 
@@ -53,7 +54,7 @@ extension Session {
     enum Access { case reading, writing, writingIfAllowed }
 
     private func open(_ access: Access) async throws -> EventStore {
-        let (path, schemas) = try (global.storePath(), schemas())
+        let (path, schemas, options) = try (global.storePath(), schemas(), options())
         do {
             return try await EventStore.open(
                 at: path, schemas: schemas, steps: application.steps, projections: application.projections, readOnly: access == .reading,

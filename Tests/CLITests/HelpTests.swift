@@ -7,8 +7,7 @@ struct HelpTests {
         "", "status", "init", "import", "append", "read", "watch", "export", "query", "diff", "plan", "replay", "rollback", "finalize",
         "verify", "schema", "schema check", "schema show", "schema validate", "snapshot", "snapshot take", "snapshot list",
         "snapshot verify", "snapshot prune", "journal", "backup", "restore", "salvage", "drill", "quarantine", "quarantine list",
-        "quarantine show",
-        "quarantine retry",
+        "quarantine show", "quarantine retry", "key", "key list", "key add", "key rotate", "key retire", "recipher",
     ]
 
     @Test("every command explains itself on standard output and exits with 0", arguments: commands)

@@ -30,7 +30,8 @@ struct DrillCommand: Command {
         let report = try await session.withStore { store in
             let version = try to.map { text throws(EvstoreError) in try store.version(named: text) }
             return try await store.drill(
-                to: version, backups: backup, olderProgram: withBinary.map { Self.older($0, session.cancellation) }, seed: seed,
+                to: version, backups: backup, olderProgram: withBinary.map { Self.older($0, keyed: global.keyWords, session.cancellation) },
+                seed: seed,
                 cancellation: session.cancellation,
                 progress: session.progress)
         }
@@ -60,21 +61,22 @@ struct DrillCommand: Command {
         try output.line("\(report.passed ? "PASSED" : "FAILED")   report \(report.report)")
     }
 
-    private static func older(_ program: String, _ cancellation: Cancellation) -> OlderProgram {
+    private static func older(_ program: String, keyed words: [String], _ cancellation: Cancellation) -> OlderProgram {
         @Sendable func roll(_ store: String, _ version: SchemaVersion) throws(EvstoreError) {
-            try Self.roll(store, back: version, program, cancellation)
+            try Self.roll(store, back: version, program, words, cancellation)
         }
         return roll
     }
 
     /// Runs another release's program and waits for its end.
     private static func roll(
-        _ store: String, back version: SchemaVersion, _ program: String, _ cancellation: Cancellation
+        _ store: String, back version: SchemaVersion, _ program: String, _ words: [String], _ cancellation: Cancellation
     ) throws(EvstoreError) {
         do {
             let environment = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
             let child = try ChildProcess(
-                program, ["--store", store, "rollback", "--to", "\(version)", "--json"], environment: environment, input: "/dev/null",
+                program, ["--store", store, "rollback", "--to", "\(version)", "--json"] + words, environment: environment,
+                input: "/dev/null",
                 output: store + "/older-program.out", errors: store + "/older-program.err")
             while child.isRunning(after: 50) { if cancellation.isCancelled { child.send(signal: 15) } }
             let ending = child.wait()

@@ -78,7 +78,7 @@ struct ImportCommand: Command {
         let born = try version == "0" || version == "v0" ? SchemaVersion(1) : schemas.version(named: version)
         let store = try await EventStore.create(
             at: path, schemas: schemas, at: born, steps: session.application.steps,
-            projections: session.application.projections, options: session.options, logger: session.logger)
+            projections: session.application.projections, options: session.options(), logger: session.logger)
         do {
             let report = try await body(store, true)
             session.bar.finish()

@@ -34,13 +34,13 @@ struct RestoreCommand: Command {
         if source == "-" || Input.isFile(source) {
             let input = try Input.pieces(source, session.cancellation)
             report = try await EventStore.restore(
-                named: source == "-" ? "on standard input" : source, into: into, to: target, options: session.options,
+                named: source == "-" ? "on standard input" : source, into: into, to: target, options: session.options(),
                 cancellation: session.cancellation,
                 progress: session.progress,
                 from: input)
         } else {
             report = try await EventStore.restore(
-                from: source, into: into, to: target, options: session.options, cancellation: session.cancellation,
+                from: source, into: into, to: target, options: session.options(), cancellation: session.cancellation,
                 progress: session.progress)
         }
         session.bar.finish()

@@ -78,6 +78,7 @@ extension StatusReport {
 
     func write(to output: Output, path: String, pending: String?) throws {
         try output.line("store        \(path)" + (versions.epoch > .first ? "   epoch \(versions.epoch)" : ""))
+        if let key = writingKey { try output.line("sealed       \(key.suite?.rawValue ?? ""), data key \(key.id)") }
         try output.line("versions     floor \(versions.floor)   live \(versions.live)   top \(versions.top)   head \(versions.head)")
         let events = types.reduce(0) { $0 + $1.count }
         try output.line("events       \(grouped(events)), the last at position \(grouped(position.rawValue))")
