@@ -1,4 +1,3 @@
-import Crypto
 import Evstore
 import EvstoreTesting
 import Foundation
@@ -176,36 +175,17 @@ struct VaultTests {
 
     @Test("thousands of entries: every secret opens with its key after the migration, after the rollback, and forward again")
     func secrets() async throws {
-        let key = SymmetricKey(size: .bits256)
         // A debug build takes minutes for the 100,000 of a long run: EVSTORE_VAULT_ENTRIES=100000.
         let count = ProcessInfo.processInfo.environment["EVSTORE_VAULT_ENTRIES"].flatMap(Int.init) ?? 3_000
+        let secrets = VaultSecrets(count: count)
         let temporary = try await TemporaryStore.make(try Self.domain.schemas(), at: SchemaVersion(1))
         let store = temporary.store
-        var lines = ""
-        for index in 0 ..< count {
-            let secret = try #require(try AES.GCM.seal(Data("secret \(index)".utf8), using: key).combined).base64EncodedString()
-            let category = ["", "work", "home"][index % 3]
-            lines +=
-                #"{"stream":"entry-\#(index)","type":"EntrySaved","data":{"id":"\#(index)","title":"Entry \#(index)","account":"a\#(index)","#
-                + #""secret":"\#(secret)","category":"\#(category)","notes":"","createdAt":"2026-01-01T00:00:00Z"}}"# + "\n"
-        }
-        let file = try temporary.write(lines, to: "entries.jsonl")
-        #expect(try await store.importLines(from: .file(file), as: SchemaVersion(1)).added == UInt64(count))
-        func openAll() async throws -> Int {
-            var opened = 0
-            try await store.query("entries") { row in
-                let text = try #require(row.json.firstMatch(of: /"secret":"([^"]*)"/)?.1)
-                let sealed = try AES.GCM.SealedBox(combined: try #require(Data(base64Encoded: String(text))))
-                if try AES.GCM.open(sealed, using: key) == Data("secret \(row.key)".utf8) { opened += 1 }
-                return true
-            }
-            return opened
-        }
+        try await secrets.load(into: temporary)
         _ = try await store.replay(to: SchemaVersion(5))
-        #expect(try await openAll() == count)
+        #expect(try await secrets.opened(in: store) == count)
         let forward = try store.digests(at: 5)
         _ = try await store.rollback(to: SchemaVersion(1))
-        #expect(try await openAll() == count)
+        #expect(try await secrets.opened(in: store) == count)
         _ = try await store.replay(to: SchemaVersion(5))
         #expect(try store.digests(at: 5) == forward)
     }
