@@ -110,7 +110,7 @@ extension EventStore {
     }
 
     /// What the read model of a fingerprint says of itself; nil where it is not built, or damaged, which is as good.
-    private func header(of fingerprint: String, _ state: StoreState) throws(EvstoreError) -> GenerationHeader? {
+    func header(of fingerprint: String, _ state: StoreState) throws(EvstoreError) -> GenerationHeader? {
         guard let name = state.generations[fingerprint] else { return nil }
         do { return try generations.generation(name, in: self, state).header } catch {
             guard case .storeDamaged(let what, let reason) = error, isReadModel(what) else { throw error }

@@ -35,8 +35,9 @@ extension EventStore {
                         fix: "it can't be gone back to: evstore snapshot prune, or restore a backup"))
             }
             for noted in snapshot.generations where evolution.state.generations[noted.fingerprint] == noted.directory {
-                let header = try generations.generation(noted.directory, in: self, evolution.state).header
-                guard let digest = noted.digest, header.checkpoint.position == snapshot.position, header.digest.hex != digest else {
+                guard let digest = noted.digest, let header = try header(of: noted.fingerprint, evolution.state),
+                    header.checkpoint.position == snapshot.position, header.digest.hex != digest
+                else {
                     continue
                 }
                 findings.append(
