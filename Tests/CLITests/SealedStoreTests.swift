@@ -65,10 +65,16 @@ struct SealedStoreTests {
             try shop.must("verify --deep --laws")
             return try shop.marked("store") + shop.marked("copies")
         }
-        #expect(try everything(SealedShop().open()).isEmpty)
+        let sealed = try SealedShop().open()
+        #expect(try everything(sealed).isEmpty)
         // The same on a plain store finds it everywhere, so that it would be found.
         let plain = try everything(SealedShop(isSealed: false).open()).joined(separator: " ")
         for place in ["log/data.mdb", "blocks/", "archive/"] { #expect(plain.contains(place), "\(plain)") }
+        // What a step of a drill has to say may be an event's: it is printed, and not kept.
+        let drills = sealed.store + "/drills/"
+        let report = try String(
+            contentsOfFile: drills + #require(FileManager.default.contentsOfDirectory(atPath: drills).first), encoding: .utf8)
+        #expect(report.matches(of: #/"detail":""/#).count == 8 && report.matches(of: #/"detail":/#).count == 8, "\(report)")
     }
 
     @Test("backups go to a directory and through a pipe, over a change of keys, and are restored with the keys that they had")

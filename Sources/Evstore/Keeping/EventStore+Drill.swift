@@ -56,7 +56,7 @@ extension EventStore {
             let name = "\(directory)/\(time)\(report.to.map { "-\($0)" } ?? "").json"
             try Directory.remove(name + ".new")
             let file = try File(name + ".new", .createNew)
-            try file.write(Array((report.json.text + "\n").utf8))
+            try file.write(Array((report.json(detailed: keys().isEmpty).text + "\n").utf8))
             try file.sync()
             try Directory.rename(name + ".new", to: name)
             try Directory.sync(directory)
@@ -72,7 +72,8 @@ extension DrillReport {
     }
 
     /// All of it, as it is kept.
-    fileprivate var json: JSONValue {
+    /// - Parameter isDetailed: false where events are sealed: details may quote what an event says.
+    fileprivate func json(detailed isDetailed: Bool) -> JSONValue {
         func number(_ value: some BinaryInteger) -> JSONValue { .number(String(value)) }
         func seconds(_ value: Double) -> JSONValue { .number(String((value * 1_000).rounded() / 1_000)) }
         func object(_ members: [(String, JSONValue)]) -> JSONValue { .object(members.map { .init(name: $0.0, value: $0.1) }) }
@@ -85,7 +86,7 @@ extension DrillReport {
                     steps.map {
                         object([
                             ("name", .string($0.name)), ("ok", .bool($0.ok)), ("seconds", seconds($0.seconds)),
-                            ("detail", .string($0.detail)),
+                            ("detail", .string(isDetailed ? $0.detail : "")),
                         ])
                     })
             ),
