@@ -177,3 +177,17 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// libFuzzer on the doors for bytes from outside; `tools/fuzz/libfuzzer` builds with what it needs, and nothing else can.
+if Context.environment["EVSTORE_FUZZERS"] != nil {
+    package.targets += [
+        .systemLibrary(name: "CLibFuzzer", path: "tools/fuzz/CLibFuzzer"),
+        .executableTarget(
+            name: "evstore-libfuzzer",
+            dependencies: [
+                "Bytes", "CLibFuzzer", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution",
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            path: "tools/fuzz/Targets", swiftSettings: lending),
+    ]
+}
