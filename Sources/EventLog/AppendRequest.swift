@@ -13,6 +13,8 @@ package struct StoredEvent: Hashable, Sendable {
     package var time: Timestamp
     /// What older versions see of the event, as the room above writes it; empty where nothing is kept.
     package var shadow: [UInt8] = []
+    /// What stays of the payload when the stream's personal data is forgotten; empty where it has none. Of a sealed store alone.
+    package var forgotten: [UInt8] = []
 
     package init(
         stream: StreamName, type: String, born: SchemaVersion, payload: [UInt8], metadata: [UInt8] = [], id: EventID? = nil,
@@ -61,7 +63,9 @@ package struct AppendRequest: Sendable {
 
     private static func payloadBytes(of events: Span<StoredEvent>) -> Int {
         var bytes = 0
-        for index in events.indices { bytes += events[index].payload.count + events[index].metadata.count + events[index].shadow.count }
+        for index in events.indices {
+            bytes += events[index].payload.count + events[index].metadata.count + events[index].shadow.count + events[index].forgotten.count
+        }
         return bytes
     }
 }

@@ -21,9 +21,9 @@ struct LogAccess: Sendable {
     }
 
     /// Lends a block as it reads: with its records open where they are sealed.
-    func open<R>(_ block: borrowing BlockView, _ body: (borrowing BlockView) throws -> R) throws -> R {
+    func open<R>(_ block: borrowing BlockView, personal: Bool = true, _ body: (borrowing BlockView) throws -> R) throws -> R {
         guard block.isSealed else { return try body(block) }
-        return try withOpener { try $0.lend(block, body) }
+        return try withOpener { try $0.lend(block, personal: personal, body) }
     }
 
     /// The same of one record.

@@ -119,6 +119,7 @@ struct CommitSession: ~Copyable {
         let link = try known ?? Blocks.lastLink(transaction.reads, access, moment.epoch)
         var admission = try Admission(moment, access, transaction.reads, time: now)
         writer.begin(moment.epoch, first: moment.last.next, link: link, time: now)
+        try access.keys?.subjects.begin()
         var outcomes: [Result<AppendOutcome, any Error>] = []
         // What comes while the first are taken in goes along, for some rounds: the first wait for them.
         var rounds = 0
@@ -154,6 +155,8 @@ struct CommitSession: ~Copyable {
             return Done(outcomes: outcomes, last: last, link: try Blocks.endLink(transaction.reads, access))
         }
         try carrySweep(&swept, admission, &transaction)
+        // Order: the keys before what is sealed under them.
+        try access.keys?.subjects.flush()
         let hasRows = appends.contains { !$0.request.rows.isEmpty }
         try makeDurable(from: moment.last.next, through: last.position, hasRows: hasRows, &transaction)
         return Done(outcomes: outcomes, last: last, link: writer.lastLink, hasAdded: true)

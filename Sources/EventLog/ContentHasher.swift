@@ -2,7 +2,8 @@ internal import EventModel
 internal import Hashing
 
 /// SHA-256 over events, in order: position, stream name, revision, id, time, type, birth version, payload and metadata,
-/// each text and run of bytes with its length before it. Equal for equal content in whatever store.
+/// each text and run of bytes with its length before it. Equal for equal content in whatever store; of personal data, what
+/// stays when it is forgotten, so that it is equal before and after.
 struct ContentHasher {
     private var hasher = SHA256Hasher()
     private var streams: [UInt64: String] = [:]
@@ -22,8 +23,8 @@ struct ContentHasher {
             hasher.update(UInt64(bitPattern: record.time.microseconds))
             text(names[record.type] ?? "")
             hasher.update(UInt64(record.born.rawValue))
-            hasher.update(UInt64(record.payload.byteCount))
-            hasher.update(record.payload)
+            hasher.update(UInt64(record.stays.byteCount))
+            hasher.update(record.stays)
             hasher.update(UInt64(record.metadata.byteCount))
             hasher.update(record.metadata)
         }

@@ -101,6 +101,22 @@ package struct RecordView: ~Escapable {
         get { block.slice(hasShadow ? afterMetadata + BlockLayout.shadowBytes : afterMetadata, hasShadow ? shadowCount : 0) }
     }
 
+    /// Whether it has personal data that can be forgotten.
+    package var isPersonal: Bool { flags & BlockLayout.Flag.personal != 0 }
+
+    /// Whether that is gone: then the payload is what stays.
+    package var isForgotten: Bool { flags & BlockLayout.Flag.forgotten != 0 }
+
+    /// What stays of the payload when personal data is forgotten; the payload itself where there is none.
+    package var stays: RawSpan {
+        @_lifetime(copy self)
+        get {
+            guard isPersonal else { return payload }
+            let behind = afterMetadata + (hasShadow ? BlockLayout.shadowBytes + shadowCount : 0)
+            return block.slice(behind + 4, Int(block.load(UInt32.self, at: behind)))
+        }
+    }
+
     /// The metadata's bytes; empty where the event has none.
     package var metadata: RawSpan {
         @_lifetime(copy self)

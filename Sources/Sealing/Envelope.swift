@@ -6,13 +6,15 @@ internal import Bytes
 ///     0   u8   format, 1
 ///     1   u8   suite (`Suite`)
 ///     2   u8   packing: 0 none, 1 zstd
-///     3   u8   parts inside beside the payload: 1 metadata, 2 shadow (4, members of a person, is not known yet)
+///     3   u8   parts inside beside the payload: 1 metadata, 2 shadow, 4 what a person may have forgotten
 ///     4   u32  number of the data key
 ///     8   u32  bytes of the body before packing
 ///     12  16   salt: random
 ///     28       initialization vector, random (16 bytes with CBC, none with GCM), cipher text, tag (32 or 16 bytes)
 ///
-/// The body: u32 payload, u32 metadata, u32 shadow, u32 zero, each the bytes of a part; then the parts.
+/// The body: u32 payload, u32 metadata, u32 shadow, u32 personal, each the bytes of a part; then the parts. The personal part
+/// is an envelope of its own, under the key of a subject (`SubjectSlot`) and bound to the same place: payload and shadow as
+/// they were appended. The payload beside it is what stays when that key is gone.
 ///
 /// The key is HKDF-SHA256 (RFC 5869) of the data key, the salt and the place: a position comes back after a cut or a
 /// restore, so that the salt alone makes sure that no key is used twice. Authenticated with the body are the place, the
@@ -27,7 +29,8 @@ package enum Envelope {
     enum Part {
         static let metadata: UInt8 = 1
         static let shadow: UInt8 = 2
-        static let known: UInt8 = 3
+        static let personal: UInt8 = 4
+        static let known: UInt8 = 7
     }
 
     /// The number of the data key that an envelope was sealed under; nil where it is too short for one.
@@ -41,6 +44,7 @@ package struct OpenedParts: Hashable, Sendable {
     package let payload: Int
     package let metadata: Int
     package let shadow: Int
+    package let personal: Int
 }
 
 /// A key that records are sealed under.

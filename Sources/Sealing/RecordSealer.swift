@@ -13,28 +13,35 @@ package struct RecordSealer: ~Copyable {
     /// Appends an envelope.
     /// - Parameter associated: what must be the same when it is opened: at least the place.
     package mutating func seal(
-        payload: RawSpan, metadata: RawSpan, shadow: RawSpan, under key: DataKey, _ associated: RawSpan, into target: inout ByteBuffer
+        payload: RawSpan, metadata: RawSpan, shadow: RawSpan, personal: RawSpan, under key: DataKey, _ associated: RawSpan,
+        into target: inout ByteBuffer
     ) throws(SealError) {
-        try seal(payload, metadata, shadow, key, associated, salt: SecretKey.salt(), vector: SecretKey.salt(), into: &target)
+        try seal(payload, metadata, shadow, personal, key, associated, salt: SecretKey.salt(), vector: SecretKey.salt(), into: &target)
     }
 
     /// The same with what else is random, for known answers.
     mutating func seal(
-        _ payload: RawSpan, _ metadata: RawSpan, _ shadow: RawSpan, _ key: DataKey, _ associated: RawSpan, salt: [UInt8],
+        _ payload: RawSpan, _ metadata: RawSpan, _ shadow: RawSpan, _ personal: RawSpan, _ key: DataKey, _ associated: RawSpan,
+        salt: [UInt8],
         vector: [UInt8], into target: inout ByteBuffer
     ) throws(SealError) {
         body.removeAll()
-        for part in [payload.byteCount, metadata.byteCount, shadow.byteCount, 0] { body.append(littleEndian: UInt32(part)) }
+        for part in [payload.byteCount, metadata.byteCount, shadow.byteCount, personal.byteCount] {
+            body.append(littleEndian: UInt32(part))
+        }
         body.append(payload)
         body.append(metadata)
         body.append(shadow)
+        body.append(personal)
         guard body.count <= Envelope.bodyBytesMax else { throw .limit("\(body.count) bytes are more than one record holds") }
         let packed = packing.pack(body)
         let start = target.count
         target.append(Envelope.format)
         target.append(key.suite.rawValue)
         target.append(packed == nil ? 0 : 1)
-        target.append((metadata.isEmpty ? 0 : Envelope.Part.metadata) | (shadow.isEmpty ? 0 : Envelope.Part.shadow))
+        target.append(
+            (metadata.isEmpty ? 0 : Envelope.Part.metadata) | (shadow.isEmpty ? 0 : Envelope.Part.shadow)
+                | (personal.isEmpty ? 0 : Envelope.Part.personal))
         target.append(littleEndian: key.id)
         target.append(littleEndian: UInt32(body.count))
         target.append(salt)
@@ -73,11 +80,11 @@ package struct RecordSealer: ~Copyable {
         let plain = envelope.byte(at: 2) == 0 ? text : try packing.unpack(text, count: bodyBytes)
         guard plain.count == bodyBytes else { throw .broken("its body has another length than it says") }
         let lengths = (0 ..< 4).map { Int(plain.lent.load(UInt32.self, at: $0 * 4)) }
-        guard lengths.reduce(Envelope.lengthsBytes, +) == bodyBytes, lengths[3] == 0 else {
+        guard lengths.reduce(Envelope.lengthsBytes, +) == bodyBytes else {
             throw .broken("its parts do not add up to its body")
         }
         target.append(plain.lent.slice(Envelope.lengthsBytes, bodyBytes - Envelope.lengthsBytes))
-        return OpenedParts(payload: lengths[0], metadata: lengths[1], shadow: lengths[2])
+        return OpenedParts(payload: lengths[0], metadata: lengths[1], shadow: lengths[2], personal: lengths[3])
     }
 
     private static func key(_ key: DataKey, _ salt: [UInt8], _ associated: RawSpan) -> SecretKey {

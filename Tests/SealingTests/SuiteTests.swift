@@ -12,6 +12,7 @@ struct Sample {
     var associated: [UInt8] =
         Array("evr1".utf8) + Array(0x10 ..< 0x20) + [3, 0, 0, 0, 42, 0, 0, 0, 0, 0, 0, 0]
         + Array("the record around it".utf8)
+    var personal: [UInt8] = []
 
     static func key(_ suite: Suite) throws -> DataKey { DataKey(id: 7, suite: suite, try #require(SecretKey(Array(0 ..< 32)))) }
 
@@ -19,7 +20,8 @@ struct Sample {
         var sealer = RecordSealer()
         var target = ByteBuffer()
         try sealer.seal(
-            payload: payload.lent, metadata: metadata.lent, shadow: shadow.lent, under: Self.key(suite), associated.lent, into: &target)
+            payload: payload.lent, metadata: metadata.lent, shadow: shadow.lent, personal: personal.lent, under: Self.key(suite),
+            associated.lent, into: &target)
         return target.array()
     }
 
@@ -54,7 +56,7 @@ struct SuiteTests {
         var sealer = RecordSealer()
         var target = ByteBuffer()
         try sealer.seal(
-            sample.payload.lent, sample.metadata.lent, sample.shadow.lent, Sample.key(suite), sample.associated.lent,
+            sample.payload.lent, sample.metadata.lent, sample.shadow.lent, [UInt8]().lent, Sample.key(suite), sample.associated.lent,
             salt: Array(0xa0 ..< 0xb0), vector: Array(0xc0 ..< 0xd0), into: &target)
         #expect(hex(target.array()) == answer)
         #expect(try sample.opened(target.array(), suite) == sample.payload + sample.metadata + sample.shadow)

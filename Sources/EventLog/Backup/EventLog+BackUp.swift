@@ -62,6 +62,7 @@ extension EventLog {
                 guard let end else { continue }
                 let next = BackupBase(last: end.last, link: end.link, frame: frames.last, frameLink: frames.link)
                 if let changed = try pass.changedKeys() { try frames.write(.keys, changed.lent) { try sink(.rows, $0) } }
+                try access.keys?.subjects.copy { part in try frames.write(.subjects, part.lent) { try sink(.rows, $0) } }
                 for rows in end.rows { try frames.write(.rows, rows.lent) { try sink(.rows, $0) } }
                 let content = try pass.content ?? contentDigest(asOf: end.last) { try progress($0.rawValue, end.last.position.rawValue) }
                 body.removeAll()
@@ -152,7 +153,7 @@ private struct BackupPass {
         last = try Blocks.last(transaction, access)
         _ = try scan.runChunk(transaction) { block in
             body.append(block.bytes)
-            if hasher != nil { try access.open(block) { try hasher?.add($0, access.names) } }
+            if hasher != nil { try access.open(block, personal: false) { try hasher?.add($0, access.names) } }
             return body.count < Frame.bytesWanted
         }
         if scan.done < last { return nil }

@@ -97,6 +97,9 @@ private struct Restoring {
             let (kind, body) = try next()
             switch kind {
             case .keys: try take(keys: body)
+            case .subjects:
+                guard let keys = access.keys else { throw BackupDamage("it has keys of subjects, and its events are not sealed") }
+                try keys.subjects.put(body)
             case .beginning: throw BackupDamage("it has two beginnings")
             case .blocks: try take(body)
             case .rows:
@@ -131,7 +134,8 @@ private struct Restoring {
                     checking: rest.slice(0, min(size, rest.byteCount)), at: read.next, storeTag: access.storeID.tag, access.names)
                 try Blocks.checkSealed(block.isSealed, block.first, access)
                 let access = access
-                try access.open(block) { try hasher.add($0, access.names) }
+                // The keys of subjects come behind, and the digest is the same without them.
+                try access.open(block, personal: false) { try hasher.add($0, access.names) }
                 (read, lastLink, firstTime) = (block.last, block.link, firstTime ?? block.time)
                 if isWanted(block) {
                     wanted.append((block.first, offset, size))

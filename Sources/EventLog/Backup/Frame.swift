@@ -5,7 +5,7 @@ internal import Hashing
 /// Integers are little-endian.
 ///
 ///     0   u32  "evf" and the format, 1
-///     4   u8   kind: 1 beginning, 2 blocks, 3 rows, 4 end, 5 keys
+///     4   u8   kind: 1 beginning, 2 blocks, 3 rows, 4 end, 5 keys, 6 subjects
 ///     5   3    zero
 ///     8   u64  bytes of the body
 ///     16  u64  number: 0, 1, 2 …
@@ -20,9 +20,10 @@ internal import Hashing
 ///   log: `types`, `epochs`, of `state` the row "numbers", and the catalogues.
 /// - Keys: the file of the keys of a store whose events are sealed (`KeyFile`), right behind the beginning and wherever it has
 ///   changed; the last one counts.
+/// - Subjects: the next part of the file of the keys of subjects, beside the rows.
 /// - End: u32 epoch, u64 position, 32 link of the last block, 32 content digest: what the log was when the rows were read.
 enum Frame {
-    enum Kind: UInt8 { case beginning = 1, blocks, rows, end, keys }
+    enum Kind: UInt8 { case beginning = 1, blocks, rows, end, keys, subjects }
 
     static let magic: UInt32 = 0x01_66_76_65
     static let headerBytes = 56

@@ -54,6 +54,7 @@ final class Renumbering {
             stream: stream, type: type, born: record.born, payload: [UInt8](copying: record.payload),
             metadata: [UInt8](copying: record.metadata), id: isMade ? nil : record.id, time: record.time)
         event.shadow = [UInt8](copying: record.shadow)
+        if record.isPersonal, !record.isForgotten { event.forgotten = [UInt8](copying: record.stays) }
         return event
     }
 

@@ -33,6 +33,7 @@ struct SalvageWriting {
         let isWhole = salvage.isWhole
         let log = try NewLog(at: store, isWhole ? salvage.storeID ?? .make() : .make(), options, keys?.new(isWhole: isWhole))
         defer { log.access.environment.close() }
+        if isWhole, let subjects = log.access.keys?.subjects { try keys?.keys.subjects.copy { try subjects.put($0) } }
         var names = try SalvagedNames(salvage)
         let newestBirth = try isWhole ? copy(to: log) : renumber(to: log, &names)
         let rows = SalvagedRows(
@@ -136,6 +137,7 @@ struct SalvageWriting {
             try progress("write", state.next.rawValue - 1, salvage.events)
             return state.blocks < blocks.count
         }
+        try log.access.keys?.subjects.flush()
         try log.put(types: Dictionary(uniqueKeysWithValues: state.types.map { ($0.value, $0.key) }))
         names = state.names
         return state.newestBirth

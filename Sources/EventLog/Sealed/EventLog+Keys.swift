@@ -36,4 +36,18 @@ extension EventLog {
         } catch { throw storeError(error, path, doing: "reading the store") }
         return used
     }
+
+    /// Overwrites the key under which the personal data of a stream's events is sealed, durably: nobody can read it any more.
+    /// False where that was done before, nil where the stream never had such data.
+    /// - Throws: `EvstoreError`: keysRefused, readOnly, storeDamaged.
+    package func forget(_ stream: StreamName) throws -> Bool? {
+        guard let keys = access.keys else {
+            throw EvstoreError.keysRefused(path: path, reason: "its events are not sealed: nothing can be forgotten")
+        }
+        if isReadOnly { throw EvstoreError.readOnly(path: path) }
+        do {
+            try access.environment.checkProcess()
+            return try access.environment.writeOwned { _ in try keys.subjects.forget(stream) }
+        } catch { throw storeError(error, path, doing: "forgetting \(stream)") }
+    }
 }

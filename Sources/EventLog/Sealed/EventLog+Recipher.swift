@@ -69,6 +69,7 @@ private struct Reciphering {
             beside = try self.beside(asOf: state.next)
         }
         guard let beside else { throw EvstoreError.misuse("a recipher without an end") }
+        try log.access.keys?.subjects.flush()
         try log.put(types: beside.types)
         try log.put(epochs: epochs(beside, state))
         let last = try log.finish({ try progress(state.next, state.next) }) { update in
@@ -109,7 +110,7 @@ private struct Reciphering {
             state.cuts.append((block.epoch, at, state.link))
             (state.link, state.epoch) = (Epochs.link(block.epoch, cut: at, link: state.link), block.epoch)
         }
-        state.link = try writing.write(block, after: state.link, names: source, put)
+        state.link = try writing.write(block, after: state.link, of: source, put)
         state.next = block.last.next
     }
 
@@ -121,18 +122,18 @@ private struct Reciphering {
 
         /// Writes the records of a block anew at their places; more than one block where they take more room now.
         func write(
-            _ block: borrowing BlockView, after link: Digest, names: EventLog, _ put: BlockWriter.Store
+            _ block: borrowing BlockView, after link: Digest, of source: EventLog, _ put: BlockWriter.Store
         ) throws -> Digest {
             writer.begin(block.epoch, first: block.first, link: link, time: block.time)
             for index in 0 ..< block.count {
                 let record = block.record(index)
                 let made = record.idGiven ? nil : record.id.uuid
                 var event = StoredEvent(
-                    // Only a stream's first event carries its name.
-                    stream: record.streamName ?? StreamName(unchecked: ""), type: names.name(ofType: record.type), born: record.born,
+                    stream: try name(of: record, source), type: source.name(ofType: record.type), born: record.born,
                     payload: [UInt8](copying: record.payload), metadata: [UInt8](copying: record.metadata),
                     id: made == nil ? record.id : nil, time: record.time)
                 event.shadow = [UInt8](copying: record.shadow)
+                if record.isPersonal, !record.isForgotten { event.forgotten = [UInt8](copying: record.stays) }
                 let place = BlockWriter.Place(
                     type: record.type, isSameAppend: record.continuesAppend, madeID: made, stream: record.streamID,
                     revision: record.revision.rawValue, previous: record.previous.rawValue, jump: record.jump.rawValue)
@@ -140,6 +141,14 @@ private struct Reciphering {
             }
             try writer.finish(put)
             return writer.lastLink
+        }
+
+        /// A stream's first event carries its name, and one with personal data wants it.
+        private func name(of record: borrowing RecordView, _ source: EventLog) throws -> StreamName {
+            if let name = record.streamName { return name }
+            guard record.isPersonal else { return StreamName(unchecked: "") }
+            let id = record.streamID
+            return try source.read { try $0.name(ofStream: id) }
         }
     }
 

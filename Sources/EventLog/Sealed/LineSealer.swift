@@ -19,7 +19,8 @@ package final class LineSealer {
     package func seal(_ line: RawSpan, _ epoch: Epoch, _ position: Position, into envelope: inout ByteBuffer) throws(EvstoreError) {
         let (place, none) = (place(epoch, position), [UInt8]())
         do throws(SealError) {
-            try sealer.seal(payload: line, metadata: none.lent, shadow: none.lent, under: key, place.lent, into: &envelope)
+            try sealer.seal(
+                payload: line, metadata: none.lent, shadow: none.lent, personal: none.lent, under: key, place.lent, into: &envelope)
         } catch { throw .misuse("a line can't be sealed: \(error.reason)") }
     }
 

@@ -9,6 +9,7 @@ struct RecordOpener: ~Copyable {
     private var binding: RecordBinding
     private var sealer = RecordSealer()
     private var parts = ByteBuffer()
+    private var inner = ByteBuffer()
     private var text = ByteBuffer(capacity: BlockLayout.bytesMax)
 
     init(_ keys: StoreKeys, _ storeID: StoreID) {
@@ -17,7 +18,8 @@ struct RecordOpener: ~Copyable {
     }
 
     /// Lends a block with those of its records open that were asked for; the others are not in it.
-    mutating func lend<R>(_ block: borrowing BlockView, _ body: (borrowing BlockView) throws -> R) throws -> R {
+    /// - Parameter personal: whether personal parts are opened; else the records are as if those had been forgotten.
+    mutating func lend<R>(_ block: borrowing BlockView, personal: Bool = true, _ body: (borrowing BlockView) throws -> R) throws -> R {
         text.removeAll()
         text.append(block.head)
         clearMark()
@@ -25,7 +27,7 @@ struct RecordOpener: ~Copyable {
         text.append(zeros: block.count * BlockLayout.entryBytes)
         for index in block.indices {
             text.store(littleEndian: UInt32(text.count), at: table + index * BlockLayout.entryBytes)
-            try append(block.record(index), in: block.epoch, sealedAt: block.first)
+            try append(block.record(index), in: block.epoch, sealedAt: block.first, personal)
         }
         return try body(BlockView(opened: text.bytes, block))
     }
@@ -35,30 +37,70 @@ struct RecordOpener: ~Copyable {
         text.removeAll()
         text.append(record.blockHeader)
         clearMark()
-        try append(record, in: record.epoch, sealedAt: record.position)
+        try append(record, in: record.epoch, sealedAt: record.position, true)
         return try body(RecordView(text.bytes, at: BlockLayout.headerBytes, record.position))
     }
 
     private mutating func clearMark() { text.store(littleEndian: 0 as UInt32, at: BlockLayout.Header.flags) }
 
-    private mutating func append(_ record: borrowing RecordView, in epoch: Epoch, sealedAt first: Position) throws {
-        parts.removeAll()
-        let opened = try open(record, epoch, first)
-        record.appendHead(
-            to: &text, payloadBytes: opened.payload, metadataBytes: opened.metadata,
-            adding: opened.shadow > 0 ? BlockLayout.Flag.shadow : 0)
-        Self.append(parts, opened, to: &text)
+    private mutating func append(_ record: borrowing RecordView, in epoch: Epoch, sealedAt first: Position, _ opensPersonal: Bool) throws {
+        let outer = try open(record, epoch, first)
+        if outer.personal == 0 { return Self.append(record, outer, parts, outer.payload, outer.shadow, parts, outer, nil, to: &text) }
+        let subject = try Self.subject(parts, outer, record.position)
+        let key = opensPersonal ? try keys.subjects.key(subject, for: record.position) : nil
+        guard let key else {
+            return Self.append(record, outer, parts, outer.payload, 0, parts, outer, (subject, isForgotten: true), to: &text)
+        }
+        inner.removeAll()
+        let own = try Self.openPersonal(parts, outer, key, binding, &sealer, record.position, first, into: &inner)
+        Self.append(record, own, inner, own.payload, own.shadow, parts, outer, (subject, isForgotten: false), to: &text)
     }
 
-    private static func append(_ parts: borrowing ByteBuffer, _ opened: OpenedParts, to text: inout ByteBuffer) {
-        let shadow = opened.payload + opened.metadata
-        text.append(parts.slice(0, shadow))
-        guard opened.shadow > 0 else { return }
-        text.append(littleEndian: UInt32(opened.shadow))
-        text.append(parts.slice(shadow, opened.shadow))
+    private static func subject(_ parts: borrowing ByteBuffer, _ outer: OpenedParts, _ position: Position) throws -> UInt32 {
+        let envelope = parts.slice(outer.payload + outer.metadata + outer.shadow, outer.personal)
+        guard let id = Envelope.keyID(of: envelope) else {
+            throw EvstoreError.corruptBlock(position: position, reason: "the personal part of the event is none")
+        }
+        return id
+    }
+
+    private static func openPersonal(
+        _ parts: borrowing ByteBuffer, _ outer: OpenedParts, _ key: DataKey, _ binding: borrowing RecordBinding,
+        _ sealer: inout RecordSealer, _ position: Position, _ first: Position, into inner: inout ByteBuffer
+    ) throws -> OpenedParts {
+        let envelope = parts.slice(outer.payload + outer.metadata + outer.shadow, outer.personal)
+        do throws(SealError) { return try sealer.open(envelope, under: key, binding.bytes, into: &inner) } catch {
+            throw EvstoreError.corruptBlock(
+                position: first, reason: "the personal part of the event at \(position) can't be opened: \(error.reason)")
+        }
+    }
+
+    /// Lays a record as it would lie in a log without keys; behind it, where there is one, the personal part's subject and what
+    /// stays without it (`RecordView.stays`).
+    private static func append(
+        _ record: borrowing RecordView, _ own: OpenedParts, _ bytes: borrowing ByteBuffer, _ payload: Int, _ shadow: Int,
+        _ parts: borrowing ByteBuffer, _ outer: OpenedParts, _ personal: (subject: UInt32, isForgotten: Bool)?, to text: inout ByteBuffer
+    ) {
+        var flags = shadow > 0 ? BlockLayout.Flag.shadow : 0
+        if let personal {
+            flags |= BlockLayout.Flag.personal
+            if personal.isForgotten { flags |= BlockLayout.Flag.forgotten }
+        }
+        record.appendHead(to: &text, payloadBytes: payload, metadataBytes: outer.metadata, adding: flags)
+        text.append(bytes.slice(0, payload))
+        text.append(parts.slice(outer.payload, outer.metadata))
+        if shadow > 0 {
+            text.append(littleEndian: UInt32(shadow))
+            text.append(bytes.slice(own.payload + own.metadata, shadow))
+        }
+        if personal != nil {
+            text.append(littleEndian: UInt32(outer.payload))
+            text.append(parts.slice(0, outer.payload))
+        }
     }
 
     private mutating func open(_ record: borrowing RecordView, _ epoch: Epoch, _ first: Position) throws(EvstoreError) -> OpenedParts {
+        parts.removeAll()
         guard let id = Envelope.keyID(of: record.payload) else {
             throw .corruptBlock(position: first, reason: "the event at \(record.position) is not sealed")
         }

@@ -9,20 +9,21 @@ package final class StoreKeys: Sendable {
     private let path: String
     private let store: String
     private let ring: Monitor<KeyRing>
+    let subjects: SubjectKeys
     private let openers = Monitor<[KeptOpener]>([])
 
     /// - Throws: `EvstoreError`: keysRefused where the secret opens none of them, storeDamaged.
     init(at store: String, _ storeID: StoreID, _ secret: StoreSecret) throws {
         (self.store, path) = (store, store + "/" + Self.fileName)
         let file = try Self.file(at: store, storeID)
-        do throws(SealError) { ring = Monitor(try KeyRing(opening: file, with: KeySecret(secret))) } catch {
-            throw Self.failure(error, store)
-        }
+        let opened: KeyRing
+        do throws(SealError) { opened = try KeyRing(opening: file, with: KeySecret(secret)) } catch { throw Self.failure(error, store) }
+        (ring, subjects) = (Monitor(opened), SubjectKeys(at: store, opened))
     }
 
     private init(_ ring: KeyRing, at store: String) {
         (self.store, path) = (store, store + "/" + Self.fileName)
-        self.ring = Monitor(ring)
+        (self.ring, subjects) = (Monitor(ring), SubjectKeys(at: store, ring))
     }
 
     /// The keys of a store that is opened; nil where its events are not sealed.

@@ -1,0 +1,89 @@
+internal import Bytes
+internal import Crypto
+
+/// The key of one subject, in a place of its own in the file of subjects, so that it can be overwritten there. Integers are
+/// little-endian; a slot is 128 bytes, which no sector divides.
+///
+///     0   u8   1 live, 2 forgotten
+///     1   7    zero
+///     8   16   code of the subject: HMAC-SHA256 (RFC 2104) of its name, cut off
+///     24  16   salt: random; forgotten: zero
+///     40  32   the key, AES-256-GCM under HKDF(subjects' key, salt), authenticated with store id, number, bytes 0 … 23
+///     72  16   its tag; forgotten: HMAC-SHA256 over the same, cut off, so that nobody else can say so
+///     88  40   zero
+///
+/// The subjects' key and that of the codes are made of the master key. The number of a slot is its place, from 1 on.
+package struct SubjectSlot: Sendable {
+    package static let byteCount = 128
+    private static let codeBytes = 16
+
+    package let number: UInt32
+    package let bytes: [UInt8]
+
+    package init(_ number: UInt32, _ bytes: [UInt8]) { (self.number, self.bytes) = (number, bytes) }
+
+    /// Of the subject that it is for.
+    package var code: [UInt8] { Array(bytes[8 ..< 24]) }
+
+    /// Whether it says that its key is gone; `KeyRing.key(of:)` proves it.
+    package var isForgotten: Bool { bytes[0] == 2 }
+
+    fileprivate var head: [UInt8] { Array(bytes[..<24]) }
+}
+
+extension KeyRing {
+    /// What a subject is found by.
+    package func code(ofSubject name: [UInt8]) -> [UInt8] { code(name, "subject codes") }
+
+    /// A slot with a new key.
+    package func newSubject(_ number: UInt32, code: [UInt8]) throws(SealError) -> SubjectSlot {
+        try slot(number, code, .random())
+    }
+
+    /// A slot whose key is gone.
+    package func forgotten(_ slot: SubjectSlot) -> SubjectSlot { forgotten(slot.number, slot.code) }
+
+    /// The key in a slot; nil where it was forgotten.
+    /// - Throws: `SealError.damaged` where it is neither as it was written.
+    package func key(of slot: SubjectSlot) throws(SealError) -> DataKey? {
+        guard slot.bytes.count == SubjectSlot.byteCount else { throw .damaged("the key of subject \(slot.number) is missing") }
+        let associated = associated(slot.number, slot.head)
+        let tag = Array(slot.bytes[72 ..< 88])
+        if slot.isForgotten {
+            guard code(associated, "forgotten subjects") == tag else {
+                throw .damaged("the key of subject \(slot.number) is not as it was written")
+            }
+            return nil
+        }
+        do {
+            let plain = try Suite.gcm.open(
+                Array(slot.bytes[40 ..< 72]), tag: tag, key(for: "subjects").derived(salt: Array(slot.bytes[24 ..< 40]), info: []),
+                vector: [],
+                associated)
+            guard let key = SecretKey(plain) else { throw SealError.broken("a key has another length") }
+            return DataKey(id: slot.number, suite: .gcm, key)
+        } catch { throw .damaged("the key of subject \(slot.number) is not as it was written") }
+    }
+
+    private func slot(_ number: UInt32, _ code: [UInt8], _ key: SecretKey) throws(SealError) -> SubjectSlot {
+        let head = [1] + [UInt8](repeating: 0, count: 7) + code
+        let salt = SecretKey.salt()
+        let (text, tag) = try Suite.gcm.seal(
+            key.bytes, self.key(for: "subjects").derived(salt: salt, info: []), vector: [], associated(number, head))
+        return SubjectSlot(number, head + salt + text + tag + [UInt8](repeating: 0, count: 40))
+    }
+
+    private func forgotten(_ number: UInt32, _ code: [UInt8]) -> SubjectSlot {
+        let head = [2] + [UInt8](repeating: 0, count: 7) + code
+        let proof = self.code(associated(number, head), "forgotten subjects")
+        return SubjectSlot(number, head + [UInt8](repeating: 0, count: 48) + proof + [UInt8](repeating: 0, count: 40))
+    }
+
+    private func associated(_ number: UInt32, _ head: [UInt8]) -> [UInt8] {
+        file.storeID + (0 ..< 4).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) } + head
+    }
+
+    private func code(_ bytes: [UInt8], _ purpose: String) -> [UInt8] {
+        Array(HMAC<SHA256>.authenticationCode(for: bytes, using: key(for: purpose).symmetric).prefix(16))
+    }
+}

@@ -1,0 +1,127 @@
+import Bytes
+import EventModel
+import Foundation
+import LMDB
+import Testing
+
+@testable import EventLog
+
+@Suite("Personal data in a log")
+struct ForgettingTests {
+    private let scene: SealedScene
+
+    init() throws { scene = try SealedScene() }
+
+    /// Events of three streams, each with a name that can be forgotten; returns their payloads.
+    private func fill(_ log: EventLog, _ numbers: Range<Int>) async throws {
+        for number in numbers {
+            var made = try event("person-\(number % 3)", #"{"n":\#(number),"name":"Ada \#(number)"}"#)
+            made.forgotten = Array(#"{"n":\#(number),"name":""}"#.utf8)
+            if number % 2 == 0 { made.shadow = Array("an older name".utf8) }
+            _ = try await log.append(AppendRequest(events: [made, event("other", #"{"n":\#(number)}"#)]))
+        }
+    }
+
+    private func names(_ log: EventLog, _ stream: Int) throws -> Set<Bool> {
+        Set(try log.payloads("person-\(stream)").map { $0.contains("Ada") })
+    }
+
+    @Test("is there until it is forgotten, and gone for every handle from then on; the rest stays, and so does the content's digest")
+    func forgotten() async throws {
+        try await fill(scene.log, 0 ..< 12)
+        let other = try scene.open("store")
+        #expect(try names(other, 1) == [true])
+        let content = try scene.log.contentDigest()
+        #expect(try scene.log.forget(StreamName("person-1")) == true)
+        for log in [scene.log, other] {
+            #expect(try names(log, 1) == [false] && names(log, 0) == [true] && names(log, 2) == [true])
+            #expect(try log.payloads("other").count == 12 && log.contentDigest() == content)
+            #expect(
+                try log.read {
+                    try $0.record(at: Position(9)) { $0.isForgotten && !$0.hasShadow && text($0.payload) == #"{"n":4,"name":""}"# }
+                } == true)
+        }
+        #expect(try scene.log.forget(StreamName("person-1")) == false && scene.log.forget(StreamName("other")) == nil)
+        #expect(try scene.log.verify(deep: true).isEmpty)
+        try await other.close()
+        try await scene.log.close()
+        let again = try scene.open("store")
+        #expect(try names(again, 1) == [false] && again.forget(StreamName("person-1")) == false)
+        try await again.close()
+    }
+
+    @Test("that comes after its stream was forgotten has a key of its own")
+    func later() async throws {
+        try await fill(scene.log, 0 ..< 6)
+        _ = try scene.log.forget(StreamName("person-0"))
+        let other = try scene.open("store")
+        try await fill(other, 6 ..< 9)
+        #expect(try names(scene.log, 0) == [false, true] && scene.log.payloads("person-0").filter { $0.contains("Ada") }.count == 1)
+        try await other.close()
+        try await scene.log.close()
+        let again = try scene.open("store")
+        #expect(try names(again, 0) == [false, true] && again.forget(StreamName("person-0")) == true)
+        #expect(try names(again, 0) == [false] && again.verify(deep: true).isEmpty)
+        try await again.close()
+    }
+
+    @Test("is in backups and in stores under other keys as long as it is here, and can be forgotten there too")
+    func copies() async throws {
+        try await fill(scene.log, 0 ..< 12)
+        _ = try scene.log.forget(StreamName("person-1"))
+        var backup: [UInt8] = []
+        let made = try scene.log.backUp { backup += [UInt8](copying: $1) }
+        _ = try EventLog.restore(
+            from: ByteSource(backup).take, named: "b", into: scene.directory.path + "/restored", options: scene.options)
+        let moved = try scene.log.recipher(into: scene.directory.path + "/moved", secret: SealedScene.secret)
+        #expect(moved.content == made.content)
+        for name in ["restored", "moved"] {
+            let copy = try scene.open(name)
+            #expect(try names(copy, 0) == [true] && names(copy, 1) == [false] && names(copy, 2) == [true], "\(name)")
+            #expect(try copy.forget(StreamName("person-2")) == true && names(copy, 2) == [false], "\(name)")
+            #expect(try copy.verify(deep: true).isEmpty && copy.contentDigest() == made.content)
+            try await copy.close()
+        }
+        try await scene.log.close()
+    }
+
+    @Test("is not read, and not taken for forgotten, where the file of its keys is damaged", arguments: [0, 8, 30, 50, 75, 128 + 3])
+    func damaged(offset: Int) async throws {
+        try await fill(scene.log, 0 ..< 6)
+        try await scene.log.close()
+        let path = scene.directory.store + "/subjects"
+        var bytes = [UInt8](try Data(contentsOf: URL(filePath: path)))
+        #expect(bytes.count == 4 * 128)
+        bytes[128 + offset] ^= 3
+        try Data(bytes).write(to: URL(filePath: path))
+        let log = try scene.open("store")
+        #expect(throws: EvstoreError.self) { for stream in 0 ..< 3 { _ = try log.payloads("person-\(stream)") } }
+        #expect(try log.verify(deep: true).contains { $0.id == "STORE015" })
+        try await log.close()
+        try Directory.remove(path)
+        let bare = try scene.open("store")
+        #expect(throws: EvstoreError.self) { try bare.payloads("person-0") }
+        try await bare.close()
+    }
+
+    @Test("two processes that give keys to subjects at the same time give none twice")
+    func together() async throws {
+        let other = try scene.open("store")
+        for number in stride(from: 0, to: 40, by: 2) {
+            async let one: Void = add(scene.log, number)
+            async let two: Void = add(other, number + 1)
+            _ = try await (one, two)
+        }
+        #expect(try Set(scene.log.everything().map { $0.contains("Ada") }) == [true])
+        #expect(try scene.log.forget(StreamName("p-7")) == true && other.payloads("p-7").allSatisfy { !$0.contains("Ada") })
+        #expect(try other.everything().filter { $0.contains("Ada") }.count == 39 && other.verify(deep: true).isEmpty)
+        try await other.close()
+        try await scene.log.close()
+    }
+
+    private func add(_ log: EventLog, _ number: Int) async throws {
+        var made = try event("p-\(number)", #"{"name":"Ada"}"#)
+        made.forgotten = Array(#"{"name":""}"#.utf8)
+        _ = try await log.append(AppendRequest(events: [made]))
+    }
+}
