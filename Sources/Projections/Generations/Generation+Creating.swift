@@ -42,11 +42,13 @@ extension Generation {
         }
     }
 
+    /// A name that no other generation has had: whoever has one open that is gone must not take the next for it.
     private static func freeName(_ prefix: String, in home: String) throws -> String {
         let taken = Set(try Directory.names(home))
-        var serial: UInt64 = 1
-        while taken.contains(prefix + "-" + String(serial, radix: 16)) { serial += 1 }
-        return prefix + "-" + String(serial, radix: 16)
+        while true {
+            let name = prefix + "-" + String(UInt32.random(in: 1 ... .max), radix: 16)
+            if !taken.contains(name) { return name }
+        }
     }
 
     /// Removes a generation's directory, or a leftover's; nobody may have it open.

@@ -4,7 +4,7 @@ package import EventModel
 package import Hashing
 internal import LMDB
 
-/// One built copy of a projection: an LMDB environment of its own in `generations/<fingerprint16>-<serial>/`.
+/// One built copy of a projection: an LMDB environment of its own in `generations/<fingerprint16>-<random>/`.
 ///
 /// Tables: `rows`, key -> JSON text of the row; `meta` (`GenerationHeader`); `quarantine` (`QuarantineRow`); each a `CheckedTable`.
 /// Rows, quarantine and header always change in one transaction. Beside it lie `mark` (`GenerationMark`) and, where something is
