@@ -11,10 +11,10 @@ extension Door {
         let birth = line.version ?? rules.version
         guard birth.rawValue > 0, birth <= stamp.top, birth >= stamp.floor || rules.takesOld, !rules.enforcesStream else { return nil }
         let name = text.slice(line.type)
-        if let last = lastEntry, last.birth == birth, name.equals(utf8: last.type) { return last.shadowed.isEmpty ? last : nil }
+        if let last = lastEntry, last.birth == birth, name.equals(utf8: last.type) { return last.isStoredAsItCame ? last : nil }
         guard let type = String(utf8: name), type.utf8.count <= options.typeNameBytesMax else { return nil }
         let entry = try entry(type, birth)
-        return entry.shadowed.isEmpty ? entry : nil
+        return entry.isStoredAsItCame ? entry : nil
     }
 
     /// Checks the event of a line that is valid JSON; says whether its stream is the one that its type's template names.

@@ -51,14 +51,20 @@ final class Door: @unchecked Sendable {
         let merging: [SchemaVersion]
         /// The versions for which what they see is kept with the event.
         let shadowed: [SchemaVersion]
+        /// Says what stays of an event when its personal data is forgotten; nil where it has none, or the store no keys.
+        let persons: EventShape?
+
+        /// Whether a line's bytes are all that is stored.
+        var isStoredAsItCame: Bool { shadowed.isEmpty && persons == nil }
 
         init(
             _ type: String, _ birth: SchemaVersion, _ shape: EventShape?, targets: [(version: SchemaVersion, path: Path)],
-            merging: [SchemaVersion], shadowed: [SchemaVersion]
+            merging: [SchemaVersion], shadowed: [SchemaVersion], sealed isSealed: Bool
         ) {
             (self.type, self.birth, self.shape, self.targets) = (type, birth, shape, targets)
             (plain, isTemplated) = (shape?.plain(), shape?.stream != nil)
             (self.merging, self.shadowed) = (merging, shadowed)
+            persons = isSealed && shape?.hasPersons == true ? shape : nil
         }
     }
 
@@ -135,6 +141,7 @@ final class Door: @unchecked Sendable {
             StoredEvent(
                 stream: event.stream, type: event.type, born: entry.birth, payload: event.payload, metadata: event.metadata ?? [],
                 id: event.id, time: event.time ?? now))
+        if let persons = entry.persons { stored[stored.count - 1].forgotten = try forgetting(event, entry, persons, at: now) }
         if entry.shadowed.isEmpty { return }
         let metadata = event.metadata ?? []
         do {
@@ -142,6 +149,22 @@ final class Door: @unchecked Sendable {
                 type: event.type, born: entry.birth, payload: event.payload.lent, time: event.time ?? now, stream: event.stream.text,
                 metadata: metadata.lent, for: entry.shadowed)
         } catch { throw EvstoreError(converting: error) }
+    }
+
+    /// What stays of an event when its personal data is forgotten: the first that can be seen wherever the event must be.
+    private func forgetting(_ event: NewEvent, _ entry: Entry, _ persons: EventShape, at now: Timestamp) throws(EvstoreError) -> [UInt8] {
+        let rests: [[UInt8]]
+        do { rests = try persons.forgetting(event.payload.lent) } catch { throw EvstoreError(converting: error) }
+        let metadata = event.metadata ?? []
+        for rest in rests {
+            do throws(EvstoreError) {
+                try checkImages(entry, payload: rest.lent, stream: event.stream, metadata: metadata.lent, time: event.time ?? now)
+                return rest
+            } catch {
+                guard case .noImage = error else { throw error }
+            }
+        }
+        return rests.last ?? []
     }
 
     private func checkSize(_ event: NewEvent) throws(EvstoreError) {
@@ -254,7 +277,7 @@ final class Door: @unchecked Sendable {
             target = target.next
         }
         let shadowed = birth.rawValue == 0 ? [] : try viewer.shadowed(type: type, born: birth, floor: stamp.floor)
-        let entry = Entry(type, birth, shape, targets: targets, merging: merging, shadowed: shadowed)
+        let entry = Entry(type, birth, shape, targets: targets, merging: merging, shadowed: shadowed, sealed: options.secret != nil)
         merges = merges || !merging.isEmpty
         entries[TypeAtVersion(type: type, version: birth)] = entry
         return entry

@@ -49,6 +49,7 @@ struct RootCommand: ParsableCommand, Group {
                 name: "Keeping",
                 subcommands: [
                     BackupCommand.self, RestoreCommand.self, SalvageCommand.self, DrillCommand.self, KeyCommand.self, RecipherCommand.self,
+                    ForgetCommand.self,
                 ]),
         ])
 

@@ -32,7 +32,7 @@ public struct SnapshotGeneration: Hashable, Sendable {
 public struct JournalRow: Hashable, Sendable {
     public var number: UInt64
     public var time: Timestamp
-    /// register, snapshot, replay, flip, rollback, cut, finalize, retry, drill, restore, salvage, key or recipher.
+    /// register, snapshot, replay, flip, rollback, cut, finalize, retry, drill, restore, salvage, key, recipher or forget.
     public var what: String
     public var from: SchemaVersion?
     public var to: SchemaVersion?
