@@ -20,6 +20,7 @@ package final class Pin: @unchecked Sendable {
         self.environment = environment
         unsafe self.pointer = unsafe pointer
         transaction = unsafe UInt(mdb_txn_id(pointer))
+        if !Guard.pin.isOn { unsafe mdb_txn_reset(pointer) }
     }
 
     deinit {

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventModel
 internal import Hashing
+internal import LMDB
 
 /// Which of the blocks that were found were the log: those that later ones link to, from its end backwards.
 ///
@@ -166,7 +167,7 @@ struct FoundLog {
             let before = all[index]
             let link = before.link.digest
             let start = before.epoch == block.epoch ? link : Epochs.link(block.epoch, cut: before.last, link: link)
-            if BlockDraft.link(after: start, Self.body(bytes)) == block.link.digest {
+            if BlockDraft.link(after: start, Self.body(bytes)) == block.link.digest || !Guard.salvageLink.isOn {
                 if before.epoch < block.epoch { note(block.epoch, cut: before.last, link) }
                 return index
             }

@@ -32,7 +32,7 @@ package enum Directory {
         let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         if descriptor < 0 { throw .system("opening \(path)") }
         defer { close(descriptor) }
-        if fsync(descriptor) != 0 { throw .system("syncing \(path)") }
+        if Guard.directorySync.isOn, fsync(descriptor) != 0 { throw .system("syncing \(path)") }
     }
 
     /// The names in a directory, sorted, without `.` and `..`.

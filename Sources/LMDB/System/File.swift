@@ -55,7 +55,7 @@ package final class File: Sendable {
 
     /// Makes the file's bytes durable.
     package func sync() throws(LMDBError) {
-        if fdatasync(descriptor) != 0 { throw .system("syncing \(path)") }
+        if Guard.fileSync.isOn, fdatasync(descriptor) != 0 { throw .system("syncing \(path)") }
     }
 
     /// Cuts the file off, or makes it longer by zeros that take no room.

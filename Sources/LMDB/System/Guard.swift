@@ -12,9 +12,11 @@ package enum Guard: String, Sendable {
     // A disk that is full or fails.
     case floor, ballast, poison
     // Power cuts.
-    case aheadSync, logSync, baseRestore
+    case aheadSync, logSync, fileSync, directorySync, baseRestore, pin
     // Damage.
     case anchor, structure, blockChecksum, recordChecksum, rowSeal, headRow, generationRow, generationPages
+    // Backups, salvage, signed heads.
+    case frameLink, backupRead, salvageLink, headSignature, headEpoch, headLink
 
     #if EVSTORE_MUTANTS
         private static let missing = unsafe getenv("EVSTORE_MUTANT").map { unsafe String(cString: $0) }

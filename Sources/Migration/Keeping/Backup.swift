@@ -68,7 +68,10 @@ package enum Backup {
             isNew = true
         }
         let own = (isNew ? [blocksName] : []) + [rowsName]
-        try EventLog.checkBackup(from: FileSequence(own.map { directory.path + "/" + $0 }).take, after: shared.last?.base, ends: summary)
+        if Guard.backupRead.isOn {
+            try EventLog.checkBackup(
+                from: FileSequence(own.map { directory.path + "/" + $0 }).take, after: shared.last?.base, ends: summary)
+        }
         if isNew { shared.append(.init(file: blocksName, bytes: blocks.bytes, summary.base)) }
         for name in ["/blocks", "/rows"] { try Directory.sync(directory.path + name) }
         try directory.finish(

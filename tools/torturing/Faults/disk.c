@@ -5,7 +5,8 @@
 //             known what had been promised when
 // DISK_CALLS  a file of 16 bytes: how many calls there have been, and whether the fault was reached
 // DISK_AT     the number of the call, from 1, that DISK_DOES happens to:
-//             kill, tear (half of the write, then kill), fail, failing (from there on), short (half of the write)
+//             kill, tear (half of the write, then kill), fail, failing (from there on), short (half of the write),
+//             alter (another first byte is written, and nothing is said)
 // DISK_ERRNO  what a failing call says
 // DISK_CALL   only these calls are counted: write, sync or name (default: all)
 // DISK_FILE   only calls on files whose path ends like this are counted
@@ -34,7 +35,7 @@
 #include <unistd.h>
 
 enum { WRITE = 1, DURABLE, SYNC, RENAME, SIZE, ACK, CREATE, MKDIR, REMOVE };
-enum fault { NONE, FAIL, SHORT, TEAR };
+enum fault { NONE, FAIL, SHORT, TEAR, ALTER };
 
 static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
 static int log_file = -1;
@@ -95,6 +96,7 @@ static enum fault step(const char *call, const char *path) {
     int is_write = !strcmp(call, "write");
     if (!strcmp(disk.does, "short")) return is_write ? SHORT : NONE;
     if (!strcmp(disk.does, "tear") && is_write) return TEAR;
+    if (!strcmp(disk.does, "alter")) return is_write ? ALTER : NONE;
     if (!strcmp(disk.does, "kill") || !strcmp(disk.does, "tear")) raise(SIGKILL);
     errno = disk.error;
     return FAIL;
@@ -155,6 +157,10 @@ static ssize_t written(int fd, const struct iovec *parts, int count, off_t offse
         struct iovec half = {count ? parts[0].iov_base : NULL, count ? parts[0].iov_len / 2 : 0};
         int is_half = (fault == SHORT || fault == TEAR) && half.iov_len > 0;
         done = is_half ? move(fd, &half, 1, offset, at_place) : move(fd, parts, count, offset, at_place);
+        if (fault == ALTER && done > 0) {
+            unsigned char other = *(const unsigned char *)parts[0].iov_base ^ 1;
+            syscall(SYS_pwrite64, fd, &other, 1, start);
+        }
         if (fault == TEAR) raise(SIGKILL);
         uint32_t kind = is_acks(path) ? ACK : fcntl(fd, F_GETFL) & O_DSYNC && !disk.lies ? DURABLE : WRITE;
         if (done > 0) note(kind, inode_of(fd), start, path, NULL, is_half ? &half : parts, is_half ? 1 : count, (uint32_t)done);

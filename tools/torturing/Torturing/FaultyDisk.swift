@@ -3,7 +3,7 @@ internal import Foundation
 
 /// What happens at one call of the C library that changes something below a directory.
 package struct DiskFault: Hashable, Sendable, CustomStringConvertible {
-    package enum Deed: String, CaseIterable, Sendable { case kill, tear, fail, failing, short }
+    package enum Deed: String, CaseIterable, Sendable { case kill, tear, fail, failing, short, alter }
 
     package var deed: Deed
     /// What a failing call says, as `errno`.
@@ -20,6 +20,7 @@ package struct DiskFault: Hashable, Sendable, CustomStringConvertible {
         case .kill: "kill -9 at call \(call)"
         case .tear: "half of call \(call), then kill -9"
         case .short: "half of call \(call)"
+        case .alter: "another byte at call \(call)"
         case .fail: "\(error == EIO ? "EIO" : "ENOSPC") at call \(call)"
         case .failing: "\(error == EIO ? "EIO" : "ENOSPC") from call \(call) on"
         }
