@@ -34,13 +34,14 @@ enum StoreFiles {
     private static func check(_ path: String, _ status: FileStatus?, _ store: String) throws {
         guard let status else { return }
         func refused(_ reason: String) -> EvstoreError { .unsafePermissions(path: store, reason: "\(path) \(reason)") }
+        // Links are open to others by their mode, which says nothing.
+        if Guard.symlink.isOn, !status.isDirectory, !status.isFile { throw refused("is neither a file nor a directory") }
         if Guard.permissions.isOn, status.isWritableByOthers { throw refused("is writable by others") }
         // Whom the system trusts with everything may own everything, and look after everybody's stores.
         let user = ProcessIdentity.user == 0 ? try Directory.status(store)?.owner ?? 0 : ProcessIdentity.user
         if Guard.owner.isOn, status.owner != user, status.owner != 0 {
             throw refused("belongs to the user \(status.owner), and not to \(user)")
         }
-        if Guard.symlink.isOn, !status.isDirectory, !status.isFile { throw refused("is neither a file nor a directory") }
     }
 
     /// - Throws: `EvstoreError.unsafeFileSystem`.

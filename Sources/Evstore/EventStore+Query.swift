@@ -13,6 +13,8 @@ extension EventStore {
         _ body: (ReadModelRow) throws -> Bool
     ) async throws(EvstoreError) -> QueryNote {
         let model = try await readModel(projection, at: version)
+        // No row has such a key.
+        guard (1 ... rowKeyBytesMax).contains(key?.utf8.count ?? 1), prefix?.utf8.count ?? 0 <= rowKeyBytesMax else { return model.note }
         if let key {
             if let value = try model.generation.get(key) { _ = try converting(at: path) { try body(ReadModelRow(key: key, value: value)) } }
             return model.note
@@ -48,6 +50,7 @@ extension EventStore {
         let end = try last().position
         let first = try await readModel(projection, at: a, to: end)
         let second = try await readModel(projection, at: b, to: end)
+        guard (1 ... rowKeyBytesMax).contains(key?.utf8.count ?? 1) else { return (first.note, second.note) }
         if let key {
             let difference = RowDifference(key: key, a: try first.generation.get(key), b: try second.generation.get(key))
             if try difference.isReal { _ = try converting(at: path) { try body(difference) } }
@@ -75,6 +78,9 @@ extension EventStore {
         return (first.note, second.note)
     }
 }
+
+/// What LMDB takes as a key.
+private let rowKeyBytesMax = 511
 
 /// Walks the rows of a generation in key order, a page in a transaction.
 private struct RowCursor {

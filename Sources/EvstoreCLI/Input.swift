@@ -37,12 +37,7 @@ enum Input {
     }
 
     /// Whether there is something at a path that is read as one run of bytes.
-    static func isFile(_ path: String) -> Bool {
-        do {
-            _ = try InputFile(path: path)
-            return true
-        } catch { return false }
-    }
+    static func isFile(_ path: String) -> Bool { InputFile.isThere(path) }
 
     /// Gives as many bytes as it is asked for, fewer only at the end.
     static func pieces(_ path: String, _ cancellation: Cancellation) throws -> (Int) throws -> [UInt8] {

@@ -26,6 +26,11 @@ package struct LMDBError: Error, Hashable, CustomStringConvertible {
         (code, name, message) = (MDB_INVALID, "MDB_INVALID", reason)
     }
 
+    /// Something else stands where a file of ours should.
+    init(noFile path: String, _ what: String) {
+        (code, name, message) = (ELOOP, "ELOOP", "opening \(path): it is \(what), and no file")
+    }
+
     /// The system call that has just failed, from `errno`.
     package static func system(_ doing: String) -> LMDBError { LMDBError(errno, doing) }
 

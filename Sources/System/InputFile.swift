@@ -12,9 +12,16 @@ package struct InputFile: ~Copyable {
 
     /// - Throws: `SystemFailure` where there is no such file or it can't be read.
     package init(path: String) throws(SystemFailure) {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        // A pipe with a name would keep its reader here until a writer comes: whoever waits does so in `isReady`.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         if descriptor < 0 { throw SystemFailure(code: errno) }
         try self.init(descriptor: descriptor, owned: true)
+    }
+
+    /// Whether something is there that is no directory. It is not opened: a pipe's writer would be told that its reader is gone.
+    package static func isThere(_ path: String) -> Bool {
+        var state = stat()
+        return unsafe stat(path, &state) == 0 && state.st_mode & S_IFMT != S_IFDIR
     }
 
     /// Reads a descriptor that stays its owner's, from where it stands.
@@ -36,9 +43,11 @@ package struct InputFile: ~Copyable {
     /// Appends the next bytes, at most `count`; returns how many, 0 at the end.
     package func read(into buffer: inout ByteBuffer, atMost count: Int) throws(SystemFailure) -> Int {
         while true {
+            // Before a pipe's first writer has come there is nothing to read, which is not its end.
+            if owned { _ = isReady(withinMilliseconds: -1) }
             let got = unsafe buffer.extend(by: count) { unsafe Glibc.read(descriptor, $0, $1) }
             if got >= 0 { return got }
-            if errno != EINTR { throw SystemFailure(code: errno) }
+            if errno != EINTR && errno != EAGAIN { throw SystemFailure(code: errno) }
         }
     }
 

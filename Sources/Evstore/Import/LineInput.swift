@@ -68,13 +68,12 @@ final class LineInput {
     /// Opens the source; a document is read whole, and its list found.
     init(_ source: ImportSource, each pointer: String?, options: Options, cancellation: Cancellation?) throws(EvstoreError) {
         self.cancellation = cancellation
+        name = source.name
         do {
             switch source {
             case .file(let path):
-                name = path
                 file = try InputFile(path: path)
             case .descriptor(let descriptor):
-                name = "descriptor \(descriptor)"
                 file = try InputFile(descriptor: descriptor)
             }
         } catch { throw .usage("can't read \(source.name): \(error)") }
@@ -134,6 +133,8 @@ final class LineInput {
     }
 
     private static let readBytes = 1 << 20
+    /// A document is held whole: one that does not end must not take all memory.
+    private static let documentBytesMax = 1 << 30
 
     /// Goes back to the beginning, to read what was there the first time and no more.
     func rewind() throws(EvstoreError) {
@@ -175,9 +176,12 @@ final class LineInput {
     /// The elements of the list that a pointer names in a JSON document, one a line.
     private static func lines(ofDocument file: borrowing InputFile, pointer: String, name: String) throws(EvstoreError) -> ByteBuffer {
         var text = ByteBuffer(capacity: readBytes)
-        do { while try file.read(into: &text, atMost: readBytes) > 0 {} } catch {
-            throw .ioFailure(doing: "reading \(name)", reason: "\(error)")
-        }
+        do {
+            while try file.read(into: &text, atMost: readBytes) > 0 {
+                guard text.count <= documentBytesMax else { break }
+            }
+        } catch { throw .ioFailure(doing: "reading \(name)", reason: "\(error)") }
+        if text.count > documentBytesMax { throw .usage("\(name) is too large for one document: write its entries as lines") }
         do {
             _ = try JSONScanner.validate(text.bytes, limits: JSONLimits(depth: JSONLimits.deepest, members: .max, bytes: .max))
             var splice = Splice()

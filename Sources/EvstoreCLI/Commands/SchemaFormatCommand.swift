@@ -30,7 +30,7 @@ struct SchemaFormatCommand: Command {
         for file in all {
             do {
                 let target = target(of: file)
-                let old = try Input.all(file, atMost: FileReader.bytesMax, session.cancellation)
+                let old = try FileReader.bytes(path: file)
                 let new = Array(try FileLayout.format(old, file: file, as: form(of: file), droppingComments: dropComments).utf8)
                 if target == file, old == new { continue }
                 changed.append(target)
@@ -61,7 +61,8 @@ struct SchemaFormatCommand: Command {
     /// Order: the new file is there before the old one goes.
     private func write(_ text: [UInt8], to target: String, insteadOf file: String) throws {
         do {
-            try Data(text).write(to: URL(filePath: target), options: .atomic)
+            // Where a link stands, what it leads to is written.
+            try Data(text).write(to: URL(filePath: target).resolvingSymlinksInPath(), options: .atomic)
             if target != file { try FileManager.default.removeItem(atPath: file) }
         } catch { throw EvstoreError.ioFailure(doing: "writing \(target)", reason: "\(error)") }
     }

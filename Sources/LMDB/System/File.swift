@@ -16,9 +16,12 @@ package final class File: Sendable {
             case .create: O_RDWR | O_CREAT
             case .createNew: O_RDWR | O_CREAT | O_EXCL
             }
-        self.path = path
-        descriptor = unsafe open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        if descriptor < 0 { throw .system("opening \(path)") }
+        // A pipe would wait for its other end, a device do what it does.
+        let opened = unsafe open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600)
+        if opened < 0 { throw errno == ELOOP ? LMDBError(noFile: path, "a symbolic link") : .system("opening \(path)") }
+        (self.path, descriptor) = (path, opened)
+        let status = try status()
+        if !status.isFile { throw LMDBError(noFile: path, status.isDirectory ? "a directory" : "a pipe or a device") }
     }
 
     deinit { close(descriptor) }

@@ -46,6 +46,15 @@ package struct FileNode: Hashable, Sendable {
         return members.first { $0.name == name }?.value
     }
 
+    /// How many values there are, this one among them.
+    var count: Int {
+        switch kind {
+        case .list(let nodes): nodes.reduce(1) { $0 + $1.count }
+        case .map(let members): members.reduce(1) { $0 + $1.value.count }
+        default: 1
+        }
+    }
+
     /// The same without places.
     package var json: JSONValue {
         switch kind {

@@ -13,6 +13,9 @@ package enum FileReader {
     /// Nested deeper than this is not a schema either.
     package static let depthMax = 64
 
+    /// Neither is what holds more texts, numbers, lists and maps.
+    package static let valuesMax = 100_000
+
     /// Reads YAML, or JSON where the name ends in `.json`.
     package static func read(text: [UInt8], file: String) throws(EvstoreError) -> FileNode {
         do throws(FileProblem) {
@@ -21,15 +24,20 @@ package enum FileReader {
                 throw FileProblem(
                     FileRule.syntax, "the file has \(text.count) bytes, more than the \(bytesMax) a schema may have", at: start)
             }
-            if file.hasSuffix(".json") { return try JSONFileReader.read(text, file: file) }
-            return try YAMLFileReader.read(text, file: file)
+            let root = try file.hasSuffix(".json") ? JSONFileReader.read(text, file: file) : YAMLFileReader.read(text, file: file)
+            guard root.count <= valuesMax else {
+                throw FileProblem(
+                    FileRule.syntax, "the file has \(root.count) values, more than the \(valuesMax) a schema may have", at: start)
+            }
+            return root
         } catch { throw .schemaInvalid([error.finding]) }
     }
 
     /// Reads the file at a path; a file that can't be opened is a finding too.
     package static func read(path: String) throws(EvstoreError) -> FileNode { try read(text: bytes(path: path), file: path) }
 
-    static func bytes(path: String, atMost bytesMax: Int = bytesMax) throws(EvstoreError) -> [UInt8] {
+    /// The bytes of a regular file; anything else is a finding.
+    package static func bytes(path: String, atMost bytesMax: Int = bytesMax) throws(EvstoreError) -> [UInt8] {
         func refused(_ message: String, _ fix: String) -> EvstoreError {
             .schemaInvalid([Finding(id: FileRule.syntax, file: path, message: message, fix: fix)])
         }

@@ -8,7 +8,7 @@ enum JSONFileReader {
         var lines = LineCounter(file: file)
         do {
             var limits = JSONLimits()
-            (limits.bytes, limits.depth) = (FileReader.bytesMax, FileReader.depthMax)
+            (limits.bytes, limits.depth, limits.members) = (FileReader.bytesMax, FileReader.depthMax, FileReader.valuesMax)
             _ = try JSONScanner.validate(text.lent, limits: limits)
         } catch {
             throw FileProblem(FileRule.syntax, "not valid JSON: \(error.reason)", at: lines.mark(of: error.offset, in: text.lent))

@@ -119,6 +119,7 @@ private struct VersionFileReader {
             let nodes = findings.attempt({ () throws(FileProblem) in try node.list("labels") })
         else { return [] }
         var labels: [String] = []
+        var seen: Set<String> = []
         for node in nodes {
             _ = findings.attempt { () throws(FileProblem) in
                 if case .number(let text) = node.kind {
@@ -130,7 +131,7 @@ private struct VersionFileReader {
                 guard Label(text) != nil, text.contains(".") else {
                     throw node.problem("a label is a dotted number such as 1.2.0, not \(quoted(text))")
                 }
-                if labels.contains(text) { throw node.problem("the label \(text) is there twice") }
+                guard seen.insert(text).inserted else { throw node.problem("the label \(text) is there twice") }
                 labels.append(text)
             }
         }

@@ -133,10 +133,25 @@ extension FileNode {
     /// The nodes from this one down to the one at a mark.
     fileprivate func chain(to mark: Mark) -> [FileNode]? {
         if mark.line == 0 || self.mark.line == mark.line && self.mark.column == mark.column { return [self] }
-        for child in children {
-            if let rest = child.chain(to: mark) { return [self] + rest }
+        return child(before: mark)?.chain(to: mark).map { [self] + $0 }
+    }
+
+    /// The last child that begins at a mark or before it. What comes later in the text comes later here.
+    private func child(before mark: Mark) -> FileNode? {
+        func last(_ count: Int, _ child: (Int) -> FileNode) -> FileNode? {
+            var (low, high) = (0, count)
+            while low < high {
+                let middle = (low + high) / 2
+                let place = child(middle).mark
+                if (place.line, place.column) <= (mark.line, mark.column) { low = middle + 1 } else { high = middle }
+            }
+            return low > 0 ? child(low - 1) : nil
         }
-        return nil
+        return switch kind {
+        case .list(let nodes): last(nodes.count) { nodes[$0] }
+        case .map(let members): last(members.count) { members[$0].value }
+        default: nil
+        }
     }
 
     fileprivate var holdsMembers: Bool { if case .map = kind { true } else { false } }

@@ -3,25 +3,30 @@ internal import FoundationEssentials
 
 /// Makes lines of what mends findings, from the texts of the files that it is for.
 package enum Mending {
+    /// In bytes of all edits together: a file of one long line would be there twice in each. Nobody mends so much by hand.
+    private static let textMax = 4 << 20
+
     /// The findings with their edits. A file that is not there, or that has changed meanwhile, gives none.
     package static func complete(_ findings: [Finding]) -> [Finding] {
-        var texts: [String: [[Unicode.Scalar]]] = [:]
+        var sources: [String: MendedSource] = [:]
+        var room = textMax
         return findings.map { finding in
+            guard room > 0 else { return finding }
             var finding = finding
-            for file in finding.repairs.map(\.file) where texts[file] == nil { texts[file] = lines(ofFile: file) }
-            finding.edits = edits(of: finding.repairs, in: texts) ?? []
+            for file in finding.repairs.map(\.file) where sources[file] == nil { sources[file] = MendedSource(file, lines(ofFile: file)) }
+            finding.edits = edits(of: finding.repairs, in: sources) ?? []
+            for line in finding.edits.flatMap({ $0.remove + $0.insert }) { room -= line.utf8.count }
             return finding
         }
     }
 
-    /// The same for files whose texts are given.
-    static func edits(of repairs: [Repair], in texts: [String: [[Unicode.Scalar]]]) -> [FileEdit]? {
+    private static func edits(of repairs: [Repair], in sources: [String: MendedSource]) -> [FileEdit]? {
         var edits: [FileEdit] = []
         var files: [String] = []
         for repair in repairs where !files.contains(repair.file) { files.append(repair.file) }
         for file in files {
-            let lines = texts[file] ?? []
-            let (here, source) = (repairs.filter { $0.file == file }, MendedSource(file, lines))
+            guard let source = sources[file] else { continue }
+            let (here, lines) = (repairs.filter { $0.file == file }, source.lines)
             var splices: [Splicing] = []
             var renamed: String?
             for repair in here {

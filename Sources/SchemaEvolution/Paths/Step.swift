@@ -31,6 +31,11 @@ struct Step: Sendable {
     private(set) var items: [Item] = []
     /// What could not be read.
     private(set) var findings: [Finding] = []
+    /// Whether an item gives streams other names.
+    private(set) var rekeysStreams = false
+    /// The items that name a type, and those that may be about any, by their places in the list.
+    private var naming: [String: [Int]] = [:]
+    private var general: [Int] = []
 
     init(_ file: VersionFile) {
         version = file.number
@@ -39,9 +44,21 @@ struct Step: Sendable {
         var number = 0
         for node in found.attempt({ () throws(FileProblem) in try list.list("upcast") }) ?? [] {
             guard let action = Self.action(node, &number, &found) else { continue }
+            note(action, at: items.count)
             items.append(Item(action: action, node: node))
         }
         findings = found.findings
+    }
+
+    private mutating func note(_ action: Action, at index: Int) {
+        switch action {
+        case .payload(.types(let types), _): for type in types { naming[type, default: []].append(index) }
+        case .payload(.all, _): general.append(index)
+        case .event(let op, _):
+            general.append(index)
+            rekeysStreams = rekeysStreams || op is Rekey
+        case .reserve: break
+        }
     }
 
     private static func action(_ node: FileNode, _ number: inout Int, _ found: inout FindingList) -> Action? {
@@ -76,22 +93,41 @@ struct Step: Sendable {
         return .payload(on: selection, ops: entries)
     }
 
-    /// Whether an item gives streams other names.
-    var rekeysStreams: Bool {
-        items.contains { item in if case .event(is Rekey, _) = item.action { true } else { false } }
-    }
-
     /// What a type that exists after the first `index` items will be: the names that version n has for it, each with the
     /// ops on the way, the first of which are `ops`.
     func fates(of type: String, after index: Int, ops: [any Op] = []) -> [(type: String, ops: [any Op])] {
-        guard index < items.count else { return [(type, ops)] }
-        switch items[index].action {
-        case .payload(let selection, let entries):
-            return fates(of: type, after: index + 1, ops: selection.contains(type) ? ops + entries.map(\.op) : ops)
-        case .event(let op, _):
-            guard let successors = op.successors(of: type) else { return fates(of: type, after: index + 1, ops: ops) }
-            return successors.flatMap { fates(of: $0, after: index + 1, ops: ops) }
-        case .reserve: return fates(of: type, after: index + 1, ops: ops)
+        var (type, index, ops) = (type, index, ops)
+        // A list may be long: only what becomes several types is followed into each.
+        while let place = place(of: type, from: index) {
+            index = place + 1
+            switch items[place].action {
+            case .payload(_, let entries): ops += entries.map(\.op)
+            case .event(let op, _):
+                guard let successors = op.successors(of: type) else { continue }
+                guard successors.count == 1 else { return successors.flatMap { fates(of: $0, after: index, ops: ops) } }
+                type = successors[0]
+            case .reserve: break
+            }
         }
+        return [(type, ops)]
+    }
+
+    /// The first item from an index on that may be about a type.
+    private func place(of type: String, from index: Int) -> Int? {
+        let named = naming[type].flatMap { $0.first(from: index) }
+        guard let general = general.first(from: index) else { return named }
+        return named.map { min($0, general) } ?? general
+    }
+}
+
+extension [Int] {
+    /// The first of rising numbers that is not below a bound.
+    fileprivate func first(from bound: Int) -> Int? {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle] < bound { low = middle + 1 } else { high = middle }
+        }
+        return low < count ? self[low] : nil
     }
 }

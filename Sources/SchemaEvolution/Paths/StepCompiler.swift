@@ -69,8 +69,13 @@ struct StepCompiler {
             names = given.filter { types[$0] != nil }
             for name in given where types[name] == nil { noteMissing(name, item) }
         }
+        // Items that follow each other are one stage: a path crosses stages, and asks each for its type.
         var stage: [String: [BoundEntry]] = [:]
-        for name in names { stage[name] = bind(entries, to: name, index) }
+        if case .payload(let before)? = result.stages.last {
+            result.stages.removeLast()
+            stage = before
+        }
+        for name in names { stage[name, default: []] += bind(entries, to: name, index) }
         result.stages.append(.payload(stage))
     }
 

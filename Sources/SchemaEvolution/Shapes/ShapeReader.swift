@@ -225,10 +225,11 @@ struct ShapeReader {
         guard case .list(let names) = required.kind else {
             return note(required.problem("required is a list of names, not \(required.words)", rule: FileRule.shape))
         }
+        let known = shape.properties.map(\.name)
+        let isKnown = Set(known)
         for node in names {
             guard let name = findings.attempt({ () throws(FileProblem) in try node.text("each name in required") }) else { continue }
-            let known = shape.properties.map(\.name)
-            if !known.contains(name) {
+            if !isKnown.contains(name) {
                 let meant = nearest(to: name, among: known).flatMap { near in names.contains { $0.kind == .string(near) } ? nil : near }
                 let fix = meant.map { "did you mean \($0)?" } ?? "add it to properties, or take it out of required"
                 note(

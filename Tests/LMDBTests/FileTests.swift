@@ -1,0 +1,26 @@
+import Foundation
+import Glibc
+import LMDB
+import Testing
+
+@Suite("A file")
+struct FileTests {
+    @Test("is opened only where it is one: a pipe, a directory, a device or a link is refused at once, and stays closed")
+    func others() throws {
+        let directory = try TemporaryDirectory()
+        let (pipe, link) = (directory.path + "/pipe", directory.path + "/link")
+        let made = unsafe mkfifo(pipe, 0o600)
+        try #require(made == 0)
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: directory.path + "/data.mdb")
+        for path in [pipe, directory.path, "/dev/zero", link] {
+            for access in [File.Access.read, .write, .create] {
+                #expect(throws: LMDBError.self, "\(path) \(access)") { try File(path, access) }
+            }
+        }
+        let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { name in
+            try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)
+        }
+        #expect(!open.contains(pipe) && !open.contains(directory.path))
+        #expect(try #require(throws: LMDBError.self) { try File(pipe, .read) }.message.contains("a pipe"))
+    }
+}
