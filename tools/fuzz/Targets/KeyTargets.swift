@@ -88,13 +88,15 @@ extension FuzzTarget {
             output = ByteBuffer()
             let parts = try sealer.open((head + vector + text + tag).lent, under: key, associated.lent, into: &output)
             let plain = output.array()
-            try hold(parts.payload + parts.metadata + parts.shadow == plain.count, "the parts do not add up")
+            try hold(parts.payload + parts.metadata + parts.shadow + parts.personal == plain.count, "the parts do not add up")
             let (afterPayload, afterMetadata) = (parts.payload, parts.payload + parts.metadata)
+            let afterShadow = afterMetadata + parts.shadow
             var sealed = ByteBuffer()
             var opened = ByteBuffer()
             try sealer.seal(
                 payload: plain.lent.slice(0, afterPayload), metadata: plain.lent.slice(afterPayload, parts.metadata),
-                shadow: plain.lent.slice(afterMetadata, parts.shadow), under: key, associated.lent, into: &sealed)
+                shadow: plain.lent.slice(afterMetadata, parts.shadow), personal: plain.lent.slice(afterShadow, parts.personal), under: key,
+                associated.lent, into: &sealed)
             let again: OpenedParts
             do { again = try sealer.open(sealed.bytes, under: key, associated.lent, into: &opened) } catch {
                 throw Broken(description: "what was sealed again does not open: \(error)")
