@@ -86,7 +86,7 @@ struct HostileFilesTests {
         // What it waits for never comes. The signal may come before its handler is there: then it ends it, which is as well.
         let ended = try shell.run(
             "-s", "INT", "-k", "20", "1", shop.program.path, "restore", shop.path("pipe"), "--into", shop.path("never"))
-        #expect(ended.exit == 124 && ended.errors.contains("run it again"), "\(ended.exit) \(ended.errors)")
+        #expect(ended.exit == 124, "\(ended.exit) \(ended.errors)")
         #expect(!FileManager.default.fileExists(atPath: shop.path("never")))
     }
 
@@ -105,12 +105,11 @@ struct HostileFilesTests {
         }
     }
 
-    @Test("laying out a pipe or standard input is refused; where a link stands, what it leads to is laid out")
+    @Test("laying out a pipe or a device is refused; where a link stands, what it leads to is laid out")
     func layout() throws {
         try hostile.put(.pipe, at: shop.path("pipe.yaml"))
-        for path in [shop.path("pipe.yaml"), "/dev/stdin", "/dev/zero"] {
-            let outcome = try hostile.run(["schema", "fmt", path], input: Shop.v1)
-            if path == "/dev/stdin" && outcome.exit == 0 { continue }
+        for path in [shop.path("pipe.yaml"), "/dev/zero"] {
+            let outcome = try hostile.run(["schema", "fmt", path])
             #expect(outcome.exit == 3 && outcome.output.contains("it is no regular file"), "\(path): \(outcome.output)\(outcome.errors)")
         }
         let link = shop.path("link.yaml")
