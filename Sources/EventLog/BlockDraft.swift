@@ -49,7 +49,8 @@ struct BlockDraft: ~Copyable {
         let isSealed = !envelope.isEmpty
         let payloadBytes = isSealed ? envelope.byteCount : events[index].payload.count
         let metadataBytes = isSealed ? 0 : events[index].metadata.count
-        let hasShadow = !isSealed && !events[index].shadow.isEmpty
+        // A condition with && here ends the optimizing compiler (6.3.1): it copies the span into a closure.
+        let hasShadow = isSealed ? false : !events[index].shadow.isEmpty
         let size =
             Self.headBytes(events, index, place) + payloadBytes + metadataBytes
             + (hasShadow ? BlockLayout.shadowBytes + events[index].shadow.count : 0)
@@ -80,7 +81,8 @@ struct BlockDraft: ~Copyable {
     @inline(__always)
     private static func headBytes(_ events: Span<StoredEvent>, _ index: Int, _ place: BlockWriter.Place) -> Int {
         let given = events[index].id
-        return BlockLayout.recordBytes + (given == nil || given?.uuid != nil ? 16 : given.map { $0.text.utf8.count } ?? 0)
+        let isText = given != nil && given?.uuid == nil
+        return BlockLayout.recordBytes + (isText ? given.map { $0.text.utf8.count } ?? 0 : 16)
             + (place.revision == 0 ? events[index].stream.text.utf8.count : 0)
     }
 
