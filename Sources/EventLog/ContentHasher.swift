@@ -5,8 +5,12 @@ internal import Hashing
 /// each text and run of bytes with its length before it. Equal for equal content in whatever store; of personal data, what
 /// stays when it is forgotten, so that it is equal before and after.
 struct ContentHasher {
+    /// Takes payloads as they are shown instead, personal data with them: what a store without keys can be compared by.
+    private let isOfWhatIsShown: Bool
     private var hasher = SHA256Hasher()
     private var streams: [UInt64: String] = [:]
+
+    init(isOfWhatIsShown: Bool = false) { self.isOfWhatIsShown = isOfWhatIsShown }
 
     /// Takes in the events of a block that were asked for.
     mutating func add(_ block: BlockView, _ names: TypeNames) throws {
@@ -23,8 +27,9 @@ struct ContentHasher {
             hasher.update(UInt64(bitPattern: record.time.microseconds))
             text(names[record.type] ?? "")
             hasher.update(UInt64(record.born.rawValue))
-            hasher.update(UInt64(record.stays.byteCount))
-            hasher.update(record.stays)
+            let payload = isOfWhatIsShown ? record.payload : record.stays
+            hasher.update(UInt64(payload.byteCount))
+            hasher.update(payload)
             hasher.update(UInt64(record.metadata.byteCount))
             hasher.update(record.metadata)
         }

@@ -14,8 +14,9 @@ extension EventLog {
             let ballast = Ballast(store, options)
             try StoreFiles.check(store)
             try StoreFiles.checkPlace(store, options, logger)
-            let keys = try StoreKeys.open(at: store, identity, options)
             let presence = try ballast.lent { try StoreEntrance.enter(store, identity.id, options) }
+            // Order: who is in sees to it that no key is given up.
+            let keys = try StoreKeys.open(at: store, identity, options)
             // Order: the anchor before the log, which may grow meanwhile but never shrinks.
             let anchor = try Anchor.read(at: store)
             let environment = try openEnvironment(store, options, readOnly: readOnly) { logger.warning("\($0)") }

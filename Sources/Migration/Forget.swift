@@ -10,12 +10,15 @@ package enum Forget {
         let lock = try MigrationLock.take(site)
         defer { lock.release() }
         var report = ForgetReport()
-        for stream in streams {
-            switch try migrating({ try site.log.forget(stream) }) {
-            case true?: report.forgotten.append(stream)
-            case false?: report.before.append(stream)
-            case nil: report.unknown.append(stream)
-            }
+        var failure: EvstoreError?
+        for stream in streams where failure == nil {
+            do throws(EvstoreError) {
+                switch try migrating({ try site.log.forget(stream) }) {
+                case true?: report.forgotten.append(stream)
+                case false?: report.before.append(stream)
+                case nil: report.unknown.append(stream)
+                }
+            } catch { failure = error }
         }
         // Order: the keys are gone before a read model is built again. Whoever was ended in between says it again.
         if !report.forgotten.isEmpty || !report.before.isEmpty {
@@ -29,6 +32,8 @@ package enum Forget {
             }
             report.readModels = try GenerationSweep.run(site, keepingReady: [])
         }
+        // Order: read models go for what was forgotten before somebody is told of what was not.
+        if let failure { throw failure }
         try migrating {
             let archive = "\(site.store)/archive"
             if try Directory.status(archive) != nil {

@@ -82,6 +82,10 @@ struct ForgettingTests {
             #expect(try copy.verify(deep: true).isEmpty && copy.contentDigest() == made.content)
             try await copy.close()
         }
+        let plain = try scene.log.recipher(into: scene.directory.path + "/plain", secret: nil)
+        let open = try EventLog.open(at: scene.directory.path + "/plain", options: .small())
+        #expect(try names(open, 0) == [true] && names(open, 1) == [false] && open.contentDigest() == plain.content)
+        try await open.close()
         try await scene.log.close()
     }
 

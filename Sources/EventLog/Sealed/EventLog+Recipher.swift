@@ -77,13 +77,19 @@ private struct Reciphering {
             try update.cut(to: update.last.position, later: Epoch(UInt32(clamping: Timestamp.now.microseconds / 1_000_000)))
             try finish(&update)
         }
-        let content = try content()
-        guard try content == source.contentDigest(through: last.position) else {
+        var (shown, content) = (ContentHasher(isOfWhatIsShown: true), ContentHasher())
+        try scan(log.access, options, through: last.position) { block in
+            try shown.add(block, log.access.names)
+            try content.add(block, log.access.names)
+        }
+        var before = ContentHasher(isOfWhatIsShown: true)
+        try scan(source.access, source.options, through: last.position) { try before.add($0, source.access.names) }
+        guard shown.finalize() == before.finalize() else {
             throw EvstoreError.verificationFailed(reason: "the new store holds other events")
         }
         let bytes = UInt64(try Directory.status(log.access.environment.directory + "/data.mdb")?.bytes ?? 0)
         return RestoreSummary(
-            last: last, backup: Checkpoint(epoch: beside.state.epoch, position: last.position), content: content, bytes: bytes)
+            last: last, backup: Checkpoint(epoch: beside.state.epoch, position: last.position), content: content.finalize(), bytes: bytes)
     }
 
     // MARK: Blocks
@@ -178,15 +184,15 @@ private struct Reciphering {
         for (catalogue, rows) in beside.rows { for row in rows { try update.put(catalogue, row.key, row.value) } }
     }
 
-    private func content() throws -> Digest {
-        var hasher = ContentHasher()
-        var scan = LogScan(log.access, options, after: .start)
-        while try log.access.environment.read({ transaction in
+    private func scan(
+        _ access: LogAccess, _ options: Options, through last: Position, _ body: (borrowing BlockView) throws -> Void
+    ) throws {
+        var scan = LogScan(access, options, after: .start, through: last)
+        while try access.environment.read({ transaction in
             try scan.runChunk(transaction) { block in
-                try hasher.add(block, log.access.names)
+                try body(block)
                 return true
             }
         }) {}
-        return hasher.finalize()
     }
 }

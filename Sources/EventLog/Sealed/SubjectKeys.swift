@@ -28,6 +28,7 @@ final class SubjectKeys: Sendable {
     private let state = Monitor(State())
     private static let openedMax = 4_096
     private static let pendingMax = 256
+    private static let slotsMax = 1 << 22
 
     private var path: String { store + "/" + Self.fileName }
 
@@ -37,7 +38,7 @@ final class SubjectKeys: Sendable {
 
     /// The key of a slot; nil where it was forgotten.
     func key(_ number: UInt32, for position: Position) throws -> DataKey? {
-        guard let slot = try slot(number) else {
+        guard let slot = try written(number) else {
             throw EvstoreError.corruptBlock(
                 position: position, reason: "the event at \(position) is of subject \(number), which has no key")
         }
@@ -45,7 +46,10 @@ final class SubjectKeys: Sendable {
     }
 
     private func slot(_ number: UInt32) throws -> SubjectSlot? {
-        if let slot = state.withLock({ $0.pending.first { $0.number == number } }) { return slot }
+        try state.withLock({ $0.pending.first { $0.number == number } }) ?? written(number)
+    }
+
+    private func written(_ number: UInt32) throws -> SubjectSlot? {
         guard number > 0, try Directory.ownStatus(path) != nil else { return nil }
         let bytes = try File(path, .read).read(SubjectSlot.byteCount, at: Int(number) * SubjectSlot.byteCount)
         return bytes.count == SubjectSlot.byteCount ? SubjectSlot(number, bytes) : nil
@@ -114,8 +118,15 @@ final class SubjectKeys: Sendable {
     func forget(_ stream: StreamName) throws -> Bool? {
         try begin()
         let code = ring.code(ofSubject: Array(stream.text.utf8))
-        guard let number = state.withLock({ $0.numbers[code] }), let slot = try slot(number), try key(of: slot) != nil else {
-            return state.withLock { $0.gone.contains(code) } ? false : nil
+        guard let number = state.withLock({ $0.numbers[code] }), let slot = try slot(number) else {
+            guard state.withLock({ $0.gone.contains(code) }) else { return nil }
+            // Whoever was ended before its sync had said nothing.
+            try File(path, .write).sync()
+            return false
+        }
+        guard try key(of: slot) != nil else {
+            try File(path, .write).sync()
+            return false
         }
         let file = try File(path, .write)
         try file.write(ring.forgotten(slot).bytes, at: Int(number) * SubjectSlot.byteCount)
@@ -134,6 +145,9 @@ final class SubjectKeys: Sendable {
         let known = state.withLock { $0.count }
         let count = max(0, bytes / SubjectSlot.byteCount - 1)
         guard count > known else { return }
+        guard count <= Self.slotsMax else { throw damaged(.damaged("it has more than \(Self.slotsMax) subjects")) }
+        // Order: what another process was ended in the middle of is durable before anything is sealed under it.
+        try file.sync()
         guard try file.read(Self.magic.count) == Self.magic else { throw damaged(.damaged("it is none of subjects")) }
         let added = try file.read((count - Int(known)) * SubjectSlot.byteCount, at: Int(known + 1) * SubjectSlot.byteCount)
         let slots = (0 ..< added.count / SubjectSlot.byteCount).map { index in
@@ -149,8 +163,9 @@ final class SubjectKeys: Sendable {
     }
 
     private func open() throws -> File {
-        if try Directory.ownStatus(path) != nil { return try File(path, .write) }
-        let file = try File(path, .createNew)
+        let file = try File(path, .create)
+        if try file.status().bytes >= SubjectSlot.byteCount { return file }
+        // New, or whoever made it was ended before it was one.
         try file.write(Self.magic + [UInt8](repeating: 0, count: SubjectSlot.byteCount - Self.magic.count))
         try file.sync()
         try Directory.sync(store)

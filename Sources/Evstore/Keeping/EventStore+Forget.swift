@@ -1,5 +1,8 @@
+internal import EventLog
 public import EventModel
 public import Migration
+internal import Projections
+internal import SchemaEvolution
 
 extension EventStore {
     /// Makes the personal data of streams unreadable, for good: members that a version file calls `personal` have their plainest
@@ -9,6 +12,14 @@ extension EventStore {
     /// read models are built anew. Backups that were made before still hold it, until they are pruned.
     /// - Throws: `EvstoreError`: keysRefused for a store without keys, migrationInProgress, readOnly.
     public func forget(_ streams: [StreamName]) async throws(EvstoreError) -> ForgetReport {
-        try await Forget.run(site(again: "evstore forget \(streams.map(\.text).joined(separator: " ")) --for-good"), streams)
+        let evolution = try evolving.current()
+        let version = try effective(nil)
+        // The keys are of the names that the log holds the streams by.
+        let stored = try converting(at: path) {
+            try log.read { reader in
+                try streams.map { try evolution.history.storedName(of: $0, at: version, reader) ?? $0 }
+            }
+        }
+        return try await Forget.run(site(again: "evstore forget \(streams.map(\.text).joined(separator: " ")) --for-good"), stored)
     }
 }

@@ -11,6 +11,9 @@ package enum Recipher {
         _ site: MigrationSite, into store: String, secret: StoreSecret?, suite: CipherSuite
     ) throws(EvstoreError) -> RecipherReport {
         let began = ContinuousClock.now
+        // What is forgotten meanwhile would be in the new store.
+        let lock = try MigrationLock.take(site)
+        defer { lock.release() }
         let summary = try migrating {
             try site.log.recipher(
                 into: store, secret: secret, suite: suite.sealing,
