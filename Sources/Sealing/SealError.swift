@@ -2,8 +2,6 @@
 package enum SealError: Error, Hashable, Sendable {
     /// They are not what was sealed, or not in the place where that was.
     case broken(String)
-    /// The key file has no data key of this number.
-    case keyMissing(UInt32)
     /// What was given opens no slot of the key file.
     case refused
     /// Not a key file, or not as it was written.
@@ -17,7 +15,6 @@ extension SealError {
     package var reason: String {
         switch self {
         case .broken(let reason), .damaged(let reason), .limit(let reason): reason
-        case .keyMissing(let id): "the key \(id) is missing"
         case .refused: "the secret opens none of the keys"
         }
     }

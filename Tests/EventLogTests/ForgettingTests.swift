@@ -65,6 +65,18 @@ struct ForgettingTests {
         try await again.close()
     }
 
+    @Test("is told as forgotten by a handle that had read its key before, and a file of keys that was never begun is begun anew")
+    func interrupted() async throws {
+        _ = try File(scene.directory.store + "/subjects", .createNew)
+        try await fill(scene.log, 0 ..< 6)
+        let other = try scene.open("store")
+        try await fill(other, 6 ..< 9)
+        _ = try other.forget(StreamName("person-2"))
+        #expect(try scene.log.forget(StreamName("person-2")) == false && names(scene.log, 2) == [false])
+        try await other.close()
+        try await scene.log.close()
+    }
+
     @Test("is in backups and in stores under other keys as long as it is here, and can be forgotten there too")
     func copies() async throws {
         try await fill(scene.log, 0 ..< 12)

@@ -7,21 +7,16 @@ enum NewKeys {
     case made(StoreSecret, Suite)
     /// Those of another store with the same id, as their file had them.
     case taken([UInt8], StoreSecret)
-    /// The same, without being opened: what is sealed stays so.
-    case closed([UInt8])
 
     static func made(_ secret: StoreSecret) -> NewKeys { .made(secret, .gcm) }
 
-    /// Writes the file; nil where nobody can open it here.
-    func lay(_ store: String, _ storeID: StoreID) throws -> StoreKeys? {
+    /// Writes the file.
+    func lay(_ store: String, _ storeID: StoreID) throws -> StoreKeys {
         switch self {
         case .made(let secret, let suite): return try StoreKeys.make(at: store, storeID, secret, suite)
         case .taken(let bytes, let secret):
             try StoreKeys.write(bytes, at: store)
             return try StoreKeys(at: store, storeID, secret)
-        case .closed(let bytes):
-            try StoreKeys.write(bytes, at: store)
-            return nil
         }
     }
 }

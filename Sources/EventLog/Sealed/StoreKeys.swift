@@ -133,7 +133,7 @@ package final class StoreKeys: Sendable {
         switch error {
         case .refused: .keysRefused(path: store, reason: "what was given opens none of its keys")
         case .limit(let reason): .usage(reason)
-        case .broken, .damaged, .keyMissing: .storeDamaged(path: store, reason: "its file \(fileName): \(error.reason)")
+        case .broken, .damaged: .storeDamaged(path: store, reason: "its file \(fileName): \(error.reason)")
         }
     }
 

@@ -55,7 +55,7 @@ package struct FixtureSource: Sendable {
         try read { event in
             guard let shape = version.events[event.type]?.shape, counts[event.type, default: 0] < most, event.part == 0 else { return true }
             counts[event.type, default: 0] += 1
-            let data = shape.withoutPersons(try JSONValue(parsing: event.payload.lent))
+            let data = shape.replacingPersons(in: try JSONValue(parsing: event.payload.lent), with: \.sample)
             var line: [JSONValue.Member] = [
                 .init(name: "id", value: .string("\(event.id)")), .init(name: "time", value: .string("\(event.time)")),
                 .init(name: "stream", value: .string(event.stream.text)), .init(name: "type", value: .string(event.type)),
@@ -66,19 +66,5 @@ package struct FixtureSource: Sendable {
             return counts.count < version.types.count || counts.values.contains { $0 < most }
         }
         self.text = text
-    }
-}
-
-extension Shape {
-    /// The value with a sample in the place of each that is personal.
-    func withoutPersons(_ value: JSONValue) -> JSONValue {
-        if isPersonal, value != .null { return sample }
-        switch value {
-        case .object(let members):
-            return .object(
-                members.map { .init(name: $0.name, value: (additional ?? property($0.name))?.withoutPersons($0.value) ?? $0.value) })
-        case .array(let values): return .array(values.map { items?.withoutPersons($0) ?? $0 })
-        default: return value
-        }
     }
 }

@@ -10,7 +10,7 @@ extension EventShape {
     /// - Throws: `JSONError` where the payload is none.
     package func forgetting(_ payload: RawSpan) throws -> [[UInt8]] {
         let value = try JSONValue(parsing: payload)
-        let rests = [shape.forgetting(value, with: \.nothing), shape.forgetting(value, with: \.sample)]
+        let rests = [shape.replacingPersons(in: value, with: \.nothing), shape.replacingPersons(in: value, with: \.sample)]
         return rests[0] == value ? [] : rests.map { Array($0.text.utf8) }
     }
 }
@@ -23,16 +23,17 @@ extension Shape {
     /// The emptiest value that fits.
     fileprivate var nothing: JSONValue { isNullable ? .null : accepts(.string("")) == nil ? .string("") : sample }
 
-    fileprivate func forgetting(_ value: JSONValue, with stand: KeyPath<Shape, JSONValue>) -> JSONValue {
+    /// The value with another in the place of each that is personal.
+    func replacingPersons(in value: JSONValue, with stand: KeyPath<Shape, JSONValue>) -> JSONValue {
         if isPersonal, value != .null { return self[keyPath: stand] }
         switch value {
         case .object(let members):
             return .object(
                 members.map { member in
                     let shape = additional ?? property(member.name)
-                    return .init(name: member.name, value: shape?.forgetting(member.value, with: stand) ?? member.value)
+                    return .init(name: member.name, value: shape?.replacingPersons(in: member.value, with: stand) ?? member.value)
                 })
-        case .array(let values): return .array(values.map { items?.forgetting($0, with: stand) ?? $0 })
+        case .array(let values): return .array(values.map { items?.replacingPersons(in: $0, with: stand) ?? $0 })
         default: return value
         }
     }
