@@ -26,7 +26,8 @@ struct CodecDomains: Sendable {
 
     init(_ history: History, words: StepWords) {
         self.history = history
-        for file in history.versions {
+        guard let last = history.chain.steps.last(where: { $0.step.converts })?.step.version else { return }
+        for file in history.versions where file.number < last {
             for (type, shape) in file.events.sorted(by: { $0.key < $1.key }) {
                 let tracks = Self.scalars(shape.shape, at: JSONPointer()).map { pointer, shape in
                     let values = BoundaryValues.candidates(shape, words).filter { shape.accepts($0) == nil }

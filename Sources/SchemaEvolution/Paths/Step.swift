@@ -33,6 +33,8 @@ struct Step: Sendable {
     private(set) var findings: [Finding] = []
     /// Whether an item gives streams other names.
     private(set) var rekeysStreams = false
+    /// Whether an op converts a member with a codec.
+    private(set) var converts = false
     /// The items that name a type, and those that may be about any, by their places in the list.
     private var naming: [String: [Int]] = [:]
     private var general: [Int] = []
@@ -51,6 +53,7 @@ struct Step: Sendable {
     }
 
     private mutating func note(_ action: Action, at index: Int) {
+        if case .payload(_, let entries) = action { converts = converts || entries.contains { Self.converts($0.op) } }
         switch action {
         case .payload(.types(let types), _): for type in types { naming[type, default: []].append(index) }
         case .payload(.all, _): general.append(index)
@@ -59,6 +62,10 @@ struct Step: Sendable {
             rekeysStreams = rekeysStreams || op is Rekey
         case .reserve: break
         }
+    }
+
+    private static func converts(_ op: any Op) -> Bool {
+        op is Convert || (op as? Each)?.entries.contains { converts($0.op) } ?? false
     }
 
     private static func action(_ node: FileNode, _ number: inout Int, _ found: inout FindingList) -> Action? {

@@ -84,7 +84,10 @@ package struct Shape: Hashable, Sendable {
     }
 
     /// The shape of an object's member.
-    package func property(_ name: String) -> Shape? { properties.first { $0.name == name }?.shape }
+    package func property(_ name: String) -> Shape? {
+        // By index: a property is large, and looking at one in its place copies nothing.
+        properties.indices.first { properties[$0].name == name }.map { properties[$0].shape }
+    }
 
     package var isMap: Bool { additional != nil }
 
