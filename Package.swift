@@ -164,7 +164,7 @@ let package = Package(
         // Faults of the disk and of processes: what makes them, and the program that tries them by the thousand.
         .target(
             name: "Torturing",
-            dependencies: ["Bytes", "System", "Hashing", "LMDB", "EventModel", "EventLog", "Evstore", "EvstoreTesting"],
+            dependencies: ["Bytes", "System", "Hashing", "Sealing", "LMDB", "EventModel", "EventLog", "Evstore", "EvstoreTesting"],
             path: "tools/torturing/Torturing", swiftSettings: house),
         .executableTarget(
             name: "evstore-torture",

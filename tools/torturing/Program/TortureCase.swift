@@ -26,7 +26,7 @@ struct TortureCase: Sendable {
 
     static let all: [TortureCase] = [
         .powerCuts, .fileSystemCuts, .kills, .flips, .failures, .fullDisks, .damages, .salvages, .growths, .races, .bounds, .backups,
-        .forgeries,
+        .forgeries, .secrets,
     ]
 }
 

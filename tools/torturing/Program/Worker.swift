@@ -7,7 +7,7 @@ enum Worker {
     static let usage = """
         worker prepare JOB SCENE | run JOB SCENE SEED | judge JOB SCENE... | look STORE | see STREAMS STORE... \
         | race STORE ID SEED OPERATIONS NOTES | anomalies STORE NOTES... | grow STORE SEED | keep SCENE SEED \
-        | salvage SCENE SEED FILES | forge SCENE SEED EDITS | bound STORE WHAT NUMBER | full JOB PLACE BASE ROOM \
+        | salvage SCENE SEED FILES | seal SCENE SEED EVENTS | forge SCENE SEED EDITS | bound STORE WHAT NUMBER | full JOB PLACE BASE ROOM \
         | shutdown JOB PLACE BASE IMAGE MILLISECONDS
         """
 
@@ -40,6 +40,9 @@ enum Worker {
         case ("grow", _, 3): try say(await Growth(store: words[1], seed: Int(words[2]) ?? 0).run())
         case ("keep", _, 3): try say(await Safekeeping(scene: words[1], seed: Int(words[2]) ?? 0).run())
         case ("salvage", _, 4): try say(await Salvaging(scene: words[1], seed: Int(words[2]) ?? 0, files: Int(words[3]) ?? 0).run())
+        case ("seal", _, 4):
+            var secrecy = try await Secrecy(scene: words[1], seed: Int(words[2]) ?? 0, events: Int(words[3]) ?? 0)
+            try say(await secrecy.run())
         #if DEBUG
             case ("forge", _, 4): try say(await Forging(scene: words[1], seed: Int(words[2]) ?? 0, edits: Int(words[3]) ?? 0).run())
         #endif
