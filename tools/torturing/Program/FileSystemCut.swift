@@ -37,7 +37,8 @@ struct FileSystemCut {
         try stop()
         doomed.send(signal: SIGKILL)
         outcome.finished = try doomed.wait().ending == .exit(0)
-        try mountAgain(said)
+        try Mounting.unmount(place)
+        try Mounting.mount(image, at: place, "ext4")
         let judged = try Child(program, ["worker", "judge", job.rawValue, scene], files: said).wait()
         if let line = judged.lines.first {
             outcome.findings = [try JSONDecoder().decode(Finding.self, from: Data(line.utf8))]
@@ -54,30 +55,30 @@ struct FileSystemCut {
         var how = Self.withoutJournal
         guard unsafe ioctl(directory, Self.shutdown, &how) == 0 else { throw Failure("the file system can't be stopped: \(errno)") }
     }
-
-    private func mountAgain(_ said: String) throws {
-        for attempt in 1 ... 50 {
-            if try Child("/bin/umount", [place], files: said).wait().ending == .exit(0) { break }
-            if attempt == 50 { throw Failure("\(place) stays busy") }
-            _ = poll(nil, 0, 20)
-        }
-        let mounted = try Child("/bin/mount", ["-o", "loop", image, place], files: said).wait()
-        guard mounted.ending == .exit(0) else { throw Failure("\(image) can't be mounted again: \(mounted.errors)") }
-    }
 }
 
 extension TortureCase {
     private static let jobs: [Job] = [.append, .append, .replay, .append, .rollback, .append, .importing, .append, .cut, .backup, .restore]
 
     /// The file systems that this machine can make.
-    private static let makers = ["ext4", "xfs"].filter { FileManager.default.isExecutableFile(atPath: "/usr/sbin/mkfs.\($0)") }
+    private static let makers = ["ext4", "xfs"].filter { maker in
+        guard FileManager.default.isExecutableFile(atPath: "/usr/sbin/mkfs.\(maker)") else { return false }
+        do { return try String(contentsOfFile: "/proc/filesystems", encoding: .utf8).contains("\t\(maker)\n") } catch { return false }
+    }
 
     static let fileSystemCuts = TortureCase(
-        "R2", "a file system that is stopped under a running job (FS_IOC_SHUTDOWN) and mounted again: \(makers.joined(separator: ", "))",
-        counts: (short: 11, goal: 840, long: 50_000), runsPerTrial: 1,
+        "R2",
+        "power cuts by the log of a disk's blocks, and FS_IOC_SHUTDOWN under a running job: \(makers.joined(separator: ", "))",
+        counts: (short: 840, goal: 840, long: 50_000), runsPerTrial: statesPerLog + 1,
         obstacle: { geteuid() != 0 ? "mounting needs root" : makers.isEmpty ? "there is no mkfs.ext4 or mkfs.xfs" : nil }
     ) { trial in
         let (job, maker) = (jobs[trial.index % jobs.count], makers[trial.index / jobs.count % makers.count])
+        try cutBlocks(job, maker, &trial)
+        try stop(job, maker, &trial)
+    }
+
+    /// Stops a file system under a running job.
+    private static func stop(_ job: Job, _ maker: String, _ trial: inout Trial) throws {
         let base = try trial.stage.prepared(job)
         let (place, copy) = (trial.stage.place("mount"), trial.stage.place("stopped"))
         try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)

@@ -1,5 +1,5 @@
 /// What is done to a store while the disk or the process fails.
-enum Job: String, CaseIterable, Sendable {
+enum Job: String, CaseIterable, Codable, Sendable {
     case append
     case importing = "import"
     case replay

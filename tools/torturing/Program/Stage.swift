@@ -72,10 +72,16 @@ final class Stage: Sendable {
 
     /// What judges say of scenes, in their order; where a judge came to no end, why not.
     func judge(_ job: Job, _ scenes: [String]) throws -> [(finding: Finding?, crash: String?)] {
+        try Self.judge(job, scenes) { try start($0, seconds: 120) }
+    }
+
+    static func judge(
+        _ job: Job, _ scenes: [String], _ start: ([String]) throws -> Child
+    ) throws -> [(finding: Finding?, crash: String?)] {
         var results: [(Finding?, String?)] = []
         while results.count < scenes.count {
             let rest = Array(scenes.dropFirst(results.count))
-            let outcome = try start(["judge", job.rawValue] + rest, seconds: 120).wait()
+            let outcome = try start(["judge", job.rawValue] + rest).wait()
             let lines = outcome.lines
             for line in lines { results.append((try JSONDecoder().decode(Finding.self, from: Data(line.utf8)), nil)) }
             if lines.count < rest.count {

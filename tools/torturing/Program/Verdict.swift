@@ -1,7 +1,7 @@
 import Torturing
 
 /// What a job may leave behind, whatever has happened to it.
-struct Verdict {
+struct Verdict: Codable {
     let job: Job
     /// The scene before the job, and after a run that nothing disturbed.
     let before: Finding

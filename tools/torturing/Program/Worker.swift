@@ -8,7 +8,7 @@ enum Worker {
         worker prepare JOB SCENE | run JOB SCENE SEED | judge JOB SCENE... | look STORE | see STREAMS STORE... \
         | race STORE ID SEED OPERATIONS NOTES | anomalies STORE NOTES... | grow STORE SEED | keep SCENE SEED \
         | salvage SCENE SEED FILES | seal SCENE SEED EVENTS | forge SCENE SEED EDITS | bound STORE WHAT NUMBER | full JOB PLACE BASE ROOM \
-        | shutdown JOB PLACE BASE IMAGE MILLISECONDS
+        | shutdown JOB PLACE BASE IMAGE MILLISECONDS | blocks JOB PLACE BASE SERVER MAKER STATES SEED
         """
 
     static func main(_ words: [String]) async {
@@ -50,6 +50,12 @@ enum Worker {
         case ("full", let job?, 5): try say(FullDisk(job: job, place: words[2], base: words[3], room: Int(words[4]) ?? 0).run())
         case ("shutdown", let job?, 6):
             try say(FileSystemCut(job: job, place: words[2], base: words[3], image: words[4], milliseconds: Int32(words[5]) ?? 0).run())
+        case ("blocks", let job?, 8):
+            try say(
+                BlockCuts(
+                    job: job, place: words[2], base: words[3], server: words[4], maker: words[5], states: Int(words[6]) ?? 0,
+                    seed: UInt64(words[7]) ?? 0
+                ).run())
         default: throw EvstoreError.misuse(usage)
         }
     }

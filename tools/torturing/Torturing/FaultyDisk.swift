@@ -44,7 +44,9 @@ package struct FaultyDisk: Sendable {
 
     package init(root: String) { self.root = root }
 
-    private static let library: Result<String, any Error> = Result { try build() }
+    private static let library: Result<String, any Error> = Result {
+        try build("disk.c", as: "evstore-disk", "-shared", "-fPIC", "-ldl")
+    }
 
     /// What a process gets beside its environment.
     package var environment: [String: String] {
@@ -74,12 +76,12 @@ package struct FaultyDisk: Sendable {
         return (bytes.prefix(8).reversed().reduce(0) { $0 << 8 | Int($1) }, bytes[8] != 0)
     }
 
-    /// Built for this run, in a directory that goes with the system's temporary files.
-    private static func build() throws -> String {
-        let source = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appending(path: "Faults/disk.c").path
-        let target = FileManager.default.temporaryDirectory.appending(path: "evstore-disk-\(UUID().uuidString).so").path
-        let outcome = try BuiltProgram(path: "/usr/bin/env").run("clang", "-shared", "-fPIC", "-O1", "-o", target, source, "-ldl")
-        guard outcome.exit == 0 else { throw Failure("the faulty disk can't be built: \(outcome.errors)") }
+    /// Builds what lies in `Faults` for this run, in a directory that goes with the system's temporary files.
+    static func build(_ name: String, as target: String, _ options: String...) throws -> String {
+        let source = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().appending(path: "Faults/\(name)").path
+        let target = FileManager.default.temporaryDirectory.appending(path: "\(target)-\(UUID().uuidString)").path
+        let outcome = try BuiltProgram(path: "/usr/bin/env").run(["clang", "-O1", "-o", target, source] + options)
+        guard outcome.exit == 0 else { throw Failure("\(name) can't be built: \(outcome.errors)") }
         return target
     }
 }

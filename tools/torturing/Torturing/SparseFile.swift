@@ -26,6 +26,30 @@ package enum SparseFile {
         }
     }
 
+    /// Copies the parts of a file that hold something.
+    package static func copy(file: String, to target: String) throws {
+        let (from, to) = unsafe (open(file, O_RDONLY | O_CLOEXEC), open(target, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600))
+        defer { for file in [from, to] where file >= 0 { close(file) } }
+        let size = lseek(from, 0, SEEK_END)
+        guard from >= 0, to >= 0, ftruncate(to, size) == 0 else { throw Failure("\(file) can't be copied: \(errno)") }
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        var at = lseek(from, 0, seekData)
+        while at >= 0, at < size {
+            let end = lseek(from, at, seekHole)
+            while at < end {
+                let count = unsafe pread(from, &buffer, min(buffer.count, Int(end - at)), at)
+                guard count > 0, unsafe pwrite(to, buffer, count, at) == count else {
+                    throw Failure("\(target) can't be written: \(errno)")
+                }
+                at += off_t(count)
+            }
+            at = lseek(from, at, seekData)
+        }
+    }
+
+    // As <unistd.h> has them.
+    private static let (seekData, seekHole) = (Int32(3), Int32(4))
+
     /// Copies a directory with everything in it, the locks of LMDB aside.
     package static func copy(_ directory: String, to target: String) throws {
         try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])

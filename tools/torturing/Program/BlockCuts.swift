@@ -1,0 +1,146 @@
+import Foundation
+import System
+import Torturing
+
+/// A job on a file system whose disk writes down every write and every flush, and the states in which a power cut may leave that
+/// disk: each is mounted, which recovers the file system, and judged.
+struct BlockCuts {
+    let job: Job
+    /// A directory for everything.
+    let place: String
+    /// The scene before the job, with what is promised of it beside it.
+    let base: String
+    /// The server of such a disk.
+    let server: String
+    let maker: String
+    let states: Int
+    let seed: UInt64
+
+    struct Outcome: Codable {
+        var states = 0
+        var writes = 0
+        var flushes = 0
+        var failures: [String] = []
+    }
+
+    /// How many states are mounted at once.
+    private static let batch = 10
+
+    private var disk: String { place + "/disk" }
+    private var image: String { place + "/image" }
+
+    func run() throws -> Outcome {
+        let verdict = try JSONDecoder().decode(Verdict.self, from: Data(contentsOf: URL(filePath: base + "-verdict")))
+        try makeImage()
+        let (log, finished) = try record()
+        var (cut, outcome, chance) = (CutDisk(log, image: image), Outcome(), SeededGenerator(seed: seed, "blocks", 0))
+        let end = log.entries.firstIndex { if case .mark(BlockLog.end) = $0 { true } else { false } } ?? log.entries.count
+        (outcome.writes, outcome.flushes) = (log.entries.count, log.flushes)
+        let cuts = (0 ..< states).map { _ in Int.random(in: 0 ... end, using: &chance) }.sorted()
+        for start in stride(from: 0, to: states, by: Self.batch) {
+            var scenes: [JudgedScene] = []
+            for (number, entry) in cuts[start ..< min(start + Self.batch, states)].enumerated() {
+                try cut.go(to: entry)
+                let state = place + "/state-\(number)"
+                let taken = try cut.write(to: state + ".image", &chance)
+                let what = "power cut at entry \(entry) of \(end) on \(maker), with \(taken)"
+                scenes.append(JudgedScene(scene: state, what: what, promises: cut.promises, finished: finished && entry == end))
+            }
+            outcome.failures += try judge(scenes, verdict)
+            outcome.states += scenes.count
+        }
+        return outcome
+    }
+
+    /// The file system with the scene on it, whole.
+    private func makeImage() throws {
+        // An image of xfs takes at least 300 MiB.
+        try maker == "ext4"
+            ? Mounting.make(maker, image, megabytes: 48, ["-b", "4096", "-J", "size=4"]) : Mounting.make(maker, image, megabytes: 320)
+        try Mounting.mount(image, at: disk, maker)
+        try SparseFile.copy(base, to: disk + "/scene")
+        try FileManager.default.removeItem(atPath: disk + "/scene/acks")
+        try FileManager.default.createSymbolicLink(atPath: disk + "/scene/acks", withDestinationPath: place + "/served/acks")
+        try Mounting.unmount(disk)
+    }
+
+    /// Runs the job on the disk that writes down; whether it came to its end.
+    private func record() throws -> (BlockLog, finished: Bool) {
+        let (served, copy, log) = (place + "/served", place + "/copy", place + "/log")
+        try SparseFile.copy(file: image, to: copy)
+        try FileManager.default.createDirectory(atPath: served, withIntermediateDirectories: true)
+        let serving = try Child(server, [served, copy, log], files: place + "/server", seconds: 600)
+        while !FileManager.default.fileExists(atPath: served + "/image") {
+            guard serving.isRunning(after: 5) else { throw Failure("the disk is not served: \(try serving.wait().errors)") }
+        }
+        try Mounting.mount(served + "/image", at: disk, maker)
+        let doomed = try Child(
+            CommandLine.arguments[0], ["worker", "run", job.rawValue, disk + "/scene", "\(seed % 1_000)"],
+            environment: FaultyDisk(root: disk).environment, files: place + "/job")
+        let ended = try doomed.wait()
+        guard ended.ending == .exit(0) else { throw Failure("undisturbed: \(job) \(ended.ending) \(ended.errors)") }
+        let acks = try FileHandle(forWritingTo: URL(filePath: served + "/acks"))
+        try acks.seekToEnd()
+        try acks.write(contentsOf: Data(BlockLog.end.utf8))
+        try acks.close()
+        try Mounting.unmount(disk)
+        try Mounting.unmount(served)
+        guard try serving.wait().ending == .exit(0) else { throw Failure("the disk was not served to its end") }
+        return (try BlockLog(log), true)
+    }
+
+    /// Mounts states, has them judged, and says what is wrong.
+    private func judge(_ scenes: [JudgedScene], _ verdict: Verdict) throws -> [String] {
+        for item in scenes { try Mounting.mount(item.scene + ".image", at: item.scene, maker) }
+        let findings = try Stage.judge(job, scenes.map { $0.scene + "/scene" }) { words in
+            try Child(CommandLine.arguments[0], ["worker"] + words, files: place + "/judge", seconds: 120)
+        }
+        var failures: [String] = []
+        for (item, result) in zip(scenes, findings) {
+            try Mounting.unmount(item.scene)
+            let problems = result.finding.map { verdict.problems($0, item.promises, finished: item.finished) } ?? [result.crash ?? ""]
+            if !problems.isEmpty { failures.append("\(item.what): \(problems.prefix(3).joined(separator: "; "))") }
+        }
+        return failures
+    }
+}
+
+extension TortureCase {
+    static let statesPerLog = 20
+
+    /// Why no disk can be served here; nil where one can.
+    static let servingObstacle: String? = {
+        if !FileManager.default.isWritableFile(atPath: "/dev/fuse") { return "there is no /dev/fuse" }
+        do {
+            _ = try BlockServer.program.get()
+            return nil
+        } catch { return "\(error)" }
+    }()
+
+    /// States of a disk that was recorded under a job.
+    static func cutBlocks(_ job: Job, _ maker: String, _ trial: inout Trial) throws {
+        if let servingObstacle {
+            if trial.index == 0 { Runner.say("SKIPPED  R2  states of a disk that writes down what is done to it: \(servingObstacle)") }
+            return
+        }
+        let prepared = try trial.stage.prepared(job)
+        let (place, base) = (trial.stage.place("blocks"), trial.stage.place("base"))
+        for path in [place, base] { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+        try SparseFile.copy(prepared.scene, to: base)
+        try JSONEncoder().encode(prepared.verdict).write(to: URL(filePath: base + "-verdict"))
+        let words = [
+            "blocks", job.rawValue, place, base, try BlockServer.program.get(), maker, "\(statesPerLog)", "\(trial.chance.next() >> 1)",
+        ]
+        let outcome = try Child(
+            "/usr/bin/unshare", ["-m", CommandLine.arguments[0], "worker"] + words, files: trial.stage.place("said"), seconds: 300
+        ).wait()
+        guard outcome.ending == .exit(0) else { throw Failure("blocks on \(maker): \(outcome.ending) \(outcome.errors.suffix(400))") }
+        let found = try JSONDecoder().decode(BlockCuts.Outcome.self, from: Data(outcome.output.utf8))
+        trial.runs += found.states
+        if found.flushes == 0 { try trial.fail("\(job.rawValue): nothing was flushed in \(found.writes) entries") }
+        for failure in found.failures {
+            try trial.fail("\(job.rawValue), \(failure)", scene: found.failures.first == failure ? place : nil)
+        }
+        for path in [place, base, base + "-verdict"] { try FileManager.default.removeItem(atPath: path) }
+    }
+}
