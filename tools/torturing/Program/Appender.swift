@@ -8,12 +8,17 @@ struct Appender {
     private let store: String
     private let acks: String
     private let seed: Int
+    private let options: Options
+    /// Whether each note is of a person of its own.
+    private let areSealed: Bool
 
-    init(_ store: String, acks: String, seed: Int) { (self.store, self.acks, self.seed) = (store, acks, seed) }
+    init(_ store: String, acks: String, seed: Int, _ options: Options, areSealed: Bool) {
+        (self.store, self.acks, self.seed, self.options, self.areSealed) = (store, acks, seed, options, areSealed)
+    }
 
     /// A caller ends at its first failure: what was refused is not promised.
     func run(appends: Int = 18) async throws -> Never {
-        let store = try await EventStore.open(at: store, options: Worker.options)
+        let store = try await EventStore.open(at: store, options: options)
         let acks = try FileHandle(forWritingTo: URL(filePath: acks))
         try acks.seekToEnd()
         let refused = await withTaskGroup(of: String?.self) { group in
@@ -36,7 +41,8 @@ struct Appender {
         for number in 0 ..< appends {
             let mark = (seed % 300 * Self.callers + caller) * 1_000_000 + number * 10
             let count = Int.random(in: 0 ..< 5, using: &chance) == 0 ? 3 : 1
-            let receipt = try await store.append(try (0 ..< count).map { try Note.event(mark + $0) })
+            let receipt = try await store.append(
+                try (0 ..< count).map { try Note.event(mark + $0, stream: areSealed ? Note.person(mark + $0) : nil) })
             acks.write(Data("\(receipt.positions.lowerBound) \(mark) \(count)\n".utf8))
             // A pause that ends a round of appends ahead of the log, and one that nearly does.
             let pause = Int.random(in: 0 ..< 40, using: &chance)

@@ -11,6 +11,10 @@ struct Facts: Codable, Hashable {
     /// Floor, live and top.
     var versions: [Int] = []
     var digests: [String: String] = [:]
+    /// The numbers of the events whose persons are forgotten.
+    var forgotten: [Int] = []
+    /// Slots and data keys.
+    var keys: [String] = []
     var findings: [String] = []
 
     static func look(at path: String, options: Options = Worker.options) async -> Facts {
@@ -34,7 +38,9 @@ struct Facts: Codable, Hashable {
                 guard let stored = event.version == event.born ? event : try store.event(at: event.position) else {
                     throw Failure("the event at position \(event.position) is not there")
                 }
-                facts.numbers.append(try number(of: stored))
+                let (number, isForgotten) = try read(stored)
+                facts.numbers.append(number)
+                if isForgotten { facts.forgotten.append(number) }
             } catch { wrong = "\(error)" }
             return wrong == nil
         }
@@ -44,8 +50,13 @@ struct Facts: Codable, Hashable {
         let versions = try store.versions
         facts.versions = [versions.floor.number, versions.live.number, versions.top.number]
         for model in try store.projections() { _ = try await store.count(model.name) }
+        facts.keys = store.keys().map { "\($0.kind.rawValue) \($0.label) \($0.isWriting)" }
         for model in try store.projections() { facts.digests[model.name] = model.digest }
         return facts
+    }
+
+    private static func read(_ event: RecordedEvent) throws -> (number: Int, isForgotten: Bool) {
+        event.type == "Noted" ? try Note.read(event) : (try Order.number(of: event), false)
     }
 
     static func number(of event: RecordedEvent) throws -> Int {

@@ -1,6 +1,8 @@
 /// What is done to a store while the disk or the process fails.
 enum Job: String, CaseIterable, Codable, Sendable {
     case append
+    /// Appends of persons' data to a store whose events are sealed.
+    case sealed
     case importing = "import"
     case replay
     case rollback
@@ -10,11 +12,21 @@ enum Job: String, CaseIterable, Codable, Sendable {
     case restore
     case create
     case drill
+    case forget
+    case keys
+    case recipher
 
-    /// How many of seventeen recordings are of this job.
+    /// Whether appends are all that it does, and each that has returned is noted.
+    var appends: Bool { self == .append || self == .sealed }
+
+    /// Whether the store's events are sealed.
+    var isSealed: Bool { [.sealed, .forget, .keys, .recipher].contains(self) }
+
+    /// How many of 23 recordings are of this job.
     var share: Int {
         switch self {
         case .append: 6
+        case .sealed: 3
         case .importing, .replay: 2
         default: 1
         }

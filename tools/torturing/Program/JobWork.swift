@@ -26,7 +26,7 @@ struct JobWork {
     func prepare() async throws {
         try FileManager.default.createDirectory(atPath: scene, withIntermediateDirectories: true)
         try Data().write(to: URL(filePath: acks))
-        if job == .append { return try await prepareNotes() }
+        if job.appends || job.isSealed { return try await prepareNotes() }
         let store = try await EventStore.create(at: store, schemas: Order.loaded, at: Self.first, options: Worker.options)
         _ = try await store.append(try (0 ..< Self.before).map { try Order.event($0) })
         _ = try await store.replay(to: Self.first)
@@ -42,8 +42,12 @@ struct JobWork {
 
     private func prepareNotes() async throws {
         let files = try SchemaFiles(Note.versionFile, projections: Note.projections)
-        let store = try await EventStore.create(at: store, schemas: files.load(), options: Worker.options)
-        for number in 0 ..< 12 { _ = try await store.append([try Note.event(1_000_000_000 + number * 10)]) }
+        let store = try await EventStore.create(at: store, schemas: files.load(), options: options)
+        for number in 0 ..< 12 {
+            let stream = job.isSealed ? Note.person(number % 4) : nil
+            _ = try await store.append([try Note.event(1_000_000_000 + number * 10, stream: stream)])
+        }
+        if job.isSealed { _ = try await store.replay(to: Self.first) }
         try await close(store)
     }
 
@@ -55,15 +59,31 @@ struct JobWork {
         try await close(store)
     }
 
+    /// What opens a store, and what opens it after a job that changes keys.
+    private static let secrets = [StoreSecret.key(Array(repeating: 7, count: 32)), .key(Array(repeating: 9, count: 32))]
+
+    private var options: Options { Worker.options(job.isSealed ? Self.secrets[0] : nil) }
+    private var others: Options { Worker.options(job.isSealed ? Self.secrets[1] : nil) }
+
     private func open() async throws -> EventStore {
-        try await EventStore.open(at: store, schemas: job == .append ? nil : Order.loaded, options: Worker.options)
+        let schemas = job.appends || job.isSealed ? nil : try Order.loaded
+        do { return try await EventStore.open(at: store, schemas: schemas, options: options) } catch {
+            guard job == .keys, error.code == "keysRefused" else { throw error }
+            return try await EventStore.open(at: store, schemas: schemas, options: others)
+        }
+    }
+
+    private func look() async -> Facts {
+        let facts = await Facts.look(at: store, options: options)
+        guard job == .keys, facts.refused?.hasPrefix("keysRefused") == true else { return facts }
+        return await Facts.look(at: store, options: others)
     }
 
     private func close(_ store: EventStore) async throws { try await store.close() }
 
     func run(seed: Int) async throws {
         switch job {
-        case .append: try await Appender(store, acks: acks, seed: seed).run()
+        case .append, .sealed: try await Appender(store, acks: acks, seed: seed, options, areSealed: job.isSealed).run()
         case .restore: _ = try await EventStore.restore(from: backup, into: made, options: Worker.options)
         case .create:
             let store = try await EventStore.create(at: made, schemas: Order.loaded, at: Self.first, options: Worker.options)
@@ -91,19 +111,30 @@ struct JobWork {
             if !report.passed {
                 throw EvstoreError.verificationFailed(reason: report.steps.last { !$0.ok }?.detail ?? "the drill did not pass")
             }
-        case .append, .restore, .create: break
+        case .forget: _ = try await store.forget([StreamName(Note.person(2))])
+        case .keys: try await changeKeys(of: store)
+        case .recipher: _ = try await store.recipher(into: made, secret: Self.secrets[1])
+        case .append, .sealed, .restore, .create: break
         }
+    }
+
+    /// Another secret in the place of the first, and another data key; what is done already is not done again.
+    private func changeKeys(of store: EventStore) async throws {
+        let slots = store.keys().filter { $0.kind == .slot }
+        if !slots.contains(where: { $0.label == "second" }) { _ = try await store.addKey(Self.secrets[1], label: "second") }
+        if store.keys().filter({ $0.kind == .data }).count < 2 { _ = try await store.rotateKey() }
+        for slot in slots where slot.label.isEmpty { _ = try await store.retireKey(.slot, slot.id) }
     }
 
     /// Looks at what is left, does the job again, and looks once more.
     func judge() async throws -> Finding {
-        let found = await Facts.look(at: store)
+        let found = await look()
         let beside = await lookBeside("first")
         var finding = Finding(scene: scene, found: found, beside: beside, final: found, finalBeside: beside)
         guard found.refused == nil else { return finding }
-        if job != .append, try await !isDone(beside) {
+        if !job.appends, try await !isDone(beside) {
             do { try await run(seed: 0) } catch { finding.again = Worker.words(error) }
-            finding.final = await Facts.look(at: store)
+            finding.final = await look()
             finding.finalBeside = await lookBeside("second")
         }
         finding.goesOn = try await goesOn(finding.final)
@@ -114,7 +145,7 @@ struct JobWork {
     private func isDone(_ beside: Facts?) async throws -> Bool {
         switch job {
         case .rollback: try EventStore.versions(at: store).live == Self.first
-        case .restore, .create: beside?.refused == nil
+        case .restore, .create, .recipher: beside?.refused == nil
         default: false
         }
     }
@@ -122,7 +153,7 @@ struct JobWork {
     /// What the job has made: a store, or a backup that one can be made of.
     private func lookBeside(_ name: String) async -> Facts? {
         switch job {
-        case .restore, .create: return await Facts.look(at: made)
+        case .restore, .create, .recipher: return await Facts.look(at: made, options: others)
         case .backup:
             let restored = scene + "/restored-" + name
             do {
@@ -135,10 +166,15 @@ struct JobWork {
         }
     }
 
+    private func next(_ facts: Facts) throws -> NewEvent {
+        if job.isSealed { return try Note.event(2_000_000_000, stream: Note.person(2)) }
+        return try job == .append ? Note.event(2_000_000_000) : Order.event(2_000_000, at: facts.versions[1])
+    }
+
     private func goesOn(_ facts: Facts) async throws -> Bool {
         guard facts.refused == nil else { return false }
         let store = try await open()
-        let event = try job == .append ? Note.event(2_000_000_000) : Order.event(2_000_000, at: facts.versions[1])
+        let event = try next(facts)
         let receipt = try await store.append([event])
         try await store.close()
         return receipt.duplicate || receipt.position.rawValue == UInt64(facts.numbers.count + 1)

@@ -47,7 +47,7 @@ extension TortureCase {
         let doomed = try trial.stage.start(
             ["run", job.rawValue, scene, "\(trial.index)"], environment: fault == nil ? [:] : try disk.environment)
         var other: (process: Child, acks: String)?
-        if job == .append, Bool.random(using: &trial.chance) {
+        if job.appends, Bool.random(using: &trial.chance) {
             // The other one's scene is the same store, with promises of its own.
             let beside = trial.stage.place("beside")
             try FileManager.default.createDirectory(atPath: beside, withIntermediateDirectories: true)

@@ -17,13 +17,14 @@ struct Verdict: Codable {
         var problems = (finding.found.findings + finding.final.findings).map { "unsound: \($0)" }
         if let again = finding.again { problems.append("doing it again: \(again)") }
         if finding.goesOn != true { problems.append("the next append did not go to the next position") }
-        if job == .append {
+        if job.appends {
+            if !finding.found.forgotten.isEmpty { problems.append("persons are forgotten") }
             problems += Promise.broken(promises, by: finding.found.numbers)
             let kept = before.found.numbers
             if Array(finding.found.numbers.prefix(kept.count)) != kept { problems.append("the first events are not those that were there") }
             return problems
         }
-        problems += events(finding, finished) + states(finding, finished) + beside(finding, finished)
+        problems += events(finding, finished) + states(finding, finished) + secrets(finding, finished) + beside(finding, finished)
         return problems
     }
 
@@ -62,6 +63,20 @@ struct Verdict: Codable {
             problems.append("the read models are not those of the events")
         }
         if finding.final.digests != new.digests { problems.append("done again the read models are not those of the events") }
+        return problems
+    }
+
+    /// What is forgotten and what opens the store.
+    private func secrets(_ finding: Finding, _ finished: Bool) -> [String] {
+        let (old, new) = (before.found, after.found)
+        var problems: [String] = []
+        if ![old.forgotten, new.forgotten].contains(finding.found.forgotten) { problems.append("persons are forgotten in part") }
+        if finished, finding.found.forgotten != new.forgotten || finding.found.keys != new.keys {
+            problems.append("the job was done, and persons are known, or keys are there, that should not be")
+        }
+        if finding.final.forgotten != new.forgotten || finding.final.keys != new.keys {
+            problems.append("done again, persons or keys are not as they should be")
+        }
         return problems
     }
 

@@ -73,8 +73,11 @@ enum Worker {
     }
 
     /// Stores of the torture are small, and many.
-    static var options: Options {
+    static var options: Options { options(nil) }
+
+    static func options(_ secret: StoreSecret?) -> Options {
         var options = Options()
+        options.secret = secret
         (options.mapBytes, options.ballastBytes, options.freeDiskFloorBytes) = (1 << 26, 0, 0)
         options.appendDeadlineSeconds = 20
         options.replayJobs = 2
