@@ -44,8 +44,9 @@ enum StoreFiles {
         }
     }
 
-    /// - Throws: `EvstoreError.unsafeFileSystem`.
+    /// - Throws: `EvstoreError`: unsafeFileSystem, usage where there is no such directory.
     static func checkPlace(_ path: String, _ options: Options, _ logger: Logger) throws {
+        guard try Directory.status(path) != nil else { throw EvstoreError.usage("there is no directory \(path)") }
         switch try FileSystem.of(path) {
         case .lasting: return
         case .passing(let kind, let reason): logger.notice("\(path) lies on \(kind): \(reason)")

@@ -110,7 +110,7 @@ struct BackupCommandTests {
             return "\(outcome.exit) \(try member(outcome.line, "error", "code") ?? "")"
         }
         #expect(try refusal("restore \(shop.path("copies")) --into \(shop.store)") == #"2 "storeExists""#)
-        #expect(try refusal("restore \(shop.path("nothing")) --into \(shop.path("again"))") == #"7 "backupDamaged""#)
+        #expect(try refusal("restore \(shop.path("nothing")) --into \(shop.path("again"))") == #"2 "usage""#)
         #expect(try refusal("restore \(shop.path("orders.jsonl")) --into \(shop.path("again"))") == #"7 "backupDamaged""#)
         let other = try Shop.open()
         #expect(try member(other.run("backup \(shop.path("copies")) --json").line, "error", "code") == #""otherBackup""#)

@@ -17,6 +17,8 @@ struct ExitCodeTests {
             (#"append order-1 OrderPaid {"id":"1"} --at v3"#, 2, "unknownVersion"), ("rollback", 3, "nothingToRollBackTo"),
             (#"append {x} OrderPaid {"id":"1"}"#, 3, "invalidStreamName"), ("finalize v2 --schemas SCHEMAS", 3, "notLive"),
             ("init --schemas SCHEMAS", 2, "storeExists"), ("init", 2, "usage"),
+            ("restore /nonexistent --into x", 2, "usage"), ("backup /nonexistent/x", 2, "usage"),
+            ("salvage --into /nonexistent/x", 2, "usage"), ("recipher --plain --into /nonexistent/x", 2, "usage"),
             ("status --expect v1", 0, ""), ("status --expect v2", 4, ""), ("status --exit-code", 0, ""),
             ("status --exit-code --schemas SCHEMAS", 4, ""), ("plan --to v1 --exit-code", 0, ""),
             ("plan --to v3 --schemas SCHEMAS --exit-code", 4, ""),

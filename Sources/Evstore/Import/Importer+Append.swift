@@ -117,6 +117,14 @@ extension EvstoreError {
         }
     }
 
+    /// Whether a line is not even of the form of an event.
+    var isOfNoEvent: Bool {
+        switch self {
+        case .invalidLine, .invalidJSON: true
+        default: false
+        }
+    }
+
     static func usedAbove(_ id: EventID) -> EvstoreError {
         .invalidLine(reason: "\(quoted(id.text)) is the id of an earlier line that says something else", pointer: "/id")
     }

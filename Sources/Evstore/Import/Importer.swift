@@ -19,6 +19,9 @@ final class Importer {
     private var refusedLines: Set<UInt64> = []
     private var checksums: [UInt64: UInt64] = [:]
     private var linesChecked: UInt64 = 0
+    /// How many lines were none of events, one after the other.
+    private var strayLines: UInt64 = 0
+    private static let strayLinesMax: UInt64 = 10_000
     /// The content of each id that the input gives, to find one that it uses twice.
     var contents: [EventID: UInt64] = [:]
 
@@ -124,6 +127,7 @@ final class Importer {
             throw .refusedLine(bad.line, file: name, bad.error)
         }
         report.note(chunk.refused)
+        try countStray(chunk, entry.chunk.lastLine)
         let refusedNow = chunk.refused
         chunk.refused = []
         if pass == .checking {
@@ -136,6 +140,17 @@ final class Importer {
         progress?(
             ProgressEvent(
                 step: pass.name, done: entry.chunk.lastLine, total: pass == .applying ? linesChecked : 0, quarantined: report.quarantined))
+    }
+
+    /// Ends an import of what is none of events: a device, say, has no end to wait for.
+    private func countStray(_ chunk: CheckedChunk, _ last: UInt64) throws(EvstoreError) {
+        guard !chunk.refused.isEmpty else { return strayLines = chunk.read > 0 ? 0 : strayLines }
+        let isStray = chunk.refused.count == Int(chunk.read) && chunk.refused.allSatisfy(\.error.isOfNoEvent)
+        strayLines = isStray ? strayLines + chunk.read : 0
+        guard strayLines >= Self.strayLinesMax else { return }
+        throw .refusedLine(
+            last, file: name,
+            .invalidLine(reason: "and neither is any of the \(strayLines) lines up to it: these are no events", pointer: ""))
     }
 
     /// An input that changes between its two readings would append what nobody checked.

@@ -51,6 +51,9 @@ struct BackupDirectory {
         if try Directory.status(path) != nil, try !Directory.isEmpty(path), try Directory.status(path + "/runs") == nil {
             throw EvstoreError.usage("\(path) holds other things than backups: name an empty directory, or one of its own")
         }
+        guard try Directory.status(Directory.parent(of: path)) != nil else {
+            throw EvstoreError.usage("there is no directory \(Directory.parent(of: path))")
+        }
         // Order: what says that it is one of backups comes first.
         for name in ["", "/runs", "/blocks", "/rows"] where try Directory.status(path + name) == nil {
             try Directory.create(path + name)

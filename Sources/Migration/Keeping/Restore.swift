@@ -57,7 +57,7 @@ package enum Restore {
 
     private static func files(of path: String) throws(EvstoreError) -> FileSequence {
         do {
-            guard let status = try Directory.status(path) else { throw EvstoreError.backupDamaged(path: path, reason: "there is nothing") }
+            guard let status = try Directory.status(path) else { throw EvstoreError.usage("there is no backup at \(path)") }
             if !status.isDirectory { return FileSequence([path]) }
             let lock = try lock(path)
             let run = try BackupDirectory(path).newest()
