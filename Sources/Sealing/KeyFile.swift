@@ -70,6 +70,9 @@ package struct KeyFile: Sendable {
     package var slots: [Entry] { entries.filter { $0.kind == .slot } }
     package var dataKeys: [Entry] { entries.filter { $0.kind == .dataKey } }
 
+    /// All that the slots hold: another secret, or one that was given up, makes other bytes of them.
+    package var slotBytes: [UInt8] { slots.sorted { $0.id < $1.id }.flatMap(\.bytes) }
+
     /// Reads what needs no secret. Nothing of it is proved before `KeyRing` has opened it, and nothing that it asks for is
     /// beyond its bounds.
     /// - Throws: `SealError`: damaged, limit.

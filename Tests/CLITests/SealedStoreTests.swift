@@ -178,4 +178,31 @@ struct SealedStoreTests {
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
         #expect(try sealed.events() == other.events())
     }
+
+    @Test("a run after a slot was retired, or made, begins anew: what opened the runs before opens it no more; a rotation goes on")
+    func retiredSlot() throws {
+        let sealed = try SealedShop().open()
+        let (copies, other) = (sealed.path("copies"), " --key-file \(sealed.path("other"))")
+        func blocks() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: copies + "/blocks").sorted() }
+        func opens(_ key: String, _ name: String) throws -> Int32 {
+            try sealed.shop.run("restore \(copies) --into \(sealed.path(name))\(key)").exit
+        }
+        try sealed.must("backup \(copies)")
+        try sealed.must("key rotate")
+        try sealed.append(7)
+        try sealed.must("backup \(copies)")
+        #expect(try sealed.shop.text("copies/runs/0000000002.json").matches(of: #/"file"/#).count == 2, "a rotation goes on")
+        try sealed.must("key add --new-key-file \(sealed.path("other"))")
+        try sealed.must("backup \(copies)")
+        #expect(try opens(other, "added") == 0)
+        try sealed.shop.must("key retire slot 1\(other)")
+        try sealed.shop.must("backup \(copies)\(other)")
+        #expect(try sealed.shop.text("copies/runs/0000000004.json").matches(of: #/"file"/#).count == 1)
+        #expect(try opens(sealed.key, "refused") == 2)
+        #expect(try opens(other, "again") == 0)
+        #expect(try sealed.events(sealed.path("again"), key: other).count == 7)
+        try sealed.shop.must("backup \(copies) --keep 1\(other)")
+        #expect(try sealed.shop.text("copies/runs/0000000005.json").matches(of: #/"file"/#).count == 2, "and then it goes on again")
+        #expect(try blocks().allSatisfy { $0 > "0000000004" }, "no file of the older keys is left")
+    }
 }

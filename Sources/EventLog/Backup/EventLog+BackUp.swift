@@ -26,6 +26,8 @@ package struct BackupSummary: Hashable, Sendable {
     package var bytes: UInt64
     /// Where the next backup can go on.
     package var base: BackupBase
+    /// Over the slots of the keys that the frames hold; nil where there are none, or they have changed meanwhile.
+    package var slots: Digest?
 }
 
 extension EventLog {
@@ -131,6 +133,7 @@ private struct BackupPass {
     private var hasher: ContentHasher?
     private(set) var last = Position.start
     private var keys: UInt64?
+    private(set) var slots: Digest?
 
     init(_ access: LogAccess, _ options: Options, after last: Checkpoint?) {
         self.access = access
@@ -141,9 +144,10 @@ private struct BackupPass {
     /// The file of the store's keys, where it is not the one that was asked for before: with the key of every event that was
     /// read until now, since a key is in the file before anything is sealed under it.
     mutating func changedKeys() throws -> [UInt8]? {
-        guard let keys = try access.keys?.current() else { return nil }
-        defer { self.keys = keys.generation }
-        return keys.generation == self.keys ? nil : keys.bytes
+        guard let current = try access.keys?.current(), current.generation != keys else { return nil }
+        slots = keys == nil || slots == current.slots ? current.slots : nil
+        keys = current.generation
+        return current.bytes
     }
 
     var content: Digest? { hasher?.finalize() }

@@ -1,10 +1,14 @@
 package import EventModel
+package import Hashing
 internal import LMDB
 package import Sealing
 
 extension EventLog {
     /// The file of the store's keys, as anybody can read it; nil where its events are not sealed.
     package var keyFile: KeyFile? { access.keys?.file }
+
+    /// A digest over the slots of the store's keys, as its file has them now; nil where its events are not sealed.
+    package func slotsDigest() throws -> Digest? { try access.keys?.current().slots }
 
     /// Changes the store's keys, durably, whole or not at all; whoever else does waits.
     /// - Throws: `EvstoreError`: keysRefused, usage where `body` refuses, readOnly, diskFull, storeDamaged.

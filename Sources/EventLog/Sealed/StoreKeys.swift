@@ -1,4 +1,6 @@
+internal import Bytes
 package import EventModel
+internal import Hashing
 internal import LMDB
 package import Sealing
 
@@ -70,10 +72,16 @@ package final class StoreKeys: Sendable {
     /// The file as it is now, as anybody can read it.
     package var file: KeyFile { ring.withLock { $0.file } }
 
-    /// The same, as the file is now, with its bytes.
-    func current() throws -> (generation: UInt64, bytes: [UInt8]) {
+    /// The same, as the file is now: with its bytes, and a digest over its slots.
+    func current() throws -> (generation: UInt64, bytes: [UInt8], slots: Digest) {
         try reload()
-        return ring.withLock { ($0.generation, $0.encoded) }
+        return ring.withLock { ($0.generation, $0.encoded, Self.digest($0.file.slotBytes)) }
+    }
+
+    private static func digest(_ bytes: [UInt8]) -> Digest {
+        var hasher = SHA256Hasher()
+        hasher.update(bytes)
+        return hasher.finalize()
     }
 
     // MARK: Changing

@@ -49,6 +49,9 @@ package enum Backup {
         var shared = try directory.whole(before?.blocks ?? [])
         // A cut may have taken off what the newest runs ended with.
         while let last = shared.last, try last.base.map({ try site.log.holds($0) }) != true { shared.removeLast() }
+        // A secret that was given up opens what was written before: nothing new is put behind it.
+        let slots = try site.log.slotsDigest()?.hex
+        if shared.contains(where: { $0.slots != slots }) { shared = [] }
         let number = (before?.number ?? 0) + 1
         let rowsName = BackupDirectory.rowsName(number)
         let made = "blocks/\(number).new"
@@ -72,7 +75,7 @@ package enum Backup {
             try EventLog.checkBackup(
                 from: FileSequence(own.map { directory.path + "/" + $0 }).take, after: shared.last?.base, ends: summary)
         }
-        if isNew { shared.append(.init(file: blocksName, bytes: blocks.bytes, summary.base)) }
+        if isNew { shared.append(.init(file: blocksName, bytes: blocks.bytes, summary.base, slots: summary.slots)) }
         for name in ["/blocks", "/rows"] { try Directory.sync(directory.path + name) }
         try directory.finish(
             .init(

@@ -25,6 +25,8 @@ struct BackupDirectory {
             var link: String
             var frame: UInt64
             var frameLink: String
+            /// A digest over the slots of the keys that lie in the file; nil where there are none.
+            var slots: String?
         }
 
         var format = 1
@@ -161,9 +163,10 @@ struct BackupDirectory {
 }
 
 extension BackupDirectory.Run.Blocks {
-    init(file: String, bytes: Int, _ base: BackupBase) {
+    init(file: String, bytes: Int, _ base: BackupBase, slots: Digest?) {
         (self.file, self.bytes, epoch, position) = (file, bytes, base.last.epoch.rawValue, base.last.position.rawValue)
         (link, frame, frameLink) = (base.link.hex, base.frame, base.frameLink.hex)
+        self.slots = slots?.hex
     }
 
     /// Where a backup can go on behind this file.
