@@ -127,7 +127,8 @@ package enum BlockLayout {
         static let idText: UInt16 = 8
         static let shadow: UInt16 = 16
         static let known: UInt16 = 31
-        /// Of a record that was opened, and of none in a log: it has a personal part, which was forgotten.
+        /// Of a record that was opened, and of none in a log: it has a personal part, which was forgotten, or whose key was lost.
+        static let lost: UInt16 = 1 << 13
         static let personal: UInt16 = 1 << 14
         static let forgotten: UInt16 = 1 << 15
     }

@@ -21,15 +21,43 @@ struct LogAccess: Sendable {
     }
 
     /// Lends a block as it reads: with its records open where they are sealed.
-    func open<R>(_ block: borrowing BlockView, personal: Bool = true, _ body: (borrowing BlockView) throws -> R) throws -> R {
+    func open<R>(
+        _ block: borrowing BlockView, _ transaction: borrowing ReadTransaction, _ body: (borrowing BlockView) throws -> R
+    ) throws -> R {
         guard block.isSealed else { return try body(block) }
-        return try withOpener { try $0.lend(block, personal: personal, body) }
+        do { return try withOpener { try $0.lend(block, .opened, body) } } catch let damage as SlotDamage {
+            throw try error(damage, transaction)
+        }
     }
 
     /// The same of one record.
+    func open<R>(
+        _ record: borrowing RecordView, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> R
+    ) throws -> R {
+        do { return try open(record, body) } catch let damage as SlotDamage { throw try error(damage, transaction) }
+    }
+
+    /// The same for who knows what to do about a damaged key.
+    /// - Throws: `SlotDamage` beside others.
     func open<R>(_ record: borrowing RecordView, _ body: (borrowing RecordView) throws -> R) throws -> R {
         guard record.isSealed else { return try body(record) }
         return try withOpener { try $0.lend(record, body) }
+    }
+
+    /// Lends a block as if all personal data had been forgotten.
+    func openWithoutPersons<R>(_ block: borrowing BlockView, _ body: (borrowing BlockView) throws -> R) throws -> R {
+        guard block.isSealed else { return try body(block) }
+        return try withOpener { try $0.lend(block, .left, body) }
+    }
+
+    private func error(_ damage: SlotDamage, _ transaction: borrowing ReadTransaction) throws -> EvstoreError {
+        .storeDamaged(path: keys?.store ?? "", reason: damage.words(of: try name(ofStream: damage.stream, transaction)))
+    }
+
+    /// The name of the stream that begins at a position.
+    func name(ofStream id: UInt64, _ transaction: borrowing ReadTransaction) throws -> StreamName? {
+        guard id > 0, let record = try Blocks.record(at: Position(id), transaction, self) else { return nil }
+        return record.streamName
     }
 
     private func withOpener<R>(_ body: (inout RecordOpener) throws -> R) throws -> R {

@@ -54,7 +54,9 @@ struct LogScan {
                 let to = block.last <= through ? block.count : Int(through.rawValue - block.first.rawValue) + 1
                 block.indices = from ..< max(from, to)
                 done = min(block.last, through)
-                if !block.indices.isEmpty, wanted.map({ block.holds(anyOf: $0) }) ?? true, try !lend(block, body) { return false }
+                if !block.indices.isEmpty, wanted.map({ block.holds(anyOf: $0) }) ?? true, try !lend(block, transaction, body) {
+                    return false
+                }
                 bytes += block.bytes.byteCount
             }
             if done >= through { return false }
@@ -64,8 +66,10 @@ struct LogScan {
         return false
     }
 
-    private func lend(_ block: borrowing BlockView, _ body: (borrowing BlockView) throws -> Bool) throws -> Bool {
-        raw ? try body(block) : try access.open(block, body)
+    private func lend(
+        _ block: borrowing BlockView, _ transaction: borrowing ReadTransaction, _ body: (borrowing BlockView) throws -> Bool
+    ) throws -> Bool {
+        raw ? try body(block) : try access.open(block, transaction, body)
     }
 
     private mutating func checkEpoch(_ transaction: borrowing ReadTransaction) throws {

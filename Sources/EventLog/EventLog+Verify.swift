@@ -27,6 +27,7 @@ extension EventLog {
     package func walk(deep: Bool, asking: Position? = nil, progress: (UInt64, UInt64) -> Void = { _, _ in }) throws -> LogWalk {
         var verifier = LogVerifier(access, overlays, options, deep: deep, asking: asking)
         do {
+            verifier = LogVerifier(access, overlays, options, deep: deep, asking: asking, try access.keys?.subjects.damages() ?? [])
             do {
                 try access.environment.checkStructure(tables: Tables.kinds, rows: access.tables.checks)
             } catch let damage as StructureDamage {

@@ -31,7 +31,7 @@ package struct LogReader: ~Copyable {
     /// Lends the event at a position; nil where there is none.
     package func record<R>(at position: Position, _ body: (borrowing RecordView) throws -> R) throws -> R? {
         guard position > .start, let record = try Blocks.record(at: position, transaction, access) else { return nil }
-        return try access.open(record, body)
+        return try access.open(record, transaction, body)
     }
 
     /// The same for who asks for nothing that may be sealed: payload and metadata are not what they were.
@@ -71,7 +71,7 @@ package struct LogReader: ~Copyable {
             var block = try Blocks.view(cursor, access)
             if block.last >= from {
                 if from > block.first { block.indices = Int(from.rawValue - block.first.rawValue) ..< block.count }
-                if try !access.open(block, body) { return }
+                if try !access.open(block, transaction, body) { return }
             }
             isThere = try cursor.next()
         }

@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import Hashing
 internal import LMDB
+internal import Sealing
 
 /// Walks the log in chunks and compares what it finds with what must be there (`BlockLayout`, rules
 /// 1 to 8; `JumpList`; `Tables`).
@@ -29,9 +30,18 @@ struct LogVerifier {
     private let asked: Position?
     private var linkAsked: Digest?
     private var cuts: [Checkpoint] = []
+    /// Of keys of streams, in a sealed log.
+    private let damages: [SlotDamage]
+    private var slots: SlotFindings
 
-    /// - Parameter asked: where the chain's link is wanted.
-    init(_ access: LogAccess, _ overlays: Overlays, _ options: Options, deep: Bool, asking asked: Position? = nil) {
+    /// - Parameters:
+    ///   - asked: where the chain's link is wanted.
+    ///   - damages: what is known to be damaged of the keys of streams.
+    init(
+        _ access: LogAccess, _ overlays: Overlays, _ options: Options, deep: Bool, asking asked: Position? = nil,
+        _ damages: [SlotDamage] = []
+    ) {
+        (self.damages, slots) = (damages, SlotFindings(damages))
         (self.access, self.overlays, self.options, isDeep, self.asked) = (access, overlays, options, deep, asked)
         if asked == .start { linkAsked = Epochs.genesis(access.storeID) }
     }
@@ -53,7 +63,7 @@ struct LogVerifier {
         guard let moment = try Moment(transaction, access, overlays) else { return true }
         if let epoch, epoch != moment.epoch {
             // A cut has come between two chunks: what was walked may be gone.
-            self = LogVerifier(access, overlays, options, deep: isDeep, asking: asked)
+            self = LogVerifier(access, overlays, options, deep: isDeep, asking: asked, damages)
         }
         epoch = moment.epoch
         let end = ContinuousClock.now + .milliseconds(options.readSliceMilliseconds)
@@ -70,6 +80,7 @@ struct LogVerifier {
         progress(moment.last.rawValue, moment.last.rawValue)
         cuts = try Epochs.all(transaction, access.tables)
         if isDeep { try compareIndexes(moment, transaction) }
+        findings += slots.findings(access.keys?.store ?? "")
         return false
     }
 
@@ -97,7 +108,14 @@ struct LogVerifier {
         if last == asked { linkAsked = block.link }
         for index in 0 ..< block.count { try checkSum(block, index) }
         for index in 0 ..< block.count where isDeep { try take(block.record(index), moment, transaction) }
-        if isDeep, block.isSealed, access.keys != nil { try checkOpening(block) }
+        guard block.isSealed, let keys = access.keys else { return }
+        if slots.wantsNames { for index in 0 ..< block.count { noteName(of: block.record(index), keys) } }
+        if isDeep { try checkOpening(block, transaction) }
+    }
+
+    private mutating func noteName(of record: RecordView, _ keys: StoreKeys) {
+        guard let name = record.streamName else { return }
+        slots.note(name, code: keys.subjects.ring.code(ofSubject: Array(name.text.utf8)))
     }
 
     private mutating func checkSum(_ block: BlockView, _ index: Int) throws {
@@ -108,10 +126,12 @@ struct LogVerifier {
     }
 
     /// That every event of a sealed block can be opened with the keys that the store has.
-    private mutating func checkOpening(_ block: BlockView) throws {
+    private mutating func checkOpening(_ block: BlockView, _ transaction: borrowing ReadTransaction) throws {
         for index in 0 ..< block.count {
             let record = block.record(index)
-            do { try access.open(record) { _ in } } catch let error as EvstoreError { note("STORE015", at: record.position, error.message) }
+            do { try access.open(record) { _ in } } catch let damage as SlotDamage {
+                slots.note(damage, of: try access.name(ofStream: damage.stream, transaction))
+            } catch let error as EvstoreError { note("STORE015", at: record.position, error.message) }
         }
     }
 

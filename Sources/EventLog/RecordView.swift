@@ -50,7 +50,7 @@ package struct RecordView: ~Escapable {
     /// All of the record, as it lies in its block.
     var bytes: RawSpan {
         @_lifetime(copy self)
-        get { block.slice(start, afterMetadata - start + (hasShadow ? BlockLayout.shadowBytes + shadowCount : 0)) }
+        get { block.slice(start, afterShadow - start) }
     }
 
     /// The header of its block.
@@ -107,13 +107,20 @@ package struct RecordView: ~Escapable {
     /// Whether that is gone: then the payload is what stays.
     package var isForgotten: Bool { flags & BlockLayout.Flag.forgotten != 0 }
 
+    /// Whether it is gone because the key was found damaged, by who asked for what stays then.
+    var isLost: Bool { flags & BlockLayout.Flag.lost != 0 }
+
+    /// The number of the slot of its key, where it has personal data.
+    var subject: UInt32 { block.load(UInt32.self, at: afterShadow) }
+
+    private var afterShadow: Int { afterMetadata + (hasShadow ? BlockLayout.shadowBytes + shadowCount : 0) }
+
     /// What stays of the payload when personal data is forgotten; the payload itself where there is none.
     package var stays: RawSpan {
         @_lifetime(copy self)
         get {
             guard isPersonal else { return payload }
-            let behind = afterMetadata + (hasShadow ? BlockLayout.shadowBytes + shadowCount : 0)
-            return block.slice(behind + 4, Int(block.load(UInt32.self, at: behind)))
+            return block.slice(afterShadow + 8, Int(block.load(UInt32.self, at: afterShadow + 4)))
         }
     }
 

@@ -33,7 +33,7 @@ struct StreamWalk {
         var revision = revision.rawValue
         for index in 0 ..< limit {
             let record = try record(revision, at: position, &cursor)
-            if try !access.open(record, body) || revision == 0 || index == limit - 1 { return }
+            if try !access.open(record, transaction, body) || revision == 0 || index == limit - 1 { return }
             (revision, position) = (revision - 1, record.previous)
         }
     }
@@ -57,19 +57,19 @@ struct StreamWalk {
         }
         var first = revision.rawValue
         for run in runs.reversed() {
-            if try !lend(run.last, at: run.position, after: first, &cursor, body) { return }
+            if try !lend(run.last, at: run.position, after: first, &cursor, transaction, body) { return }
             first = run.last + 1
         }
     }
 
     /// Lends the events from revision `first` up to one.
     private func lend(
-        _ revision: UInt64, at position: Position, after first: UInt64, _ cursor: inout Cursor,
+        _ revision: UInt64, at position: Position, after first: UInt64, _ cursor: inout Cursor, _ transaction: borrowing ReadTransaction,
         _ body: (borrowing RecordView) throws -> Bool
     ) throws -> Bool {
         let record = try record(revision, at: position, &cursor)
-        if revision > first, try !lend(revision - 1, at: record.previous, after: first, &cursor, body) { return false }
-        return try access.open(record, body)
+        if revision > first, try !lend(revision - 1, at: record.previous, after: first, &cursor, transaction, body) { return false }
+        return try access.open(record, transaction, body)
     }
 
     @_lifetime(copy cursor)

@@ -2,20 +2,24 @@ internal import Bytes
 internal import Crypto
 
 /// The key of one subject, in a place of its own in the file of subjects, so that it can be overwritten there. Integers are
-/// little-endian; a slot is 128 bytes, which no sector divides.
+/// little-endian; a slot is 128 bytes at a multiple of 128, so that it lies in one sector: a disk that loses power leaves it as
+/// it was or as it was to be. A disk that tears a sector nevertheless leaves one that is known to be damaged, with its code, which
+/// overwriting does not change: it is overwritten again.
 ///
-///     0   u8   1 live, 2 forgotten
+///     0   u8   1 live, 2 forgotten, 3 lost: a salvage has found it damaged
 ///     1   7    zero
 ///     8   16   code of the subject: HMAC-SHA256 (RFC 2104) of its name, cut off
-///     24  16   salt: random; forgotten: zero
+///     24  16   salt: random; forgotten or lost: zero
 ///     40  32   the key, AES-256-GCM under HKDF(subjects' key, salt), authenticated with store id, number, bytes 0 … 23
-///     72  16   its tag; forgotten: HMAC-SHA256 over the same, cut off, so that nobody else can say so
+///     72  16   its tag; forgotten or lost: HMAC-SHA256 over the same, cut off, so that nobody else can say so
 ///     88  40   zero
 ///
-/// The subjects' key and that of the codes are made of the master key. The number of a slot is its place, from 1 on.
+/// The subjects' key and that of the codes are made of the master key. The number of a slot is its place, from 1 on. One of zeros was
+/// never written.
 package struct SubjectSlot: Sendable {
+    package enum State: UInt8, Sendable { case live = 1, forgotten, lost }
+
     package static let byteCount = 128
-    private static let codeBytes = 16
 
     package let number: UInt32
     package let bytes: [UInt8]
@@ -25,8 +29,11 @@ package struct SubjectSlot: Sendable {
     /// Of the subject that it is for.
     package var code: [UInt8] { Array(bytes[8 ..< 24]) }
 
-    /// Whether it says that its key is gone; `KeyRing.key(of:)` proves it.
-    package var isForgotten: Bool { bytes[0] == 2 }
+    /// What it says of itself, which `KeyRing.key(of:)` proves.
+    package var state: State? { State(rawValue: bytes[0]) }
+
+    /// Whether nobody has ever written it: what makes a file longer may come to the disk before what lies in it.
+    package var isBlank: Bool { bytes.allSatisfy { $0 == 0 } }
 
     fileprivate var head: [UInt8] { Array(bytes[..<24]) }
 }
@@ -40,19 +47,20 @@ extension KeyRing {
         try slot(number, code, .random())
     }
 
-    /// A slot whose key is gone.
-    package func forgotten(_ slot: SubjectSlot) -> SubjectSlot { forgotten(slot.number, slot.code) }
+    /// A slot whose key was forgotten.
+    package func forgotten(_ number: UInt32, code: [UInt8]) -> SubjectSlot { without(.forgotten, number, code) }
 
-    /// The key in a slot; nil where it was forgotten.
+    /// A slot whose key was lost.
+    package func lost(_ number: UInt32, code: [UInt8]) -> SubjectSlot { without(.lost, number, code) }
+
+    /// The key in a slot; nil where it was forgotten or lost.
     /// - Throws: `SealError.damaged` where it is neither as it was written.
     package func key(of slot: SubjectSlot) throws(SealError) -> DataKey? {
-        guard slot.bytes.count == SubjectSlot.byteCount else { throw .damaged("the key of subject \(slot.number) is missing") }
+        guard slot.bytes.count == SubjectSlot.byteCount else { throw .damaged("is missing") }
         let associated = associated(slot.number, slot.head)
         let tag = Array(slot.bytes[72 ..< 88])
-        if slot.isForgotten {
-            guard code(associated, "forgotten subjects") == tag else {
-                throw .damaged("the key of subject \(slot.number) is not as it was written")
-            }
+        if slot.state == .forgotten || slot.state == .lost {
+            guard code(associated, "forgotten subjects") == tag else { throw .damaged("is not as it was written") }
             return nil
         }
         do {
@@ -62,7 +70,7 @@ extension KeyRing {
                 associated)
             guard let key = SecretKey(plain) else { throw SealError.broken("a key has another length") }
             return DataKey(id: slot.number, suite: .gcm, key)
-        } catch { throw .damaged("the key of subject \(slot.number) is not as it was written") }
+        } catch { throw .damaged("is not as it was written") }
     }
 
     private func slot(_ number: UInt32, _ code: [UInt8], _ key: SecretKey) throws(SealError) -> SubjectSlot {
@@ -73,8 +81,8 @@ extension KeyRing {
         return SubjectSlot(number, head + salt + text + tag + [UInt8](repeating: 0, count: 40))
     }
 
-    private func forgotten(_ number: UInt32, _ code: [UInt8]) -> SubjectSlot {
-        let head = [2] + [UInt8](repeating: 0, count: 7) + code
+    private func without(_ state: SubjectSlot.State, _ number: UInt32, _ code: [UInt8]) -> SubjectSlot {
+        let head = [state.rawValue] + [UInt8](repeating: 0, count: 7) + code
         let proof = self.code(associated(number, head), "forgotten subjects")
         return SubjectSlot(number, head + [UInt8](repeating: 0, count: 48) + proof + [UInt8](repeating: 0, count: 40))
     }

@@ -47,7 +47,8 @@ struct SalvageCommandTests {
         #expect(outcome.exit == 8)
         #expect(
             try keys(outcome.line) == [
-                "position", "events", "gaps", "unconfirmed", "lostNames", "lostRows", "endKnown", "renumbered", "bytesScanned", "seconds",
+                "position", "events", "gaps", "unconfirmed", "lostNames", "lostRows", "endKnown", "renumbered", "lostKeys", "unopened",
+                "dataKeys", "bytesScanned", "seconds",
             ])
         #expect(
             outcome.line.hasPrefix(#"{"position":300,"events":300,"gaps":[],"unconfirmed":0,"lostNames":[],"lostRows":["definitions","#))

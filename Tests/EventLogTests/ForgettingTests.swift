@@ -112,7 +112,7 @@ struct ForgettingTests {
         try Data(bytes).write(to: URL(filePath: path))
         let log = try scene.open("store")
         #expect(throws: EvstoreError.self) { for stream in 0 ..< 3 { _ = try log.payloads("person-\(stream)") } }
-        #expect(try log.verify(deep: true).contains { $0.id == "STORE015" })
+        #expect(try log.verify(deep: true).contains { $0.id == "STORE016" })
         try await log.close()
         try Directory.remove(path)
         let bare = try scene.open("store")

@@ -73,7 +73,7 @@ extension EventLog {
                 body.append(end.link.bytes)
                 body.append(content.bytes)
                 try frames.write(.end, body.bytes) { try sink(.rows, $0) }
-                return BackupSummary(last: end.last, content: content, bytes: frames.bytes, base: next)
+                return BackupSummary(last: end.last, content: content, bytes: frames.bytes, base: next, slots: pass.slots)
             }
         } catch let error as LMDBError { throw storeError(error, path, doing: "backing up the store") } catch let damage as BackupDamage {
             throw EvstoreError.ioFailure(doing: "backing up \(path)", reason: damage.reason)
@@ -157,7 +157,7 @@ private struct BackupPass {
         last = try Blocks.last(transaction, access)
         _ = try scan.runChunk(transaction) { block in
             body.append(block.bytes)
-            if hasher != nil { try access.open(block, personal: false) { try hasher?.add($0, access.names) } }
+            if hasher != nil { try access.openWithoutPersons(block) { try hasher?.add($0, access.names) } }
             return body.count < Frame.bytesWanted
         }
         if scan.done < last { return nil }

@@ -135,7 +135,7 @@ private struct Restoring {
                 try Blocks.checkSealed(block.isSealed, block.first, access)
                 let access = access
                 // The keys of subjects come behind, and the digest is the same without them.
-                try access.open(block, personal: false) { try hasher.add($0, access.names) }
+                try access.openWithoutPersons(block) { try hasher.add($0, access.names) }
                 (read, lastLink, firstTime) = (block.last, block.link, firstTime ?? block.time)
                 if isWanted(block) {
                     wanted.append((block.first, offset, size))

@@ -4,7 +4,7 @@ internal import Hashing
 internal import LMDB
 
 /// What was taken out of a damaged log.
-package struct SalvageSummary: Hashable, Sendable {
+package struct SalvageSummary: Sendable {
     package var last: Checkpoint
     package var events: UInt64
     /// Positions that no block was found for.
@@ -20,6 +20,11 @@ package struct SalvageSummary: Hashable, Sendable {
     package var bytesScanned: UInt64
     /// Whether events have new positions, in a store with an id of its own.
     package var isRenumbered: Bool
+    /// Streams whose key for personal data was damaged, with how many events show what stays without it.
+    package var lostKeys: [(stream: StreamName, events: UInt64)]
+    /// Events in blocks that no key opens, which are in none of the counts but among the gaps; and the data keys that are missing.
+    package var unopened: UInt64
+    package var dataKeys: [UInt32]
 }
 
 /// What a salvage has found beside the events.

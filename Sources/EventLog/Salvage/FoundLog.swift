@@ -73,6 +73,23 @@ struct FoundLog {
         return (block.isPlaced ? 2 : 0) + (remains.isFree(block) ? 0 : 4) + (remains.entries[block.offset] == nil ? 0 : 8)
     }
 
+    /// Leaves out blocks: their positions become gaps.
+    mutating func leave(_ closed: Set<FoundBlock>) {
+        if closed.isEmpty { return }
+        let left = blocks.filter { closed.contains($0) }.map { $0.first.rawValue ... $0.last.rawValue }
+        blocks.removeAll { closed.contains($0) }
+        unconfirmed.removeAll { closed.contains($0) }
+        var merged: [ClosedRange<UInt64>] = []
+        for gap in (gaps + left).sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = merged.last, last.upperBound + 1 == gap.lowerBound {
+                merged[merged.count - 1] = last.lowerBound ... gap.upperBound
+            } else {
+                merged.append(gap)
+            }
+        }
+        gaps = merged
+    }
+
     // MARK: From the end backwards
 
     mutating func choose(_ progress: (UInt64, UInt64) throws -> Void) throws {

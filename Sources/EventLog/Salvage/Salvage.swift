@@ -59,6 +59,9 @@ struct Salvage {
         return bytes
     }
 
+    /// Leaves out blocks that are of no use to anybody.
+    mutating func leave(_ closed: Set<FoundBlock>) { log.leave(closed) }
+
     /// How many events the blocks hold.
     var events: UInt64 { log.blocks.reduce(0) { $0 + UInt64($1.count) } }
 

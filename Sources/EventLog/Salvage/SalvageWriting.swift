@@ -15,15 +15,23 @@ struct SalvageWriting {
     /// A hole in the ids of types takes a row: no store has more of them than types that were forgotten.
     private static let typeHolesMax = 4_096
 
-    private let salvage: Salvage
+    private var salvage: Salvage
     private let store: String
     private let options: Options
     private let progress: Salvage.Progress
     private let keys: SalvagedKeys?
+    /// Nil where the events are not sealed.
+    private let sieve: SalvageSieve?
 
+    /// - Throws: `EvstoreError`: keysRefused, nothingToSalvage where the keys open nothing.
     init(_ salvage: Salvage, _ store: String, _ options: Options, _ progress: @escaping Salvage.Progress) throws {
         (self.salvage, self.store, self.options, self.progress) = (salvage, store, options, progress)
         keys = try SalvagedKeys.find(of: salvage, options)
+        sieve = try keys.map { try SalvageSieve(salvage, $0, progress) }
+        self.salvage.leave(sieve?.closed ?? [])
+        if self.salvage.log.blocks.isEmpty, self.salvage.log.unconfirmed.isEmpty {
+            throw EvstoreError.nothingToSalvage(path: salvage.source.path)
+        }
     }
 
     func run(
@@ -33,7 +41,7 @@ struct SalvageWriting {
         let isWhole = salvage.isWhole
         let log = try NewLog(at: store, isWhole ? salvage.storeID ?? .make() : .make(), options, keys?.new(isWhole: isWhole))
         defer { log.access.environment.close() }
-        if isWhole, let subjects = log.access.keys?.subjects { try keys?.keys.subjects.copy { try subjects.put($0) } }
+        if isWhole, let subjects = log.access.keys?.subjects { try keys?.keys.subjects.copy(to: subjects, losing: sieve?.slots ?? [:]) }
         var names = try SalvagedNames(salvage)
         let newestBirth = try isWhole ? copy(to: log) : renumber(to: log, &names)
         let rows = SalvagedRows(
@@ -49,7 +57,12 @@ struct SalvageWriting {
             last: last, events: salvage.events, gaps: salvage.log.gaps,
             unconfirmed: salvage.log.unconfirmed.reduce(0) { $0 + UInt64($1.count) }, lostNames: names.lost,
             lostRows: salvage.remains.lostRows.sorted(), isEndKnown: salvage.remains.isEndKnown,
-            bytesScanned: salvage.bytesScanned, isRenumbered: !isWhole)
+            bytesScanned: salvage.bytesScanned, isRenumbered: !isWhole, lostKeys: lostKeys, unopened: sieve?.unopened ?? 0,
+            dataKeys: sieve?.dataKeys.sorted() ?? [])
+    }
+
+    private var lostKeys: [(stream: StreamName, events: UInt64)] {
+        (sieve?.lost ?? [:]).map { ($0.key, $0.value) }.sorted { $0.stream.text < $1.stream.text }
     }
 
     private var catalogues: [Catalogue: [(key: [UInt8], value: [UInt8])]] {
@@ -137,7 +150,10 @@ struct SalvageWriting {
             try progress("write", state.next.rawValue - 1, salvage.events)
             return state.blocks < blocks.count
         }
-        try log.access.keys?.subjects.flush()
+        if let subjects = log.access.keys?.subjects {
+            for name in Set(sieve?.slots.values.map(\.self) ?? []).sorted(by: { $0.text < $1.text }) { try subjects.lose(name) }
+            try subjects.flush()
+        }
         try log.put(types: Dictionary(uniqueKeysWithValues: state.types.map { ($0.value, $0.key) }))
         names = state.names
         return state.newestBirth

@@ -34,7 +34,8 @@ struct SalvagedKeys {
     /// Of the new store: blocks that are copied as they lie keep theirs.
     func new(isWhole: Bool) -> NewKeys { isWhole ? .taken(file, secret) : .made(secret) }
 
+    /// Personal data whose key is damaged is left out.
     func open(_ block: borrowing BlockView, _ body: (borrowing BlockView) throws -> Void) throws {
-        try keys.withOpener(storeID) { try $0.lend(block, body) }
+        try keys.withOpener(storeID) { try $0.lend(block, .leftWhereLost, body) }
     }
 }

@@ -17,9 +17,18 @@ struct RecordOpener: ~Copyable {
         binding = RecordBinding(storeID)
     }
 
+    /// What becomes of personal parts.
+    enum Persons {
+        case opened
+        /// The records are as if they had been forgotten.
+        case left
+        /// Opened, but for those whose keys are damaged: those are left, and marked as lost.
+        case leftWhereLost
+    }
+
     /// Lends a block with those of its records open that were asked for; the others are not in it.
-    /// - Parameter personal: whether personal parts are opened; else the records are as if those had been forgotten.
-    mutating func lend<R>(_ block: borrowing BlockView, personal: Bool = true, _ body: (borrowing BlockView) throws -> R) throws -> R {
+    /// - Throws: `SlotDamage` beside others.
+    mutating func lend<R>(_ block: borrowing BlockView, _ persons: Persons, _ body: (borrowing BlockView) throws -> R) throws -> R {
         text.removeAll()
         text.append(block.head)
         clearMark()
@@ -27,33 +36,38 @@ struct RecordOpener: ~Copyable {
         text.append(zeros: block.count * BlockLayout.entryBytes)
         for index in block.indices {
             text.store(littleEndian: UInt32(text.count), at: table + index * BlockLayout.entryBytes)
-            try append(block.record(index), in: block.epoch, sealedAt: block.first, personal)
+            try append(block.record(index), in: block.epoch, sealedAt: block.first, persons)
         }
         return try body(BlockView(opened: text.bytes, block))
     }
 
     /// Lends a record, open.
+    /// - Throws: `SlotDamage` beside others.
     mutating func lend<R>(_ record: borrowing RecordView, _ body: (borrowing RecordView) throws -> R) throws -> R {
         text.removeAll()
         text.append(record.blockHeader)
         clearMark()
-        try append(record, in: record.epoch, sealedAt: record.position, true)
+        try append(record, in: record.epoch, sealedAt: record.position, .opened)
         return try body(RecordView(text.bytes, at: BlockLayout.headerBytes, record.position))
     }
 
     private mutating func clearMark() { text.store(littleEndian: 0 as UInt32, at: BlockLayout.Header.flags) }
 
-    private mutating func append(_ record: borrowing RecordView, in epoch: Epoch, sealedAt first: Position, _ opensPersonal: Bool) throws {
+    private mutating func append(_ record: borrowing RecordView, in epoch: Epoch, sealedAt first: Position, _ persons: Persons) throws {
         let outer = try open(record, epoch, first)
         if outer.personal == 0 { return Self.append(record, outer, parts, outer.payload, outer.shadow, parts, outer, nil, to: &text) }
         let subject = try Self.subject(parts, outer, record.position)
-        let key = opensPersonal ? try keys.subjects.key(subject, for: record.position) : nil
-        guard let key else {
-            return Self.append(record, outer, parts, outer.payload, 0, parts, outer, (subject, isForgotten: true), to: &text)
+        var gone = BlockLayout.Flag.forgotten
+        var key: DataKey?
+        do { key = persons == .left ? nil : try keys.subjects.key(subject) } catch var damage as SlotDamage {
+            (damage.stream, damage.position) = (record.streamID, record.position)
+            guard persons == .leftWhereLost else { throw damage }
+            gone |= BlockLayout.Flag.lost
         }
+        guard let key else { return Self.append(record, outer, parts, outer.payload, 0, parts, outer, (subject, gone), to: &text) }
         inner.removeAll()
         let own = try Self.openPersonal(parts, outer, key, binding, &sealer, record.position, first, into: &inner)
-        Self.append(record, own, inner, own.payload, own.shadow, parts, outer, (subject, isForgotten: false), to: &text)
+        Self.append(record, own, inner, own.payload, own.shadow, parts, outer, (subject, 0), to: &text)
     }
 
     private static func subject(_ parts: borrowing ByteBuffer, _ outer: OpenedParts, _ position: Position) throws -> UInt32 {
@@ -79,13 +93,10 @@ struct RecordOpener: ~Copyable {
     /// stays without it (`RecordView.stays`).
     private static func append(
         _ record: borrowing RecordView, _ own: OpenedParts, _ bytes: borrowing ByteBuffer, _ payload: Int, _ shadow: Int,
-        _ parts: borrowing ByteBuffer, _ outer: OpenedParts, _ personal: (subject: UInt32, isForgotten: Bool)?, to text: inout ByteBuffer
+        _ parts: borrowing ByteBuffer, _ outer: OpenedParts, _ personal: (subject: UInt32, flags: UInt16)?, to text: inout ByteBuffer
     ) {
         var flags = shadow > 0 ? BlockLayout.Flag.shadow : 0
-        if let personal {
-            flags |= BlockLayout.Flag.personal
-            if personal.isForgotten { flags |= BlockLayout.Flag.forgotten }
-        }
+        if let personal { flags |= BlockLayout.Flag.personal | personal.flags }
         record.appendHead(to: &text, payloadBytes: payload, metadataBytes: outer.metadata, adding: flags)
         text.append(bytes.slice(0, payload))
         text.append(parts.slice(outer.payload, outer.metadata))
@@ -93,7 +104,8 @@ struct RecordOpener: ~Copyable {
             text.append(littleEndian: UInt32(shadow))
             text.append(bytes.slice(own.payload + own.metadata, shadow))
         }
-        if personal != nil {
+        if let personal {
+            text.append(littleEndian: personal.subject)
             text.append(littleEndian: UInt32(outer.payload))
             text.append(parts.slice(0, outer.payload))
         }

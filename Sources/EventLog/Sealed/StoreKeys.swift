@@ -9,7 +9,7 @@ package final class StoreKeys: Sendable {
     static let fileName = "keys"
 
     private let path: String
-    private let store: String
+    let store: String
     private let ring: Monitor<KeyRing>
     let subjects: SubjectKeys
     private let openers = Monitor<[KeptOpener]>([])

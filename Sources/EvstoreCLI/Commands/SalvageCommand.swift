@@ -13,7 +13,8 @@ struct SalvageCommand: Command {
 
             Nothing missing: the new store goes on as the old one. Positions missing between others: \
             they are reported, and the rest is appended anew with new positions and a new store id. A \
-            stream whose name is lost is called lost:<position of its first event>. What nobody can \
+            stream whose name is lost is called lost:<position of its first event>. Where the key of a \
+            stream's personal data is damaged, its events come without that data. What nobody can \
             say was committed comes to unconfirmed.jsonl in the new store, as lines that import takes.
 
             --store may also name a data.mdb that lies alone. --schemas is asked for where the store \
@@ -50,6 +51,17 @@ struct SalvageCommand: Command {
         if report.lostNames.count > shown {
             try output.line("unnamed    and \(counted(report.lostNames.count - shown, "stream")) more: see --json")
         }
+        for key in report.lostKeys.prefix(shown) {
+            try output.line("key lost   \(key.stream): \(counted(key.events, "event")) without what was personal")
+        }
+        if report.lostKeys.count > shown {
+            try output.line("key lost   and \(counted(report.lostKeys.count - shown, "stream")) more: see --json")
+        }
+        if report.unopened > 0 {
+            let keys = report.dataKeys.map { "\($0)" }.joined(separator: ", ")
+            let under = report.dataKeys.isEmpty ? "" : ": sealed under data keys that the store does not have (\(keys))"
+            try output.line("unopened   \(counted(report.unopened, "event"))\(under)")
+        }
         if report.unconfirmed > 0 {
             try output.line("in doubt   \(counted(report.unconfirmed, "event")): see \(into)/\(SalvageReport.unconfirmedName)")
         }
@@ -69,7 +81,8 @@ extension SalvageReport {
             "position": .position(position), "events": .count(events),
             "gaps": .list(gaps.map { [.count($0.lowerBound), .count($0.upperBound)] }), "unconfirmed": .count(unconfirmed),
             "lostNames": .list(lostNames.map { .text($0) }), "lostRows": .list(lostRows.map { .text($0) }), "endKnown": .bool(endKnown),
-            "renumbered": .bool(renumbered), "bytesScanned": .count(bytesScanned),
+            "renumbered": .bool(renumbered), "lostKeys": .list(lostKeys.map { ["stream": .text($0.stream), "events": .count($0.events)] }),
+            "unopened": .count(unopened), "dataKeys": .list(dataKeys.map { .count(UInt64($0)) }), "bytesScanned": .count(bytesScanned),
             "seconds": .measure(seconds),
         ]
     }

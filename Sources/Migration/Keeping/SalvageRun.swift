@@ -38,7 +38,8 @@ package enum SalvageRun {
                 position: summary.last.position, epoch: summary.last.epoch, events: summary.events, gaps: summary.gaps,
                 unconfirmed: summary.unconfirmed, lostNames: summary.lostNames.map(\.text), lostRows: summary.lostRows,
                 endKnown: summary.isEndKnown, renumbered: summary.isRenumbered,
-                bytesScanned: summary.bytesScanned, seconds: began.duration(to: .now).inSeconds)
+                lostKeys: summary.lostKeys.map { LostKey(stream: $0.stream.text, events: $0.events) }, unopened: summary.unopened,
+                dataKeys: summary.dataKeys, bytesScanned: summary.bytesScanned, seconds: began.duration(to: .now).inSeconds)
         } catch { throw storeError(error, target, doing: "salvaging \(source)") }
     }
 

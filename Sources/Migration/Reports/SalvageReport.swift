@@ -18,12 +18,26 @@ public struct SalvageReport: Hashable, Sendable {
     public var endKnown: Bool
     /// Whether the events have new positions, in a store with an id of its own: so it is where events are missing between others.
     public var renumbered: Bool
+    /// Streams of a sealed store whose key for personal data was damaged: their events are as if that had been forgotten.
+    public var lostKeys: [LostKey]
+    /// Events of a sealed store that were found and can't be opened; where they lie between others, they are among the gaps.
+    public var unopened: UInt64
+    /// The data keys, given up or never known, that those were sealed under.
+    public var dataKeys: [UInt32]
     public var bytesScanned: UInt64
     public var seconds: Double
 
     /// Whether nothing is known to be lost or in doubt.
-    public var isComplete: Bool { gaps.isEmpty && unconfirmed == 0 && lostNames.isEmpty && lostRows.isEmpty && endKnown }
+    public var isComplete: Bool {
+        gaps.isEmpty && unconfirmed == 0 && lostNames.isEmpty && lostRows.isEmpty && endKnown && lostKeys.isEmpty && unopened == 0
+    }
 
     /// The file of unconfirmed events, in the new store's directory.
     public static let unconfirmedName = "unconfirmed.jsonl"
+}
+
+/// A stream whose personal data a salvage could not read.
+public struct LostKey: Hashable, Sendable {
+    public var stream: String
+    public var events: UInt64
 }

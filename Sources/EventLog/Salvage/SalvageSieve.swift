@@ -1,0 +1,52 @@
+internal import Bytes
+internal import EventModel
+internal import Sealing
+
+/// What the keys of a sealed log open of the blocks that were found.
+struct SalvageSieve {
+    /// Blocks that can't be opened, and the numbers of the data keys that are missing for it.
+    private(set) var closed: Set<FoundBlock> = []
+    private(set) var dataKeys: Set<UInt32> = []
+    /// Slots that are damaged or not there, with whose they were, and how many events of each stream show what stays.
+    private(set) var slots: [UInt32: StreamName] = [:]
+    private(set) var lost: [StreamName: UInt64] = [:]
+
+    /// Events of blocks that can't be opened.
+    var unopened: UInt64 { closed.reduce(0) { $0 + UInt64($1.count) } }
+
+    init(_ salvage: Salvage, _ keys: SalvagedKeys, _ progress: Salvage.Progress) throws {
+        var names = try SalvagedNames(salvage)
+        let blocks = salvage.log.blocks + salvage.log.unconfirmed
+        for (index, found) in blocks.enumerated() {
+            if index % 64 == 0 { try progress("open", UInt64(index), UInt64(blocks.count)) }
+            let bytes = try salvage.read(found)
+            let block = try BlockView(checking: bytes.lent, at: found.first, storeTag: found.tag, TypeNames())
+            // Rule 8: what anybody can write is not believed.
+            guard block.isSealed else {
+                closed.insert(found)
+                continue
+            }
+            do { try keys.open(block) { take($0, &names) } } catch let error as EvstoreError {
+                guard case .corruptBlock = error else { throw error }
+                closed.insert(found)
+                for index in 0 ..< block.count {
+                    if let id = Envelope.keyID(of: block.record(index).payload), !keys.keys.file.dataKeys.contains(where: { $0.id == id }) {
+                        dataKeys.insert(id)
+                    }
+                }
+            }
+        }
+    }
+
+    private mutating func take(_ block: borrowing BlockView, _ names: inout SalvagedNames) {
+        for index in 0 ..< block.count {
+            let record = block.record(index)
+            guard record.isLost || record.streamName != nil else { continue }
+            let name = names.name(of: record)
+            if record.isLost {
+                slots[record.subject] = name
+                lost[name, default: 0] += 1
+            }
+        }
+    }
+}

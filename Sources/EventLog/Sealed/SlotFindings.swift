@@ -1,0 +1,65 @@
+internal import EventModel
+internal import Sealing
+
+/// What a look at a whole log has to say of the keys of subjects that are damaged: one finding for each.
+struct SlotFindings {
+    private struct Slot {
+        var reason: String
+        var stream: StreamName?
+        var first: Position?
+        var events = 0
+    }
+
+    private static let shownMax = 1_000
+    private var slots: [UInt32: Slot] = [:]
+    private var numbers: [[UInt8]: UInt32] = [:]
+
+    /// - Parameter damages: those that are known before an event is looked at.
+    init(_ damages: [SlotDamage] = []) {
+        for damage in damages {
+            slots[damage.number] = Slot(reason: damage.reason)
+            if damage.code.contains(where: { $0 != 0 }) { numbers[damage.code] = damage.number }
+        }
+    }
+
+    /// Whether a stream's name is wanted, to look whether a slot is its.
+    var wantsNames: Bool { !numbers.isEmpty }
+
+    mutating func note(_ stream: StreamName, code: [UInt8]) {
+        if let number = numbers[code] { slots[number]?.stream = stream }
+    }
+
+    /// Takes in an event that was not opened.
+    mutating func note(_ damage: SlotDamage, of stream: StreamName?) {
+        var slot = slots[damage.number] ?? Slot(reason: damage.reason)
+        slot.first = slot.first ?? damage.position
+        slot.events += 1
+        slot.stream = stream ?? slot.stream
+        slots[damage.number] = slot
+    }
+
+    func findings(_ store: String) -> [Finding] {
+        var findings = slots.sorted { $0.key < $1.key }.prefix(Self.shownMax).map { number, slot in
+            var message = SlotDamage(number, slot.reason).words(of: slot.stream)
+            if slot.events > 0 { message += ": \(slot.events) of its events are not shown" }
+            return Finding(id: Self.id, position: slot.first, message: message, fix: Self.fix(number, store))
+        }
+        if slots.count > Self.shownMax {
+            findings.append(
+                Finding(
+                    id: Self.id, message: "\(slots.count - Self.shownMax) more keys of streams are damaged or missing",
+                    fix: Self.fix(0, store)))
+        }
+        return findings
+    }
+
+    private static let id = "STORE016"
+
+    /// Only the slot itself: another one may have been forgotten since the backup was made.
+    private static func fix(_ number: UInt32, _ store: String) -> String {
+        let copy =
+            "dd if=RESTORED/subjects of=\(store)/subjects bs=\(SubjectSlot.byteCount) skip=\(number) seek=\(number) count=1 conv=notrunc"
+        return "put it back from a backup that was restored elsewhere (\(copy)), or go on without that data: "
+            + "evstore --store \(store) salvage --into DIR"
+    }
+}

@@ -1,0 +1,139 @@
+internal import EventModel
+internal import LMDB
+internal import Sealing
+
+/// The slot of a subject's key that is not as it was written, or not there; 0 is the head of their file.
+struct SlotDamage: Error {
+    let number: UInt32
+    let reason: String
+    /// As the slot has it.
+    let code: [UInt8]
+    /// Whose event was to be opened, by its id, and which; zero where none was.
+    var stream: UInt64 = 0
+    var position = Position.start
+
+    init(_ number: UInt32, _ reason: String, code: [UInt8] = []) { (self.number, self.reason, self.code) = (number, reason, code) }
+
+    func words(of stream: StreamName?) -> String {
+        if number == 0 { return "its file \(SubjectKeys.fileName) \(reason)" }
+        return
+            "the key of \(stream.map { "the stream \($0)" } ?? "a stream") (slot \(number) of its file \(SubjectKeys.fileName)) \(reason)"
+    }
+}
+
+extension SubjectKeys {
+    // MARK: Looking at all of them
+
+    /// How many slots a file has; no more are looked at than there can be.
+    func slots(in file: File) throws -> UInt32 {
+        UInt32(min(Self.slotsMax, max(0, try file.status().bytes / SubjectSlot.byteCount - 1)))
+    }
+
+    /// What is wrong with a file as a whole.
+    func headDamage(_ file: File) throws -> SlotDamage? {
+        if try file.status().bytes / SubjectSlot.byteCount > Self.slotsMax + 1 {
+            return SlotDamage(0, "has more than \(Self.slotsMax) slots")
+        }
+        return try file.read(Self.head.count) == Self.head ? nil : SlotDamage(0, "does not begin as one of subjects")
+    }
+
+    private static var slotsAtOnce: UInt32 { 8_192 }
+
+    /// Gives the slots from one on to another, those of zeros too.
+    func forEachSlot(of file: File, after first: UInt32, through last: UInt32, _ body: (SubjectSlot) throws -> Void) throws {
+        var next = first + 1
+        while next <= last {
+            let wanted = Int(min(Self.slotsAtOnce, last - next + 1))
+            let bytes = try file.read(wanted * SubjectSlot.byteCount, at: Int(next) * SubjectSlot.byteCount)
+            let count = bytes.count / SubjectSlot.byteCount
+            for index in 0 ..< count {
+                try body(
+                    SubjectSlot(next + UInt32(index), Array(bytes[index * SubjectSlot.byteCount ..< (index + 1) * SubjectSlot.byteCount])))
+            }
+            if count < wanted { return }
+            next += UInt32(count)
+        }
+    }
+
+    /// All slots of a file, each as it was proved, or as it lies there where it can't be. One of zeros may stand where a power
+    /// cut came before a commit: it is damage only to an event that names it.
+    private func forEachProven(of file: File, _ body: (SubjectSlot, SlotDamage?) throws -> Void) throws {
+        try forEachSlot(of: file, after: 0, through: slots(in: file)) { slot in
+            if slot.isBlank { return try body(slot, nil) }
+            do {
+                _ = try prove(slot)
+                try body(slot, nil)
+            } catch is SlotDamage {
+                let looked: (slot: SubjectSlot, damage: SlotDamage?)
+                do { looked = (try proven(slot.number).slot, nil) } catch let damage as SlotDamage { looked = (slot, damage) }
+                try body(looked.slot, looked.damage)
+            }
+        }
+    }
+
+    /// What is damaged of the file.
+    func damages() throws -> [SlotDamage] {
+        guard try Directory.ownStatus(path) != nil else { return [] }
+        let file = try File(path, .read)
+        if try file.status().bytes == 0 { return [] }
+        var damages = try [headDamage(file)].compactMap(\.self)
+        try forEachProven(of: file) { _, damage in damages += [damage].compactMap(\.self) }
+        return damages
+    }
+
+    // MARK: Copies
+
+    /// The bytes of the file, in parts; nothing where no subject has a key.
+    /// - Throws: `EvstoreError.storeDamaged` where something of it is: a copy of that could not be restored.
+    func copy(_ take: ([UInt8]) throws -> Void) throws {
+        guard try Directory.ownStatus(path) != nil else { return }
+        let file = try File(path, .read)
+        if try file.status().bytes < SubjectSlot.byteCount { return }
+        if let damage = try headDamage(file) { throw damaged(damage.reason) }
+        var part = Self.head
+        try forEachProven(of: file) { slot, damage in
+            if let damage { throw damaged("has a slot \(damage.number) that \(damage.reason): `evstore verify` names the stream") }
+            part += slot.bytes
+            if part.count >= 1 << 20 {
+                try take(part)
+                part = []
+            }
+        }
+        if !part.isEmpty { try take(part) }
+    }
+
+    /// Writes the next part of a copy.
+    func put(_ bytes: [UInt8]) throws {
+        let file = try File(path, .create)
+        try file.write(bytes, at: file.status().bytes)
+        try file.sync()
+    }
+
+    /// Copies what is whole to a store that has the same keys, with each slot in its place; those that are damaged say that they
+    /// are lost, by the names of their streams.
+    func copy(to other: SubjectKeys, losing lost: [UInt32: StreamName]) throws {
+        var next: UInt32 = 0
+        var part: [UInt8] = []
+        func put(_ bytes: [UInt8], at number: UInt32) throws {
+            // What no event names stands for nothing.
+            part += [UInt8](repeating: 0, count: Int(number - next) * SubjectSlot.byteCount) + bytes
+            next = number + 1
+            guard part.count >= 1 << 20 else { return }
+            try other.put(part)
+            part = []
+        }
+        func lose(_ number: UInt32) throws {
+            guard let stream = lost[number] else { return }
+            guard number <= Self.slotsMax else { throw damaged("would have more than \(Self.slotsMax) slots") }
+            try put(ring.lost(number, code: ring.code(ofSubject: Array(stream.text.utf8))).bytes, at: number)
+        }
+        try put(Self.head, at: 0)
+        if try Directory.ownStatus(path) != nil {
+            try forEachProven(of: File(path, .read)) { slot, damage in
+                if damage != nil || slot.isBlank { try lose(slot.number) } else { try put(slot.bytes, at: slot.number) }
+            }
+        }
+        for number in lost.keys.sorted() where number >= next { try lose(number) }
+        if next > 1 { try other.put(part) }
+    }
+}

@@ -1,0 +1,210 @@
+import Bytes
+import EventModel
+import Foundation
+import LMDB
+import Sealing
+import Testing
+
+@testable import EventLog
+
+@Suite("A damaged key of a stream")
+struct DamagedSlotTests {
+    private let scene: SealedScene
+    private var subjects: URL { URL(filePath: scene.directory.store + "/subjects") }
+
+    init() throws { scene = try SealedScene() }
+
+    /// Events of three streams with a name that can be forgotten, and one of none; the slots are 1, 2 and 3.
+    private func fill(_ log: EventLog, _ numbers: Range<Int>) async throws {
+        for number in numbers {
+            var made = try event("person-\(number % 3)", #"{"n":\#(number),"name":"Ada \#(number)"}"#)
+            made.forgotten = Array(#"{"n":\#(number),"name":""}"#.utf8)
+            _ = try await log.append(AppendRequest(events: [made, event("other", #"{"n":\#(number)}"#)]))
+        }
+    }
+
+    /// Which of a stream's events show the name.
+    private func names(_ log: EventLog, _ stream: Int) throws -> [Bool] { try log.payloads("person-\(stream)").map { $0.contains("Ada") } }
+
+    private func change(_ body: (inout [UInt8]) -> Void) throws {
+        var bytes = [UInt8](try Data(contentsOf: subjects))
+        body(&bytes)
+        try Data(bytes).write(to: subjects)
+    }
+
+    private func flip(slot: Int, at offset: Int) throws { try change { $0[slot * 128 + offset] ^= 3 } }
+
+    private func salvage(_ name: String = "new") throws -> SalvageSummary {
+        try EventLog.salvage(at: scene.directory.store, into: scene.directory.path + "/" + name, options: scene.options) { _, lend in
+            try lend { _, _, _ in }
+        } finish: { update, _ in
+            update.state.head = SchemaVersion(1)
+        }
+    }
+
+    private func isDamage(_ error: any Error, of stream: String) -> Bool {
+        guard case EvstoreError.storeDamaged(_, let reason) = error else { return false }
+        return reason.contains(stream)
+    }
+
+    @Test("is damage to its stream alone: others are read and appended to, and so is what comes to it", arguments: [0, 8, 30, 50, 75])
+    func reads(offset: Int) async throws {
+        try await fill(scene.log, 0 ..< 6)
+        try flip(slot: 2, at: offset)
+        for log in try [scene.log, scene.open("store")] {
+            #expect { try log.payloads("person-1") } throws: { isDamage($0, of: "person-1") }
+            #expect { try log.everything() } throws: { isDamage($0, of: "person-1") }
+            #expect(try names(log, 0) == [true, true] && names(log, 2) == [true, true] && log.payloads("other").count == 6)
+            if log !== scene.log { try await log.close() }
+        }
+        let last = try scene.log.read { $0.last.position }
+        try await fill(scene.log, 6 ..< 9)
+        #expect(try scene.log.read { try $0.record(at: Position(last.rawValue + 3)) { text($0.payload) } }?.contains("Ada 7") == true)
+        #expect { try scene.log.payloads("person-1") } throws: { isDamage($0, of: "person-1") }
+        try await scene.log.close()
+    }
+
+    @Test("is named with its stream by verify, and so is every other one, whatever is left of it", arguments: [8, 50])
+    func verify(offset: Int) async throws {
+        try await fill(scene.log, 0 ..< 6)
+        try flip(slot: 1, at: offset)
+        try flip(slot: 3, at: 50)
+        let shallow = try scene.log.verify(deep: false)
+        #expect(shallow.map(\.id) == ["STORE016", "STORE016"])
+        #expect(shallow[0].message.contains("person-0") == (offset == 50) && shallow[1].message.contains("the stream person-2 (slot 3"))
+        let deep = try scene.log.verify(deep: true)
+        #expect(deep.map(\.id) == ["STORE016", "STORE016"] && deep.allSatisfy { $0.message.contains("2 of its events") })
+        #expect(deep[0].message.contains("person-0") && deep[0].position == Position(1) && deep[1].message.contains("person-2"))
+        #expect(deep[1].fix?.contains("skip=3 seek=3") == true && deep[1].fix?.contains("salvage --into") == true)
+        try change { $0 = Array($0[..<(2 * 128)]) }
+        #expect(try scene.log.verify(deep: true).map(\.message).filter { $0.contains("is missing") }.count == 2)
+        try await scene.log.close()
+    }
+
+    @Test("that is torn in the middle of a forget is told as damage or as what it was, and forgotten by saying it again")
+    func torn() async throws {
+        try await fill(scene.log, 0 ..< 6)
+        let before = [UInt8](try Data(contentsOf: subjects))
+        #expect(try scene.log.forget(StreamName("person-1")) == true)
+        let after = [UInt8](try Data(contentsOf: subjects))
+        for cut in stride(from: 256, through: 384, by: 8) {
+            for torn in [Array(after[..<cut] + before[cut...]), Array(before[..<cut] + after[cut...])] {
+                try Data(torn).write(to: subjects)
+                do { #expect(try Set(names(scene.log, 1)).count == 1, "\(cut)") } catch {
+                    #expect(isDamage(error, of: "person-1"), "\(cut)")
+                }
+                let log = try scene.open("store")
+                #expect(try log.forget(StreamName("person-1")) == (torn != after), "\(cut)")
+                #expect(try names(log, 1) == [false, false] && names(log, 2) == [true, true] && log.verify(deep: true).isEmpty, "\(cut)")
+                try await log.close()
+            }
+        }
+        try await scene.log.close()
+    }
+
+    @Test("costs a salvage that data alone: the rest of its events is there, and the new store says whose key was lost")
+    func salvaged() async throws {
+        try await fill(scene.log, 0 ..< 9)
+        _ = try scene.log.forget(StreamName("person-0"))
+        try await scene.log.close()
+        try flip(slot: 2, at: 50)
+        try change { $0 = Array($0[..<(3 * 128 + 70)]) }
+        let summary = try salvage()
+        #expect(summary.events == 18 && summary.gaps.isEmpty && !summary.isRenumbered && summary.unopened == 0)
+        #expect(summary.lostKeys.map { "\($0.stream) \($0.events)" } == ["person-1 3", "person-2 3"])
+        let log = try scene.open("new")
+        for stream in 0 ..< 3 { #expect(try names(log, stream) == [false, false, false]) }
+        #expect(try log.payloads("person-1")[1] == #"{"n":4,"name":""}"# && log.payloads("other").count == 9)
+        #expect(try log.verify(deep: true).isEmpty)
+        let slots = [UInt8](try Data(contentsOf: URL(filePath: log.path + "/subjects")))
+        #expect([128, 256, 384].map { slots[$0] } == [2, 3, 3])
+        try await fill(log, 9 ..< 12)
+        #expect(try names(log, 1) == [false, false, false, true])
+        #expect(try log.forget(StreamName("person-1")) == true && names(log, 1) == [false, false, false, false])
+        #expect(try log.forget(StreamName("person-2")) == true && log.forget(StreamName("person-2")) == false)
+        try await log.close()
+    }
+
+    @Test("and blocks under a data key that was given up cost a salvage no more than that: they are left out and counted")
+    func unopened() async throws {
+        try await fill(scene.log, 0 ..< 6)
+        for numbers in [6 ..< 9, 9 ..< 12] {
+            _ = try scene.log.changeKeys { ring throws(SealError) in try ring.rotate(.gcm, time: 1) }
+            try await fill(scene.log, numbers)
+        }
+        try scene.log.changeKeys { ring throws(SealError) in try ring.retire(.dataKey, 2) }
+        try await scene.log.close()
+        try flip(slot: 2, at: 75)
+        let summary = try salvage()
+        #expect(summary.unopened == 6 && summary.dataKeys == [2] && summary.gaps == [13 ... 18] && summary.isRenumbered)
+        #expect(summary.events == 18 && summary.lostKeys.map { "\($0.stream) \($0.events)" } == ["person-1 3"])
+        let log = try scene.open("new")
+        #expect(try names(log, 0) == [true, true, true] && names(log, 1) == [false, false, false])
+        #expect(try log.payloads("other") == [0, 1, 2, 3, 4, 5, 9, 10, 11].map { #"{"n":\#($0)}"# } && log.verify(deep: true).isEmpty)
+        #expect(try log.forget(StreamName("person-1")) == true, "its key was lost, and not forgotten")
+        try await log.close()
+    }
+
+    @Test("makes no backup, and one that holds it is refused with the stream's name")
+    func backups() async throws {
+        try await fill(scene.log, 0 ..< 6)
+        var backup: [UInt8] = []
+        _ = try scene.log.backUp { backup += [UInt8](copying: $1) }
+        try restore(backup, "whole")
+        var (frames, changed) = (FrameReader(ByteSource(backup).take), [UInt8]())
+        var writer = FrameWriter()
+        while changed.count < backup.count {
+            var (kind, body) = try frames.next()
+            if kind == .subjects { body[2 * 128 + 50] ^= 1 }
+            try writer.write(kind, body.lent) { changed += [UInt8](copying: $0) }
+        }
+        #expect { try restore(changed, "damaged") } throws: { error in
+            guard case EvstoreError.backupDamaged(_, let reason) = error else { return false }
+            return reason.contains("person-1") && (error as? EvstoreError)?.fix?.contains("another backup") == true
+        }
+        #expect(try Directory.status(scene.directory.path + "/damaged") == nil)
+        try flip(slot: 2, at: 50)
+        #expect { try scene.log.backUp { _, _ in } } throws: { isDamage($0, of: "slot 2") }
+        try await scene.log.close()
+    }
+
+    private func restore(_ backup: [UInt8], _ name: String) throws {
+        _ = try EventLog.restore(
+            from: ByteSource(backup).take, named: "b", into: "\(scene.directory.path)/\(name)", options: scene.options)
+    }
+
+    @Test("is none where a power cut has left slots that were never written: they are in nobody's way")
+    func blank() async throws {
+        try await fill(scene.log, 0 ..< 3)
+        try change { $0 += [UInt8](repeating: 0, count: 3 * 128 + 17) }
+        try await fill(scene.log, 3 ..< 6)
+        var made = try event("person-9", #"{"name":"Ada"}"#)
+        made.forgotten = Array(#"{"name":""}"#.utf8)
+        _ = try await scene.log.append(AppendRequest(events: [made]))
+        #expect(try names(scene.log, 9) == [true] && names(scene.log, 1) == [true, true] && scene.log.verify(deep: true).isEmpty)
+        var backup: [UInt8] = []
+        _ = try scene.log.backUp { backup += [UInt8](copying: $1) }
+        try restore(backup, "again")
+        let log = try scene.open("again")
+        #expect(try names(log, 9) == [true] && log.forget(StreamName("person-9")) == true && log.forget(StreamName("nobody")) == nil)
+        try await log.close()
+        try await scene.log.close()
+    }
+
+    @Test("a file of them that is longer than it can be is damage that costs no time, and what it holds is still read")
+    func sparse() async throws {
+        try await fill(scene.log, 0 ..< 6)
+        let file = try FileHandle(forUpdating: subjects)
+        try file.truncate(atOffset: 1 << 40)
+        try file.close()
+        let other = try scene.open("store")
+        await #expect { try await fill(other, 6 ..< 7) } throws: { isDamage($0, of: "more than") }
+        #expect { try other.forget(StreamName("person-1")) } throws: { isDamage($0, of: "more than") }
+        #expect { try other.backUp { _, _ in } } throws: { isDamage($0, of: "more than") }
+        #expect(try names(other, 1) == [true, true])
+        let findings = try other.verify(deep: true)
+        #expect(findings.map(\.id) == ["STORE016"] && findings[0].message.contains("more than"))
+        try await other.close()
+        try await scene.log.close()
+    }
+}
