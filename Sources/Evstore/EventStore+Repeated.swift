@@ -29,7 +29,11 @@ extension EventStore {
     ) throws -> AppendReceipt {
         let asked = events.first?.version ?? version
         let first = try appended(at: position, asked, history, count: events.count, alone: alone, reader)
-        let isSame = try first.events.count == events.count && zip(first.events, events).allSatisfy { try $0.says($1) }
+        let isSame =
+            try first.events.count == events.count
+            && zip(first.events, events).allSatisfy {
+                try $0.event.says($1, leftOf: $0.isForgotten ? history.shape(of: $1.type, at: asked) : nil)
+            }
         guard isSame || sameID == .keepFirst else { throw EvstoreError.idReused(id: first.receipt.id, position: position) }
         return first.receipt
     }
@@ -47,10 +51,10 @@ extension EventStore {
     /// belongs to it only as far as so many events were asked for.
     private func appended(
         at position: Position, _ version: SchemaVersion, _ history: History, count: Int, alone: Bool, _ reader: borrowing LogReader
-    ) throws -> (receipt: AppendReceipt, events: [RecordedEvent]) {
+    ) throws -> (receipt: AppendReceipt, events: [(event: RecordedEvent, isForgotten: Bool)]) {
         let lens = try Lens(log, history, at: version)
         let names = StreamNames(log, history)
-        var events: [RecordedEvent] = []
+        var events: [(event: RecordedEvent, isForgotten: Bool)] = []
         var receipt: AppendReceipt?
         var next = position
         while alone ? next == position : true {
@@ -62,7 +66,10 @@ extension EventStore {
                         positions: position.rawValue ... next.rawValue, stream: name, revision: record.revision,
                         id: receipt?.id ?? record.id, epoch: record.epoch, duplicate: true)
                     // What has no image at the version of the request is not what it says.
-                    do { try lens.see(record, &events) } catch EvstoreError.noImage {}
+                    var seen: [RecordedEvent] = []
+                    do { try lens.see(record, &seen) } catch EvstoreError.noImage {}
+                    let isForgotten = record.isForgotten
+                    events += seen.map { ($0, isForgotten) }
                     return true
                 } ?? false
             if !belongs { break }
@@ -75,9 +82,15 @@ extension EventStore {
 
 extension RecordedEvent {
     /// Whether a request says the same: type, stream and payload, however its JSON is written.
-    fileprivate func says(_ event: NewEvent) throws -> Bool {
+    /// - Parameter persons: the shape of an event whose personal data was forgotten, of which what stays is compared.
+    fileprivate func says(_ event: NewEvent, leftOf persons: EventShape?) throws -> Bool {
         guard type == event.type, stream == event.stream else { return false }
         if payload == event.payload { return true }
-        return try Canonical.bytes(of: payload.lent) == Canonical.bytes(of: event.payload.lent)
+        let (own, other) = try (Self.left(of: payload, persons), Self.left(of: event.payload, persons))
+        return try Canonical.bytes(of: own.lent) == Canonical.bytes(of: other.lent)
+    }
+
+    private static func left(of payload: [UInt8], _ persons: EventShape?) throws -> [UInt8] {
+        try persons?.forgetting(payload.lent).first ?? payload
     }
 }

@@ -1,5 +1,7 @@
+import EventLog
 import Evstore
 import EvstoreTesting
+import Foundation
 import Testing
 
 @Suite("Forgetting a person")
@@ -96,5 +98,136 @@ struct ForgetTests {
         #expect(seen == [#"{"id":"3","name":""}"#], "\(seen)")
         let plain = try await TemporaryStore.make(Self.schemas(), at: SchemaVersion(1))
         await #expect { try await plain.store.forget([StreamName("person-1")]) } throws: { ($0 as? EvstoreError)?.code == "keysRefused" }
+    }
+
+    @Test("an append said again after its stream was forgotten is told by what stays of it, at every version")
+    func repeated() async throws {
+        let temporary = try await store()
+        let store = temporary.store
+        func joined(_ name: String, kind: String = "house", at version: Int = 1) throws -> NewEvent {
+            let payload =
+                #"{"id":"9","\#(version == 1 ? "name" : "fullName")":"\#(name)","born":"1900-01-01","homes":[{"city":"x","kind":"\#(kind)"}]}"#
+            return try .event("person-9", "Joined", payload, at: version, id: "nine")
+        }
+        let first = try await store.append([joined("Grace")])
+        let other = try await store.append([.event("person-9", "Joined", #"{"id":"9","name":"Grace Hopper"}"#, id: "ten")])
+        _ = try await store.replay(to: SchemaVersion(2))
+        _ = try await store.forget([StreamName("person-9")])
+        for (version, name) in [(1, "Grace"), (2, "Grace"), (1, "Another")] as [(Int, String)] {
+            let again = try await store.append([joined(name, at: version)])
+            #expect(again.duplicate && again.positions == first.positions, "\(name) at \(version)")
+        }
+        await #expect { _ = try await store.append([joined("Grace", kind: "flat")]) } throws: { ($0 as? EvstoreError)?.code == "idReused" }
+        await #expect {
+            _ = try await store.append([.event("person-9", "Joined", #"{"id":"9","name":"x","homes":[]}"#, id: "ten")])
+        } throws: {
+            ($0 as? EvstoreError)?.code == "idReused"
+        }
+        let line = #"{"stream":"person-9","type":"Joined","data":{"id":"9","name":"Grace Hopper"},"id":"ten"}"# + "\n"
+        let report = try await store.importLines(from: .file(temporary.write(line, to: "lines.jsonl")), as: SchemaVersion(1))
+        #expect(report.skipped == 1 && report.added == 0)
+        #expect(try store.last().position == other.position)
+    }
+
+    @Test("data whose key is damaged is named by verify with what to do, and a salvage gives the rest of the store back and says so")
+    func damaged() async throws {
+        let temporary = try await store()
+        let path = temporary.path
+        try await temporary.store.close()
+        let file = try FileHandle(forUpdating: URL(filePath: path + "/subjects"))
+        try file.seek(toOffset: 128 + 50)
+        try file.write(contentsOf: Data([1, 2, 3]))
+        try file.close()
+        let person = try StreamName("person-1")
+        let store = try await temporary.open()
+        for deep in [false, true] {
+            let report = try await store.verify(deep: deep)
+            let errors = report.findings.filter { $0.severity == .error }
+            #expect(!report.ok && errors.map(\.id) == ["STORE016"] && errors[0].message.contains("person-1"))
+            #expect(errors[0].fix?.contains("salvage --into") == true)
+        }
+        #expect { try store.read(person) } throws: { ($0 as? EvstoreError)?.message.contains("person-1") == true }
+        #expect(try store.read(StreamName("person-2")).count == 1 && store.read(StreamName("order-1")).count == 1)
+        try await store.close()
+        let report = try await EventStore.salvage(at: path, into: path + "-new", options: store.options)
+        #expect(
+            report.lostKeys.map(\.stream) == ["person-1"] && report.lostKeys[0].events == 1 && !report.isComplete && report.gaps.isEmpty)
+        let new = try await EventStore.open(at: path + "-new", options: store.options)
+        #expect(try new.read(person).map(\.json) == [#"{"id":"1","name":"","born":null,"homes":[{"city":"","kind":"house"}]}"#])
+        #expect(try await people(new) == [#"{"name":""}"#, #"{"name":"Alan"}"#])
+        #expect(try await new.verify(deep: true).ok)
+        try await new.close()
+    }
+
+    @Test("a stream is found by each of its spellings after a rekey")
+    func rekeyed() async throws {
+        func version(_ number: Int, _ stream: String, _ upcast: String) -> String {
+            """
+            evstore: 1
+            version: \(number)
+            \(upcast)
+            events:
+              Joined:
+                stream: "\(stream)-{/id}"
+                required: [id, name]
+                properties: {id: {type: string}, name: {type: string, personal: true}}
+            """
+        }
+        let rekey = "upcast:\n  - rekey: {from: \"person-{id}\", to: \"customer-{id}\"}"
+        var options = Options.forTests
+        options.secret = .key([UInt8](repeating: 3, count: 32))
+        let schemas = try SchemaFiles(version(1, "person", ""), version(2, "customer", rekey)).load()
+        let temporary = try await TemporaryStore.make(schemas, at: SchemaVersion(2), from: SchemaVersion(1), options: options)
+        let store = temporary.store
+        for (id, version) in [("1", 1), ("2", 2), ("3", 1)] {
+            _ = try await store.append([
+                .event("\(version == 1 ? "person" : "customer")-\(id)", "Joined", #"{"id":"\#(id)","name":"Ada"}"#, at: version)
+            ])
+        }
+        let names = try ["customer-1", "customer-2"].map { try StreamName($0) }
+        #expect(try await store.forget(names).forgotten.count == 2)
+        for name in names { #expect(try store.read(name).map(\.json).allSatisfy { !$0.contains("Ada") }) }
+        #expect(try store.read(StreamName("customer-3")).map(\.json).allSatisfy { $0.contains("Ada") })
+        #expect(try await store.forget(names).before.count == 2)
+    }
+
+    @Test("does not run beside a migration, and neither does a recipher, which would keep what is forgotten meanwhile")
+    func alone() async throws {
+        let temporary = try await store()
+        let held = try StoreLock.migration.acquire(at: temporary.path, what: "a test")
+        func isRefused(_ error: any Error) -> Bool { (error as? EvstoreError)?.code == "migrationInProgress" }
+        let store = temporary.store
+        await #expect { _ = try await store.forget([StreamName("person-1")]) } throws: { isRefused($0) }
+        await #expect {
+            _ = try await store.recipher(into: temporary.path + "-new", secret: .key([UInt8](repeating: 4, count: 32)))
+        } throws: {
+            isRefused($0)
+        }
+        #expect(try store.read(StreamName("person-1")).allSatisfy { $0.json.contains("Ada") })
+        try held.release()
+        #expect(try await store.forget([StreamName("person-1")]).forgotten.count == 1)
+    }
+
+    @Test("takes read models away for those that were forgotten, also where another stream after them can't be")
+    func failing() async throws {
+        let temporary = try await store()
+        let store = temporary.store
+        #expect(try await people(store).count == 2)
+        // The code of the second slot: whose it was is not known any more.
+        let file = try FileHandle(forUpdating: URL(filePath: temporary.path + "/subjects"))
+        try file.seek(toOffset: 2 * 128 + 8)
+        try file.write(contentsOf: Data([1, 2, 3, 4]))
+        try file.close()
+        let other = try await temporary.open()
+        await #expect { _ = try await other.forget([StreamName("person-1"), StreamName("nobody")]) } throws: {
+            ($0 as? EvstoreError)?.code == "storeDamaged"
+        }
+        for store in [store, other] {
+            var rows: [String] = []
+            do { rows = try await people(store) } catch { #expect((error as? EvstoreError)?.exit == 7) }
+            #expect(rows.allSatisfy { !$0.contains("Ada") }, "\(rows)")
+        }
+        #expect(try store.journal().contains { $0.what == "forget" && $0.outcome == "1 forgotten, 0 before" })
+        try await other.close()
     }
 }
