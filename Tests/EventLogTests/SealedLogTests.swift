@@ -119,6 +119,33 @@ struct SealedLogTests {
         try await other.close()
         try await scene.log.close()
     }
+
+    @Test("is sealed under the keys that there are once the store was entered, not under one that was given up while that took time")
+    func keysOfEntering() async throws {
+        let scene = try SealedScene()
+        try await SealedScene.fill(scene.log, 1 ..< 9)
+        try await scene.log.update { try $0.cut(to: .start) }
+        try await scene.log.close()
+        // As one that looks at the log after a crash: whoever comes waits.
+        let store = scene.directory.store
+        let opening = try #require(try StoreLock.opening.acquireIfFree(at: store, what: "a test"))
+        let presence = try StoreLock.presence.acquire(at: store, what: "a test")
+        let entering = Task.detached { try scene.open("store") }
+        try await Task.sleep(for: .milliseconds(300))
+        var ring = try KeyRing(opening: KeyFile(#require(try StoreKeys.bytes(at: store))), with: KeySecret(SealedScene.secret))
+        let second = try ring.rotate(.gcm, time: 1)
+        try ring.retire(.dataKey, 1)
+        try StoreKeys.write(ring.encoded, at: store)
+        try presence.release()
+        try opening.release()
+        let log = try await entering.value
+        try await SealedScene.fill(log, 20 ..< 29)
+        #expect(try log.dataKeysInUse() == [second] && log.verify(deep: true).isEmpty)
+        try await log.close()
+        let again = try scene.open("store")
+        #expect(try again.verify(deep: true).isEmpty)
+        try await again.close()
+    }
 }
 
 /// Changes that somebody without the keys makes, who can make every checksum right.
