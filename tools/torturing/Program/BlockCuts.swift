@@ -18,6 +18,8 @@ struct BlockCuts {
 
     struct Outcome: Codable {
         var states = 0
+        /// Different ones among them, each judged once.
+        var judged = 0
         var writes = 0
         var flushes = 0
         var failures: [String] = []
@@ -26,42 +28,54 @@ struct BlockCuts {
     /// How many states are mounted at once.
     private static let batch = 10
 
-    private var disk: String { place + "/disk" }
+    private var mounted: String { place + "/disk" }
     private var image: String { place + "/image" }
 
     func run() throws -> Outcome {
         let verdict = try JSONDecoder().decode(Verdict.self, from: Data(contentsOf: URL(filePath: base + "-verdict")))
         try makeImage()
         let (log, finished) = try record()
-        var (cut, outcome, chance) = (CutDisk(log, image: image), Outcome(), SeededGenerator(seed: seed, "blocks", 0))
+        var (disk, outcome, chance) = (CutDisk(log, image: image), Outcome(), SeededGenerator(seed: seed, "blocks", 0))
         let end = log.entries.firstIndex { if case .mark(BlockLog.end) = $0 { true } else { false } } ?? log.entries.count
         (outcome.writes, outcome.flushes) = (log.entries.count, log.flushes)
         let cuts = (0 ..< states).map { _ in Int.random(in: 0 ... end, using: &chance) }.sorted()
-        for start in stride(from: 0, to: states, by: Self.batch) {
-            var scenes: [JudgedScene] = []
-            for (number, entry) in cuts[start ..< min(start + Self.batch, states)].enumerated() {
-                try cut.go(to: entry)
-                let state = place + "/state-\(number)"
-                let taken = try cut.write(to: state + ".image", &chance)
-                let what = "power cut at entry \(entry) of \(end) on \(maker), with \(taken)"
-                scenes.append(JudgedScene(scene: state, what: what, promises: cut.promises, finished: finished && entry == end))
+        var (scenes, known) = ([JudgedScene](), [CutDisk.Cut: Int]())
+        for (index, entry) in cuts.enumerated() {
+            try disk.go(to: entry)
+            let (cut, taken) = disk.draw(&chance)
+            let moment = Moment(
+                what: "power cut at entry \(entry) of \(end) on \(maker), with \(taken)", promises: disk.promises,
+                finished: finished && entry == end)
+            if let same = known[cut] {
+                scenes[same].moments.append(moment)
+            } else {
+                let state = place + "/state-\(scenes.count)"
+                try disk.write(cut, to: state + ".image")
+                known[cut] = scenes.count
+                scenes.append(JudgedScene(scene: state, moments: [moment]))
             }
+            guard scenes.count == Self.batch || index == states - 1 else { continue }
             outcome.failures += try judge(scenes, verdict)
-            outcome.states += scenes.count
+            outcome.judged += scenes.count
+            (scenes, known) = ([], [:])
         }
+        outcome.states = states
         return outcome
     }
 
     /// The file system with the scene on it, whole.
     private func makeImage() throws {
-        // An image of xfs takes at least 300 MiB.
+        let new = image + "-new"
+        // An image of xfs takes at least 300 MiB; a copy has room in memory, where zeros take none.
         try maker == "ext4"
-            ? Mounting.make(maker, image, megabytes: 48, ["-b", "4096", "-J", "size=4"]) : Mounting.make(maker, image, megabytes: 320)
-        try Mounting.mount(image, at: disk, maker)
-        try SparseFile.copy(base, to: disk + "/scene")
-        try FileManager.default.removeItem(atPath: disk + "/scene/acks")
-        try FileManager.default.createSymbolicLink(atPath: disk + "/scene/acks", withDestinationPath: place + "/served/acks")
-        try Mounting.unmount(disk)
+            ? Mounting.make(maker, new, megabytes: 48, ["-b", "4096", "-J", "size=4"]) : Mounting.make(maker, new, megabytes: 320)
+        try Mounting.mount(new, at: mounted, maker)
+        try SparseFile.copy(base, to: mounted + "/scene")
+        try FileManager.default.removeItem(atPath: mounted + "/scene/acks")
+        try FileManager.default.createSymbolicLink(atPath: mounted + "/scene/acks", withDestinationPath: place + "/served/acks")
+        try Mounting.unmount(mounted)
+        try SparseFile.copy(file: new, to: image)
+        try FileManager.default.removeItem(atPath: new)
     }
 
     /// Runs the job on the disk that writes down; whether it came to its end.
@@ -73,17 +87,17 @@ struct BlockCuts {
         while !FileManager.default.fileExists(atPath: served + "/image") {
             guard serving.isRunning(after: 5) else { throw Failure("the disk is not served: \(try serving.wait().errors)") }
         }
-        try Mounting.mount(served + "/image", at: disk, maker)
+        try Mounting.mount(served + "/image", at: mounted, maker)
         let doomed = try Child(
-            CommandLine.arguments[0], ["worker", "run", job.rawValue, disk + "/scene", "\(seed % 1_000)"],
-            environment: FaultyDisk(root: disk).environment, files: place + "/job")
+            CommandLine.arguments[0], ["worker", "run", job.rawValue, mounted + "/scene", "\(seed % 1_000)"],
+            environment: FaultyDisk(root: mounted).environment, files: place + "/job")
         let ended = try doomed.wait()
         guard ended.ending == .exit(0) else { throw Failure("undisturbed: \(job) \(ended.ending) \(ended.errors)") }
         let acks = try FileHandle(forWritingTo: URL(filePath: served + "/acks"))
         try acks.seekToEnd()
         try acks.write(contentsOf: Data(BlockLog.end.utf8))
         try acks.close()
-        try Mounting.unmount(disk)
+        try Mounting.unmount(mounted)
         try Mounting.unmount(served)
         guard try serving.wait().ending == .exit(0) else { throw Failure("the disk was not served to its end") }
         return (try BlockLog(log), true)
@@ -98,8 +112,10 @@ struct BlockCuts {
         var failures: [String] = []
         for (item, result) in zip(scenes, findings) {
             try Mounting.unmount(item.scene)
-            let problems = result.finding.map { verdict.problems($0, item.promises, finished: item.finished) } ?? [result.crash ?? ""]
-            if !problems.isEmpty { failures.append("\(item.what): \(problems.prefix(3).joined(separator: "; "))") }
+            for moment in item.moments {
+                let problems = item.problems(result, moment, verdict)
+                if !problems.isEmpty { failures.append("\(moment.what): \(problems.prefix(3).joined(separator: "; "))") }
+            }
         }
         return failures
     }
@@ -136,7 +152,7 @@ extension TortureCase {
         ).wait()
         guard outcome.ending == .exit(0) else { throw Failure("blocks on \(maker): \(outcome.ending) \(outcome.errors.suffix(400))") }
         let found = try JSONDecoder().decode(BlockCuts.Outcome.self, from: Data(outcome.output.utf8))
-        trial.runs += found.states
+        (trial.runs, trial.judged) = (trial.runs + found.states, trial.judged + found.judged)
         if found.flushes == 0 { try trial.fail("\(job.rawValue): nothing was flushed in \(found.writes) entries") }
         for failure in found.failures {
             try trial.fail("\(job.rawValue), \(failure)", scene: found.failures.first == failure ? place : nil)

@@ -58,7 +58,7 @@ struct FileSystemCut {
 }
 
 extension TortureCase {
-    private static let jobs: [Job] = [.append, .append, .replay, .append, .rollback, .append, .importing, .append, .cut, .backup, .restore]
+    private static let jobs: [Job] = [.append, .sealed, .replay, .append, .rollback, .append, .importing, .forget, .cut, .backup, .restore]
 
     /// The file systems that this machine can make.
     private static let makers = ["ext4", "xfs"].filter { maker in

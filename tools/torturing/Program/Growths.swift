@@ -34,7 +34,9 @@ extension TortureCase {
                 if finding.found.numbers != truth.numbers || finding.final.numbers != truth.numbers { problems.append("other events") }
                 if finding.final.digests != truth.digests { problems.append("run again it comes to other rows") }
             }
-            if !problems.isEmpty { try trial.fail("\(item.what): \(problems.prefix(3).joined(separator: "; "))", scene: item.scene) }
+            if !problems.isEmpty {
+                try trial.fail("\(item.moments[0].what): \(problems.prefix(3).joined(separator: "; "))", scene: item.scene)
+            }
         }
         for path in scenes.map(\.scene) + [scene] { try FileManager.default.removeItem(atPath: path) }
     }

@@ -21,7 +21,7 @@ struct JobWork {
     private static let fifth = SchemaVersion(5)
     /// Events that are there before the job, and those that an import brings.
     static let before = 60
-    static let imported = 60 ..< 460
+    static let imported = 60 ..< 180
 
     func prepare() async throws {
         try FileManager.default.createDirectory(atPath: scene, withIntermediateDirectories: true)
@@ -62,7 +62,12 @@ struct JobWork {
     /// What opens a store, and what opens it after a job that changes keys.
     private static let secrets = [StoreSecret.key(Array(repeating: 7, count: 32)), .key(Array(repeating: 9, count: 32))]
 
-    private var options: Options { Worker.options(job.isSealed ? Self.secrets[0] : nil) }
+    private var options: Options {
+        var options = Worker.options(job.isSealed ? Self.secrets[0] : nil)
+        // An import is several appends: a cut between them leaves the first.
+        if job == .importing { options.appendEventsMax = 40 }
+        return options
+    }
     private var others: Options { Worker.options(job.isSealed ? Self.secrets[1] : nil) }
 
     private func open() async throws -> EventStore {

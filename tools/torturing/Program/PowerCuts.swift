@@ -3,13 +3,14 @@ import System
 import Torturing
 
 extension TortureCase {
-    /// How many states are made of one recording, how many stand on the disk at once, and how many of a recovery that a second power
-    /// cut has ended.
-    private static let (states, batch, recoveries) = (60, 20, 4)
+    /// How many states are drawn of one recording, and how many different ones stand on the disk at once.
+    private static let (states, batch) = (60, 20)
+    /// How many states are drawn of a recovery that a second power cut has ended; after how many states there is another.
+    private static let (recoveries, recoveryEvery) = (4, 20)
 
     static let powerCuts = TortureCase(
         "R1", "power cuts at any write, sync or name, with writes dropped, reordered and torn; recovery cut off, too",
-        counts: (short: 1_008, goal: 50_000, long: 5_000_000), runsPerTrial: states + 3 * recoveries
+        counts: (short: 1_008, goal: 50_000, long: 5_000_000), runsPerTrial: states + states / recoveryEvery * recoveries
     ) { trial in
         let job = Job.drawn(trial.index)
         let base = try trial.stage.prepared(job)
@@ -37,23 +38,30 @@ extension TortureCase {
         let cuts = (0 ..< count).map { _ in Int.random(in: 0 ... calls.count, using: &trial.chance) }.sorted()
         var (state, taken) = (recorded.before, 0)
         var scenes: [JudgedScene] = []
+        // Cuts that leave the same state lie close to each other: it is judged once, for all of them.
+        var known: [UInt64: Int] = [:]
         for (index, cut) in cuts.enumerated() {
             while taken < cut {
                 try state.take(calls[taken])
                 taken += 1
             }
-            let scene = trial.stage.place("state")
-            try state.write(to: scene, &trial.chance)
-            try Data().write(to: URL(filePath: scene + "/acks"))
-            if index % 20 == 7 { try cutRecovery(of: scene, state.promises, cut, job, verdict, &trial) }
-            scenes.append(
-                JudgedScene(
-                    scene: scene, what: "power cut at call \(cut) of \(calls.count)", promises: state.promises, finished: cut == calls.count
-                ))
+            let (drawn, isRecovered) = (state.draw(&trial.chance), index % recoveryEvery == recoveryEvery / 2)
+            let moment = Moment(
+                what: "power cut at call \(cut) of \(calls.count)", promises: state.promises, finished: cut == calls.count)
+            if let same = known[drawn.code], !isRecovered {
+                scenes[same].moments.append(moment)
+            } else {
+                let scene = trial.stage.place("state")
+                try drawn.write(to: scene)
+                try Data().write(to: URL(filePath: scene + "/acks"))
+                if isRecovered { try cutRecovery(of: scene, state.promises, cut, job, verdict, &trial) }
+                known[drawn.code] = scenes.count
+                scenes.append(JudgedScene(scene: scene, moments: [moment]))
+            }
             guard scenes.count == batch || index == count - 1 else { continue }
             try trial.judge(job, scenes, verdict)
             for item in scenes { try FileManager.default.removeItem(atPath: item.scene) }
-            scenes.removeAll()
+            (scenes, known) = ([], [:])
         }
     }
 
@@ -63,7 +71,7 @@ extension TortureCase {
     ) throws -> JudgedScene {
         var (state, recording) = recorded
         for done in recording.calls.prefix(call) { try state.take(done) }
-        try state.write(to: scene, &trial.chance)
+        try state.draw(&trial.chance).write(to: scene)
         return JudgedScene(scene: scene, what: "power cut at call \(call)", finished: call > recording.calls.count)
     }
 
@@ -92,7 +100,7 @@ extension TortureCase {
                 taken += 1
             }
             let second = trial.stage.place("second")
-            try state.write(to: second, &trial.chance)
+            try state.draw(&trial.chance).write(to: second)
             scenes.append(
                 JudgedScene(scene: second, what: "power cut at call \(first), and of its recovery at call \(cut)", promises: promises))
         }

@@ -7,6 +7,8 @@ final class Runner: Sendable {
     private struct Row: Codable {
         var name: String
         var runs = 0
+        /// States that were drawn twice are judged once; as many as runs where nothing is drawn.
+        var judged = 0
         var goal: Int
         var trials: Int
         var seed: UInt64
@@ -14,7 +16,7 @@ final class Runner: Sendable {
         var failures = 0
         var skipped: String?
 
-        enum CodingKeys: String, CodingKey { case name = "case", runs, goal, trials, seed, seconds, failures, skipped }
+        enum CodingKeys: String, CodingKey { case name = "case", runs, judged, goal, trials, seed, seconds, failures, skipped }
     }
 
     /// A case that fails and fails is not tried to its end.
@@ -50,6 +52,7 @@ final class Runner: Sendable {
                 let trial = self.run(item, index, of: runs)
                 row.withLock {
                     $0.runs += trial.runs
+                    $0.judged += trial.judged == 0 ? trial.runs : trial.judged
                     $0.failures += trial.failures.count
                 }
             }
@@ -81,12 +84,13 @@ final class Runner: Sendable {
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
             FileHandle.standardOutput.write(try encoder.encode(["cases": rows]) + Data([10]))
         } else {
-            let heads = ["case", "runs", "goal", "trials", "seconds", "failures", "seed"]
+            let heads = ["case", "runs", "judged", "goal", "trials", "seconds", "failures", "seed"]
             Self.put(Self.line(heads))
             for row in rows {
                 let seconds = String(format: "%.1f", row.seconds)
                 let failures = row.skipped == nil ? "\(row.failures)" : "SKIPPED"
-                Self.put(Self.line([row.name, "\(row.runs)", "\(row.goal)", "\(row.trials)", seconds, failures, "\(row.seed)"]))
+                Self.put(
+                    Self.line([row.name, "\(row.runs)", "\(row.judged)", "\(row.goal)", "\(row.trials)", seconds, failures, "\(row.seed)"]))
             }
         }
         let skipped = rows.filter { $0.skipped != nil }.map(\.name)

@@ -41,6 +41,8 @@ struct Trial {
     var chance: SeededGenerator
     /// States, processes or files that were tried.
     var runs = 0
+    /// How many different ones of them a process has judged, where states are drawn.
+    var judged = 0
     private(set) var failures: [String] = []
 
     init(_ name: String, _ stage: Stage, seed: UInt64, index: Int, wanted: Int) {
@@ -71,22 +73,39 @@ struct Trial {
     /// Has scenes judged, and notes what is wrong with each.
     mutating func judge(_ job: Job, _ scenes: [JudgedScene], _ verdict: Verdict) throws {
         let findings = try stage.judge(job, scenes.map(\.scene))
+        judged += scenes.count
         for (item, result) in zip(scenes, findings) {
-            runs += 1
-            let problems = result.finding.map { verdict.problems($0, item.promises, finished: item.finished) } ?? [result.crash ?? ""]
-            if !problems.isEmpty {
-                try fail("\(job.rawValue), \(item.what): \(problems.prefix(3).joined(separator: "; "))", scene: item.scene)
+            for moment in item.moments {
+                runs += 1
+                let problems = item.problems(result, moment, verdict)
+                if !problems.isEmpty {
+                    try fail("\(job.rawValue), \(moment.what): \(problems.prefix(3).joined(separator: "; "))", scene: item.scene)
+                }
             }
         }
     }
 }
 
-/// A scene after something has happened to it.
-struct JudgedScene {
-    let scene: String
-    /// What has happened.
+/// What has happened to a scene, and what had been promised then.
+struct Moment {
     let what: String
     var promises: [Promise] = []
     /// Whether the job has said that it was done.
     var finished = false
+}
+
+/// A scene after something has happened to it; or after any of several things that leave the same.
+struct JudgedScene {
+    let scene: String
+    var moments: [Moment]
+
+    init(scene: String, moments: [Moment]) { (self.scene, self.moments) = (scene, moments) }
+
+    init(scene: String, what: String, promises: [Promise] = [], finished: Bool = false) {
+        self.init(scene: scene, moments: [Moment(what: what, promises: promises, finished: finished)])
+    }
+
+    func problems(_ result: (finding: Finding?, crash: String?), _ moment: Moment, _ verdict: Verdict) -> [String] {
+        result.finding.map { verdict.problems($0, moment.promises, finished: moment.finished) } ?? [result.crash ?? ""]
+    }
 }

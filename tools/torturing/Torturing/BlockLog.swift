@@ -43,6 +43,8 @@ package struct CutDisk {
     /// Entries that are behind, and writes among them that no flush has made durable.
     private var taken = 0
     private var pending: [Int] = []
+    private var flushes = 0
+    private static let head = 4_096
     package private(set) var promises: [Promise] = []
 
     /// - Parameter image: the disk before the first entry; changed from now on.
@@ -54,8 +56,9 @@ package struct CutDisk {
             switch log.entries[taken] {
             case .write: pending.append(taken)
             case .flush:
-                try put(pending.map { ($0, nil) }, to: flushed)
+                try put(pending.map { .init(entry: $0) }, to: flushed)
                 pending.removeAll()
+                flushes += 1
             case .mark(let text):
                 for line in text.split(separator: "\n") where text != BlockLog.end { promises.append(try Promise(line)) }
             }
@@ -63,36 +66,57 @@ package struct CutDisk {
         }
     }
 
-    /// Writes what a disk may hold when the power goes here, and says what was taken of what was not flushed.
-    package func write(to image: String, _ chance: inout some RandomNumberGenerator) throws -> String {
-        try SparseFile.copy(file: flushed, to: image)
+    /// What a power cut leaves on the disk: what was flushed, and some of what was not.
+    package struct Cut: Hashable {
+        /// Of an entry; all of it where nil.
+        fileprivate struct Part: Hashable {
+            let entry: Int
+            var range: Range<Int>?
+        }
+
+        fileprivate let flushes: Int
+        fileprivate var parts: [Part] = []
+    }
+
+    /// One of the cuts that are possible here, and in words what was taken.
+    package func draw(_ chance: inout some RandomNumberGenerator) -> (cut: Cut, what: String) {
+        var cut = Cut(flushes: flushes)
         let kind = ["none", "all", "the first", "some", "sectors"][Int.random(in: 0 ..< 5, using: &chance)]
-        var parts: [(entry: Int, part: Range<Int>?)] = []
         switch kind {
         case "none": break
-        case "all": parts = pending.map { ($0, nil) }
-        case "the first": parts = pending.prefix(Int.random(in: 0 ... pending.count, using: &chance)).map { ($0, nil) }
-        case "some": parts = pending.filter { _ in Bool.random(using: &chance) }.map { ($0, nil) }
+        case "all": cut.parts = pending.map { .init(entry: $0) }
+        case "the first": cut.parts = pending.prefix(Int.random(in: 0 ... pending.count, using: &chance)).map { .init(entry: $0) }
+        case "some": cut.parts = pending.filter { _ in Bool.random(using: &chance) }.map { .init(entry: $0) }
         default:
             for entry in pending {
-                guard case .write(_, _, let count) = log.entries[entry] else { continue }
-                for start in stride(from: 0, to: count, by: 512) where Bool.random(using: &chance) {
-                    parts.append((entry, start ..< min(start + 512, count)))
+                guard case .write(let offset, _, let count) = log.entries[entry] else { continue }
+                var start = 0
+                while start < count {
+                    // The superblock of ext4 has two sectors under one checksum: a disk that tears it leaves nothing to mount.
+                    let end = min(start + max(512, Self.head - offset - start), count)
+                    if Bool.random(using: &chance) { cut.parts.append(.init(entry: entry, range: start ..< end)) }
+                    start = end
                 }
             }
         }
-        try put(parts, to: image)
-        return "\(kind) of \(pending.count) writes since the last flush"
+        return (cut, "\(kind) of \(pending.count) writes since the last flush")
     }
 
-    private func put(_ parts: [(entry: Int, part: Range<Int>?)], to image: String) throws {
+    /// Writes the disk that a cut leaves, before another flush has changed what lies below it.
+    package func write(_ cut: Cut, to image: String) throws {
+        guard cut.flushes == flushes else { throw Failure("the disk has gone on since the cut was drawn") }
+        try SparseFile.copy(file: flushed, to: image)
+        try put(cut.parts, to: image)
+    }
+
+    private func put(_ parts: [Cut.Part], to image: String) throws {
         if parts.isEmpty { return }
         let file = unsafe open(image, O_WRONLY | O_CLOEXEC)
         guard file >= 0 else { throw Failure("\(image) can't be opened: \(errno)") }
         defer { close(file) }
-        for (entry, part) in parts {
-            guard case .write(let offset, let at, let count) = log.entries[entry] else { continue }
-            let part = part ?? 0 ..< count
+        for item in parts {
+            guard case .write(let offset, let at, let count) = log.entries[item.entry] else { continue }
+            let part = item.range ?? 0 ..< count
             let put = unsafe log.bytes.withUnsafeBytes { bytes -> Int in
                 guard let base = bytes.baseAddress else { return -1 }
                 return unsafe pwrite(file, base + at + part.lowerBound, part.count, off_t(offset + part.lowerBound))

@@ -1,4 +1,6 @@
+internal import Bytes
 internal import Foundation
+internal import Hashing
 
 /// What a disk may hold after a power cut: everything that was synced, and of the rest whatever chance has taken. A name is
 /// durable when its directory was synced, the bytes of a file when the file was.
@@ -133,16 +135,17 @@ package struct CrashState {
 
     private mutating func settle(_ namings: [Naming]) { for naming in namings { durable[naming.directory]?[naming.name] = naming.node } }
 
-    /// Writes one of the states that are possible now; sectors have 512 or 4,096 bytes and are whole or not there.
-    package func write(to directory: String, _ chance: inout some RandomNumberGenerator) throws {
-        var state = CrashNames(durable: durable)
+    /// One of the states that are possible now; sectors have 512 or 4,096 bytes and are whole or not there.
+    package func draw(_ chance: inout some RandomNumberGenerator) -> DrawnState {
+        var names = durable
         for namings in pending.prefix(Int.random(in: 0 ... pending.count, using: &chance)) {
-            for naming in namings { state.durable[naming.directory]?[naming.name] = naming.node }
+            for naming in namings { names[naming.directory]?[naming.name] = naming.node }
         }
         let sector = Bool.random(using: &chance) ? 512 : 4_096
         let shares: [Double] = [0, 0.2, 0.5, 0.8, 1]
         let share = shares[Int.random(in: 0 ..< shares.count, using: &chance)]
-        try state.write(0, to: directory) { node in
+        var drawn = DrawnState()
+        collect(0, "", names, &drawn) { node in
             guard let file = contents[node] else { return [] }
             var bytes = file.durable
             for change in file.pending {
@@ -163,20 +166,46 @@ package struct CrashState {
             }
             return bytes
         }
+        return drawn
     }
 
-    /// The directories of one state.
-    private struct CrashNames {
-        var durable: [Int: [String: Int]]
-
-        func write(_ node: Int, to directory: String, _ bytes: (Int) throws -> [UInt8]) throws {
-            try FileManager.default.createDirectory(
-                atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-            for (name, child) in (durable[node] ?? [:]).sorted(by: { $0.key < $1.key }) {
-                let path = directory + "/" + name
-                if durable[child] != nil { try write(child, to: path, bytes) } else { try SparseFile.write(try bytes(child), to: path) }
-            }
+    private func collect(
+        _ node: Int, _ path: String, _ names: [Int: [String: Int]], _ drawn: inout DrawnState, _ bytes: (Int) -> [UInt8]
+    ) {
+        drawn.take(directory: path)
+        for (name, child) in (names[node] ?? [:]).sorted(by: { $0.key < $1.key }) {
+            let path = path + "/" + name
+            if names[child] != nil { collect(child, path, names, &drawn, bytes) } else { drawn.take(file: path, bytes(child)) }
         }
+    }
+}
+
+/// A state that was drawn, and does not lie on a disk yet.
+package struct DrawnState {
+    private var directories: [String] = []
+    private var files: [(path: String, bytes: [UInt8])] = []
+    /// The same for states that hold the same.
+    package private(set) var code: UInt64 = 0
+
+    fileprivate mutating func take(directory: String) {
+        directories.append(directory)
+        mix(Array(directory.utf8))
+    }
+
+    fileprivate mutating func take(file: String, _ bytes: [UInt8]) {
+        files.append((file, bytes))
+        mix(Array(file.utf8))
+        mix(bytes)
+    }
+
+    private mutating func mix(_ bytes: [UInt8]) { code = seededHash(bytes.lent, code &+ UInt64(bytes.count)) }
+
+    package func write(to scene: String) throws {
+        for directory in directories {
+            try FileManager.default.createDirectory(
+                atPath: scene + directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        }
+        for (path, bytes) in files { try SparseFile.write(bytes, to: scene + path) }
     }
 }
 

@@ -32,18 +32,26 @@ package enum SparseFile {
         defer { for file in [from, to] where file >= 0 { close(file) } }
         let size = lseek(from, 0, SEEK_END)
         guard from >= 0, to >= 0, ftruncate(to, size) == 0 else { throw Failure("\(file) can't be copied: \(errno)") }
-        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
         var at = lseek(from, 0, seekData)
         while at >= 0, at < size {
             let end = lseek(from, at, seekHole)
             while at < end {
                 let count = unsafe pread(from, &buffer, min(buffer.count, Int(end - at)), at)
-                guard count > 0, unsafe pwrite(to, buffer, count, at) == count else {
-                    throw Failure("\(target) can't be written: \(errno)")
-                }
+                // Zeros that were written, as a new file system does, are none in the copy.
+                let isThere = unsafe count > 0 && (isEmpty(buffer, count) || pwrite(to, buffer, count, at) == count)
+                if !isThere { throw Failure("\(target) can't be written: \(errno)") }
                 at += off_t(count)
             }
             at = lseek(from, at, seekData)
+        }
+    }
+
+    private static func isEmpty(_ bytes: [UInt8], _ count: Int) -> Bool {
+        unsafe bytes.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else { return true }
+            // A run of zeros equals itself one byte further.
+            return unsafe bytes[0] == 0 && (count == 1 || memcmp(base, base + 1, count - 1) == 0)
         }
     }
 
