@@ -205,4 +205,34 @@ struct SealedStoreTests {
         #expect(try sealed.shop.text("copies/runs/0000000005.json").matches(of: #/"file"/#).count == 2, "and then it goes on again")
         #expect(try blocks().allSatisfy { $0 > "0000000004" }, "no file of the older keys is left")
     }
+
+    @Test("a salvage says whose personal data could not be read, after verify has said what can be done")
+    func lostKeys() throws {
+        let sealed = try SealedShop()
+        try sealed.shop.write(
+            "persons/v1.yaml",
+            """
+            evstore: 1
+            version: 1
+            events:
+              Joined: {stream: "person-{/id}", required: [id, name], properties: {id: {type: string}, name: {type: string, personal: true}}}
+            """)
+        try sealed.must("init --schemas \(sealed.path("persons"))")
+        for id in 1 ... 2 { try sealed.must(#"append person-\#(id) Joined {"id":"\#(id)","name":"Ada"}"#) }
+        let file = try FileHandle(forUpdating: URL(filePath: sealed.store + "/subjects"))
+        try file.seek(toOffset: 128 + 50)
+        try file.write(contentsOf: Data([1, 2, 3]))
+        try file.close()
+        let found = try sealed.run("verify --deep")
+        #expect(found.exit == 7 && found.output.contains("STORE016: the key of the stream person-1 (slot 1"), "\(found.output)")
+        #expect(found.output.contains("salvage --into") && found.output.contains("skip=1 seek=1"))
+        #expect(try sealed.refusal("read person-1\(sealed.key)") == "storeDamaged 7" && sealed.must("read person-2").output.contains("Ada"))
+        let words = try sealed.run("salvage --into \(sealed.path("new"))")
+        #expect(words.exit == 8 && words.output.contains("key lost   person-1: 1 event without what was personal"), "\(words.output)")
+        let report = try sealed.run("salvage --into \(sealed.path("other-new")) --json")
+        #expect(report.line.contains(#""lostKeys":[{"stream":"person-1","events":1}],"unopened":0,"dataKeys":[]"#), "\(report.line)")
+        let store = " --store \(sealed.path("new"))"
+        #expect(try sealed.must("read person-1\(store)").output.contains(#""name":"""#))
+        #expect(try sealed.must("verify --deep\(store)").exit == 0 && sealed.must("read person-2\(store)").output.contains("Ada"))
+    }
 }

@@ -207,4 +207,23 @@ struct DamagedSlotTests {
         try await other.close()
         try await scene.log.close()
     }
+
+    @Test("whose file was lost and begun anew: no other stream's key is taken for it, and a salvage gives back what stays")
+    func begunAnew() async throws {
+        try await fill(scene.log, 0 ..< 3)
+        try await scene.log.close()
+        try Directory.remove(scene.directory.store + "/subjects")
+        let log = try scene.open("store")
+        try await fill(log, 5 ..< 8)
+        #expect(throws: EvstoreError.self) { try log.payloads("person-2") }
+        #expect(try log.verify(deep: true).map(\.id) == ["STORE015", "STORE015", "STORE015"])
+        try await log.close()
+        let summary = try salvage()
+        #expect(summary.events == 12 && summary.gaps.isEmpty && summary.unopened == 0 && summary.isRenumbered)
+        #expect(summary.lostKeys.map { "\($0.stream) \($0.events)" } == ["person-0 1", "person-1 1", "person-2 1"])
+        let new = try scene.open("new")
+        for stream in 0 ..< 3 { #expect(try names(new, stream) == [false, true]) }
+        #expect(try new.verify(deep: true).isEmpty && new.forget(StreamName("person-2")) == true && names(new, 2) == [false, false])
+        try await new.close()
+    }
 }

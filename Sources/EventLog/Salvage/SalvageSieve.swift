@@ -7,12 +7,21 @@ struct SalvageSieve {
     /// Blocks that can't be opened, and the numbers of the data keys that are missing for it.
     private(set) var closed: Set<FoundBlock> = []
     private(set) var dataKeys: Set<UInt32> = []
-    /// Slots that are damaged or not there, with whose they were, and how many events of each stream show what stays.
+    /// Slots that are damaged or not there, with whose they were.
     private(set) var slots: [UInt32: StreamName] = [:]
-    private(set) var lost: [StreamName: UInt64] = [:]
+    /// How many events of each stream show what stays.
+    private var lost: [UInt64: (name: StreamName, events: UInt64)] = [:]
+    /// Whether a slot holds another key than the one that an event was sealed under, as where its file was begun anew: such an
+    /// event is written anew too.
+    private(set) var isMixed = false
 
     /// Events of blocks that can't be opened.
     var unopened: UInt64 { closed.reduce(0) { $0 + UInt64($1.count) } }
+
+    /// The same by the names that the new store has for them.
+    func lost(_ names: SalvagedNames) -> [(stream: StreamName, events: UInt64)] {
+        lost.map { (names.name(ofStream: $0.key) ?? $0.value.name, $0.value.events) }.sorted { $0.0 < $1.0 }
+    }
 
     init(_ salvage: Salvage, _ keys: SalvagedKeys, _ progress: Salvage.Progress) throws {
         var names = try SalvagedNames(salvage)
@@ -26,7 +35,7 @@ struct SalvageSieve {
                 closed.insert(found)
                 continue
             }
-            do { try keys.open(block) { take($0, &names) } } catch let error as EvstoreError {
+            do { try keys.open(block) { try take($0, &names, keys) } } catch let error as EvstoreError {
                 guard case .corruptBlock = error else { throw error }
                 closed.insert(found)
                 for index in 0 ..< block.count {
@@ -38,14 +47,17 @@ struct SalvageSieve {
         }
     }
 
-    private mutating func take(_ block: borrowing BlockView, _ names: inout SalvagedNames) {
+    private mutating func take(_ block: borrowing BlockView, _ names: inout SalvagedNames, _ keys: SalvagedKeys) throws {
         for index in 0 ..< block.count {
             let record = block.record(index)
             guard record.isLost || record.streamName != nil else { continue }
             let name = names.name(of: record)
             if record.isLost {
-                slots[record.subject] = name
-                lost[name, default: 0] += 1
+                lost[record.streamID, default: (name, 0)].events += 1
+                do {
+                    _ = try keys.keys.subjects.proven(record.subject)
+                    isMixed = true
+                } catch is SlotDamage { slots[record.subject] = name }
             }
         }
     }

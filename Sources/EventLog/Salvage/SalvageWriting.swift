@@ -38,7 +38,7 @@ struct SalvageWriting {
         _ unconfirmed: (String, (EventLog.UnconfirmedEvent) throws -> Void) throws -> Void,
         _ finish: (inout LogUpdate, SalvagedRows) throws -> Void
     ) throws -> SalvageSummary {
-        let isWhole = salvage.isWhole
+        let isWhole = salvage.isWhole && sieve?.isMixed != true
         let log = try NewLog(at: store, isWhole ? salvage.storeID ?? .make() : .make(), options, keys?.new(isWhole: isWhole))
         defer { log.access.environment.close() }
         if isWhole, let subjects = log.access.keys?.subjects { try keys?.keys.subjects.copy(to: subjects, losing: sieve?.slots ?? [:]) }
@@ -57,12 +57,8 @@ struct SalvageWriting {
             last: last, events: salvage.events, gaps: salvage.log.gaps,
             unconfirmed: salvage.log.unconfirmed.reduce(0) { $0 + UInt64($1.count) }, lostNames: names.lost,
             lostRows: salvage.remains.lostRows.sorted(), isEndKnown: salvage.remains.isEndKnown,
-            bytesScanned: salvage.bytesScanned, isRenumbered: !isWhole, lostKeys: lostKeys, unopened: sieve?.unopened ?? 0,
+            bytesScanned: salvage.bytesScanned, isRenumbered: !isWhole, lostKeys: sieve?.lost(names) ?? [], unopened: sieve?.unopened ?? 0,
             dataKeys: sieve?.dataKeys.sorted() ?? [])
-    }
-
-    private var lostKeys: [(stream: StreamName, events: UInt64)] {
-        (sieve?.lost ?? [:]).map { ($0.key, $0.value) }.sorted { $0.stream.text < $1.stream.text }
     }
 
     private var catalogues: [Catalogue: [(key: [UInt8], value: [UInt8])]] {
@@ -151,7 +147,7 @@ struct SalvageWriting {
             return state.blocks < blocks.count
         }
         if let subjects = log.access.keys?.subjects {
-            for name in Set(sieve?.slots.values.map(\.self) ?? []).sorted(by: { $0.text < $1.text }) { try subjects.lose(name) }
+            for lost in sieve?.lost(state.names) ?? [] { try subjects.lose(lost.stream) }
             try subjects.flush()
         }
         try log.put(types: Dictionary(uniqueKeysWithValues: state.types.map { ($0.value, $0.key) }))

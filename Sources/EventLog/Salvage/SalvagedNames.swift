@@ -44,6 +44,8 @@ struct SalvagedNames {
 
     func knows(_ stream: UInt64) -> Bool { names[stream] != nil }
 
+    func name(ofStream stream: UInt64) -> StreamName? { names[stream] }
+
     mutating func learn(_ stream: UInt64, _ name: StreamName) {
         names[stream] = name
         ids[name.text] = stream

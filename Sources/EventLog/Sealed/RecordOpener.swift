@@ -22,7 +22,7 @@ struct RecordOpener: ~Copyable {
         case opened
         /// The records are as if they had been forgotten.
         case left
-        /// Opened, but for those whose keys are damaged: those are left, and marked as lost.
+        /// Opened, but for those whose keys are damaged, or not theirs: those are left, and marked as lost.
         case leftWhereLost
     }
 
@@ -64,10 +64,17 @@ struct RecordOpener: ~Copyable {
             guard persons == .leftWhereLost else { throw damage }
             gone |= BlockLayout.Flag.lost
         }
-        guard let key else { return Self.append(record, outer, parts, outer.payload, 0, parts, outer, (subject, gone), to: &text) }
-        inner.removeAll()
-        let own = try Self.openPersonal(parts, outer, key, binding, &sealer, record.position, first, into: &inner)
-        Self.append(record, own, inner, own.payload, own.shadow, parts, outer, (subject, 0), to: &text)
+        if let key {
+            inner.removeAll()
+            do {
+                let own = try Self.openPersonal(parts, outer, key, binding, &sealer, record.position, first, into: &inner)
+                return Self.append(record, own, inner, own.payload, own.shadow, parts, outer, (subject, 0), to: &text)
+            } catch {
+                guard persons == .leftWhereLost else { throw error }
+                gone |= BlockLayout.Flag.lost
+            }
+        }
+        Self.append(record, outer, parts, outer.payload, 0, parts, outer, (subject, gone), to: &text)
     }
 
     private static func subject(_ parts: borrowing ByteBuffer, _ outer: OpenedParts, _ position: Position) throws -> UInt32 {
