@@ -150,7 +150,7 @@ final class Importer {
         guard strayLines >= Self.strayLinesMax else { return }
         throw .refusedLine(
             last, file: name,
-            .invalidLine(reason: "and neither is any of the \(strayLines) lines up to it: these are no events", pointer: ""))
+            .invalidLine(reason: "nor is any of the \(strayLines) lines up to it: no events are here to import", pointer: ""))
     }
 
     /// An input that changes between its two readings would append what nobody checked.
