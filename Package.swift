@@ -68,7 +68,7 @@ let package = Package(
         .target(
             name: "Projections",
             dependencies: [
-                "Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution",
+                "Bytes", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: lending),
@@ -116,7 +116,7 @@ let package = Package(
             swiftSettings: house),
         .testTarget(
             name: "ProjectionsTests",
-            dependencies: ["Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections"],
+            dependencies: ["Bytes", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections"],
             swiftSettings: house),
         .testTarget(
             name: "MigrationTests",

@@ -14,8 +14,7 @@ final class OpenGenerations: Sendable {
     /// The generation; those that the store no longer uses are let go.
     func generation(_ name: String, in store: EventStore, _ state: StoreState) throws(EvstoreError) -> Generation {
         if let known = open.withLock({ $0[name] }) { return known }
-        let generation = try Generation.open(
-            named: name, in: store.path, storeID: state.storeID, options: store.options, readOnly: store.isReadOnly)
+        let generation = try Generation.open(named: name, in: store.path, of: store.evolving.log, readOnly: store.isReadOnly)
         let used = Set(state.generations.values)
         open.withLock { open in
             open = open.filter { used.contains($0.key) }

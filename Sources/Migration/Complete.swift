@@ -22,6 +22,8 @@ package enum Complete {
         _ = try lineup.build(site, onError: .quarantine)
         let order = Flip.Order(cause: .complete, planned: state, lineup: lineup, began: began)
         repeat { try lineup.follow(site) } while try await Flip.run(order, site) == nil
+        // Those that were damaged, or in the clear, and have others in their places now.
+        try GenerationSweep.run(site)
     }
 
     private static func wanted(_ site: MigrationSite, at version: SchemaVersion) throws(EvstoreError) -> Lineup {

@@ -25,7 +25,7 @@ enum GenerationSweep {
     ) throws(EvstoreError) -> Bool {
         let header: GenerationHeader
         do {
-            header = try Generation.open(named: name, in: site.store, storeID: site.log.storeID, options: site.options).header
+            header = try Generation.open(named: name, in: site.store, of: site.log).header
         } catch {
             // A directory without a whole generation inside.
             if case .storeDamaged = error { return false }
@@ -41,7 +41,7 @@ enum GenerationSweep {
         var result: [String: String] = [:]
         for (fingerprint, name) in state.generations where names.contains(name) {
             do {
-                let generation = try Generation.open(named: name, in: site.store, storeID: site.log.storeID, options: site.options)
+                let generation = try Generation.open(named: name, in: site.store, of: site.log)
                 if try generation.header.checkpoint.position <= position { result[fingerprint] = name }
             } catch { guard case .storeDamaged = error else { throw error } }
         }

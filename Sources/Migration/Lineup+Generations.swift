@@ -7,7 +7,7 @@ internal import Projections
 extension Lineup {
     func open(_ name: String, _ site: MigrationSite) throws(EvstoreError) -> Generation {
         try opened.get("\(root)/\(name)") { () throws(EvstoreError) in
-            try Generation.open(named: name, in: root, storeID: site.log.storeID, options: site.options, readOnly: site.log.isReadOnly)
+            try Generation.open(named: name, in: root, of: site.log, readOnly: site.log.isReadOnly)
         }
     }
 
@@ -73,7 +73,7 @@ extension Lineup {
         var targets: [(definition: Definition, generation: Generation)] = []
         for index in wanted {
             let definition = entries[index].definition
-            let generation = try Generation.create(for: definition, in: root, storeID: site.log.storeID, options: site.options)
+            let generation = try Generation.create(for: definition, in: root, of: site.log)
             made.append(generation.name)
             opened.forget("\(root)/\(generation.name)")
             targets.append((definition, generation))

@@ -105,7 +105,7 @@ private struct ReplayBench {
         var targets: [(definition: Definition, generation: Generation)] = []
         for definition in definitions {
             try site.checkCancellation()
-            let made = try Generation.create(for: definition, in: root, storeID: site.log.storeID, options: site.options)
+            let made = try Generation.create(for: definition, in: root, of: site.log)
             targets.append((definition, made))
         }
         var build = BulkBuild(site.evolving, at: version, targets)

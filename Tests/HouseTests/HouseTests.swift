@@ -11,7 +11,7 @@ private let doors: [String: Set<String>] = [
     "EventModel": ["Bytes", "System"],
     "EventLog": ["Bytes", "Hashing", "Sealing", "LMDB", "EventModel", "Logging"],
     "SchemaEvolution": ["Bytes", "Hashing", "JSONText", "EventModel", "Yams"],
-    "Projections": ["Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Logging"],
+    "Projections": ["Bytes", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Logging"],
     "Migration": [
         "Bytes", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Logging",
     ],

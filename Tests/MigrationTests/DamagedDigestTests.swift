@@ -18,7 +18,7 @@ struct DamagedDigestTests {
         let fingerprint = try store.evolving.current().definition(named: "orders", at: SchemaVersion(UInt32(version))).fingerprint
         let name = try #require(try store.state.generations[fingerprint.hex])
         do {
-            let generation = try Generation.open(named: name, in: store.log.path, storeID: store.log.storeID, options: store.log.options)
+            let generation = try Generation.open(named: name, in: store.log.path, of: store.log)
             var header = try generation.header
             if finding == "STORE203" { header.rows += 1 } else { header.digest = SetDigest().digest }
             let changed = header

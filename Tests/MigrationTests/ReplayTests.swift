@@ -49,8 +49,7 @@ struct ReplayTests {
         try await store.place(1, born: 1)
         // Given a generation under the name that the next one gets, with nothing in it.
         let definition = try store.evolving.current().definition(named: "orders", at: SchemaVersion(1))
-        _ = try Generation.create(
-            for: definition, in: store.directory + "/store", storeID: store.log.storeID, options: store.log.options)
+        _ = try Generation.create(for: definition, in: store.directory + "/store", of: store.log)
         // When what is missing is built.
         try await Complete.run(store.site(), at: SchemaVersion(1))
         // Then the rows are there.

@@ -33,6 +33,7 @@ private let rich = """
 func followingEqualsBuilding(_ seed: UInt64) async throws {
     var options = TestStore.options
     options.followBatchEvents = [1, 7, 100, 4_096][Int(seed) - 1]
+    if seed % 2 == 0 { options.secret = SealedModelTests.secret }
     let store = try TestStore(rich, options: options)
     try await store.append(randomEvents(600, seed: seed))
     for name in ["orders", "skus"] {
@@ -56,11 +57,12 @@ func followingEqualsBuilding(_ seed: UInt64) async throws {
 
 @Test("rows that do not fit into memory are spilled, and the result is the same", arguments: [11, 12] as [UInt64])
 func spilling(_ seed: UInt64) async throws {
-    let store = try TestStore(rich)
+    var options = TestStore.options
+    if seed == 12 { options.secret = SealedModelTests.secret }
+    let store = try TestStore(rich, options: options)
     try await store.append(randomEvents(3_000, seed: seed, keys: 700))
     let roomy = try store.build()
     let expected = try roomy.checkedHeader()
-    var options = TestStore.options
     // 32 empty partitions alone take more.
     options.buildMemoryBytes = 1
     let tight = try EventLog.open(at: store.path, options: options)
@@ -205,10 +207,10 @@ func reading() async throws {
     #expect(try generation.get("nothing") == nil)
     let names = try Generation.names(in: store.path)
     #expect(names == [generation.name] && Generation.isName(generation.name))
-    let again = try Generation.open(named: generation.name, in: store.path, storeID: store.log.storeID, options: store.log.options)
+    let again = try Generation.open(named: generation.name, in: store.path, of: store.log)
     #expect(try again.header == generation.header)
-    #expect(throws: EvstoreError.self) {
-        try Generation.open(named: generation.name, in: store.path, storeID: .make(), options: store.log.options)
-    }
+    let other = try TestStore(Shop.file("key: /id\non: {OrderPlaced: {set: {/t: /total}}}"))
+    #expect(throws: EvstoreError.self) { try Generation.open(named: generation.name, in: store.path, of: other.log) }
+    try await other.end()
     try await store.end()
 }

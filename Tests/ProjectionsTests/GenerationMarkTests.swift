@@ -29,7 +29,7 @@ struct GenerationMarkTests {
     }
 
     private static func open(_ name: String, in store: TestStore) throws -> Generation {
-        try Generation.open(named: name, in: store.path, storeID: store.log.storeID, options: store.log.options)
+        try Generation.open(named: name, in: store.path, of: store.log)
     }
 
     /// What is said of one that is damaged.
@@ -141,11 +141,11 @@ struct GenerationMarkTests {
             try FileManager.default.removeItem(atPath: directory)
             try FileManager.default.moveItem(atPath: directory + "-copy", toPath: directory)
             #expect(try !Self.isVouchedFor(directory))
-            let (path, storeID, options) = (store.path, store.log.storeID, store.log.options)
+            let (path, log) = (store.path, store.log)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0 ..< 8 {
                     group.addTask {
-                        let generation = try Generation.open(named: name, in: path, storeID: storeID, options: options)
+                        let generation = try Generation.open(named: name, in: path, of: log)
                         #expect(try generation.checkedHeader().checkpoint.position == Position(50))
                     }
                 }

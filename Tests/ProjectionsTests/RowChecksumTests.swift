@@ -3,6 +3,7 @@ import EventLog
 import EventModel
 import Foundation
 import LMDB
+import Sealing
 import Testing
 
 @testable import Projections
@@ -12,7 +13,8 @@ struct RowChecksumTests {
     private static func table(format: Int, in directory: String) throws -> (environment: Environment, rows: CheckedTable) {
         let environment = try Environment.open(
             directory: directory, Environment.Configuration(tables: ["rows"], mapBytes: 1 << 20, creating: true))
-        return (environment, CheckedTable(try environment.table("rows"), isChecked: format > 1, DamageNote(directory)))
+        let keys = format == 3 ? ModelKeys(try #require(SecretKey(Array(1 ... 32))), .make(), "a") : nil
+        return (environment, try CheckedTable("rows", of: environment, format: format, keys, DamageNote(directory)))
     }
 
     private static func withDirectory(_ body: (String) throws -> Void) throws {
@@ -27,24 +29,30 @@ struct RowChecksumTests {
         return [UInt8](copying: bytes)
     }
 
-    @Test("whatever byte of a row is changed, it is damage, and the generation is noted as damaged for every process")
-    func anyByte() throws {
+    @Test("whatever byte of a row is changed, it is damage, and the generation is noted as damaged for every process", arguments: [2, 3])
+    func anyByte(format: Int) throws {
         try Self.withDirectory { directory in
-            let (environment, rows) = try Self.table(format: 2, in: directory)
+            let (environment, rows) = try Self.table(format: format, in: directory)
             defer { environment.close() }
             let raw = try environment.table("rows")
             let key = Array("key".utf8)
             try environment.write { try rows.put(key.lent, Array(#"{"a":1}"#.utf8).lent, &$0) }
-            let text = try environment.read { Self.copy(try rows.get(key.lent, $0)) }
+            let text = try environment.read { try rows.get(key.lent, $0) { [UInt8](copying: $0) } }
             #expect(text == Array(#"{"a":1}"#.utf8))
             let value = try #require(try environment.read { Self.copy(try $0.get(raw, key.lent)) })
-            #expect(value.count == 7 + 5 && value[0] == 0)
+            #expect(value.count == (format == 2 ? 7 + 5 : 7 + 5 + 32) && value[0] == format - 2)
             try DamageNote(directory).check()
+            func isSound(_ key: [UInt8], _ other: [UInt8]) throws -> Bool {
+                let check = try #require(CheckedTable.checks(["rows"])["rows"])
+                return check(key.lent, value.lent) && check(key.lent, other.lent)
+            }
+            #expect(try isSound(key, value))
             for index in value.indices {
                 var changed = value
                 changed[index] ^= 0x10
                 try environment.write { try $0.put(raw, key.lent, changed.lent) }
-                #expect(throws: EvstoreError.self, "byte \(index)") { try environment.read { _ = try rows.get(key.lent, $0) } }
+                #expect(throws: EvstoreError.self, "byte \(index)") { try environment.read { try rows.get(key.lent, $0) { _ in } } }
+                #expect(try !isSound(key, changed), "the walk has no keys: byte \(index)")
                 #expect(throws: EvstoreError.self) { try environment.read { try rows.forEach($0) { _, _ in true } } }
             }
             #expect(throws: EvstoreError.self) { try DamageNote(directory).check() }
@@ -59,7 +67,7 @@ struct RowChecksumTests {
             let raw = try environment.table("rows")
             try environment.write { try rows.put([1].lent, Array("{}".utf8).lent, &$0) }
             let value = try environment.read { Self.copy(try $0.get(raw, [1].lent)) }
-            let text = try environment.read { Self.copy(try rows.get([1].lent, $0)) }
+            let text = try environment.read { try rows.get([1].lent, $0) { [UInt8](copying: $0) } }
             #expect(value == Array("{}".utf8) && text == value)
         }
     }

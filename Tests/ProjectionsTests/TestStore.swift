@@ -52,7 +52,7 @@ final class TestStore {
     }
 
     func generation(_ definition: Definition) throws -> Generation {
-        try Generation.create(for: definition, in: path, storeID: log.storeID, options: log.options)
+        try Generation.create(for: definition, in: path, of: log)
     }
 
     /// Builds a read model in bulk.

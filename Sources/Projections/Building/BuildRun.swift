@@ -38,7 +38,7 @@ final class BuildRun {
             try (0 ..< Self.partitionCount).map {
                 RowPartition(
                     try target.definition.makeFold(), keeping: build.onError == .stop ? target.definition.rowShape : nil,
-                    directory: target.generation.directory, number: $0)
+                    of: target.generation, number: $0)
             }
         }
         desk = RejectionDesk(build)

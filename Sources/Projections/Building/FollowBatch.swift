@@ -79,18 +79,48 @@ final class FollowBatch {
 
 /// The row that a batch is at.
 private struct FollowedRow: ~Copyable {
-    private var workspace = FoldWorkspace()
-    private var state = ByteBuffer()
-    private var json = ByteBuffer()
-    private var isChanged = false
+    private var folding = RowFolding()
+    /// As it was before, where it lies sealed.
+    private var opened = ByteBuffer()
 
     /// Folds the operations on a row; returns how many rows there are more.
     mutating func take(
         _ operations: RawSpan, _ offsets: ArraySlice<Int>, _ key: RawSpan, _ fold: any Fold, _ generation: Generation,
         _ digest: inout SetDigest, _ transaction: borrowing ReadTransaction, _ rejections: inout [Rejection]
     ) throws -> Int64 {
+        let found = try generation.rows.find(key, transaction)
+        guard let found, generation.rows.isSealed else {
+            return try folding.take(operations, offsets, key, found, fold, &digest, &rejections)
+        }
+        opened.removeAll()
+        try generation.rows.open(found, key, into: &opened)
+        return try Self.take(operations, offsets, key, opened, fold, &digest, &rejections, &folding)
+    }
+
+    private static func take(
+        _ operations: RawSpan, _ offsets: ArraySlice<Int>, _ key: RawSpan, _ old: borrowing ByteBuffer, _ fold: any Fold,
+        _ digest: inout SetDigest, _ rejections: inout [Rejection], _ folding: inout RowFolding
+    ) throws -> Int64 {
+        try folding.take(operations, offsets, key, old.bytes, fold, &digest, &rejections)
+    }
+
+    func write(_ key: RawSpan, _ generation: Generation, _ transaction: inout WriteTransaction) throws {
+        try folding.write(key, generation, &transaction)
+    }
+}
+
+/// Takes a row from its old text to its new one.
+private struct RowFolding: ~Copyable {
+    private var workspace = FoldWorkspace()
+    private var state = ByteBuffer()
+    private var json = ByteBuffer()
+    private var isChanged = false
+
+    mutating func take(
+        _ operations: RawSpan, _ offsets: ArraySlice<Int>, _ key: RawSpan, _ old: RawSpan?, _ fold: any Fold, _ digest: inout SetDigest,
+        _ rejections: inout [Rejection]
+    ) throws -> Int64 {
         state.removeAll()
-        let old = try generation.rows.get(key, transaction)
         if let old { try fold.open(old, into: &state, &workspace) }
         isChanged = Self.take(operations, offsets, fold, &rejections, &state, &workspace)
         json.removeAll()

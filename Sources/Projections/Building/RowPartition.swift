@@ -12,7 +12,7 @@ final class RowPartition: @unchecked Sendable {
     // Sound to share: a partition is worked on by one thread at a time, which the build sees to.
     private let fold: any Fold
     private let shape: EventShape?
-    private let directory: String
+    private let generation: Generation
     private let number: Int
     private var rows = RowStore()
     private var workspace = FoldWorkspace()
@@ -23,8 +23,8 @@ final class RowPartition: @unchecked Sendable {
     var isFrozen = false
 
     /// - Parameter shape: what each row has to keep; nil where that is not looked at.
-    init(_ fold: any Fold, keeping shape: EventShape?, directory: String, number: Int) {
-        (self.fold, self.shape, self.directory, self.number) = (fold, shape, directory, number)
+    init(_ fold: any Fold, keeping shape: EventShape?, of generation: Generation, number: Int) {
+        (self.fold, self.shape, self.generation, self.number) = (fold, shape, generation, number)
     }
 
     var bytes: Int { rows.bytes }
@@ -87,9 +87,9 @@ final class RowPartition: @unchecked Sendable {
         return true
     }
 
-    private func put(aside operation: RawSpan) throws(LMDBError) {
+    private func put(aside operation: RawSpan) throws {
         if spill == nil {
-            spill = try SpillFile(in: directory, named: "spill-\(number)-\(level)")
+            spill = try SpillFile(in: generation.directory, named: "spill-\(number)-\(level)", isSealed: generation.rows.isSealed)
             level += 1
         }
         try spill?.append(operation)
@@ -98,7 +98,9 @@ final class RowPartition: @unchecked Sendable {
     /// Gives up the rows in memory as a run.
     /// - Throws: `EvstoreError.invalidRow` where a row does not keep its shape.
     func takeRun(of projection: String, toFile: Bool) throws -> SortedRun {
-        var run = SortedRun(file: toFile ? try SpillFile(in: directory, named: "run-\(number)-\(level)") : nil)
+        // Its values are sealed already where they have to be, one by one.
+        let file = toFile ? try SpillFile(in: generation.directory, named: "run-\(number)-\(level)", isSealed: false) : nil
+        var run = SortedRun(of: generation.rows, file: file)
         level += 1
         var json = ByteBuffer()
         for entry in rows.sorted() {
@@ -108,7 +110,7 @@ final class RowPartition: @unchecked Sendable {
                 let key = rows.withKey(entry) { String(utf8: $0) ?? "" }
                 throw EvstoreError.invalidRow(projection: projection, key: key, reason: reason)
             }
-            try rows.withKey(entry) { key in try run.append(key: key, value: json) }
+            try rows.withKey(entry) { key in try run.append(key: key, text: json) }
         }
         try run.finish()
         rows = RowStore()

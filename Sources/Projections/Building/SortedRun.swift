@@ -1,22 +1,31 @@
 internal import Bytes
+internal import EventModel
 internal import Hashing
 internal import LMDB
 
-/// Rows in the order of their keys, in memory or in a file: size of the key (u32), size of the value (u32), key, value.
+/// Rows in the order of their keys, in memory or in a file: size of the key (u32), size of the value (u32), key, and the value as
+/// it will lie in the table.
 struct SortedRun: ~Copyable {
     private(set) var count: UInt64 = 0
     private(set) var digest = SetDigest()
     private var bytes = ByteBuffer(capacity: 1 << 12)
     private var file: SpillFile?
+    private let table: CheckedTable
 
-    init(file: consuming SpillFile?) { self.file = file }
+    init(of table: CheckedTable, file: consuming SpillFile?) {
+        self.table = table
+        self.file = file
+    }
 
-    mutating func append(key: RawSpan, value: borrowing ByteBuffer) throws {
+    mutating func append(key: RawSpan, text: borrowing ByteBuffer) throws {
+        let start = bytes.count
         bytes.append(littleEndian: UInt32(key.byteCount))
-        bytes.append(littleEndian: UInt32(value.count))
+        bytes.append(littleEndian: 0 as UInt32)
         bytes.append(key)
-        bytes.append(value.bytes)
-        digest.insert(key: key, value: value.bytes)
+        let valueStart = bytes.count
+        try table.write(key, text.bytes, to: &bytes)
+        bytes.store(littleEndian: UInt32(bytes.count - valueStart), at: start + 4)
+        digest.insert(key: key, value: text.bytes)
         count += 1
         if bytes.count >= SpillFile.writtenBytes { try flush() }
     }
@@ -130,14 +139,12 @@ struct LoadBatch: ~Copyable {
         let bytes = rows.bytes
         try generation.write { transaction in
             var offset = 0
-            var value = ByteBuffer(capacity: 256)
             while offset < bytes.byteCount {
                 let keyCount = Int(bytes.load(UInt32.self, at: offset))
                 let valueCount = Int(bytes.load(UInt32.self, at: offset + 4))
                 let key = offset + 8
                 offset = key + keyCount + valueCount
-                let text = bytes.slice(key + keyCount, valueCount)
-                try generation.rows.append(bytes.slice(key, keyCount), text, &transaction, &value)
+                try generation.rows.append(bytes.slice(key, keyCount), written: bytes.slice(key + keyCount, valueCount), &transaction)
             }
         }
     }

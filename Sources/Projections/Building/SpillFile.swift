@@ -5,18 +5,20 @@ internal import LMDB
 struct SpillFile: ~Copyable {
     private let file: File
     private var pending = ByteBuffer()
-    private(set) var count = 0
+    private var written = 0
+    /// Nil where the log's events are not sealed.
+    private var pieces: SpilledPieces?
 
     /// What is written at once is small, since every partition may have a file; files are read one after the other.
     static let writtenBytes = 1 << 16
     static let readBytes = 1 << 20
 
     /// The file has no name any more once it is open, so that nothing is left of it whatever happens.
-    init(in directory: String, named name: String) throws(LMDBError) {
-        self.init(file: try Self.unnamed(directory + "/" + name))
+    init(in directory: String, named name: String, isSealed: Bool) throws(LMDBError) {
+        self.init(file: try Self.unnamed(directory + "/" + name), isSealed ? SpilledPieces() : nil)
     }
 
-    private init(file: File) { self.file = file }
+    private init(file: File, _ pieces: SpilledPieces?) { (self.file, self.pieces) = (file, pieces) }
 
     private static func unnamed(_ path: String) throws(LMDBError) -> File {
         try Directory.remove(path)
@@ -25,20 +27,21 @@ struct SpillFile: ~Copyable {
         return file
     }
 
-    mutating func append(_ bytes: RawSpan) throws(LMDBError) {
+    mutating func append(_ bytes: RawSpan) throws {
         pending.append(bytes)
-        count += bytes.byteCount
         if pending.count >= Self.writtenBytes { try flush() }
     }
 
-    mutating func flush() throws(LMDBError) {
+    mutating func flush() throws {
         if pending.count == 0 { return }
-        try file.write(pending.array(), at: count - pending.count)
+        try pieces?.seal(&pending)
+        try file.write(pending.array(), at: written)
+        written += pending.count
         pending.removeAll()
     }
 
     /// Begins to read; everything must have been flushed.
-    func reader() -> SpillReader { SpillReader(file, count) }
+    func reader() -> SpillReader { SpillReader(file, written, pieces) }
 }
 
 /// Reads a spilled file record by record.
@@ -47,15 +50,17 @@ struct SpillReader {
     private let total: Int
     private var piece: [UInt8]
     private var offset = 0
-    private var nextPiece: Int
+    /// Where it begins in the file, and its number among those that are sealed.
+    private var (nextPiece, number) = (0, 0)
+    private let pieces: SpilledPieces?
 
-    init(_ file: File, _ total: Int) { (self.file, self.total, piece, nextPiece) = (file, total, [], 0) }
+    init(_ file: File, _ total: Int, _ pieces: SpilledPieces?) { (self.file, self.total, piece, self.pieces) = (file, total, [], pieces) }
 
     /// Reads what is in memory already.
-    init(_ bytes: [UInt8]) { (file, total, piece, nextPiece) = (nil, bytes.count, bytes, bytes.count) }
+    init(_ bytes: [UInt8]) { (file, total, piece, pieces) = (nil, 0, bytes, nil) }
 
     /// Has the next `count` bytes at hand; false where there are not so many.
-    mutating func fill(_ count: Int) throws(LMDBError) -> Bool {
+    mutating func fill(_ count: Int) throws -> Bool {
         if piece.count - offset < count { try refill(count) }
         return piece.count - offset >= count
     }
@@ -66,11 +71,21 @@ struct SpillReader {
 
     mutating func skip(_ count: Int) { offset += count }
 
-    private mutating func refill(_ count: Int) throws(LMDBError) {
+    private mutating func refill(_ count: Int) throws {
         guard let file, nextPiece < total else { return }
-        let more = try file.read(max(SpillFile.readBytes, count), at: nextPiece)
-        nextPiece += more.count
-        piece = Array(piece[offset...]) + more
+        piece = Array(piece[offset...])
         offset = 0
+        guard let pieces else {
+            let more = try file.read(max(SpillFile.readBytes, count), at: nextPiece)
+            nextPiece += more.count
+            piece += more
+            return
+        }
+        while piece.count < count, number < pieces.count {
+            let envelope = try file.read(pieces.size(number), at: nextPiece)
+            nextPiece += envelope.count
+            piece += try pieces.open(envelope, number)
+            number += 1
+        }
     }
 }

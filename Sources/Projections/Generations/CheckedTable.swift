@@ -1,108 +1,165 @@
 internal import Bytes
+internal import EventLog
 internal import EventModel
 internal import Hashing
 internal import LMDB
+internal import Sealing
 
 /// A table of a generation, whose rows are checked when they are read. From format 2 of a generation on a value is
 ///
-///     0    u8    kind: 0, plain text
-///     1          JSON text
-///     end  u32   the low half of XXH3-64(text, with the seed XXH3-64(key))
+///     0    u8   kind: 0 plain (format 2), 1 sealed (format 3)
+///     1         plain: JSON text; sealed: what `ValueSealer` makes of it, bound to the row's key
+///     end  u32  the low half of XXH3-64(the bytes from 1 on, with the seed XXH3-64(key))
 ///
-/// and in format 1 it is the text alone.
+/// and in format 1 it is the text alone. The checksum stands in sealed values too: the walk over all pages has no keys.
 struct CheckedTable: Sendable {
-    private static let plain: UInt8 = 0
     private static let checksumBytes = 4
 
     private let table: Table
-    private let isChecked: Bool
+    private let format: Int
+    private let sealer: ValueSealer?
     private let note: DamageNote
 
-    init(_ table: Table, isChecked: Bool, _ note: DamageNote) { (self.table, self.isChecked, self.note) = (table, isChecked, note) }
+    /// - Parameter keys: of the generation, where its format is that of sealed ones.
+    init(_ name: String, of environment: Environment, format: Int, _ keys: ModelKeys?, _ note: DamageNote) throws(LMDBError) {
+        (table, self.format, self.note) = (try environment.table(name), format, note)
+        sealer = keys?.sealer(ofTable: name)
+    }
 
-    /// Whether a value begins as those with a checksum do; no JSON text does.
-    static func isChecked(_ value: RawSpan) -> Bool { value.byteCount > 0 && value.byte(at: 0) == plain }
+    /// The format of the generation that has such a value; JSON text begins with neither kind.
+    static func format(of value: RawSpan) -> Int {
+        switch value.byteCount > 0 ? value.byte(at: 0) : .max {
+        case 0: 2
+        case 1: GenerationHeader.sealedFormat
+        default: 1
+        }
+    }
 
-    /// What the walk over all pages asks of each row: all carry checksums that are right, or none has any (format 1).
+    /// What the walk over all pages asks of each row: all are of one format, and carry checksums that are right if any.
     static func checks(_ tables: [String]) -> [String: StructuralCheck.RowCheck] {
-        let known = Monitor<Bool?>(nil)
+        let known = Monitor<Int?>(nil)
         let check: StructuralCheck.RowCheck = { key, value in
-            let isChecked = isChecked(value)
+            let format = format(of: value)
             let isExpected = known.withLock { known in
-                if known == nil { known = isChecked }
-                return known == isChecked
+                if known == nil { known = format }
+                return known == format
             }
-            return isExpected && (!isChecked || checkedText(key, value) != nil)
+            return isExpected && (format == 1 || body(key, value) != nil)
         }
         return Dictionary(uniqueKeysWithValues: tables.map { ($0, check) })
     }
 
+    // MARK: Reading
+
+    /// Whether what `find` gives must be opened.
+    var isSealed: Bool { sealer != nil }
+
+    /// A row's text as it lies there, or its envelope.
     @_lifetime(borrow transaction)
-    func get(_ key: RawSpan, _ transaction: borrowing ReadTransaction) throws -> RawSpan? {
+    func find(_ key: RawSpan, _ transaction: borrowing ReadTransaction) throws -> RawSpan? {
         guard let value = try transaction.get(table, key) else { return nil }
-        return try text(key, value)
+        return try checked(key, value)
+    }
+
+    /// Appends the text in an envelope that `find` gave.
+    func open(_ envelope: RawSpan, _ key: RawSpan, into text: inout ByteBuffer) throws {
+        do throws(SealError) { try sealer?.open(envelope, key, into: &text) } catch { throw damaged() }
+    }
+
+    /// Lends a row's text; nil where there is none.
+    func get<R>(_ key: RawSpan, _ transaction: borrowing ReadTransaction, _ body: (_ text: RawSpan) throws -> R) throws -> R? {
+        guard let found = try find(key, transaction) else { return nil }
+        if !isSealed { return try body(found) }
+        var text = ByteBuffer()
+        try open(found, key, into: &text)
+        return try body(text.bytes)
     }
 
     /// Lends the rows from a key on, until `body` returns false.
     func forEach(
         from key: [UInt8] = [], _ transaction: borrowing ReadTransaction, _ body: (_ key: RawSpan, _ text: RawSpan) throws -> Bool
     ) throws {
+        var text = ByteBuffer()
         var cursor = try transaction.cursor(table)
         var isThere = key.isEmpty ? try cursor.first() : try cursor.seek(key.lent)
         while isThere {
-            if try !body(cursor.key, text(cursor.key, cursor.value)) { return }
+            if try !lend(cursor.key, cursor.value, &text, body) { return }
             isThere = try cursor.next()
         }
     }
 
-    func put(_ key: RawSpan, _ text: RawSpan, _ transaction: inout WriteTransaction) throws(LMDBError) {
-        var value = ByteBuffer(capacity: text.byteCount + 1 + Self.checksumBytes)
-        write(key, text, to: &value)
+    private func lend(
+        _ key: RawSpan, _ value: RawSpan, _ text: inout ByteBuffer, _ body: (_ key: RawSpan, _ text: RawSpan) throws -> Bool
+    ) throws -> Bool {
+        let found = try checked(key, value)
+        if !isSealed { return try body(key, found) }
+        text.removeAll()
+        try open(found, key, into: &text)
+        return try body(key, text.bytes)
+    }
+
+    @_lifetime(copy value)
+    private func checked(_ key: RawSpan, _ value: RawSpan) throws -> RawSpan {
+        if format == 1 { return value }
+        guard Self.format(of: value) == format || !LMDB.Guard.generationRow.isOn, let body = Self.body(key, value) else { throw damaged() }
+        return body
+    }
+
+    /// What stands between kind and checksum; nil where that is wrong.
+    @_lifetime(copy value)
+    private static func body(_ key: RawSpan, _ value: RawSpan) -> RawSpan? {
+        let count = value.byteCount - 1 - checksumBytes
+        guard count >= 0 else { return nil }
+        let body = value.slice(1, count)
+        let isRight = sum(key, body) == value.load(UInt32.self, at: 1 + count)
+        return isRight || !LMDB.Guard.generationRow.isOn ? body : nil
+    }
+
+    private static func sum(_ key: RawSpan, _ body: RawSpan) -> UInt32 {
+        UInt32(truncatingIfNeeded: seededHash(body, seededHash(key, 0)))
+    }
+
+    private func damaged() -> EvstoreError { note.damaged("a row of its table \(table.name) is not as it was written") }
+
+    // MARK: Writing
+
+    /// Appends the value of a row to a buffer, as it is put into the table.
+    func write(_ key: RawSpan, _ text: RawSpan, to value: inout ByteBuffer) throws(EvstoreError) {
+        if format == 1 { return value.append(text) }
+        let start = value.count + 1
+        value.append(UInt8(format - 2))
+        if let sealer {
+            do throws(SealError) { try sealer.seal(text, key, into: &value) } catch {
+                throw .misuse("a row can't be sealed: \(error.reason)")
+            }
+        } else {
+            value.append(text)
+        }
+        let sum = Self.sum(key, value.slice(start, value.count - start))
+        value.append(littleEndian: sum)
+    }
+
+    func put(_ key: RawSpan, _ text: RawSpan, _ transaction: inout WriteTransaction) throws {
+        let value = try value(key, text)
         try transaction.put(table, key, value.bytes)
     }
 
     /// False where the table has the key.
-    func insert(_ key: RawSpan, _ text: RawSpan, _ transaction: inout WriteTransaction) throws(LMDBError) -> Bool {
-        var value = ByteBuffer(capacity: text.byteCount + 1 + Self.checksumBytes)
-        write(key, text, to: &value)
+    func insert(_ key: RawSpan, _ text: RawSpan, _ transaction: inout WriteTransaction) throws -> Bool {
+        let value = try value(key, text)
         return try transaction.insert(table, key, value.bytes)
     }
 
-    /// Puts a key behind all others; `value` is used again from row to row.
-    func append(
-        _ key: RawSpan, _ text: RawSpan, _ transaction: inout WriteTransaction, _ value: inout ByteBuffer
-    ) throws(LMDBError) {
-        value.removeAll()
-        write(key, text, to: &value)
-        try transaction.append(table, key, value.bytes)
+    /// Puts a key behind all others, with a value that `write` has made.
+    func append(_ key: RawSpan, written value: RawSpan, _ transaction: inout WriteTransaction) throws(LMDBError) {
+        try transaction.append(table, key, value)
     }
 
     func delete(_ key: RawSpan, _ transaction: inout WriteTransaction) throws(LMDBError) { try transaction.delete(table, key) }
 
-    private func write(_ key: RawSpan, _ text: RawSpan, to value: inout ByteBuffer) {
-        if isChecked { value.append(Self.plain) }
-        value.append(text)
-        if isChecked { value.append(littleEndian: Self.sum(key, text)) }
-    }
-
-    private static func sum(_ key: RawSpan, _ text: RawSpan) -> UInt32 {
-        UInt32(truncatingIfNeeded: seededHash(text, seededHash(key, 0)))
-    }
-
-    /// The text of a value whose checksum is right.
-    @_lifetime(copy value)
-    private static func checkedText(_ key: RawSpan, _ value: RawSpan) -> RawSpan? {
-        let count = value.byteCount - 1 - checksumBytes
-        guard count >= 0 else { return nil }
-        let text = value.slice(1, count)
-        let isRight = value.byte(at: 0) == plain && sum(key, text) == value.load(UInt32.self, at: 1 + count)
-        return isRight || !LMDB.Guard.generationRow.isOn ? text : nil
-    }
-
-    @_lifetime(copy value)
-    private func text(_ key: RawSpan, _ value: RawSpan) throws -> RawSpan {
-        guard isChecked else { return value }
-        if let text = Self.checkedText(key, value) { return text }
-        throw note.damaged("a row of its table \(table.name) is not as it was written")
+    private func value(_ key: RawSpan, _ text: RawSpan) throws(EvstoreError) -> ByteBuffer {
+        var value = ByteBuffer(capacity: text.byteCount + 1 + ValueSealer.addedBytes + Self.checksumBytes)
+        try write(key, text, to: &value)
+        return value
     }
 }

@@ -9,11 +9,10 @@ extension Generation {
     /// Makes an empty generation that has consumed nothing: whole at its name, or not at all.
     ///
     /// It is not ready before a `BulkBuild` has completed it.
-    package static func create(
-        for definition: Definition, in store: String, storeID: StoreID, options: Options
-    ) throws(EvstoreError)
-        -> Generation
-    {
+    /// - Parameters:
+    ///   - store: where it is to lie: the log's directory, or a scratch directory.
+    ///   - log: whose events it is made of; its rows are sealed where those are.
+    package static func create(for definition: Definition, in store: String, of log: EventLog) throws(EvstoreError) -> Generation {
         try converting("making a generation of \(definition.name)") {
             let home = home(in: store)
             if try Directory.status(home) == nil {
@@ -25,20 +24,22 @@ extension Generation {
             try Directory.remove(made)
             try Directory.create(made)
             let header = GenerationHeader(
-                projection: definition.name, fingerprint: definition.fingerprint, storeID: storeID, version: definition.version,
+                projection: definition.name, fingerprint: definition.fingerprint, storeID: log.storeID, version: definition.version,
                 checkpoint: .start)
-            let environment = try Environment.open(directory: made, configuration(options, creating: true))
+            let environment = try Environment.open(directory: made, configuration(log.options, creating: true))
+            let keys = log.modelKeys(of: name)
             do {
                 let mark = try GenerationMark(made)
                 try mark.make()
                 let generation = try Generation(
-                    directory: made, fingerprint: definition.fingerprint, format: GenerationHeader.format, environment, mark)
+                    directory: made, fingerprint: definition.fingerprint, format: GenerationHeader.format(isSealed: keys != nil), keys,
+                    environment, mark)
                 try generation.write { transaction in try generation.put(header, &transaction) }
             }
             try Directory.sync(made)
             try Directory.rename(made, to: home + "/" + name)
             try Directory.sync(home)
-            return try open(named: name, in: store, storeID: storeID, options: options)
+            return try open(named: name, in: store, of: log)
         }
     }
 
@@ -60,12 +61,12 @@ extension Generation {
     }
 
     /// Lists an event; false where it was listed before.
-    func put(_ row: QuarantineRow, _ transaction: inout WriteTransaction) throws(LMDBError) -> Bool {
+    func put(_ row: QuarantineRow, _ transaction: inout WriteTransaction) throws -> Bool {
         let key = QuarantineRow.key(row.position)
         return try quarantine.insert(key.lent, row.error.lent, &transaction)
     }
 
-    func put(_ header: GenerationHeader, _ transaction: inout WriteTransaction) throws(LMDBError) {
+    func put(_ header: GenerationHeader, _ transaction: inout WriteTransaction) throws {
         let key = Self.headerKey
         let text = Array(header.json(format: format).text.utf8)
         try meta.put(key.lent, text.lent, &transaction)

@@ -14,27 +14,23 @@ extension Generation {
         return try Self.header(transaction, meta, directory, format)
     }
 
-    static func header(_ environment: Environment, _ directory: String, _ format: Int) throws -> GenerationHeader {
-        let meta = CheckedTable(try environment.table("meta"), isChecked: format > 1, DamageNote(directory))
-        return try environment.read { try header($0, meta, directory, format) }
-    }
-
     /// The format is seen by how the row begins that tells of it.
     static func format(of environment: Environment, _ directory: String) throws -> Int {
         let meta = try environment.table("meta")
         return try environment.read { transaction in
             let key = headerKey
             guard let value = try transaction.get(meta, key.lent) else { throw saysNothing(directory) }
-            return CheckedTable.isChecked(value) ? 2 : 1
+            return CheckedTable.format(of: value)
         }
     }
 
-    private static func header(
+    static func header(
         _ transaction: borrowing ReadTransaction, _ meta: CheckedTable, _ directory: String, _ format: Int
     ) throws -> GenerationHeader {
         let key = headerKey
-        guard let text = try meta.get(key.lent, transaction) else { throw saysNothing(directory) }
-        return try GenerationHeader(text, format, in: directory)
+        let header = try meta.get(key.lent, transaction) { text in try GenerationHeader(text, format, in: directory) }
+        guard let header else { throw saysNothing(directory) }
+        return header
     }
 
     private static func saysNothing(_ directory: String) -> EvstoreError {
@@ -44,10 +40,8 @@ extension Generation {
     /// The JSON text of a row, or nil.
     package func get(_ key: String) throws(EvstoreError) -> [UInt8]? {
         try converting("reading \(directory)") {
-            try read { transaction in
-                guard let value = try rows.get(Array(key.utf8).lent, transaction) else { return nil }
-                return [UInt8](copying: value)
-            }
+            let key = Array(key.utf8)
+            return try read { transaction in try rows.get(key.lent, transaction) { [UInt8](copying: $0) } }
         }
     }
 

@@ -6,8 +6,8 @@ internal import LMDB
 
 /// One built copy of a projection: an LMDB environment of its own in `generations/<fingerprint16>-<random>/`.
 ///
-/// Tables: `rows`, key -> JSON text of the row; `meta` (`GenerationHeader`); `quarantine` (`QuarantineRow`); each a `CheckedTable`.
-/// Rows, quarantine and header always change in one transaction. Beside it lie `mark` (`GenerationMark`) and, where something is
+/// Tables: `rows`, key -> JSON text of the row; `meta` (`GenerationHeader`); `quarantine` (`QuarantineRow`); each a `CheckedTable`,
+/// whose values are sealed where the log's events are. Rows, quarantine and header always change in one transaction. Beside it lie `mark` (`GenerationMark`) and, where something is
 /// wrong, `damaged` (`DamageNote`).
 package final class Generation: Sendable {
     /// The name of its directory.
@@ -16,7 +16,7 @@ package final class Generation: Sendable {
     package let fingerprint: Digest
     let environment: Environment
     let rows, meta, quarantine: CheckedTable
-    /// 2 since rows carry checksums; one of format 1 stays as it is.
+    /// 2 since rows carry checksums, 3 where they are sealed; one of format 1 stays as it is.
     let format: Int
     let note: DamageNote
     private let mark: GenerationMark
@@ -26,15 +26,15 @@ package final class Generation: Sendable {
 
     /// Takes over the open environment and the mark.
     init(
-        directory: String, fingerprint: Digest, format: Int, _ environment: Environment, _ mark: GenerationMark
+        directory: String, fingerprint: Digest, format: Int, _ keys: ModelKeys?, _ environment: Environment, _ mark: GenerationMark
     ) throws(LMDBError) {
         (self.directory, self.fingerprint) = (directory, fingerprint)
         name = String(directory[(directory.lastIndex(of: "/").map(directory.index(after:)) ?? directory.startIndex)...])
         (self.environment, self.mark) = (environment, mark)
         (self.format, note) = (format, DamageNote(directory))
-        rows = CheckedTable(try environment.table("rows"), isChecked: format > 1, note)
-        meta = CheckedTable(try environment.table("meta"), isChecked: format > 1, note)
-        quarantine = CheckedTable(try environment.table("quarantine"), isChecked: format > 1, note)
+        rows = try CheckedTable("rows", of: environment, format: format, keys, note)
+        meta = try CheckedTable("meta", of: environment, format: format, keys, note)
+        quarantine = try CheckedTable("quarantine", of: environment, format: format, keys, note)
     }
 
     deinit {
@@ -60,13 +60,13 @@ package final class Generation: Sendable {
         return parts.count == 2 && parts[0].utf8.count == 16 && parts.allSatisfy(isHex)
     }
 
-    /// Opens a generation of a store.
-    /// - Throws: `EvstoreError.storeDamaged` where it is not there, is damaged or belongs to another store.
+    /// Opens a generation of a log's events.
+    /// - Parameter store: where it lies: the log's directory, or a scratch directory, which can be written where the log can't.
+    /// - Throws: `EvstoreError.storeDamaged` where it is not there, is damaged, belongs to another store, or lies in the clear
+    ///   where the log's events are sealed.
     package static func open(
-        named name: String, in store: String, storeID: StoreID, options: Options, readOnly: Bool = false
-    )
-        throws(EvstoreError) -> Generation
-    {
+        named name: String, in store: String, of log: EventLog, readOnly: Bool = false
+    ) throws(EvstoreError) -> Generation {
         try converting("opening the generation \(name) of \(store)") {
             guard isName(name) else {
                 throw EvstoreError.storeDamaged(path: store, reason: "\(quoted(name)) is not the name of a generation")
@@ -76,7 +76,7 @@ package final class Generation: Sendable {
                 throw EvstoreError.storeDamaged(path: directory, reason: "the generation has no data.mdb")
             }
             let note = DamageNote(directory)
-            do { return try enter(directory, storeID, options, readOnly, note) } catch let error as LMDBError {
+            do { return try enter(name, directory, log, readOnly, note) } catch let error as LMDBError {
                 if error.isDamage { throw note.damaged(error.message) }
                 // It was deleted meanwhile.
                 if error.isNotFound { throw EvstoreError.storeDamaged(path: directory, reason: error.message) }
@@ -86,19 +86,28 @@ package final class Generation: Sendable {
     }
 
     private static func enter(
-        _ directory: String, _ storeID: StoreID, _ options: Options, _ readOnly: Bool, _ note: DamageNote
+        _ name: String, _ directory: String, _ log: EventLog, _ readOnly: Bool, _ note: DamageNote
     ) throws -> Generation {
         try note.check()
         let mark = try GenerationMark(directory)
         try mark.enter(note)
-        let environment = try Environment.open(directory: directory, configuration(options, readOnly: readOnly))
+        let environment = try Environment.open(directory: directory, configuration(log.options, readOnly: readOnly))
         do {
             let format = try format(of: environment, directory)
-            let header = try header(environment, directory, format)
-            guard header.storeID == storeID else {
+            let keys = log.modelKeys(of: name)
+            if keys != nil, format != GenerationHeader.sealedFormat {
+                // Made by an older program, or put there by somebody: nothing proves what it says.
+                throw EvstoreError.storeDamaged(path: directory, reason: "its rows are in the clear, and the store's events are sealed")
+            }
+            if keys == nil, format == GenerationHeader.sealedFormat {
+                throw note.damaged("its rows are sealed, and the store's events are not")
+            }
+            let meta = try CheckedTable("meta", of: environment, format: format, keys, note)
+            let header = try environment.read { (transaction) in try Self.header(transaction, meta, directory, format) }
+            guard header.storeID == log.storeID else {
                 throw EvstoreError.storeDamaged(path: directory, reason: "the generation belongs to another store")
             }
-            return try Generation(directory: directory, fingerprint: header.fingerprint, format: format, environment, mark)
+            return try Generation(directory: directory, fingerprint: header.fingerprint, format: format, keys, environment, mark)
         } catch {
             environment.close()
             throw error

@@ -20,8 +20,11 @@ package struct GenerationHeader: Hashable, Sendable {
     /// False until the transaction that completes its building.
     package var isReady: Bool
 
-    /// The format of new generations, and the newest that this program reads; those of format 1 are kept as they are.
-    package static let format = 2
+    /// The format of generations whose rows are sealed, and the newest that this program reads.
+    package static let sealedFormat = 3
+
+    /// The format of new generations; plain ones of format 1 are kept as they are.
+    package static func format(isSealed: Bool) -> Int { isSealed ? sealedFormat : 2 }
 
     func json(format: Int) -> JSONValue {
         .object([
@@ -61,7 +64,7 @@ package struct GenerationHeader: Hashable, Sendable {
             return text
         }
         let format = try number("format", Int.self)
-        guard format <= Self.format else { throw .storeNewer(path: directory, format: format, known: Self.format) }
+        guard format <= Self.sealedFormat else { throw .storeNewer(path: directory, format: format, known: Self.sealedFormat) }
         guard format == expected, let fingerprint = Digest(hex: try string("fingerprint")), let digest = Digest(hex: try string("digest")),
             let storeID = StoreID(hex: try string("store")), case .bool(let isReady)? = json["ready"]
         else { throw damaged }

@@ -1,0 +1,71 @@
+package import Bytes
+internal import Crypto
+internal import FoundationEssentials
+
+/// Seals values that are written again and again in the same places, with AES-256-GCM (NIST SP 800-38D):
+///
+///     0    16  salt: random
+///     16       cipher text, as long as the value
+///     end  16  tag, over the cipher text and what was named with the value
+///
+/// The key of a value is HKDF-Expand-SHA256 (RFC 5869, 2.3) of the sealer's key and the salt. It is used once, with a nonce of
+/// zeros: a counter would come back with a copy of the file that it lies in, and chance alone would bound how many values may
+/// be written under one key.
+package struct ValueSealer: Sendable {
+    /// What a value takes more when it is sealed.
+    package static let addedBytes = saltBytes + tagBytes
+
+    private static let (saltBytes, tagBytes) = (16, 16)
+    private static let nonce = [UInt8](repeating: 0, count: 12)
+    /// Has taken in the key, which costs as much as all that comes for a value.
+    private let expanding: HMAC<SHA256>
+
+    package init(_ key: SecretKey) { expanding = HMAC(key: key.symmetric) }
+
+    /// One whose key nobody else has, for what is not read any more when this is gone.
+    package static func passing() -> ValueSealer { ValueSealer(.random()) }
+
+    /// Appends a value, sealed.
+    /// - Parameter place: what must be the same when it is opened; not empty.
+    package func seal(_ value: RawSpan, _ place: RawSpan, into target: inout ByteBuffer) throws(SealError) {
+        let start = target.count
+        var system = SystemRandomNumberGenerator()
+        target.append(littleEndian: system.next())
+        target.append(littleEndian: system.next())
+        let key = key(target.slice(start, Self.saltBytes))
+        do {
+            let box = try unsafe value.withUnsafeBytes { value in
+                try unsafe place.withUnsafeBytes { place in
+                    try unsafe AES.GCM.seal(value, using: key, nonce: AES.GCM.Nonce(data: Self.nonce), authenticating: place)
+                }
+            }
+            target.append([UInt8](box.ciphertext))
+            target.append([UInt8](box.tag))
+        } catch { throw .limit("these bytes can't be sealed: \(error)") }
+    }
+
+    /// Appends the value that was sealed.
+    /// - Throws: `SealError.broken` where a bit differs from what was sealed, there or in `place`.
+    package func open(_ envelope: RawSpan, _ place: RawSpan, into target: inout ByteBuffer) throws(SealError) {
+        let count = envelope.byteCount - Self.addedBytes
+        guard count >= 0 else { throw .broken("it is too short for what is sealed") }
+        let key = key(envelope.slice(0, Self.saltBytes))
+        let (text, tag) = (envelope.slice(Self.saltBytes, count), envelope.slice(Self.saltBytes + count, Self.tagBytes))
+        do {
+            let box = try unsafe text.withUnsafeBytes { text in
+                try unsafe tag.withUnsafeBytes { tag in
+                    try unsafe AES.GCM.SealedBox(nonce: AES.GCM.Nonce(data: Self.nonce), ciphertext: text, tag: tag)
+                }
+            }
+            let plain = try unsafe place.withUnsafeBytes { try unsafe AES.GCM.open(box, using: key, authenticating: $0) }
+            target.append([UInt8](plain))
+        } catch { throw .broken("its tag does not fit") }
+    }
+
+    private func key(_ salt: RawSpan) -> SymmetricKey {
+        var code = expanding
+        unsafe salt.withUnsafeBytes { unsafe code.update(data: $0) }
+        code.update(data: [1 as UInt8])
+        return SymmetricKey(data: code.finalize())
+    }
+}
