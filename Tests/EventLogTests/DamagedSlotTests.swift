@@ -35,7 +35,7 @@ struct DamagedSlotTests {
     private func flip(slot: Int, at offset: Int) throws { try change { $0[slot * 128 + offset] ^= 3 } }
 
     private func salvage(_ name: String = "new") throws -> SalvageSummary {
-        try EventLog.salvage(at: scene.directory.store, into: scene.directory.path + "/" + name, options: scene.options) { _, lend in
+        try EventLog.salvage(at: scene.directory.store, into: scene.directory.path + "/" + name, options: scene.options) { _, _, lend in
             try lend { _, _, _ in }
         } finish: { update, _ in
             update.state.head = SchemaVersion(1)

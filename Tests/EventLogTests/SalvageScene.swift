@@ -130,7 +130,7 @@ struct Salvaged {
         var lent: [SalvageScene.Event] = []
         summary = try EventLog.salvage(
             at: source, into: path, options: .small(),
-            unconfirmed: { _, lend in
+            unconfirmed: { _, _, lend in
                 try lend { record, stream, type in
                     lent.append(
                         .init(

@@ -215,7 +215,8 @@ struct SalvageTests {
             #expect(throws: EvstoreError.interrupted(again: step)) {
                 try EventLog.salvage(
                     at: scene.store, into: target, options: .small(),
-                    progress: { name, _, _ in if name == step { throw EvstoreError.interrupted(again: step) } }, unconfirmed: { _, _ in },
+                    progress: { name, _, _ in if name == step { throw EvstoreError.interrupted(again: step) } },
+                    unconfirmed: { _, _, _ in },
                     finish: { _, _ in })
             }
             #expect(try FileManager.default.contentsOfDirectory(atPath: scene.directory.path) == ["store"], "\(step)")

@@ -92,7 +92,7 @@ struct SealedCopyTests {
         try await scene.log.close()
         if hasGap { try Self.damageSecondBlock(scene.directory.store) }
         let summary = try EventLog.salvage(at: scene.directory.store, into: scene.directory.path + "/new", options: scene.options) {
-            _, _ in
+            _, _, _ in
         } finish: {
             update, _ in
             update.state.head = SchemaVersion(1)
@@ -107,7 +107,7 @@ struct SealedCopyTests {
         var none = scene.options
         none.secret = nil
         #expect(throws: EvstoreError.self) {
-            try EventLog.salvage(at: scene.directory.store, into: scene.directory.path + "/none", options: none) { _, _ in
+            try EventLog.salvage(at: scene.directory.store, into: scene.directory.path + "/none", options: none) { _, _, _ in
             } finish: { _, _ in
             }
         }

@@ -44,13 +44,14 @@ extension EventLog {
     /// without LMDB. Where events are missing between others, the rest is appended anew to a store with another id.
     /// - Parameters:
     ///   - source: a store, or a `data.mdb` that lies alone.
-    ///   - unconfirmed: gets the new store's directory and a call that lends the events which were not confirmed.
+    ///   - unconfirmed: gets the new store's directory, what seals lines there (nil where events are not), and a call that lends the
+    ///     events which were not confirmed.
     ///   - finish: what else is written, in the transaction that ends the new log.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeExists, locked, nothingToSalvage, diskFull.
     package static func salvage(
         at source: String, into target: String, options: Options,
         progress: @escaping (String, UInt64, UInt64) throws -> Void = { _, _, _ in },
-        unconfirmed: (String, (UnconfirmedEvent) throws -> Void) throws -> Void,
+        unconfirmed: (String, LineSealer?, (UnconfirmedEvent) throws -> Void) throws -> Void,
         finish: @escaping (inout LogUpdate, SalvagedRows) throws -> Void
     ) throws -> SalvageSummary {
         do {

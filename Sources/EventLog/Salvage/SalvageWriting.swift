@@ -35,7 +35,7 @@ struct SalvageWriting {
     }
 
     func run(
-        _ unconfirmed: (String, (EventLog.UnconfirmedEvent) throws -> Void) throws -> Void,
+        _ unconfirmed: (String, LineSealer?, (EventLog.UnconfirmedEvent) throws -> Void) throws -> Void,
         _ finish: (inout LogUpdate, SalvagedRows) throws -> Void
     ) throws -> SalvageSummary {
         let isWhole = salvage.isWhole && sieve?.isMixed != true
@@ -47,7 +47,8 @@ struct SalvageWriting {
         let rows = SalvagedRows(
             numbers: salvage.remains.numbers, newestBirth: SchemaVersion(newestBirth), isRenumbered: !isWhole, catalogues: catalogues)
         if !salvage.log.unconfirmed.isEmpty {
-            try unconfirmed(store) { lend in try self.lend(log, &names, isRenumbered: !isWhole, lend) }
+            let sealer = log.access.keys.map { LineSealer($0, log.access.storeID) }
+            try unconfirmed(store, sealer) { lend in try self.lend(log, &names, isRenumbered: !isWhole, lend) }
         }
         let last = try log.finish({ try progress("check", 0, 0) }) { update in
             if isWhole { try continueEpochs(&update) }

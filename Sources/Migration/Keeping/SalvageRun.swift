@@ -25,7 +25,9 @@ package enum SalvageRun {
                     }
                     progress?(ProgressEvent(step: step, done: done, total: total))
                 },
-                unconfirmed: { directory, lend in try write(lend, to: "\(directory)/\(SalvageReport.unconfirmedName)") },
+                unconfirmed: { directory, sealer, lend in
+                    try write(lend, sealedBy: sealer, to: "\(directory)/\(SalvageReport.unconfirmedName)")
+                },
                 finish: { update, rows in
                     try SalvagedCatalogues(rows, history, definitions).put(into: &update, of: source)
                     try Journal.append(
@@ -54,17 +56,16 @@ package enum SalvageRun {
         return VerifyReport(ok: false, findings: found.findings, laws: [], events: found.events)
     }
 
-    /// Writes events as an export does, each at its birth.
-    private static func write(_ lend: ((borrowing RecordView, StreamName, String) throws -> Void) throws -> Void, to path: String) throws {
+    /// Writes events as an archive does, each at its birth.
+    private static func write(
+        _ lend: ((borrowing RecordView, StreamName, String) throws -> Void) throws -> Void, sealedBy sealer: LineSealer?, to path: String
+    ) throws {
         let file = try File(path, .createNew)
         var offset = 0
         var buffer = ByteBuffer(capacity: 1 << 20)
         try lend { record, stream, type in
-            let line = EventLine(
-                stream: stream, type: type, id: record.id, time: record.time, position: record.position, revision: record.revision,
-                born: record.born, version: record.born, epoch: record.epoch)
-            line.write(payload: record.payload, metadata: record.metadata, into: &buffer)
-            buffer.append(UInt8(ascii: "\n"))
+            let line = EventLine(record, type, stream: stream, epoch: record.epoch)
+            try line.write(record, sealedBy: sealer, into: &buffer)
             guard buffer.count >= 1 << 20 else { return }
             try file.write(buffer.bytes, at: offset)
             offset += buffer.count
