@@ -63,9 +63,9 @@ final class SealedShop {
                 + #""id":"placed-\#(number)","time":"2026-11-22T01:00:00Z"}"# + "\n")
     }
 
-    /// The files below a directory in which the mark stands in the clear, without the read models.
+    /// The files below a directory in which the mark stands in the clear.
     func marked(_ directory: String) throws -> [String] {
-        let line = "cd '\(path(directory))' && grep -rlaF '\(Self.mark)' . --exclude-dir=generations | sort"
+        let line = "cd '\(path(directory))' && grep -rlaF '\(Self.mark)' . | sort"
         return try BuiltProgram(path: "/bin/sh").run(["-c", line]).lines
     }
 

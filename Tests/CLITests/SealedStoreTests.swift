@@ -49,7 +49,7 @@ struct SealedStoreTests {
         #expect(try watching.wait().exit == 9)
     }
 
-    @Test("no payload and no metadata lies in the clear in the log, in backups, archives and reports of drills")
+    @Test("no payload and no metadata lies in the clear in the log, in read models, backups, archives and reports of drills")
     func canary() throws {
         func everything(_ shop: SealedShop) throws -> [String] {
             try shop.must("replay --to v3 --schemas SCHEMAS")
@@ -69,7 +69,7 @@ struct SealedStoreTests {
         #expect(try everything(sealed).isEmpty)
         // The same on a plain store finds it everywhere, so that it would be found.
         let plain = try everything(SealedShop(isSealed: false).open()).joined(separator: " ")
-        for place in ["log/data.mdb", "blocks/", "archive/"] { #expect(plain.contains(place), "\(plain)") }
+        for place in ["log/data.mdb", "generations/", "blocks/", "archive/"] { #expect(plain.contains(place), "\(plain)") }
         // What a step of a drill has to say may be an event's: it is printed, and not kept.
         let drills = sealed.store + "/drills/"
         let report = try String(
