@@ -5,8 +5,8 @@
 //             known what had been promised when
 // DISK_CALLS  a file of 16 bytes: how many calls there have been, and whether the fault was reached
 // DISK_AT     the number of the call, from 1, that DISK_DOES happens to:
-//             kill, tear (half of the write, then kill), fail, failing (from there on), short (half of the write),
-//             alter (another first byte is written, and nothing is said)
+//             kill, tear (half of the write, then kill), sectors (of that the sectors that are whole, then kill), fail, failing
+//             (from there on), short (half of the write), alter (another first byte is written, and nothing is said)
 // DISK_ERRNO  what a failing call says
 // DISK_CALL   only these calls are counted: write, sync or name (default: all)
 // DISK_FILE   only calls on files whose path ends like this are counted
@@ -35,7 +35,7 @@
 #include <unistd.h>
 
 enum { WRITE = 1, DURABLE, SYNC, RENAME, SIZE, ACK, CREATE, MKDIR, REMOVE };
-enum fault { NONE, FAIL, SHORT, TEAR, ALTER };
+enum fault { NONE, FAIL, SHORT, TEAR, SECTORS, ALTER };
 
 static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
 static int log_file = -1;
@@ -96,8 +96,9 @@ static enum fault step(const char *call, const char *path) {
     int is_write = !strcmp(call, "write");
     if (!strcmp(disk.does, "short")) return is_write ? SHORT : NONE;
     if (!strcmp(disk.does, "tear") && is_write) return TEAR;
+    if (!strcmp(disk.does, "sectors") && is_write) return SECTORS;
     if (!strcmp(disk.does, "alter")) return is_write ? ALTER : NONE;
-    if (!strcmp(disk.does, "kill") || !strcmp(disk.does, "tear")) raise(SIGKILL);
+    if (strcmp(disk.does, "fail") && strcmp(disk.does, "failing")) raise(SIGKILL);
     errno = disk.error;
     return FAIL;
 }
@@ -144,6 +145,12 @@ static ssize_t move(int fd, const struct iovec *parts, int count, off_t offset, 
     return at_place ? syscall(SYS_pwritev, fd, parts, count, offset, 0) : syscall(SYS_writev, fd, parts, count);
 }
 
+// How much of a write ends where a sector of its file does.
+static size_t in_sectors(off_t start, size_t bytes) {
+    off_t end = (start + (off_t)bytes) / 512 * 512;
+    return end > start ? (size_t)(end - start) : 0;
+}
+
 static ssize_t written(int fd, const struct iovec *parts, int count, off_t offset, int at_place) {
     char buffer[PATH_MAX];
     const char *path = path_of(fd, buffer);
@@ -155,13 +162,16 @@ static ssize_t written(int fd, const struct iovec *parts, int count, off_t offse
         off_t start = at_place ? offset : lseek(fd, 0, fcntl(fd, F_GETFL) & O_APPEND ? SEEK_END : SEEK_CUR);
         // Half of it is half of the first part: the others follow in another call, which nobody makes.
         struct iovec half = {count ? parts[0].iov_base : NULL, count ? parts[0].iov_len / 2 : 0};
-        int is_half = (fault == SHORT || fault == TEAR) && half.iov_len > 0;
+        // What lies in one sector is copied as a whole, whatever ends the process.
+        if (fault == SECTORS) half.iov_len = in_sectors(start, half.iov_len);
+        if (fault == SECTORS && half.iov_len == 0) raise(SIGKILL);
+        int is_half = (fault == SHORT || fault == TEAR || fault == SECTORS) && half.iov_len > 0;
         done = is_half ? move(fd, &half, 1, offset, at_place) : move(fd, parts, count, offset, at_place);
         if (fault == ALTER && done > 0) {
             unsigned char other = *(const unsigned char *)parts[0].iov_base ^ 1;
             syscall(SYS_pwrite64, fd, &other, 1, start);
         }
-        if (fault == TEAR) raise(SIGKILL);
+        if (fault == TEAR || fault == SECTORS) raise(SIGKILL);
         uint32_t kind = is_acks(path) ? ACK : fcntl(fd, F_GETFL) & O_DSYNC && !disk.lies ? DURABLE : WRITE;
         if (done > 0) note(kind, inode_of(fd), start, path, NULL, is_half ? &half : parts, is_half ? 1 : count, (uint32_t)done);
     }

@@ -20,7 +20,7 @@ extension TortureCase {
             try SparseFile.copy(base.scene, to: scene)
             // Three of four at a call, half of these in the middle of a write.
             let call = Int.random(in: 1 ... max(base.calls, 1), using: &trial.chance)
-            let deed: DiskFault.Deed = Bool.random(using: &trial.chance) ? .kill : .tear
+            let deed: DiskFault.Deed = Bool.random(using: &trial.chance) ? .kill : .sectors
             let fault = number % 4 == 3 ? nil : DiskFault(deed, at: call)
             scenes.append(try kill(job, scene, fault, &trial))
         }

@@ -3,7 +3,7 @@ internal import Foundation
 
 /// What happens at one call of the C library that changes something below a directory.
 package struct DiskFault: Hashable, Sendable, CustomStringConvertible {
-    package enum Deed: String, CaseIterable, Sendable { case kill, tear, fail, failing, short, alter }
+    package enum Deed: String, CaseIterable, Sendable { case kill, tear, sectors, fail, failing, short, alter }
 
     package var deed: Deed
     /// What a failing call says, as `errno`.
@@ -13,12 +13,13 @@ package struct DiskFault: Hashable, Sendable, CustomStringConvertible {
 
     package init(_ deed: Deed, error: Int32 = EIO, at call: Int) { (self.deed, self.error, self.call) = (deed, error, call) }
 
-    package var isDeadly: Bool { deed == .kill || deed == .tear }
+    package var isDeadly: Bool { [.kill, .tear, .sectors].contains(deed) }
 
     package var description: String {
         switch deed {
         case .kill: "kill -9 at call \(call)"
         case .tear: "half of call \(call), then kill -9"
+        case .sectors: "the sectors of half of call \(call), then kill -9"
         case .short: "half of call \(call)"
         case .alter: "another byte at call \(call)"
         case .fail: "\(error == EIO ? "EIO" : "ENOSPC") at call \(call)"
