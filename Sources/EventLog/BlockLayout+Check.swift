@@ -97,7 +97,7 @@ extension BlockLayout {
         if flags & Flag.idText != 0, !isID(bytes.slice(texts, idBytes)) { return nil }
         let isFirst = bytes.load(UInt64.self, at: start + Record.revision) == 0
         guard isFirst == (flags & Flag.named != 0), isFirst == (nameBytes > 0), leadsBack(bytes, at: start, position) else { return nil }
-        if isFirst, !isStreamName(bytes.slice(texts + idBytes, nameBytes)) { return nil }
+        if isFirst, !StreamName.isValid(bytes.slice(texts + idBytes, nameBytes)) { return nil }
         return length
     }
 }

@@ -45,13 +45,6 @@ extension BlockLayout {
         return stream > 0 && stream <= jump && jump <= previous && previous < position && revision - 1 <= previous - stream
     }
 
-    /// As `StreamName` takes it.
-    static func isStreamName(_ bytes: RawSpan) -> Bool {
-        guard (1 ... StreamName.longestBytes).contains(bytes.byteCount) else { return false }
-        for offset in 0 ..< bytes.byteCount where !StreamName.allows(bytes.byte(at: offset)) { return false }
-        return true
-    }
-
     /// As `EventID` takes it.
     static func isID(_ bytes: RawSpan) -> Bool {
         var isPlain = true

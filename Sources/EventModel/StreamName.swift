@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// The name of a stream: 1 to 200 bytes of printable ASCII without space, quotes, braces and
 /// backslash. Stream templates percent-encode everything else.
 public struct StreamName: Hashable, Comparable, Sendable, CustomStringConvertible {
@@ -22,6 +24,34 @@ public struct StreamName: Hashable, Comparable, Sendable, CustomStringConvertibl
             false
         default: byte > 0x20 && byte < 0x7f
         }
+    }
+
+    /// Whether bytes are a name: eight at a time, since every block that is read is asked for each name in it.
+    package static func isValid(_ name: RawSpan) -> Bool {
+        let count = name.byteCount
+        guard (1 ... longestBytes).contains(count) else { return false }
+        guard count >= 8 else {
+            for offset in 0 ..< count where !allows(name.byte(at: offset)) { return false }
+            return true
+        }
+        var offset = 0
+        while offset < count - 8 {
+            if !allows(eight: name.load(UInt64.self, at: offset)) { return false }
+            offset += 8
+        }
+        return allows(eight: name.load(UInt64.self, at: count - 8))
+    }
+
+    /// `allows` of each byte of a word: a byte is below n where taking n from it borrows, and is n where they differ in nothing.
+    @inline(__always)
+    private static func allows(eight word: UInt64) -> Bool {
+        let (ones, tops): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
+        func below(_ byte: UInt64, _ word: UInt64) -> UInt64 { (word &- ones &* byte) & ~word }
+        func has(_ byte: UInt8) -> UInt64 { below(1, word ^ (ones &* UInt64(byte))) }
+        let refused =
+            word | below(0x21, word) | has(0x7f) | has(UInt8(ascii: "\"")) | has(UInt8(ascii: "'")) | has(UInt8(ascii: "`"))
+            | has(UInt8(ascii: "{")) | has(UInt8(ascii: "}")) | has(UInt8(ascii: "\\"))
+        return refused & tops == 0
     }
 
     private static func isValid(_ utf8: String.UTF8View) -> Bool {

@@ -1,3 +1,4 @@
+import Bytes
 import EventModel
 import Testing
 
@@ -11,6 +12,18 @@ struct WordsTests {
         for bad in ["", " ", "a b", "a\"b", "{a}", "a\\b", "a\u{7}", "é", String(repeating: "x", count: 201)] {
             #expect(throws: EvstoreError.invalidStreamName(bad)) { try StreamName(bad) }
         }
+    }
+
+    @Test("the bytes of a name are judged eight at a time as each by itself", arguments: [1, 7, 8, 9, 15, 16, 17, 23, 199, 200])
+    func nameBytes(count: Int) {
+        for offset in Set([0, 1, count / 2, count - 2, count - 1]) where (0 ..< count).contains(offset) {
+            for byte in UInt8.min ... UInt8.max {
+                var name = (0 ..< count).map { UInt8(ascii: "a") + UInt8($0 % 26) }
+                name[offset] = byte
+                #expect(StreamName.isValid(name.lent) == StreamName.allows(byte), "\(byte) at \(offset) of \(count)")
+            }
+        }
+        #expect(!StreamName.isValid([UInt8]().lent) && !StreamName.isValid([UInt8](repeating: 97, count: 201).lent))
     }
 
     @Test("made ids are version 7 UUIDs that sort by time, and canonical UUIDs take 16 bytes and come back the same")

@@ -46,7 +46,7 @@ struct LineScan: ~Copyable {
             let stream = plainText(Member.stream), let type = plainText(Member.type)
         else { return nil }
         var fields = LineFields(stream: stream, type: type, payload: place(Member.data), metadata: 0 ..< 0)
-        guard isStreamName(text.slice(stream.lowerBound, stream.count)) else { return nil }
+        guard StreamName.isValid(text.slice(stream.lowerBound, stream.count)) else { return nil }
         if isThere(Member.metadata) { fields.metadata = place(Member.metadata) }
         if isThere(Member.id) {
             guard let id = plainText(Member.id) else { return nil }
@@ -79,11 +79,5 @@ struct LineScan: ~Copyable {
         let range = place(member)
         guard range.count < 10 else { return nil }
         return text.slice(range.lowerBound, range.count).number(at: 0, digits: range.count).map { UInt32($0) }
-    }
-
-    private func isStreamName(_ name: RawSpan) -> Bool {
-        guard name.byteCount > 0, name.byteCount <= StreamName.longestBytes else { return false }
-        for offset in 0 ..< name.byteCount where !StreamName.allows(name.byte(at: offset)) { return false }
-        return true
     }
 }
