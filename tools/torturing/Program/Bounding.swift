@@ -130,7 +130,7 @@ extension Bounding.Room {
 extension TortureCase {
     static let bounds = TortureCase(
         "R11", "commits beside readers that renew, readers that are killed while they read, and a backup at 1 MB/s: files <= 3 x live",
-        counts: (short: 20_000, goal: 100_000, long: 100_000_000), runsPerTrial: .max
+        counts: (short: 100_000, goal: 100_000, long: 100_000_000), runsPerTrial: .max
     ) { trial in
         let scene = trial.stage.place("bounded")
         let words = ["bound", scene + "/store"]
