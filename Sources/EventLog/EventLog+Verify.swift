@@ -27,19 +27,14 @@ extension EventLog {
     package func walk(deep: Bool, asking: Position? = nil, progress: (UInt64, UInt64) -> Void = { _, _ in }) throws -> LogWalk {
         var verifier = LogVerifier(access, overlays, options, deep: deep, asking: asking)
         do {
-            verifier = LogVerifier(access, overlays, options, deep: deep, asking: asking, try access.keys?.subjects.damages() ?? [])
-            do {
-                try access.environment.checkStructure(tables: Tables.kinds, rows: access.tables.checks)
-            } catch let damage as StructureDamage {
-                if damage.rule == StructuralCheck.rowRule {
-                    verifier.note("STORE011", at: nil, "a row is not as it was written: log/data.mdb, \(damage)")
-                    return verifier.walk
-                }
-                // LMDB must not follow such pages.
-                verifier.note("STORE007", at: nil, "the log's own structure is damaged: log/data.mdb, \(damage)")
-                return verifier.walk
-            }
+            try verifier.readSlots()
+            try access.environment.checkStructure(tables: Tables.kinds, rows: access.tables.checks)
             while try access.environment.read({ try verifier.runChunk($0, progress) }) {}
+        } catch let damage as StructureDamage where damage.rule == StructuralCheck.rowRule {
+            verifier.note("STORE011", at: nil, "a row is not as it was written: log/data.mdb, \(damage)")
+        } catch let damage as StructureDamage {
+            // LMDB must not follow such pages.
+            verifier.note("STORE007", at: nil, "the log's own structure is damaged: log/data.mdb, \(damage)")
         } catch let error as LMDBError where error.isDamage {
             verifier.note("STORE007", at: nil, "the log's own structure is damaged: \(error.message)")
         } catch let error as LMDBError { throw storeError(error, path, doing: "verifying the store") }

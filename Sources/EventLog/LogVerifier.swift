@@ -31,17 +31,10 @@ struct LogVerifier {
     private var linkAsked: Digest?
     private var cuts: [Checkpoint] = []
     /// Of keys of streams, in a sealed log.
-    private let damages: [SlotDamage]
-    private var slots: SlotFindings
+    private var slots = SlotFindings()
 
-    /// - Parameters:
-    ///   - asked: where the chain's link is wanted.
-    ///   - damages: what is known to be damaged of the keys of streams.
-    init(
-        _ access: LogAccess, _ overlays: Overlays, _ options: Options, deep: Bool, asking asked: Position? = nil,
-        _ damages: [SlotDamage] = []
-    ) {
-        (self.damages, slots) = (damages, SlotFindings(damages))
+    /// - Parameter asked: where the chain's link is wanted.
+    init(_ access: LogAccess, _ overlays: Overlays, _ options: Options, deep: Bool, asking asked: Position? = nil) {
         (self.access, self.overlays, self.options, isDeep, self.asked) = (access, overlays, options, deep, asked)
         if asked == .start { linkAsked = Epochs.genesis(access.storeID) }
     }
@@ -58,12 +51,18 @@ struct LogVerifier {
         if findings.count < Self.findingsMax { findings.append(Finding(id: id, position: position, message: message)) }
     }
 
+    /// Proves every slot of the keys of streams, in a sealed log; to be called before the walk.
+    mutating func readSlots() throws {
+        slots = SlotFindings(try access.keys?.subjects.damages() ?? [])
+    }
+
     /// Goes on for as long as one read transaction may last; false where the end was reached and compared.
     mutating func runChunk(_ transaction: borrowing ReadTransaction, _ progress: (UInt64, UInt64) -> Void) throws -> Bool {
         guard let moment = try Moment(transaction, access, overlays) else { return true }
         if let epoch, epoch != moment.epoch {
             // A cut has come between two chunks: what was walked may be gone.
-            self = LogVerifier(access, overlays, options, deep: isDeep, asking: asked, damages)
+            self = LogVerifier(access, overlays, options, deep: isDeep, asking: asked)
+            try readSlots()
         }
         epoch = moment.epoch
         let end = ContinuousClock.now + .milliseconds(options.readSliceMilliseconds)
