@@ -127,7 +127,8 @@ let package = Package(
         .testTarget(
             name: "EvstoreTests",
             dependencies: [
-                "Bytes", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Migration", "Evstore", "EvstoreTesting",
+                "Bytes", "JSONText", "EventModel", "Sealing", "EventLog", "SchemaEvolution", "Projections", "Migration", "Evstore",
+                "EvstoreTesting",
             ], swiftSettings: house),
         .testTarget(
             name: "CLITests",

@@ -38,6 +38,18 @@ struct StreamWalk {
         }
     }
 
+    /// Lends all events from the last one down, as they lie there.
+    func closed(_ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Void) throws {
+        var cursor = try transaction.cursor(access.tables.blocks)
+        var (revision, position) = (head.revision.rawValue, head.position)
+        while true {
+            let record = try record(revision, at: position, &cursor)
+            try body(record)
+            if revision == 0 { return }
+            (revision, position) = (revision - 1, record.previous)
+        }
+    }
+
     /// Lends up to `limit` events from a revision on upwards: goes to the last of them, walks back and lends them in
     /// reverse, some at a time.
     func forwards(

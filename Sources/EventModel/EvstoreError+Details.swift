@@ -279,16 +279,3 @@ extension Expectation {
         }
     }
 }
-
-/// A text in quotes for a message, shortened, with control characters spelled out.
-public func quoted(_ text: String) -> String {
-    var result = "\""
-    for scalar in text.unicodeScalars.prefix(80) {
-        if scalar.value < 0x20 || (0x7f ... 0x9f).contains(scalar.value) || scalar.properties.isBidiControl {
-            result += "\\u{\(String(scalar.value, radix: 16))}"
-        } else {
-            result.unicodeScalars.append(scalar)
-        }
-    }
-    return result + (text.unicodeScalars.count > 80 ? "…\"" : "\"")
-}

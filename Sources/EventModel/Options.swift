@@ -9,6 +9,8 @@ public struct Options: Sendable {
     // What an append and a commit may be.
     public var appendEventsMax = 10_000
     public var appendBytesMax = 64 << 20
+    /// An import that has read as many lines, none of which is of the form of an event, ends with an error.
+    public var importStrayLinesMax: UInt64 = 10_000
     public var commitEventsMax = 65_536
     public var commitBytesMax = 64 << 20
     /// Appends that may wait for the writing thread; one more waits for room within its deadline.

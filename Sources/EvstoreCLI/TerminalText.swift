@@ -49,14 +49,4 @@ extension String {
 
     /// The text with spaces up to a width, on the left.
     func aligned(to width: Int) -> String { String(repeating: " ", count: Swift.max(0, width - count)) + self }
-
-    /// The text as a shell takes it for one word.
-    var shellWord: String {
-        let plain =
-            !isEmpty
-            && unicodeScalars.allSatisfy {
-                $0.isASCII && ($0.properties.isAlphabetic || "0123456789-_./:=@%+,".unicodeScalars.contains($0))
-            }
-        return plain ? self : "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
-    }
 }

@@ -11,6 +11,14 @@ struct MigrationLock: Sendable {
         MigrationLock(held: try acquire(site), alone: nil)
     }
 
+    /// The same; nil where the store's files can't be written.
+    static func takeIfWritable(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock? {
+        do { return try take(site) } catch {
+            if case .readOnly = error { return nil }
+            throw error
+        }
+    }
+
     /// The same, with no other process having the store open.
     /// - Throws: `EvstoreError.locked` where one has.
     static func takeExclusively(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock {

@@ -102,6 +102,28 @@ struct DamagedSlotTests {
         try await scene.log.close()
     }
 
+    @Test(
+        "whose code is what is damaged is forgotten with its stream, whose events name it, and so is one that was put back",
+        arguments: [8, 50])
+    func putBack(offset: Int) async throws {
+        try await fill(scene.log, 0 ..< 6)
+        let whole = [UInt8](try Data(contentsOf: subjects))
+        try flip(slot: 2, at: offset)
+        let later = try scene.open("store")
+        try await fill(later, 6 ..< 9)
+        #expect(try later.forget(StreamName("person-1")) == true)
+        #expect(try names(later, 1) == [false, false, false] && later.verify(deep: true).isEmpty)
+        try await later.close()
+        try change { $0[256 ..< 384] = whole[256 ..< 384] }
+        for (log, isNew) in [(try scene.open("store"), true), (try scene.open("store"), false)] {
+            #expect(try names(log, 1) == [isNew, isNew, false])
+            #expect(try log.forget(StreamName("person-1")) == isNew)
+            #expect(try names(log, 1) == [false, false, false] && names(log, 2) == [true, true, true] && log.verify(deep: true).isEmpty)
+            try await log.close()
+        }
+        try await scene.log.close()
+    }
+
     @Test("costs a salvage that data alone: the rest of its events is there, and the new store says whose key was lost")
     func salvaged() async throws {
         try await fill(scene.log, 0 ..< 9)

@@ -2,6 +2,7 @@ import EventLog
 import Evstore
 import EvstoreTesting
 import Foundation
+import Sealing
 import Testing
 
 @Suite("Forgetting a person")
@@ -213,14 +214,22 @@ struct ForgetTests {
         let temporary = try await store()
         let store = temporary.store
         #expect(try await people(store).count == 2)
-        // The code of the second slot: whose it was is not known any more.
+        // The event that tells whose the third slot is, under a key that is gone, and the code of that slot.
+        let log = try EventLog.open(at: temporary.path, options: store.options)
+        _ = try log.changeKeys { ring throws(SealError) in try ring.rotate(.gcm, time: 1) }
+        let sealed = try await temporary.open()
+        _ = try await sealed.append([.event("person-3", "Joined", #"{"id":"3","name":"Grace","born":null,"homes":[]}"#)])
+        try await sealed.close()
+        _ = try log.changeKeys { ring throws(SealError) in try ring.rotate(.gcm, time: 2) }
+        try log.changeKeys { ring throws(SealError) in try ring.retire(.dataKey, 2) }
+        try await log.close()
         let file = try FileHandle(forUpdating: URL(filePath: temporary.path + "/subjects"))
-        try file.seek(toOffset: 2 * 128 + 8)
+        try file.seek(toOffset: 3 * 128 + 8)
         try file.write(contentsOf: Data([1, 2, 3, 4]))
         try file.close()
         let other = try await temporary.open()
-        await #expect { _ = try await other.forget([StreamName("person-1"), StreamName("nobody")]) } throws: {
-            ($0 as? EvstoreError)?.code == "storeDamaged"
+        await #expect { _ = try await other.forget([StreamName("person-1"), StreamName("person-3")]) } throws: {
+            ($0 as? EvstoreError)?.code == "corruptBlock"
         }
         for store in [store, other] {
             var rows: [String] = []

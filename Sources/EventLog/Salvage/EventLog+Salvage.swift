@@ -22,7 +22,7 @@ package struct SalvageSummary: Sendable {
     package var isRenumbered: Bool
     /// Streams whose key for personal data was damaged, with how many events show what stays without it.
     package var lostKeys: [(stream: StreamName, events: UInt64)]
-    /// Events in blocks that no key opens, which are in none of the counts but among the gaps; and the data keys that are missing.
+    /// Events in blocks that no key opens, which are in no other count; those that were committed are among the gaps. And the data keys that are missing.
     package var unopened: UInt64
     package var dataKeys: [UInt32]
 }
@@ -41,7 +41,8 @@ extension EventLog {
     package typealias UnconfirmedEvent = (borrowing RecordView, StreamName, String) throws -> Void
 
     /// Makes a store of what a damaged one still holds: whole at its path, or not at all. The damaged one is only read, and
-    /// without LMDB. Where events are missing between others, the rest is appended anew to a store with another id.
+    /// without LMDB. Where events are missing between others, or a slot
+    /// holds another key than the one that an event was sealed under, all is appended anew to a store with another id.
     /// - Parameters:
     ///   - source: a store, or a `data.mdb` that lies alone.
     ///   - unconfirmed: gets the new store's directory, what seals lines there (nil where events are not), and a call that lends the

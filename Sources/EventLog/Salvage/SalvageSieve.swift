@@ -9,7 +9,7 @@ struct SalvageSieve {
     private(set) var dataKeys: Set<UInt32> = []
     /// Slots that are damaged or not there, with whose they were.
     private(set) var slots: [UInt32: StreamName] = [:]
-    /// How many events of each stream show what stays.
+    /// How many events of each stream show what stays; without those that nobody says were committed.
     private var lost: [UInt64: (name: StreamName, events: UInt64)] = [:]
     /// Whether a slot holds another key than the one that an event was sealed under, as where its file was begun anew: such an
     /// event is written anew too.
@@ -26,6 +26,7 @@ struct SalvageSieve {
     init(_ salvage: Salvage, _ keys: SalvagedKeys, _ progress: Salvage.Progress) throws {
         var names = try SalvagedNames(salvage)
         let blocks = salvage.log.blocks + salvage.log.unconfirmed
+        let confirmed = salvage.log.blocks.count
         for (index, found) in blocks.enumerated() {
             if index % 64 == 0 { try progress("open", UInt64(index), UInt64(blocks.count)) }
             let bytes = try salvage.read(found)
@@ -35,7 +36,7 @@ struct SalvageSieve {
                 closed.insert(found)
                 continue
             }
-            do { try keys.open(block) { try take($0, &names, keys) } } catch let error as EvstoreError {
+            do { try keys.open(block) { try take($0, isConfirmed: index < confirmed, &names, keys) } } catch let error as EvstoreError {
                 guard case .corruptBlock = error else { throw error }
                 closed.insert(found)
                 for index in 0 ..< block.count {
@@ -47,13 +48,15 @@ struct SalvageSieve {
         }
     }
 
-    private mutating func take(_ block: borrowing BlockView, _ names: inout SalvagedNames, _ keys: SalvagedKeys) throws {
+    private mutating func take(
+        _ block: borrowing BlockView, isConfirmed: Bool, _ names: inout SalvagedNames, _ keys: SalvagedKeys
+    ) throws {
         for index in 0 ..< block.count {
             let record = block.record(index)
             guard record.isLost || record.streamName != nil else { continue }
             let name = names.name(of: record)
             if record.isLost {
-                lost[record.streamID, default: (name, 0)].events += 1
+                if isConfirmed { lost[record.streamID, default: (name, 0)].events += 1 }
                 do {
                     _ = try keys.keys.subjects.proven(record.subject)
                     isMixed = true

@@ -51,7 +51,21 @@ extension EventLog {
         if isReadOnly { throw EvstoreError.readOnly(path: path) }
         do {
             try access.environment.checkProcess()
-            return try access.environment.writeOwned { _ in try keys.subjects.forget(stream) }
+            return try access.environment.writeOwned { transaction in
+                try keys.subjects.forget(stream) { try slots(of: stream, transaction.reads, keys) }
+            }
         } catch { throw storeError(error, path, doing: "forgetting \(stream)") }
+    }
+    /// The slots that a stream's events name. O(events of the stream).
+    private func slots(of stream: StreamName, _ transaction: borrowing ReadTransaction, _ keys: StoreKeys) throws -> Set<UInt32> {
+        guard let moment = try Moment(transaction, access, overlays), let id = try moment.streamID(stream.text, transaction, access),
+            let head = try moment.knownHead(id, transaction, access)
+        else { return [] }
+        var slots: Set<UInt32> = []
+        try StreamWalk(id, head, access).closed(transaction) { record in
+            guard record.isSealed, let slot = try keys.withOpener(access.storeID, { try $0.subject(of: record) }) else { return }
+            slots.insert(slot)
+        }
+        return slots
     }
 }

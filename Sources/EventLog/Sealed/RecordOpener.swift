@@ -51,6 +51,12 @@ struct RecordOpener: ~Copyable {
         return try body(RecordView(text.bytes, at: BlockLayout.headerBytes, record.position))
     }
 
+    /// The slot of the key under which the personal part of a record is sealed; nil where it has none.
+    mutating func subject(of record: borrowing RecordView) throws -> UInt32? {
+        let outer = try open(record, record.epoch, record.position)
+        return outer.personal == 0 ? nil : try Self.subject(parts, outer, record.position)
+    }
+
     private mutating func clearMark() { text.store(littleEndian: 0 as UInt32, at: BlockLayout.Header.flags) }
 
     private mutating func append(_ record: borrowing RecordView, in epoch: Epoch, sealedAt first: Position, _ persons: Persons) throws {

@@ -48,7 +48,7 @@ struct SlotFindings {
             findings.append(
                 Finding(
                     id: Self.id, message: "\(slots.count - Self.shownMax) more keys of streams are damaged or missing",
-                    fix: Self.fix(0, store)))
+                    fix: Self.goOn(store)))
         }
         return findings
     }
@@ -58,8 +58,11 @@ struct SlotFindings {
     /// Only the slot itself: another one may have been forgotten since the backup was made.
     private static func fix(_ number: UInt32, _ store: String) -> String {
         let copy =
-            "dd if=RESTORED/subjects of=\(store)/subjects bs=\(SubjectSlot.byteCount) skip=\(number) seek=\(number) count=1 conv=notrunc"
-        return "put it back from a backup that was restored elsewhere (\(copy)), or go on without that data: "
-            + "evstore --store \(store) salvage --into DIR"
+            "dd if=RESTORED/subjects of=\((store + "/subjects").shellWord) bs=\(SubjectSlot.byteCount) skip=\(number) seek=\(number) count=1 conv=notrunc"
+        return "put it back from a backup that was restored elsewhere (\(copy)), or \(goOn(store))"
+    }
+
+    private static func goOn(_ store: String) -> String {
+        "go on without that data: evstore --store \(store.shellWord) salvage --into DIR"
     }
 }

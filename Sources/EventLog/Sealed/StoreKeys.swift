@@ -8,7 +8,6 @@ package import Sealing
 package final class StoreKeys: Sendable {
     static let fileName = "keys"
 
-    private let path: String
     let store: String
     private let ring: Monitor<KeyRing>
     let subjects: SubjectKeys
@@ -16,7 +15,7 @@ package final class StoreKeys: Sendable {
 
     /// - Throws: `EvstoreError`: keysRefused where the secret opens none of them, storeDamaged.
     init(at store: String, _ storeID: StoreID, _ secret: StoreSecret) throws {
-        (self.store, path) = (store, store + "/" + Self.fileName)
+        self.store = store
         let file = try Self.file(at: store, storeID)
         let opened: KeyRing
         do throws(SealError) { opened = try KeyRing(opening: file, with: KeySecret(secret)) } catch { throw Self.failure(error, store) }
@@ -24,7 +23,7 @@ package final class StoreKeys: Sendable {
     }
 
     private init(_ ring: KeyRing, at store: String) {
-        (self.store, path) = (store, store + "/" + Self.fileName)
+        self.store = store
         (self.ring, subjects) = (Monitor(ring), SubjectKeys(at: store, ring))
     }
 

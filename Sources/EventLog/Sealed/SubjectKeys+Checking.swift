@@ -29,6 +29,9 @@ extension SubjectKeys {
         UInt32(min(Self.slotsMax, max(0, try file.status().bytes / SubjectSlot.byteCount - 1)))
     }
 
+    /// Whether no slot was ever written: what there is of a head may not be all of it.
+    private func isUnbegun(_ file: File) throws -> Bool { try file.status().bytes <= SubjectSlot.byteCount }
+
     /// What is wrong with a file as a whole.
     func headDamage(_ file: File) throws -> SlotDamage? {
         if try file.status().bytes / SubjectSlot.byteCount > Self.slotsMax + 1 {
@@ -75,7 +78,7 @@ extension SubjectKeys {
     func damages() throws -> [SlotDamage] {
         guard try Directory.ownStatus(path) != nil else { return [] }
         let file = try File(path, .read)
-        if try file.status().bytes == 0 { return [] }
+        if try isUnbegun(file) { return [] }
         var damages = try [headDamage(file)].compactMap(\.self)
         try forEachProven(of: file) { _, damage in damages += [damage].compactMap(\.self) }
         return damages
@@ -88,7 +91,7 @@ extension SubjectKeys {
     func copy(_ take: ([UInt8]) throws -> Void) throws {
         guard try Directory.ownStatus(path) != nil else { return }
         let file = try File(path, .read)
-        if try file.status().bytes < SubjectSlot.byteCount { return }
+        if try isUnbegun(file) { return }
         if let damage = try headDamage(file) { throw damaged(damage.reason) }
         var part = Self.head
         try forEachProven(of: file) { slot, damage in

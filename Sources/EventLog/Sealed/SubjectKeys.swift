@@ -14,10 +14,8 @@ final class SubjectKeys: Sendable {
     private struct State {
         /// Slots by the codes of their subjects, as far as the file was read: the newest of each.
         var numbers: [[UInt8]: UInt32] = [:]
-        /// The slots before those that are not forgotten: damaged or lost.
+        /// Those before them, whatever became of them.
         var earlier: [[UInt8]: [UInt32]] = [:]
-        /// Subjects whose last key was forgotten.
-        var gone: Set<[UInt8]> = []
         /// How many slots were read.
         var count: UInt32 = 0
         /// Not in the file yet.
@@ -25,20 +23,18 @@ final class SubjectKeys: Sendable {
         /// Keys that were opened, with the slot that each was in.
         var opened: [UInt32: (slot: [UInt8], key: DataKey)] = [:]
 
-        /// - Parameter isGone: whether it is proved that its key is.
-        mutating func learn(_ slot: SubjectSlot, isGone: Bool) {
-            switch (slot.state, isGone) {
-            case (.forgotten, true):
-                numbers[slot.code] = nil
-                gone.insert(slot.code)
-            case (.lost, true): earlier[slot.code, default: []].append(slot.number)
-            // A damaged one is told when its key is wanted.
-            default:
-                if let before = numbers.updateValue(slot.number, forKey: slot.code) { earlier[slot.code, default: []].append(before) }
-            }
+        /// Takes a slot in as it says of itself: what is damaged of it is told when its key is wanted.
+        mutating func learn(_ slot: SubjectSlot) {
+            if slot.state == .lost { return earlier[slot.code, default: []].append(slot.number) }
+            if let before = numbers.updateValue(slot.number, forKey: slot.code) { earlier[slot.code, default: []].append(before) }
         }
 
-        /// All slots of a subject that are not known to be forgotten, the newest one last.
+        mutating func unlearn(_ slot: SubjectSlot) {
+            earlier[slot.code]?.removeAll { $0 == slot.number }
+            if numbers[slot.code] == slot.number { numbers[slot.code] = earlier[slot.code]?.popLast() }
+        }
+
+        /// All slots of a subject.
         func slots(_ code: [UInt8]) -> [UInt32] { (earlier[code] ?? []) + [numbers[code]].compactMap(\.self) }
     }
 
@@ -46,7 +42,7 @@ final class SubjectKeys: Sendable {
     let ring: KeyRing
     private let state = Monitor(State())
     private static let openedMax = 4_096
-    private static let pendingMax = 256
+    private static let pendingMax: UInt32 = 256
     static let slotsMax = 1 << 22
 
     var path: String { store + "/" + Self.fileName }
@@ -103,7 +99,7 @@ final class SubjectKeys: Sendable {
     /// Forgets what a commit that failed had wanted, and learns what others have added.
     func begin() throws {
         state.withLock { state in
-            for slot in state.pending { state.numbers[slot.code] = nil }
+            for slot in state.pending.reversed() { state.unlearn(slot) }
             state.pending = []
         }
         try learn()
@@ -144,7 +140,7 @@ final class SubjectKeys: Sendable {
         do throws(SealError) { slot = try make(number) } catch { throw damaged(error.reason) }
         state.withLock { state in
             state.pending.append(slot)
-            state.learn(slot, isGone: slot.state == .lost)
+            state.learn(slot)
         }
         return slot
     }
@@ -160,36 +156,41 @@ final class SubjectKeys: Sendable {
     }
 
     /// Overwrites the keys of a stream's subject, durably; false where that was done before, nil where it never had one.
-    func forget(_ stream: StreamName) throws -> Bool? {
+    /// - Parameter naming: the slots that the stream's events name.
+    func forget(_ stream: StreamName, naming: () throws -> Set<UInt32>) throws -> Bool? {
         try begin()
         let code = ring.code(ofSubject: Array(stream.text.utf8))
-        let (slots, isGone) = state.withLock { ($0.slots(code), $0.gone.contains(code)) }
-        if slots.isEmpty, !isGone {
-            // A damaged one may have been this stream's.
-            if let damage = try damages().first {
-                throw damaged("has a slot \(damage.number) that \(damage.reason): whose it was is not known")
-            }
-            return nil
-        }
-        let file = try File(path, .write)
+        var slots = state.withLock { $0.slots(code) }
+        slots += try damaged(naming, beside: slots)
+        if slots.isEmpty { return nil }
+        let file = try open()
         var isNew = false
-        for number in slots where try !isForgotten(number) {
-            // Order: the newest one comes last, so that who was ended before it finds it again.
+        for number in slots {
+            if try !isForgotten(number) { isNew = true }
+            // Also where that was done before: after a sync that failed a file reads as if it were on the disk.
             try file.write(ring.forgotten(number, code: code).bytes, at: Int(number) * SubjectSlot.byteCount)
-            isNew = true
         }
         // Whoever was ended before its sync had said nothing.
         try file.sync()
         state.withLock { state in
             for number in slots { state.opened[number] = nil }
-            (state.numbers[code], state.earlier[code]) = (nil, nil)
-            state.gone.insert(code)
         }
         return isNew
     }
 
-    private func isWithoutKey(_ slot: SubjectSlot) throws -> Bool {
-        do { return try prove(slot) == nil } catch is SlotDamage { return false }
+    /// The damaged slots of a stream that are not known by its code, which may be what is damaged of them.
+    private func damaged(_ naming: () throws -> Set<UInt32>, beside known: [UInt32]) throws -> [UInt32] {
+        let named: Set<UInt32>
+        do { named = try naming() } catch let error as EvstoreError {
+            // The codes tell all where each is whole.
+            guard try damages().contains(where: { !known.contains($0.number) }) else { return [] }
+            throw error
+        }
+        return try named.subtracting(known).sorted().filter { number in
+            guard number <= Self.slotsMax else { return false }
+            do { _ = try proven(number) } catch is SlotDamage { return true }
+            return false
+        }
     }
 
     private func isForgotten(_ number: UInt32) throws -> Bool {
@@ -198,26 +199,31 @@ final class SubjectKeys: Sendable {
 
     private func learn() throws {
         guard try Directory.ownStatus(path) != nil else { return }
-        let file = try File(path, .read)
         let known = state.withLock { $0.count }
+        if try slots(in: File(path, .read)) == known { return }
+        let file = try File(path, .write)
         let count = try slots(in: file)
-        guard count > known else { return }
-        // Order: what another process was ended in the middle of is durable before anything is sealed under it.
-        try file.sync()
         if let damage = try headDamage(file) { throw damaged(damage.reason) }
+        guard count > known else { return }
+        try settle(file, from: max(known, count - min(count, Self.pendingMax)) + 1)
         try forEachSlot(of: file, after: known, through: count) { slot in
-            if slot.isBlank { return }
-            // Order: what only seems forgotten, torn or damaged, is not taken for it.
-            let isGone = try slot.state != .live && isWithoutKey(slot)
-            state.withLock { $0.learn(slot, isGone: isGone) }
+            if !slot.isBlank { state.withLock { $0.learn(slot) } }
         }
         state.withLock { $0.count = count }
     }
 
+    /// Order: what another process was ended in the middle of is durable before anything is sealed under it. It is written again:
+    /// after a sync that failed a file reads as if it were on the disk. No more can be in doubt than are written at once.
+    private func settle(_ file: File, from first: UInt32) throws {
+        let offset = Int(first) * SubjectSlot.byteCount
+        try file.write(file.read(Int(Self.pendingMax) * SubjectSlot.byteCount, at: offset), at: offset)
+        try file.sync()
+    }
+
     private func open() throws -> File {
         let file = try File(path, .create)
-        if try file.status().bytes >= SubjectSlot.byteCount { return file }
-        // New, or whoever made it was ended before it was one.
+        if try slots(in: file) > 0 { return file }
+        // Until there is a slot nobody knows whether whoever made the file came to its end.
         try file.write(Self.head)
         try file.sync()
         try Directory.sync(store)

@@ -19,9 +19,8 @@ final class Importer {
     private var refusedLines: Set<UInt64> = []
     private var checksums: [UInt64: UInt64] = [:]
     private var linesChecked: UInt64 = 0
-    /// How many lines were none of events, one after the other.
-    private var strayLines: UInt64 = 0
-    private static let strayLinesMax: UInt64 = 10_000
+    /// Whether a line was one of an event, refused or not.
+    private var hasEvents = false
     /// The content of each id that the input gives, to find one that it uses twice.
     var contents: [EventID: UInt64] = [:]
 
@@ -127,7 +126,7 @@ final class Importer {
             throw .refusedLine(bad.line, file: name, bad.error)
         }
         report.note(chunk.refused)
-        try countStray(chunk, entry.chunk.lastLine)
+        try checkBeginning(chunk, entry.chunk.lastLine)
         let refusedNow = chunk.refused
         chunk.refused = []
         if pass == .checking {
@@ -142,15 +141,14 @@ final class Importer {
                 step: pass.name, done: entry.chunk.lastLine, total: pass == .applying ? linesChecked : 0, quarantined: report.quarantined))
     }
 
-    /// Ends an import of what is none of events: a device, say, has no end to wait for.
-    private func countStray(_ chunk: CheckedChunk, _ last: UInt64) throws(EvstoreError) {
-        guard !chunk.refused.isEmpty else { return strayLines = chunk.read > 0 ? 0 : strayLines }
+    /// Ends an import of what has not begun with an event: a device, say, has no end to wait for.
+    private func checkBeginning(_ chunk: CheckedChunk, _ last: UInt64) throws(EvstoreError) {
         let isStray = chunk.refused.count == Int(chunk.read) && chunk.refused.allSatisfy(\.error.isOfNoEvent)
-        strayLines = isStray ? strayLines + chunk.read : 0
-        guard strayLines >= Self.strayLinesMax else { return }
+        hasEvents = hasEvents || !isStray || report.skipped > 0
+        guard !hasEvents, report.read >= store.options.importStrayLinesMax else { return }
         throw .refusedLine(
             last, file: name,
-            .invalidLine(reason: "nor is any of the \(strayLines) lines up to it: no events are here to import", pointer: ""))
+            .invalidLine(reason: "nor is any of the \(report.read) lines up to it: no events are here to import", pointer: ""))
     }
 
     /// An input that changes between its two readings would append what nobody checked.

@@ -10,7 +10,10 @@ extension EventStore {
     ///
     /// It is a sealed store's alone. Each stream has had a key of its own for what is personal; that key is overwritten, and
     /// read models are built anew. Backups that were made before still hold it, until they are pruned.
-    /// - Throws: `EvstoreError`: keysRefused for a store without keys, migrationInProgress, readOnly.
+    /// Where one of them can't be forgotten, those before it are, which the journal counts, and read models are taken away: what is
+    /// said again names them as forgotten before.
+    /// - Throws: `EvstoreError`: keysRefused for a store without keys, migrationInProgress, readOnly; storeDamaged and corruptBlock
+    ///   where it can't be said which keys are a stream's.
     public func forget(_ streams: [StreamName]) async throws(EvstoreError) -> ForgetReport {
         let evolution = try evolving.current()
         let version = try effective(nil)

@@ -33,7 +33,9 @@ struct ImportCommand: Command {
     @Option(help: ArgumentHelp("The input is one JSON document; this pointer names its list of events.", valueName: "pointer"))
     var each: String?
 
-    @Option(help: "What becomes of a line that is refused: stop or quarantine.", transform: oneOf)
+    @Option(
+        help: "What becomes of a line that is refused: stop or quarantine. An input whose first 10,000 lines are no events is refused.",
+        transform: oneOf)
     var onError: FailureRule = .stop
 
     @Flag(help: "Check everything, append nothing.")

@@ -12,10 +12,11 @@ struct SalvageCommand: Command {
             checked, whole or not at all; read models are built when they are asked for.
 
             Nothing missing: the new store goes on as the old one. Positions missing between others: \
-            they are reported, and the rest is appended anew with new positions and a new store id. A \
-            stream whose name is lost is called lost:<position of its first event>. Where the key of a \
-            stream's personal data is damaged, its events come without that data. What nobody can \
-            say was committed comes to unconfirmed.jsonl in the new store, as lines that import takes.
+            they are reported, and the rest is appended anew with new positions and a new store id; so it \
+            is where a person's slot holds another key than the one an event was sealed under. A stream \
+            whose name is lost is called lost:<position of its first event>. Where the key of a stream's \
+            personal data is damaged, its events come without that data. What nobody can say was \
+            committed comes to unconfirmed.jsonl in the new store, as lines that import takes.
 
             --store may also name a data.mdb that lies alone. --schemas is asked for where the store \
             has lost its version files too. Exit codes: 0 nothing is known to be lost, 8 something is \

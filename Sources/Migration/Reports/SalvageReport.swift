@@ -16,11 +16,12 @@ public struct SalvageReport: Hashable, Sendable {
     public var lostRows: [String]
     /// Whether something tells which commit was the newest; else it may have cut off what came back, or added what did not.
     public var endKnown: Bool
-    /// Whether the events have new positions, in a store with an id of its own: so it is where events are missing between others.
+    /// Whether the events have new positions, in a store with an id of its own: so it is where events are missing between others, or a
+    /// slot holds another key than the one that an event was sealed under.
     public var renumbered: Bool
     /// Streams of a sealed store whose key for personal data was damaged: their events are as if that had been forgotten.
     public var lostKeys: [LostKey]
-    /// Events of a sealed store that were found and can't be opened; where they lie between others, they are among the gaps.
+    /// Events of a sealed store that were found and can't be opened, which are not in the new store; those that were committed are among the gaps.
     public var unopened: UInt64
     /// The data keys, given up or never known, that those were sealed under.
     public var dataKeys: [UInt32]

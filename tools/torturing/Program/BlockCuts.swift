@@ -34,7 +34,7 @@ struct BlockCuts {
     func run() throws -> Outcome {
         let verdict = try JSONDecoder().decode(Verdict.self, from: Data(contentsOf: URL(filePath: base + "-verdict")))
         try makeImage()
-        let (log, finished) = try record()
+        let log = try record()
         var (disk, outcome, chance) = (CutDisk(log, image: image), Outcome(), SeededGenerator(seed: seed, "blocks", 0))
         let end = log.entries.firstIndex { if case .mark(BlockLog.end) = $0 { true } else { false } } ?? log.entries.count
         (outcome.writes, outcome.flushes) = (log.entries.count, log.flushes)
@@ -44,8 +44,7 @@ struct BlockCuts {
             try disk.go(to: entry)
             let (cut, taken) = disk.draw(&chance)
             let moment = Moment(
-                what: "power cut at entry \(entry) of \(end) on \(maker), with \(taken)", promises: disk.promises,
-                finished: finished && entry == end)
+                what: "power cut at entry \(entry) of \(end) on \(maker), with \(taken)", promises: disk.promises, finished: entry == end)
             if let same = known[cut] {
                 scenes[same].moments.append(moment)
             } else {
@@ -78,8 +77,8 @@ struct BlockCuts {
         try FileManager.default.removeItem(atPath: new)
     }
 
-    /// Runs the job on the disk that writes down; whether it came to its end.
-    private func record() throws -> (BlockLog, finished: Bool) {
+    /// Runs the job, to its end, on the disk that writes down.
+    private func record() throws -> BlockLog {
         let (served, copy, log) = (place + "/served", place + "/copy", place + "/log")
         try SparseFile.copy(file: image, to: copy)
         try FileManager.default.createDirectory(atPath: served, withIntermediateDirectories: true)
@@ -100,7 +99,7 @@ struct BlockCuts {
         try Mounting.unmount(mounted)
         try Mounting.unmount(served)
         guard try serving.wait().ending == .exit(0) else { throw Failure("the disk was not served to its end") }
-        return (try BlockLog(log), true)
+        return try BlockLog(log)
     }
 
     /// Mounts states, has them judged, and says what is wrong.
@@ -135,10 +134,7 @@ extension TortureCase {
 
     /// States of a disk that was recorded under a job.
     static func cutBlocks(_ job: Job, _ maker: String, _ trial: inout Trial) throws {
-        if let servingObstacle {
-            if trial.index == 0 { Runner.say("SKIPPED  R2  states of a disk that writes down what is done to it: \(servingObstacle)") }
-            return
-        }
+        if let servingObstacle { return trial.skipped = "states of a disk that writes down what is done to it: \(servingObstacle)" }
         let prepared = try trial.stage.prepared(job)
         let (place, base) = (trial.stage.place("blocks"), trial.stage.place("base"))
         for path in [place, base] { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }

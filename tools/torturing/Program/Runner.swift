@@ -54,6 +54,7 @@ final class Runner: Sendable {
                     $0.runs += trial.runs
                     $0.judged += trial.judged == 0 ? trial.runs : trial.judged
                     $0.failures += trial.failures.count
+                    $0.skipped = $0.skipped ?? trial.skipped
                 }
             }
         }
@@ -61,6 +62,7 @@ final class Runner: Sendable {
         let elapsed = begin.duration(to: .now).components
         done.seconds = Double(elapsed.seconds) + Double(elapsed.attoseconds) / 1e18
         Self.say("\(item.name)  \(done.runs) runs, \(done.failures) failures, \(Int(done.seconds)) s  \(item.title)")
+        if let skipped = done.skipped { Self.say("SKIPPED  a part of \(item.name): \(skipped)") }
         rows.withLock { $0.append(done) }
     }
 
@@ -88,7 +90,7 @@ final class Runner: Sendable {
             Self.put(Self.line(heads))
             for row in rows {
                 let seconds = String(format: "%.1f", row.seconds)
-                let failures = row.skipped == nil ? "\(row.failures)" : "SKIPPED"
+                let failures = row.skipped == nil ? "\(row.failures)" : row.trials == 0 ? "SKIPPED" : "\(row.failures) PARTLY"
                 Self.put(
                     Self.line([row.name, "\(row.runs)", "\(row.judged)", "\(row.goal)", "\(row.trials)", seconds, failures, "\(row.seed)"]))
             }

@@ -44,6 +44,8 @@ struct Trial {
     /// How many different ones of them a process has judged, where states are drawn.
     var judged = 0
     private(set) var failures: [String] = []
+    /// Why a part of the case can't be run here.
+    var skipped: String?
 
     init(_ name: String, _ stage: Stage, seed: UInt64, index: Int, wanted: Int) {
         (self.stage, self.name, self.seed, self.index, self.wanted) = (stage, name, seed, index, wanted)

@@ -82,8 +82,9 @@ package struct Envelopes {
 
     private mutating func noteSubjects(_ bytes: [UInt8], at place: Int) {
         var start = place + 128
-        // Of a live slot; those that were forgotten have no key.
-        while start + 128 <= bytes.count, bytes[start] == 1 || bytes[start] == 2, bytes[start + 1 ..< start + 8].allSatisfy({ $0 == 0 }) {
+        // The file may go on with something else: its slots end where these bytes are not zero, or say another state.
+        while start + 128 <= bytes.count, bytes[start] <= 3, bytes[start + 1 ..< start + 8].allSatisfy({ $0 == 0 }) {
+            // Those that were forgotten or lost have no key.
             if bytes[start] == 1 { note(Salt(bytes, at: start + 24), bytes.lent.slice(start + 40, 48), "a subject's key") }
             start += 128
         }

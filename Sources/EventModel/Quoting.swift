@@ -1,0 +1,24 @@
+/// A text in quotes for a message, shortened, with control characters spelled out.
+public func quoted(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars.prefix(80) {
+        if scalar.value < 0x20 || (0x7f ... 0x9f).contains(scalar.value) || scalar.properties.isBidiControl {
+            result += "\\u{\(String(scalar.value, radix: 16))}"
+        } else {
+            result.unicodeScalars.append(scalar)
+        }
+    }
+    return result + (text.unicodeScalars.count > 80 ? "…\"" : "\"")
+}
+
+extension String {
+    /// The text as a shell takes it for one word.
+    package var shellWord: String {
+        let plain =
+            !isEmpty
+            && unicodeScalars.allSatisfy {
+                $0.isASCII && ($0.properties.isAlphabetic || "0123456789-_./:=@%+,".unicodeScalars.contains($0))
+            }
+        return plain ? self : "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+    }
+}
