@@ -51,15 +51,19 @@ package struct LogReader: ~Copyable {
     package func stream(
         _ name: StreamName, from: Revision, limit: Int, backwards: Bool = false, _ body: (borrowing RecordView) throws -> Bool
     ) throws {
-        guard limit > 0, let id = try moment.streamID(name.text, transaction, access),
-            let head = try moment.knownHead(id, transaction, access)
-        else { return }
-        let walk = StreamWalk(id, head, access)
+        guard limit > 0, let walk = try walk(name) else { return }
         if backwards {
-            try walk.backwards(from: min(from, head.revision), limit: limit, transaction, body)
-        } else if from <= head.revision {
+            try walk.backwards(from: min(from, walk.head.revision), limit: limit, transaction, body)
+        } else if from <= walk.head.revision {
             try walk.forwards(from: from, limit: limit, transaction, body)
         }
+    }
+
+    func walk(_ name: StreamName) throws -> StreamWalk? {
+        guard let id = try moment.streamID(name.text, transaction, access), let head = try moment.knownHead(id, transaction, access) else {
+            return nil
+        }
+        return StreamWalk(id, head, access)
     }
 
     /// Lends the blocks from the one that holds `from` on, until `body` returns false; `indices` of

@@ -28,24 +28,19 @@ struct StreamWalk {
     func backwards(
         from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
     ) throws {
+        try closed(from: revision, limit: limit, transaction) { record in try access.open(record, transaction, body) }
+    }
+
+    /// The same for who asks for nothing that may be sealed.
+    func closed(
+        from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
+    ) throws {
         var cursor = try transaction.cursor(access.tables.blocks)
         var position = try position(of: revision, &cursor)
         var revision = revision.rawValue
         for index in 0 ..< limit {
             let record = try record(revision, at: position, &cursor)
-            if try !access.open(record, transaction, body) || revision == 0 || index == limit - 1 { return }
-            (revision, position) = (revision - 1, record.previous)
-        }
-    }
-
-    /// Lends all events from the last one down, as they lie there.
-    func closed(_ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Void) throws {
-        var cursor = try transaction.cursor(access.tables.blocks)
-        var (revision, position) = (head.revision.rawValue, head.position)
-        while true {
-            let record = try record(revision, at: position, &cursor)
-            try body(record)
-            if revision == 0 { return }
+            if try !body(record) || revision == 0 || index == limit - 1 { return }
             (revision, position) = (revision - 1, record.previous)
         }
     }

@@ -20,8 +20,8 @@ package enum Forget {
                 }
             } catch { failure = error }
         }
-        // Order: the keys are gone before a read model is built again. Whoever was ended in between says it again.
-        if !report.forgotten.isEmpty || !report.before.isEmpty {
+        // Order: the keys are gone before a read model is built again; some of them where damage hides whose the others are. Whoever was ended in between says it again.
+        if !report.forgotten.isEmpty || !report.before.isEmpty || failure?.isOfDamage == true {
             let told = report
             try await migrating {
                 try await site.log.update { update in
@@ -41,5 +41,14 @@ package enum Forget {
             }
         }
         return report
+    }
+}
+
+extension EvstoreError {
+    fileprivate var isOfDamage: Bool {
+        switch self {
+        case .storeDamaged, .corruptBlock: true
+        default: false
+        }
     }
 }

@@ -11,11 +11,11 @@ struct MigrationLock: Sendable {
         MigrationLock(held: try acquire(site), alone: nil)
     }
 
-    /// The same; nil where the store's files can't be written.
-    static func takeIfWritable(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock? {
+    /// The same, of a store that this process may not write to, too: a lock that is shared keeps others away as well.
+    static func takeForReading(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock {
         do { return try take(site) } catch {
-            if case .readOnly = error { return nil }
-            throw error
+            guard case .readOnly = error else { throw error }
+            return MigrationLock(held: try acquire(site, shared: true), alone: nil)
         }
     }
 
@@ -36,8 +36,8 @@ struct MigrationLock: Sendable {
         }
     }
 
-    private static func acquire(_ site: MigrationSite) throws(EvstoreError) -> HeldLock {
-        do { return try StoreLock.migration.acquire(at: site.store, what: site.again) } catch {
+    private static func acquire(_ site: MigrationSite, shared: Bool = false) throws(EvstoreError) -> HeldLock {
+        do { return try StoreLock.migration.acquire(at: site.store, shared: shared, what: site.again) } catch {
             if case .locked(_, let holder) = evstoreError(error) { throw .migrationInProgress(holder: holder) }
             throw evstoreError(error)
         }

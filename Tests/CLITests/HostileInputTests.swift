@@ -58,9 +58,9 @@ struct HostileInputTests {
         // What has begun with an event is read to its end.
         let line = #"{"stream":"order-9","type":"OrderPaid","data":"\#(String(repeating: "x", count: 200))"}"# + "\n"
         let good = #"{"stream":"order-9","type":"OrderPlaced","data":{"id":"9","customer":"Ada","total":5}}"# + "\n"
-        try shop.write("lines", good + String(repeating: line, count: 12_000))
+        try shop.write("lines", good + String(repeating: line, count: 24_000))
         let outcome = try hostile.run(["import", shop.path("lines"), "--as", "v1", "--on-error", "quarantine", "--dry-run", "--json"])
-        #expect(outcome.exit == 8 && outcome.output.contains(#""quarantined":12000"#), "\(outcome.exit) \(outcome.output.prefix(300))")
+        #expect(outcome.exit == 8 && outcome.output.contains(#""quarantined":24000"#), "\(outcome.exit) \(outcome.output.prefix(300))")
     }
 
     private static let oddNames = [

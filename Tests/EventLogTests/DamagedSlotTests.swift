@@ -124,6 +124,23 @@ struct DamagedSlotTests {
         try await scene.log.close()
     }
 
+    @Test("is forgotten by a handle that has seen it damaged, whatever became of it since, and said again it was so before")
+    func seen() async throws {
+        try await fill(scene.log, 0 ..< 6)
+        let whole = [UInt8](try Data(contentsOf: subjects))
+        try flip(slot: 2, at: 8)
+        let log = try scene.open("store")
+        _ = try await log.append(AppendRequest(events: [event("other", #"{"n":9}"#)]))
+        try change { $0 = whole }
+        #expect(try names(log, 1) == [true, true] && log.forget(StreamName("person-1")) == true)
+        #expect(try log.forget(StreamName("person-1")) == false && names(log, 1) == [false, false])
+        try change { $0[256 + 8] ^= 3 }
+        #expect(try log.forget(StreamName("person-1")) == true && log.forget(StreamName("person-1")) == false)
+        #expect(try names(log, 0) == [true, true] && names(log, 2) == [true, true] && log.verify(deep: true).isEmpty)
+        try await log.close()
+        try await scene.log.close()
+    }
+
     @Test("costs a salvage that data alone: the rest of its events is there, and the new store says whose key was lost")
     func salvaged() async throws {
         try await fill(scene.log, 0 ..< 9)

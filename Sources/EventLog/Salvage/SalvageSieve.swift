@@ -59,7 +59,7 @@ struct SalvageSieve {
                 if isConfirmed { lost[record.streamID, default: (name, 0)].events += 1 }
                 do {
                     _ = try keys.keys.subjects.proven(record.subject)
-                    isMixed = true
+                    if isConfirmed { isMixed = true }
                 } catch is SlotDamage { slots[record.subject] = name }
             }
         }

@@ -40,32 +40,4 @@ extension EventLog {
         } catch { throw storeError(error, path, doing: "reading the store") }
         return used
     }
-
-    /// Overwrites the key under which the personal data of a stream's events is sealed, durably: nobody can read it any more.
-    /// False where that was done before, nil where the stream never had such data.
-    /// - Throws: `EvstoreError`: keysRefused, readOnly, storeDamaged.
-    package func forget(_ stream: StreamName) throws -> Bool? {
-        guard let keys = access.keys else {
-            throw EvstoreError.keysRefused(path: path, reason: "its events are not sealed: nothing can be forgotten")
-        }
-        if isReadOnly { throw EvstoreError.readOnly(path: path) }
-        do {
-            try access.environment.checkProcess()
-            return try access.environment.writeOwned { transaction in
-                try keys.subjects.forget(stream) { try slots(of: stream, transaction.reads, keys) }
-            }
-        } catch { throw storeError(error, path, doing: "forgetting \(stream)") }
-    }
-    /// The slots that a stream's events name. O(events of the stream).
-    private func slots(of stream: StreamName, _ transaction: borrowing ReadTransaction, _ keys: StoreKeys) throws -> Set<UInt32> {
-        guard let moment = try Moment(transaction, access, overlays), let id = try moment.streamID(stream.text, transaction, access),
-            let head = try moment.knownHead(id, transaction, access)
-        else { return [] }
-        var slots: Set<UInt32> = []
-        try StreamWalk(id, head, access).closed(transaction) { record in
-            guard record.isSealed, let slot = try keys.withOpener(access.storeID, { try $0.subject(of: record) }) else { return }
-            slots.insert(slot)
-        }
-        return slots
-    }
 }

@@ -14,8 +14,6 @@ final class SubjectKeys: Sendable {
     private struct State {
         /// Slots by the codes of their subjects, as far as the file was read: the newest of each.
         var numbers: [[UInt8]: UInt32] = [:]
-        /// Those before them, whatever became of them.
-        var earlier: [[UInt8]: [UInt32]] = [:]
         /// How many slots were read.
         var count: UInt32 = 0
         /// Not in the file yet.
@@ -25,17 +23,8 @@ final class SubjectKeys: Sendable {
 
         /// Takes a slot in as it says of itself: what is damaged of it is told when its key is wanted.
         mutating func learn(_ slot: SubjectSlot) {
-            if slot.state == .lost { return earlier[slot.code, default: []].append(slot.number) }
-            if let before = numbers.updateValue(slot.number, forKey: slot.code) { earlier[slot.code, default: []].append(before) }
+            if slot.state != .lost { numbers[slot.code] = slot.number }
         }
-
-        mutating func unlearn(_ slot: SubjectSlot) {
-            earlier[slot.code]?.removeAll { $0 == slot.number }
-            if numbers[slot.code] == slot.number { numbers[slot.code] = earlier[slot.code]?.popLast() }
-        }
-
-        /// All slots of a subject.
-        func slots(_ code: [UInt8]) -> [UInt32] { (earlier[code] ?? []) + [numbers[code]].compactMap(\.self) }
     }
 
     let store: String
@@ -99,7 +88,7 @@ final class SubjectKeys: Sendable {
     /// Forgets what a commit that failed had wanted, and learns what others have added.
     func begin() throws {
         state.withLock { state in
-            for slot in state.pending.reversed() { state.unlearn(slot) }
+            for slot in state.pending { state.numbers[slot.code] = nil }
             state.pending = []
         }
         try learn()
@@ -156,13 +145,31 @@ final class SubjectKeys: Sendable {
     }
 
     /// Overwrites the keys of a stream's subject, durably; false where that was done before, nil where it never had one.
-    /// - Parameter naming: the slots that the stream's events name.
-    func forget(_ stream: StreamName, naming: () throws -> Set<UInt32>) throws -> Bool? {
+    /// - Parameter named: the slots that the stream's events name, or why they can't be read.
+    /// - Throws: that, once all is overwritten that is known, where there may be more.
+    func forget(_ stream: StreamName, named: Result<Set<UInt32>, any Error>) throws -> Bool? {
         try begin()
         let code = ring.code(ofSubject: Array(stream.text.utf8))
-        var slots = state.withLock { $0.slots(code) }
-        slots += try damaged(naming, beside: slots)
-        if slots.isEmpty { return nil }
+        var slots = try self.slots(code)
+        // A code that is damaged tells of nobody, or of somebody else.
+        if case .success(let named) = named { slots += try named.subtracting(slots).sorted().filter(isDamaged) }
+        let isNew = try slots.isEmpty ? nil : overwrite(slots, code)
+        if case .failure(let error) = named, try slots.isEmpty || damages().contains(where: { !slots.contains($0.number) }) { throw error }
+        return isNew
+    }
+
+    /// The slots that are a subject's by what they say, as the file is now: what was read of it before may have been put back since.
+    private func slots(_ code: [UInt8]) throws -> [UInt32] {
+        guard try Directory.ownStatus(path) != nil else { return [] }
+        let file = try File(path, .read)
+        var slots: [UInt32] = []
+        try forEachSlot(of: file, after: 0, through: self.slots(in: file)) { slot in
+            if slot.code == code { slots.append(slot.number) }
+        }
+        return slots
+    }
+
+    private func overwrite(_ slots: [UInt32], _ code: [UInt8]) throws -> Bool {
         let file = try open()
         var isNew = false
         for number in slots {
@@ -178,19 +185,10 @@ final class SubjectKeys: Sendable {
         return isNew
     }
 
-    /// The damaged slots of a stream that are not known by its code, which may be what is damaged of them.
-    private func damaged(_ naming: () throws -> Set<UInt32>, beside known: [UInt32]) throws -> [UInt32] {
-        let named: Set<UInt32>
-        do { named = try naming() } catch let error as EvstoreError {
-            // The codes tell all where each is whole.
-            guard try damages().contains(where: { !known.contains($0.number) }) else { return [] }
-            throw error
-        }
-        return try named.subtracting(known).sorted().filter { number in
-            guard number <= Self.slotsMax else { return false }
-            do { _ = try proven(number) } catch is SlotDamage { return true }
-            return false
-        }
+    private func isDamaged(_ number: UInt32) throws -> Bool {
+        guard number <= Self.slotsMax else { return false }
+        do { _ = try proven(number) } catch is SlotDamage { return true }
+        return false
     }
 
     private func isForgotten(_ number: UInt32) throws -> Bool {
@@ -203,8 +201,8 @@ final class SubjectKeys: Sendable {
         if try slots(in: File(path, .read)) == known { return }
         let file = try File(path, .write)
         let count = try slots(in: file)
-        if let damage = try headDamage(file) { throw damaged(damage.reason) }
         guard count > known else { return }
+        if let damage = try headDamage(file) { throw damaged(damage.reason) }
         try settle(file, from: max(known, count - min(count, Self.pendingMax)) + 1)
         try forEachSlot(of: file, after: known, through: count) { slot in
             if !slot.isBlank { state.withLock { $0.learn(slot) } }

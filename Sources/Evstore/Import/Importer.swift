@@ -145,10 +145,10 @@ final class Importer {
     private func checkBeginning(_ chunk: CheckedChunk, _ last: UInt64) throws(EvstoreError) {
         let isStray = chunk.refused.count == Int(chunk.read) && chunk.refused.allSatisfy(\.error.isOfNoEvent)
         hasEvents = hasEvents || !isStray || report.skipped > 0
-        guard !hasEvents, report.read >= store.options.importStrayLinesMax else { return }
+        guard !hasEvents, last >= store.options.importStrayLinesMax else { return }
         throw .refusedLine(
             last, file: name,
-            .invalidLine(reason: "nor is any of the \(report.read) lines up to it: no events are here to import", pointer: ""))
+            .invalidLine(reason: "nor is any line before it: no events are here to import", pointer: ""))
     }
 
     /// An input that changes between its two readings would append what nobody checked.

@@ -11,9 +11,9 @@ package enum Recipher {
         _ site: MigrationSite, into store: String, secret: StoreSecret?, suite: CipherSuite
     ) throws(EvstoreError) -> RecipherReport {
         let began = ContinuousClock.now
-        // What is forgotten meanwhile would be in the new store. Nobody forgets in one that nobody can write to.
-        let lock = try MigrationLock.takeIfWritable(site)
-        defer { lock?.release() }
+        // What is forgotten meanwhile would be in the new store.
+        let lock = try MigrationLock.takeForReading(site)
+        defer { lock.release() }
         let summary = try migrating {
             try site.log.recipher(
                 into: store, secret: secret, suite: suite.sealing,

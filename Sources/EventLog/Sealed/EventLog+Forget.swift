@@ -1,0 +1,42 @@
+package import EventModel
+internal import LMDB
+internal import Sealing
+
+extension EventLog {
+    /// Overwrites the keys under which the personal data of a stream's events is sealed, durably: nobody can read it any more.
+    /// False where that was done before, nil where the stream never had such data. O(events of the stream).
+    /// - Throws: `EvstoreError`: keysRefused, readOnly; storeDamaged and corruptBlock where it can't be read which keys those are:
+    ///   then those that are known are gone.
+    package func forget(_ stream: StreamName) throws -> Bool? {
+        guard let keys = access.keys else {
+            throw EvstoreError.keysRefused(path: path, reason: "its events are not sealed: nothing can be forgotten")
+        }
+        if isReadOnly { throw EvstoreError.readOnly(path: path) }
+        do {
+            try access.environment.checkProcess()
+            // What is appended meanwhile is sealed under a slot that was whole a moment ago.
+            let named = Result { try slots(of: stream, keys) }
+            return try access.environment.writeOwned { _ in try keys.subjects.forget(stream, named: named) }
+        } catch { throw storeError(error, path, doing: "forgetting \(stream)") }
+    }
+
+    /// The slots that a stream's events name.
+    private func slots(of stream: StreamName, _ keys: StoreKeys) throws -> Set<UInt32> {
+        var slots: Set<UInt32> = []
+        var next: Revision? = Revision(.max)
+        while let from = next {
+            next = try read { reader in
+                guard let walk = try reader.walk(stream) else { return nil }
+                var last: UInt64 = 0
+                try walk.closed(from: min(from, walk.head.revision), limit: options.pageEventsMax, reader.transaction) { record in
+                    last = record.revision.rawValue
+                    let slot = record.isSealed ? try keys.withOpener(access.storeID, { try $0.subject(of: record) }) : nil
+                    if let slot { slots.insert(slot) }
+                    return true
+                }
+                return last == 0 ? nil : Revision(last - 1)
+            }
+        }
+        return slots
+    }
+}
