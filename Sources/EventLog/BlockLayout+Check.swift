@@ -32,20 +32,19 @@ extension BlockLayout {
         guard count > 0, offsets >= headerBytes, offsets <= end, count <= (end - offsets) / entryBytes else {
             throw damaged("the table of offsets lies outside the block")
         }
-        guard namesHold(bytes, before: offsets) else { throw damaged("the names of the types inside are none, or not in their order") }
-        var next = offsets + count * entryBytes
-        var type: TypeID = 0
+        guard let names = NamedTypes(bytes, before: offsets) else {
+            throw damaged("the names of the types inside are none, or not in their order")
+        }
+        var (entry, next) = (offsets, offsets + count * entryBytes)
         for index in 0 ..< count {
             let place = position.rawValue &+ UInt64(index)
-            guard Int(bytes.load(UInt32.self, at: offsets + index * entryBytes)) == next,
-                let length = recordLength(bytes, at: next, end, place)
-            else {
+            guard Int(bytes.load(UInt32.self, at: entry)) == next, let length = recordLength(bytes, at: next, end, place) else {
                 throw damaged("record \(index) is none, or not in its place")
             }
-            let own = bytes.load(TypeID.self, at: next + Record.type)
-            // Events of a type mostly follow each other.
-            if own != type, !isNamed(own, bytes, before: offsets) { throw damaged("record \(index) has a type without a name") }
-            type = own
+            guard names.contains(bytes.load(TypeID.self, at: next + Record.type), bytes) else {
+                throw damaged("record \(index) has a type without a name")
+            }
+            entry += entryBytes
             next += length
         }
         guard next == end else { throw damaged("bytes follow the last record") }
@@ -78,9 +77,11 @@ extension BlockLayout {
     @inline(__always)
     private static func recordLength(_ bytes: RawSpan, at start: Int, _ end: Int, _ position: UInt64) -> Int? {
         guard start &+ recordBytes <= end else { return nil }
+        // Of a length that is known here, so that the loads below need no checks of their own.
+        let head = bytes.slice(start, recordBytes)
         // Two loads for five fields that lie side by side.
-        let sizes = bytes.load(UInt64.self, at: start &+ Record.payloadBytes)
-        let marks = bytes.load(UInt32.self, at: start &+ Record.flags)
+        let sizes = head.load(UInt64.self, at: Record.payloadBytes)
+        let marks = head.load(UInt32.self, at: Record.flags)
         let flags = UInt16(truncatingIfNeeded: marks)
         let idBytes = Int(marks >> 16 & 0xff)
         let nameBytes = Int(marks >> 24)
@@ -95,8 +96,8 @@ extension BlockLayout {
         guard flags & Flag.idText == 0 ? idBytes == 16 : (1 ... 64).contains(idBytes) else { return nil }
         let texts = start + recordBytes
         if flags & Flag.idText != 0, !isID(bytes.slice(texts, idBytes)) { return nil }
-        let isFirst = bytes.load(UInt64.self, at: start + Record.revision) == 0
-        guard isFirst == (flags & Flag.named != 0), isFirst == (nameBytes > 0), leadsBack(bytes, at: start, position) else { return nil }
+        let isFirst = head.load(UInt64.self, at: Record.revision) == 0
+        guard isFirst == (flags & Flag.named != 0), isFirst == (nameBytes > 0), leadsBack(head, position) else { return nil }
         if isFirst, !StreamName.isValid(bytes.slice(texts + idBytes, nameBytes)) { return nil }
         return length
     }

@@ -7,40 +7,52 @@ extension BlockLayout {
     static let positionMax: UInt64 = 1 << 62
 
     /// Rule 4, for the names of types: rising ids, texts, and the mask that tells of them.
-    static func namesHold(_ bytes: RawSpan, before limit: Int) -> Bool {
-        var offset = headerBytes
-        var last: TypeID = 0
-        var mask: UInt64 = 0
-        while offset < limit {
-            guard offset + 5 <= limit else { return false }
-            let id = bytes.load(TypeID.self, at: offset)
-            let count = Int(bytes.byte(at: offset + 4))
-            guard id > last, count > 0, offset + 5 + count <= limit, isText(bytes.slice(offset + 5, count)) else { return false }
-            mask |= 1 << UInt64(id % 64)
-            last = id
-            offset += 5 + count
-        }
-        return mask == bytes.load(UInt64.self, at: Header.mask)
-    }
+    struct NamedTypes {
+        private let limit: Int
+        private var mask: UInt64 = 0
+        private var last: TypeID = 0
 
-    /// Whether a type is among the names.
-    static func isNamed(_ type: TypeID, _ bytes: RawSpan, before limit: Int) -> Bool {
-        var offset = headerBytes
-        while offset < limit {
-            let id = bytes.load(TypeID.self, at: offset)
-            if id >= type { return id == type }
-            offset += 5 + Int(bytes.byte(at: offset + 4))
+        /// Nil where they break the rule.
+        init?(_ bytes: RawSpan, before limit: Int) {
+            self.limit = limit
+            var offset = headerBytes
+            while offset < limit {
+                guard offset + 5 <= limit else { return nil }
+                let id = bytes.load(TypeID.self, at: offset)
+                let count = Int(bytes.byte(at: offset + 4))
+                guard id > last, count > 0, offset + 5 + count <= limit, isText(bytes.slice(offset + 5, count)) else { return nil }
+                mask |= 1 << UInt64(id % 64)
+                last = id
+                offset += 5 + count
+            }
+            if mask != bytes.load(UInt64.self, at: Header.mask) { return nil }
         }
-        return false
+
+        /// Whether a type is among them. O(1) where each has a bit of its own, O(names) else.
+        @inline(__always)
+        func contains(_ type: TypeID, _ bytes: RawSpan) -> Bool {
+            if last < 64 { return type < 64 && mask >> UInt64(type) & 1 == 1 }
+            return isNamed(type, bytes)
+        }
+
+        private func isNamed(_ type: TypeID, _ bytes: RawSpan) -> Bool {
+            var offset = headerBytes
+            while offset < limit {
+                let id = bytes.load(TypeID.self, at: offset)
+                if id >= type { return id == type }
+                offset += 5 + Int(bytes.byte(at: offset + 4))
+            }
+            return false
+        }
     }
 
     /// Rule 6: whoever follows a record's pointers comes to its stream's beginning.
     @inline(__always)
-    static func leadsBack(_ bytes: RawSpan, at start: Int, _ position: UInt64) -> Bool {
-        let stream = bytes.load(UInt64.self, at: start + Record.stream)
-        let revision = bytes.load(UInt64.self, at: start + Record.revision)
-        let previous = bytes.load(UInt64.self, at: start + Record.previous)
-        let jump = bytes.load(UInt64.self, at: start + Record.jump)
+    static func leadsBack(_ head: RawSpan, _ position: UInt64) -> Bool {
+        let stream = head.load(UInt64.self, at: Record.stream)
+        let revision = head.load(UInt64.self, at: Record.revision)
+        let previous = head.load(UInt64.self, at: Record.previous)
+        let jump = head.load(UInt64.self, at: Record.jump)
         if revision == 0 { return stream == position && previous == 0 && jump == 0 }
         return stream > 0 && stream <= jump && jump <= previous && previous < position && revision - 1 <= previous - stream
     }
