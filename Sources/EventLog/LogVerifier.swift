@@ -24,6 +24,8 @@ struct LogVerifier {
     /// Nil after a damaged block, whose link is not known.
     private var link: BlockLink?
     private var streams: [UInt64: Stream] = [:]
+    /// As their table has them: blocks name them too.
+    private var types: [TypeID: String] = [:]
     /// Known after the first look at them.
     private var hasIndexes: Bool?
     private var census: [IndexEntries.Kind: UInt64] = [:]
@@ -65,6 +67,7 @@ struct LogVerifier {
             try readSlots()
         }
         epoch = moment.epoch
+        types = try Indexes.types(transaction, access.tables)
         let end = ContinuousClock.now + .milliseconds(options.readSliceMilliseconds)
         var cursor = try transaction.cursor(access.tables.blocks)
         var isThere = try Blocks.seek(&cursor, holding: last.next) || cursor.first()
@@ -100,8 +103,9 @@ struct LogVerifier {
             note("STORE002", at: first, "the block begins at \(first), and the one before ended at \(last)")
         }
         try checkLink(block, transaction)
-        for (id, name) in block.types where access.names[id] != name {
-            note("STORE005", at: first, "the type \(id) has the name \(quoted(name)) here and \(quoted(access.names[id] ?? "")) elsewhere")
+        for (id, name) in block.types where types[id] != name {
+            let named = types[id].map { "has the name \(quoted($0))" } ?? "has no name"
+            note("STORE005", at: first, "the type \(id), here \(quoted(name)), \(named) in the table of types")
         }
         last = block.last
         if last == asked { linkAsked = block.link }

@@ -169,6 +169,29 @@ struct BackupTests {
         try await log.close()
     }
 
+    @Test("whose rows name a type otherwise than its blocks is refused, with every checksum made right")
+    func otherNames() async throws {
+        for number in 1 ... 3 { try await log.add(event("s", "\(number)", type: "type-\(number)")) }
+        let bytes = try backup().bytes
+        var (frames, changed, names) = (FrameReader(ByteSource(bytes).take), [UInt8](), 0)
+        var writer = FrameWriter()
+        while changed.count < bytes.count {
+            var (kind, body) = try frames.next()
+            if kind == .rows, let name = Data(body).range(of: Data("type-2".utf8)) {
+                body[name.upperBound - 1] = UInt8(ascii: "4")
+                names += 1
+            }
+            try writer.write(kind, body.lent) { changed += [UInt8](copying: $0) }
+        }
+        #expect(names == 1)
+        #expect { try restore(changed) } throws: { error in
+            guard case EvstoreError.backupDamaged(_, let reason) = error else { return false }
+            return reason.contains("STORE005") && reason.contains("type-2")
+        }
+        #expect(try restore(bytes).last.position == Position(3))
+        try await log.close()
+    }
+
     @Test("that is made while others append holds a prefix, whole appends only")
     func beside() async throws {
         try await fill()
