@@ -40,6 +40,9 @@ extension EventStore {
     }
 
     /// Opens a store to work at `version` (the live one where nil), as `policy` says where that is not the live one.
+    ///
+    /// A process may have it open several times. Who opens it for writing comes before who opens it for reading only: a file that
+    /// LMDB has mapped for reading alone is not mapped for writing as well, and that is `EvstoreError.misuse`.
     public static func open(
         at path: String, version: SchemaVersion? = nil, policy: Policy = .require, schemas: Schemas? = nil,
         steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], readOnly: Bool = false, options: Options = .init(),

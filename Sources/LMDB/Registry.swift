@@ -26,7 +26,8 @@ final class Registry: Sendable {
                 entry.environment.isOfThisProcess, Guard.registry.isOn
             {
                 if entry.environment.isReadOnly && !configuration.readOnly {
-                    throw LMDBError(EROFS, "opening \(directory) for writing while this process has it open for reading only")
+                    throw LMDBError(
+                        misuse: "\(directory) is open in this process for reading only: open it for writing before that")
                 }
                 try entry.environment.openTables(configuration)
                 entries[Key(device: status.device, inode: status.inode)]?.opens += 1

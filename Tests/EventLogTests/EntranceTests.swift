@@ -82,9 +82,9 @@ struct EntranceTests {
             let copy = directory.path + "/copy-\(round)"
             try FileManager.default.copyItem(atPath: directory.store, toPath: copy)
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for number in 0 ..< 8 {
+                for _ in 0 ..< 8 {
                     group.addTask {
-                        let log = try EventLog.open(at: copy, options: .small(), readOnly: number % 2 == 0)
+                        let log = try EventLog.open(at: copy, options: .small(), readOnly: round % 2 == 0)
                         #expect(try log.everything().count == 1)
                         try await log.close()
                     }

@@ -46,7 +46,16 @@ struct StoreTests {
         let reader = try EventLog.open(at: directory.store, options: .small(), readOnly: true)
         #expect(try reader.payloads("a") == ["1"])
         await #expect(throws: EvstoreError.readOnly(path: directory.store)) { try await reader.add(event("a", "2")) }
+        #expect { try EventLog.open(at: directory.store, options: .small()) } throws: { error in
+            guard case EvstoreError.misuse(let reason) = error else { return false }
+            return reason.contains("for reading only")
+        }
         try await reader.close()
+        let writer = try EventLog.open(at: directory.store, options: .small())
+        let beside = try EventLog.open(at: directory.store, options: .small(), readOnly: true)
+        try await writer.add(event("a", "2"))
+        #expect(try beside.payloads("a") == ["1", "2"])
+        for log in [beside, writer] { try await log.close() }
     }
 
     @Test("its numbers can be read while it is open")
