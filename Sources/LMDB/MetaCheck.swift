@@ -3,11 +3,12 @@
 /// lies within the file.
 enum MetaCheck {
     static func check(_ file: File) throws(LMDBError) {
-        let size = try file.status().bytes
-        if size == 0 { throw LMDBError(invalid: "\(file.path) is empty") }
+        if try file.status().bytes == 0 { throw LMDBError(invalid: "\(file.path) is empty") }
         let first = try MetaPage(0, of: file, at: 0)
         let second = try MetaPage(1, of: file, at: first.pageBytes)
         guard first.pageBytes == second.pageBytes else { throw LMDBError(invalid: "\(file.path): the two meta pages differ in page size") }
+        // Order: the size after the pages that tell of it, since another process may be writing, and the file grows before they say so.
+        let size = try file.status().bytes
         let newer = first.transaction >= second.transaction ? first : second
         let (end, overflow) = newer.lastPage.addingReportingOverflow(1)
         guard !overflow, end <= UInt64(size / first.pageBytes) else {
