@@ -50,7 +50,6 @@ extension Options {
         options.mapBytes = 1 << 28
         options.ballastBytes = 0
         options.freeDiskFloorBytes = 0
-        options.appendDeadlineSeconds = 10
         options.pollMilliseconds = 50
         return options
     }
