@@ -50,14 +50,16 @@ package struct AppendRequest: Sendable {
     /// What the events were checked against; nil where that does not matter.
     package var validated: StateStamp?
     package var rows: [SideRow]
+    /// When whoever appends began to, before this try or earlier.
+    let since: ContinuousClock.Instant
     package var deadline: ContinuousClock.Instant
 
     package init(
         events: [StoredEvent], conditions: [StreamCondition] = [], validated: StateStamp? = nil, rows: [SideRow] = [],
-        deadline: ContinuousClock.Instant = .now + .seconds(30)
+        since: ContinuousClock.Instant = .now, deadline: ContinuousClock.Instant = .now + .seconds(30)
     ) {
         (self.events, self.conditions, self.validated) = (events, conditions, validated)
-        (self.rows, self.deadline) = (rows, deadline)
+        (self.rows, self.since, self.deadline) = (rows, since, deadline)
         payloadBytes = Self.payloadBytes(of: events.span)
     }
 

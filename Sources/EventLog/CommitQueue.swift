@@ -5,7 +5,6 @@ internal import LMDB
 final class CommitQueue: Sendable {
     struct Append: Sendable {
         let request: AppendRequest
-        let since = ContinuousClock.now
         let continuation: CheckedContinuation<AppendOutcome, any Error>
     }
 
@@ -27,11 +26,11 @@ final class CommitQueue: Sendable {
             }
         }
 
-        /// Seconds since it came.
+        /// Seconds since whoever made it began to.
         var waited: Double {
             let since =
                 switch self {
-                case .append(let append): append.since
+                case .append(let append): append.request.since
                 case .update(let update): update.since
                 }
             return since.duration(to: .now) / .seconds(1)

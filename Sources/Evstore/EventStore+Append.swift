@@ -20,7 +20,8 @@ extension EventStore {
         if events.count > options.appendEventsMax {
             throw .appendTooLarge(reason: "\(events.count) events are over the limit of \(options.appendEventsMax)")
         }
-        let deadline = ContinuousClock.now + .seconds(options.appendDeadlineSeconds)
+        let since = ContinuousClock.now
+        let deadline = since + .seconds(options.appendDeadlineSeconds)
         var mustBeFresh = false
         while true {
             let isFresh = mustBeFresh
@@ -35,7 +36,7 @@ extension EventStore {
             }
             let spelled = checked.spelled
             let request = AppendRequest(
-                events: spelled.events, conditions: spelled.conditions, validated: checked.stamp, deadline: deadline)
+                events: spelled.events, conditions: spelled.conditions, validated: checked.stamp, since: since, deadline: deadline)
             let outcome: AppendOutcome
             do { outcome = try await log.append(request) } catch {
                 guard let failure = spelled.failure(EvstoreError(converting: error, at: path)) else { continue }
