@@ -125,7 +125,9 @@ extension TortureCase {
 
     /// Why no disk can be served here; nil where one can.
     static let servingObstacle: String? = {
-        if !FileManager.default.isWritableFile(atPath: "/dev/fuse") { return "there is no /dev/fuse" }
+        let device = unsafe open("/dev/fuse", O_RDWR | O_CLOEXEC)
+        guard device >= 0 else { return "/dev/fuse can't be opened: \(errno)" }
+        close(device)
         do {
             _ = try BlockServer.program.get()
             return nil
@@ -144,7 +146,7 @@ extension TortureCase {
             "blocks", job.rawValue, place, base, try BlockServer.program.get(), maker, "\(statesPerLog)", "\(trial.chance.next() >> 1)",
         ]
         let outcome = try Child(
-            "/usr/bin/unshare", ["-m", CommandLine.arguments[0], "worker"] + words, files: trial.stage.place("said"), seconds: 300
+            "/usr/bin/unshare", ["-m", CommandLine.arguments[0], "worker"] + words, files: trial.stage.place("said"), seconds: 1_200
         ).wait()
         guard outcome.ending == .exit(0) else { throw Failure("blocks on \(maker): \(outcome.ending) \(outcome.errors.suffix(400))") }
         let found = try JSONDecoder().decode(BlockCuts.Outcome.self, from: Data(outcome.output.utf8))

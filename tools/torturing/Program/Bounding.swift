@@ -141,7 +141,8 @@ extension TortureCase {
         var killed = 0
         while appender.isRunning {
             let doomed = try trial.stage.start(words + ["read", "20"])
-            _ = doomed.isRunning(after: Int32.random(in: 60 ... 200, using: &trial.chance))
+            try doomed.waitUntil(said: "reading", while: appender)
+            _ = doomed.isRunning(after: Int32.random(in: 0 ... 140, using: &trial.chance))
             doomed.send(signal: SIGKILL)
             if try doomed.wait().output.contains("reading") { killed += 1 }
         }

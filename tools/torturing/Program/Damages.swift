@@ -53,10 +53,10 @@ extension TortureCase {
         var results: [(Sight?, String?)] = []
         while results.count < scenes.count {
             let rest = scenes.dropFirst(results.count).map { $0 + "/store" }
-            let outcome = try stage.start(["see", streams.joined(separator: ",")] + rest, seconds: 10).wait()
+            let outcome = try stage.start(["see", streams.joined(separator: ",")] + rest, seconds: 120).wait()
             for line in outcome.lines { results.append((try JSONDecoder().decode(Sight.self, from: Data(line.utf8)), nil)) }
             guard outcome.lines.count < rest.count else { break }
-            let how = outcome.hung ? "it hung for ten seconds" : "\(outcome.ending)"
+            let how = outcome.hung ? "it hung for two minutes" : "\(outcome.ending)"
             results.append((nil, "the process that read it: \(how) \(outcome.errors.suffix(300))"))
         }
         return results

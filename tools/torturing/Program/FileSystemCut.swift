@@ -70,7 +70,7 @@ extension TortureCase {
         "R2",
         "power cuts by the log of a disk's blocks, and FS_IOC_SHUTDOWN under a running job: \(makers.joined(separator: ", "))",
         counts: (short: 840, goal: 840, long: 50_000), runsPerTrial: statesPerLog + 1,
-        obstacle: { geteuid() != 0 ? "mounting needs root" : makers.isEmpty ? "there is no mkfs.ext4 or mkfs.xfs" : nil }
+        obstacle: { Mounting.obstacle ?? (makers.isEmpty ? "there is no mkfs.ext4 or mkfs.xfs" : nil) }
     ) { trial in
         let (job, maker) = (jobs[trial.index % jobs.count], makers[trial.index / jobs.count % makers.count])
         try cutBlocks(job, maker, &trial)

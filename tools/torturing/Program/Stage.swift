@@ -20,14 +20,22 @@ final class Stage: Sendable {
     }
 
     init(keep: String) throws {
-        let root = FileManager.default.isWritableFile(atPath: "/dev/shm") ? "/dev/shm" : FileManager.default.temporaryDirectory.path
-        directory = root + "/evstore-torture-\(getpid())"
+        directory = Self.root + "/evstore-torture-\(UUID().uuidString)"
         self.keep = keep
         try FileManager.default.createDirectory(
             atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     }
 
-    func remove() throws { try FileManager.default.removeItem(atPath: directory) }
+    /// Memory where there is much of it.
+    private static var root: String {
+        var room = statvfs()
+        let isRoomy = unsafe statvfs("/dev/shm", &room) == 0 && room.f_bavail >= (2 << 30) / room.f_frsize
+        return isRoomy && FileManager.default.isWritableFile(atPath: "/dev/shm") ? "/dev/shm" : FileManager.default.temporaryDirectory.path
+    }
+
+    func remove() {
+        do { try FileManager.default.removeItem(atPath: directory) } catch { print("left behind: \(directory): \(error)") }
+    }
 
     /// A path that nothing else uses.
     func place(_ name: String) -> String { "\(directory)/\(counter.add(1, ordering: .relaxed).newValue)-\(name)" }

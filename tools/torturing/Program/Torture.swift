@@ -54,12 +54,13 @@ struct Torture: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let runner = try Runner(stage: Stage(keep: keep), seed: seed ?? UInt64.random(in: 0 ..< 1 << 32), jobs: jobs, isJSON: json)
+        let stage = try Stage(keep: keep)
+        defer { stage.remove() }
+        let runner = Runner(stage: stage, seed: seed ?? UInt64.random(in: 0 ..< 1 << 32), jobs: jobs, isJSON: json)
         for item in try chosen() {
             let runs = count ?? (tier == .ci ? item.counts.short : item.counts.long)
             try runner.run(item, trials: trial.map { $0 ..< $0 + 1 } ?? 0 ..< max(1, runs / item.runsPerTrial), of: runs)
         }
-        try runner.stage.remove()
         if try runner.report() { throw ExitCode(1) }
     }
 }

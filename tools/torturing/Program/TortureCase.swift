@@ -54,9 +54,10 @@ struct Trial {
 
     /// Notes what is wrong, and keeps the files that show it.
     mutating func fail(_ what: String, scene: String? = nil) throws {
-        let number = failures.count + 1
-        let kept = try scene.map { try stage.keep($0, as: "\(name)-\(seed)-\(index)-\(number)") }
-        failures.append(what + (kept.map { " (files: \($0))" } ?? ""))
+        failures.append(what)
+        guard let scene else { return }
+        let kept = try stage.keep(scene, as: "\(name)-\(seed)-\(index)-\(failures.count)")
+        failures[failures.count - 1] += " (files: \(kept))"
     }
 
     /// Lets a worker play in a scene of its own, from a seed, and notes what it says is wrong.

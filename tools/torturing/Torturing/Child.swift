@@ -20,7 +20,7 @@ package final class Child {
     /// - Parameter files: a path; what it says goes to files whose names begin so.
     /// - Parameter seconds: how long it may say nothing.
     package init(
-        _ program: String, _ arguments: [String], environment: [String: String] = [:], files: String, seconds: Double = 60
+        _ program: String, _ arguments: [String], environment: [String: String] = [:], files: String, seconds: Double = 300
     ) throws {
         var values = ProcessInfo.processInfo.environment.merging(["SWIFT_BACKTRACE": "enable=no", "NO_COLOR": "1"]) { $1 }
         values.merge(environment) { $1 }
@@ -38,6 +38,17 @@ package final class Child {
     /// Waits so many milliseconds for its end; whether it is still running then.
     package func isRunning(after milliseconds: Int32) -> Bool { process.isRunning(after: milliseconds) }
 
+    /// Returns when it has said so, when it has ended, or another one has.
+    package func waitUntil(said words: String, while other: Child) throws {
+        while isRunning(after: 5), other.isRunning {
+            if try text(".out").contains(words) { return }
+        }
+    }
+
+    private func text(_ name: String) throws -> String {
+        String(decoding: try Data(contentsOf: URL(filePath: files + name)), as: UTF8.self)
+    }
+
     package func wait() throws -> Outcome {
         var (hung, pause) = (false, Int32(1))
         var (said, since) = (0, ContinuousClock.now)
@@ -50,7 +61,6 @@ package final class Child {
                 process.send(signal: SIGKILL)
             }
         }
-        func text(_ name: String) throws -> String { String(decoding: try Data(contentsOf: URL(filePath: files + name)), as: UTF8.self) }
         return Outcome(ending: process.wait(), hung: hung, output: try text(".out"), errors: try text(".err"))
     }
 }
