@@ -44,13 +44,14 @@ public final class TemporaryStore: Sendable {
 }
 
 extension Options {
-    /// Little room and short waits, so that many stores can be open at once.
+    /// Little room, so that many stores can be open at once, and patience with a machine that runs many tests.
     public static var forTests: Options {
         var options = Options()
         options.mapBytes = 1 << 28
         options.ballastBytes = 0
         options.freeDiskFloorBytes = 0
         options.pollMilliseconds = 50
+        options.appendDeadlineSeconds = 300
         return options
     }
 }

@@ -9,7 +9,7 @@ struct Hostile {
     /// Runs a command in the shop's directory; whatever becomes of it, it ends by itself and writes nothing raw.
     func run(_ words: [String], input: String? = nil) throws -> BuiltProgram.Outcome {
         let timed = BuiltProgram(path: "/usr/bin/timeout", environment: shop.program.environment)
-        let outcome = try timed.run(["-k", "1", "60", shop.program.path] + words, input: input)
+        let outcome = try timed.run(["-k", "1", "300", shop.program.path] + words, input: input)
         #expect(outcome.signal == nil && (0 ... 10).contains(outcome.exit), "\(words): \(outcome.signal ?? outcome.exit) \(outcome.errors)")
         #expect(!outcome.errors.hasRawControls, "\(words): \(outcome.errors)")
         return outcome

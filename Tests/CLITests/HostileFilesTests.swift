@@ -79,13 +79,13 @@ struct HostileFilesTests {
         try hostile.put(.pipe, at: shop.path("pipe"))
         let script = "\(shop.program.path) backup - >'\(shop.path("pipe"))' & exec \(shop.program.path) restore '\(shop.path("pipe"))' "
         let shell = BuiltProgram(path: "/usr/bin/timeout", environment: shop.program.environment)
-        let restored = try shell.run("60", "sh", "-c", script + "--into '\(shop.path("again"))'")
+        let restored = try shell.run("300", "sh", "-c", script + "--into '\(shop.path("again"))'")
         #expect(restored.exit == 0, "\(restored.errors)")
         #expect(try shop.must("export --store \(shop.path("again"))").lines.count == 4)
 
         // What it waits for never comes. The signal may come before its handler is there: then it ends it, which is as well.
         let ended = try shell.run(
-            "-s", "INT", "-k", "20", "1", shop.program.path, "restore", shop.path("pipe"), "--into", shop.path("never"))
+            "-s", "INT", "-k", "120", "1", shop.program.path, "restore", shop.path("pipe"), "--into", shop.path("never"))
         #expect(ended.exit == 124, "\(ended.exit) \(ended.errors)")
         #expect(!FileManager.default.fileExists(atPath: shop.path("never")))
     }

@@ -24,7 +24,7 @@ struct InterruptTests {
         try shop.write("first", lines[0 ... 1].joined())
         let go = "cd '\(shop.directory.path)'; "
         _ = try shell(shop, go + "mkfifo f").wait()
-        let feeding = try shell(shop, go + "exec >f; cat first; exec sleep 60")
+        let feeding = try shell(shop, go + "exec >f; cat first; exec sleep 600")
         let waiting = try shell(shop, go + "exec '\(shop.program.path)' import - --as v1 --schemas schemas --json <f")
         try waitUntil { FileManager.default.fileExists(atPath: shop.store) }
         waiting.send(signal: SIGINT)
@@ -73,9 +73,9 @@ func shell(_ shop: Shop, _ script: String) throws -> Running {
 
 /// Waits for something that another process does.
 func waitUntil(_ isTrue: () throws -> Bool) throws {
-    let deadline = ContinuousClock.now + .seconds(20)
+    let deadline = ContinuousClock.now + .seconds(120)
     while try !isTrue() {
-        try #require(ContinuousClock.now < deadline, "waited for 20 s")
+        try #require(ContinuousClock.now < deadline, "waited for 120 s")
         usleep(20_000)
     }
 }

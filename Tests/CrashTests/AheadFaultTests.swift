@@ -78,7 +78,7 @@ struct AheadFaultTests {
         let open = try await EventStore.open(at: scene.store, options: .forTests)
         // It leaves a round behind, which the next process ends before its first append. On a slow machine appends may not
         // follow each other quickly enough for one.
-        for seed in 1 ... 8 where try !scene.hasRound { try scene.append(seed) }
+        for seed in 1 ... 40 where try !scene.hasRound { try scene.append(seed) }
         try #require(try scene.hasRound)
         let promised = try scene.promises
         try scene.append(99, fault.program(Scene.torture, nth: 1, on: "/log/ahead"))

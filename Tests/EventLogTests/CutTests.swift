@@ -91,8 +91,8 @@ struct CutTests {
     private func cutFromBeside(_ log: EventLog, to position: Position) throws {
         let done = DispatchSemaphore(value: 0)
         Task.detached {
+            defer { done.signal() }
             try await log.update { try $0.cut(to: position) }
-            done.signal()
         }
         done.wait()
     }

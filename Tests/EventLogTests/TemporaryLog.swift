@@ -26,6 +26,7 @@ extension Options {
         var options = Options()
         options.mapBytes = 1 << 28
         options.ballastBytes = 0
+        options.appendDeadlineSeconds = 300
         change(&options)
         return options
     }

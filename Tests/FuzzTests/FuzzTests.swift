@@ -9,7 +9,8 @@ struct FuzzTests {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let program = BuiltProgram("evstore-fuzz")
         let seed = UInt64.random(in: 0 ... .max)
-        let outcome = try program.run("--schemas", root.appending(path: "Schemas").path, "--seed", "\(seed)", "--count", "500")
+        let outcome = try program.run(
+            "--schemas", root.appending(path: "Schemas").path, "--seed", "\(seed)", "--count", "500", "--deadline", "300")
         #expect(outcome.exit == 0, "seed \(seed): \(outcome.output)\(outcome.errors)")
         #expect(outcome.lines.last == "every case was answered", "seed \(seed)")
     }

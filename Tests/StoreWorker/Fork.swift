@@ -4,11 +4,11 @@ import Glibc
 enum Fork {
     struct Failed: Error { let code: Int32 }
 
-    /// 0 in the child, which a signal ends after half a minute whatever it is stuck in.
+    /// 0 in the child, which a signal ends after five minutes whatever it is stuck in.
     static func child() throws -> pid_t {
         let child = fork()
         if child < 0 { throw Failed(code: errno) }
-        if child == 0 { alarm(30) }
+        if child == 0 { alarm(300) }
         return child
     }
 
