@@ -3,7 +3,7 @@ import EvstoreTesting
 import Foundation
 import Testing
 
-private let mounting: Comment = "this user may not mount file systems"
+let mounting: Comment = "this user may not mount file systems"
 
 @Suite("Disks of all kinds", .serialized)
 struct DiskTests {

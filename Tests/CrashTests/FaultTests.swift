@@ -108,7 +108,7 @@ struct FaultTests {
 
     @Test(
         "on a read-only file system everything can be read, and an append says why it can't be made",
-        .enabled(if: MountedDisk.isPossible, "this user may mount nothing"))
+        .enabled(if: MountedDisk.isPossible, mounting))
     func readOnly() throws {
         let orders = try Orders(count: 20)
         defer { try? orders.remove() }
