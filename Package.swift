@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+// Tested with Swift 6.3.1. The oldest compiler that takes it is 6.2.3, which brought SE-0487 (`@nonexhaustive`).
 import PackageDescription
 
 /// The gate treats warnings as errors; a user of the package does not have to.
@@ -108,8 +109,8 @@ let package = Package(
         .testTarget(name: "LMDBTests", dependencies: ["Bytes", "LMDB"], swiftSettings: house),
         .testTarget(name: "JSONTextTests", dependencies: ["Bytes", "JSONText"], swiftSettings: house),
         .testTarget(
-            name: "EventLogTests", dependencies: ["Bytes", "Hashing", "Sealing", "LMDB", "EventModel", "EventLog"], exclude: ["Goldens"],
-            swiftSettings: house),
+            name: "EventLogTests", dependencies: ["Bytes", "Hashing", "Sealing", "LMDB", "EventModel", "EventLog", "Torturing"],
+            exclude: ["Goldens"], swiftSettings: house),
         .testTarget(
             name: "SchemaEvolutionTests", dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", "SchemaEvolution"],
             exclude: ["Suite"],
@@ -127,9 +128,11 @@ let package = Package(
         .testTarget(
             name: "EvstoreTests",
             dependencies: [
-                "Bytes", "JSONText", "EventModel", "Sealing", "EventLog", "SchemaEvolution", "Projections", "Migration", "Evstore",
-                "EvstoreTesting",
-            ], swiftSettings: house),
+                "Bytes", "Hashing", "JSONText", "LMDB", "EventModel", "Sealing", "EventLog", "SchemaEvolution", "Projections", "Migration",
+                "Evstore", "EvstoreTesting", "TwentyLines", .product(name: "Logging", package: "swift-log"),
+            ], exclude: ["Goldens"], swiftSettings: house),
+        // The README's program, compiled as a user's is.
+        .executableTarget(name: "TwentyLines", dependencies: ["Evstore"], path: "Tests/TwentyLines", swiftSettings: strict),
         .testTarget(
             name: "CLITests",
             dependencies: ["Bytes", "JSONText", "EventModel", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore"], swiftSettings: house),
@@ -141,8 +144,8 @@ let package = Package(
         .testTarget(
             name: "CrashTests",
             dependencies: [
-                "EventLog", "Migration", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore", "OrdersService", "StoreWorker", "Torturing",
-                "evstore-torture",
+                "LMDB", "EventLog", "Migration", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore", "OrdersService", "StoreWorker",
+                "Torturing", "evstore-torture",
             ], swiftSettings: house),
         .testTarget(
             name: "DomainTests",

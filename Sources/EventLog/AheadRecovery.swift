@@ -23,9 +23,13 @@ enum AheadRecovery {
 
     /// Goes back to the commit that the round began with and takes its blocks in; nobody may have the log open.
     /// - Returns: the round that is to be ended; until then it is as if nothing had been done.
+    /// - Throws: `EvstoreError`: keysRefused where rows of the store have codes and no key opens it.
     static func run(at store: String, _ storeID: StoreID, _ options: Options) throws -> WriteAhead.Header? {
         let file = try File(store + WriteAhead.fileName, .write)
         guard let header = try WriteAhead.header(of: file, storeID), let base = header.base else { return nil }
+        let identity = try Manifest.identity(at: store)
+        // Order: before anything is changed. Rows with codes are written by who has the keys.
+        let keys = identity.hasCodes ? try StoreKeys.open(at: store, identity, options) : nil
         // What was not synced since may be torn, and what the round began with may not be.
         if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, asOf: base) }
         // Order: the disk leads to this round, whatever has failed before, and only then its base is looked at again.
@@ -35,7 +39,7 @@ enum AheadRecovery {
         if Guard.baseRestore.isOn { try base.restore(to: File(store + "/log/data.mdb", .write)) }
         let environment = try EventLog.openEnvironment(store, options, readOnly: false)
         defer { environment.close() }
-        let access = try LogAccess(environment, of: Manifest.identity(at: store))
+        let access = try LogAccess(environment, of: identity, keys)
         let entries = try file.read(
             WriteAhead.fileBytes - WriteAhead.entriesStart, at: WriteAhead.entriesStart)
         try environment.writeOwned { transaction in
@@ -101,8 +105,7 @@ enum AheadRecovery {
     ) throws -> BlockView {
         let rest = entries.slice(offset, end - offset)
         let claimed = rest.byteCount < BlockLayout.headerBytes ? 0 : Int(rest.load(UInt32.self, at: BlockLayout.Header.bytes))
-        return try BlockView(
-            checking: rest.slice(0, min(claimed, rest.byteCount)), at: first, storeTag: access.storeID.tag, access.names)
+        return try Blocks.checked(rest.slice(0, min(claimed, rest.byteCount)), at: first, access)
     }
 
     private static func damaged(_ store: String, _ reason: String) -> EvstoreError {

@@ -10,6 +10,10 @@ struct AheadWriter: ~Copyable {
     /// Nil until the first round.
     private var file: File?
     private var cannotOpen = false
+    /// Whether its name is durable.
+    private var isNamed = false
+    /// The round whose header this process has made durable.
+    private var settledRound: UInt64?
     /// Keeps the pages of a commit at or below the one that the round goes back to.
     private var pin: Pin?
     private var pinnedRound: UInt64 = 0
@@ -43,6 +47,7 @@ struct AheadWriter: ~Copyable {
             self.last = Position(first.rawValue - 1)
         }
         guard let header else { return false }
+        try settle(header, file)
         WriteAhead.Frame.begin(&entry, round: header.round, first: first, last: last, blocksBytes: size)
         try Self.blocks(from: first, transaction.reads, access) { entry.append($0) }
         WriteAhead.Frame.end(&entry)
@@ -64,12 +69,32 @@ struct AheadWriter: ~Copyable {
     mutating func rest() throws {
         if file == nil, try Directory.status(store + WriteAhead.fileName) == nil { return }
         let file = try opened()
-        if let header = try header(of: file), header.base != nil {
-            try sync(header, file)
-            try WriteAhead.end(header, in: file)
+        if let header = try header(of: file) {
+            if header.base == nil {
+                try settle(header, file)
+            } else {
+                try Self.end(header, file, access.environment)
+                settledRound = header.round + 1
+            }
         }
         isUnconfirmed = false
         letGo()
+    }
+
+    /// The same for who comes in and makes a table that an older program's store lacks: nothing keeps what a process that was
+    /// ended in its round would go back to.
+    static func rest(at store: String, _ storeID: StoreID, _ environment: Environment) throws {
+        let path = store + WriteAhead.fileName
+        guard try Directory.status(path) != nil else { return }
+        let file = try File(path, .write)
+        guard let header = try Self.header(of: file, storeID) else { return }
+        // Order: an end that another process has written may not be durable yet.
+        if header.base == nil { try WriteAhead.write(header, to: file) } else { try end(header, file, environment) }
+    }
+
+    private static func end(_ running: WriteAhead.Header, _ file: File, _ environment: Environment) throws {
+        try sync(running, file, environment)
+        try WriteAhead.end(running, in: file)
     }
 
     /// Whether the round that is running is this process's to end.
@@ -117,18 +142,20 @@ struct AheadWriter: ~Copyable {
         let environment = access.environment
         // Order: the commit and its meta page are durable, then its pages are kept, then the header leads to it, and only
         // then an entry takes the place of one of the round before.
-        try sync(header, file)
+        try Self.sync(header, file, environment)
         guard let pin = try environment.pin(), pin.transaction == transaction else { return nil }
         let base = try MetaPage.newest(of: data, pageBytes: environment.bytesOfPage, transaction: transaction)
         let next = WriteAhead.Header(round: (header?.round ?? 0) + 1, storeID: access.storeID, base: base)
         try WriteAhead.write(next, to: file)
-        (self.pin, pinnedRound, ownRound) = (pin, next.round, next.round)
+        (self.pin, pinnedRound, ownRound, settledRound) = (pin, next.round, next.round, next.round)
         (round, end) = (next.round, WriteAhead.entriesStart)
         return next
     }
 
-    private func header(of file: File) throws -> WriteAhead.Header? {
-        let header = try WriteAhead.header(of: file, access.storeID)
+    private func header(of file: File) throws -> WriteAhead.Header? { try Self.header(of: file, access.storeID) }
+
+    private static func header(of file: File, _ storeID: StoreID) throws -> WriteAhead.Header? {
+        let header = try WriteAhead.header(of: file, storeID)
         if header?.hasFailed == true {
             throw EvstoreError.ioFailure(
                 doing: "appending", reason: "the disk has failed; close the store in every process and open it again")
@@ -136,10 +163,18 @@ struct AheadWriter: ~Copyable {
         return header
     }
 
+    /// Makes a header durable before anything is built on it: the process that wrote it may have been ended before its own
+    /// sync, and the disk still leads elsewhere.
+    private mutating func settle(_ header: WriteAhead.Header, _ file: File) throws {
+        if header.round == settledRound { return }
+        if Guard.settling.isOn { try WriteAhead.write(header, to: file) }
+        settledRound = header.round
+    }
+
     /// Makes everything that LMDB has committed durable. Once that has failed it is never tried again: it would succeed
     /// without the bytes that were lost.
-    private func sync(_ header: WriteAhead.Header?, _ file: File) throws {
-        do { try access.environment.sync() } catch {
+    private static func sync(_ header: WriteAhead.Header?, _ file: File, _ environment: Environment) throws {
+        do { try environment.sync() } catch {
             if var failed = header, failed.base != nil {
                 failed.hasFailed = true
                 try WriteAhead.write(failed, to: file)
@@ -151,7 +186,13 @@ struct AheadWriter: ~Copyable {
     /// The file to add to; nil where it can't be made or opened, without which appends are only slower.
     private mutating func usable() -> File? {
         if cannotOpen { return nil }
-        do { return try opened() } catch {
+        do {
+            let file = try opened()
+            // Order: whoever made the file may have been ended before its name was durable.
+            if !isNamed { try Directory.sync(access.environment.directory) }
+            isNamed = true
+            return file
+        } catch {
             cannotOpen = true
             return nil
         }
@@ -168,7 +209,6 @@ struct AheadWriter: ~Copyable {
             try file.write([UInt8](repeating: 0, count: WriteAhead.fileBytes))
             try file.sync()
             try Directory.rename(made, to: path)
-            try Directory.sync(access.environment.directory)
         }
         let file = try File(path, .write)
         self.file = file

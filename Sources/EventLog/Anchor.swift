@@ -43,7 +43,11 @@ struct Anchor: Hashable {
     /// Nil where there is none, or only a torn one: it says nothing then.
     static func read(at store: String) throws -> Anchor? {
         guard try Directory.status(store + fileName) != nil else { return nil }
-        let bytes = try File(store + fileName, .read).read(size)
+        return try read(File(store + fileName, .read))
+    }
+
+    fileprivate static func read(_ file: File) throws -> Anchor? {
+        let bytes = try file.read(size)
         let row = bytes.lent
         guard bytes.count == size, row.load(UInt32.self, at: 0) == magic,
             checksum(row.slice(0, size - 8)) == row.load(UInt64.self, at: size - 8),
@@ -77,35 +81,65 @@ struct Anchor: Hashable {
 }
 
 /// Writes the anchor after each commit; syncs it about once a second and at the end.
+///
+/// A process whose disk has failed says that nobody vouches for the log's file. That stands, whoever writes the anchor after it,
+/// until somebody has looked at all pages: whoever changes what was there holds the lock on the file's first byte from the look
+/// to the write.
 final class AnchorFile: Sendable {
     private struct State {
         var isDirty = false
         var synced = ContinuousClock.now
     }
 
+    private static let waitMilliseconds = 1_000
     private let file: File
     private let state = Monitor(State())
 
     init(at store: String) throws { file = try File(store + Anchor.fileName, .create) }
 
     /// Says durably that the file is in use, before anything is written to it: after a power cut nobody takes it for one that
-    /// was closed.
-    func begin(_ mark: FileMark, at store: String) throws {
-        guard var anchor = try Anchor.read(at: store), anchor.mark.isClosed else { return }
-        anchor.mark = mark
-        try file.write(anchor.bytes)
-        try file.sync()
+    /// was closed. Another process may have said so already, and been ended before its sync.
+    /// - Throws: `EvstoreError.locked` where a process was stopped while it wrote the anchor.
+    func begin(_ mark: FileMark) throws {
+        let isDone = try file.alone(byte: 0, waiting: Self.waitMilliseconds) {
+            guard let anchor = try Anchor.read(file) else { return }
+            try put(anchor, marked: mark)
+            try file.sync()
+        }
+        if !isDone { throw EvstoreError.locked(path: file.path, holder: "another process, which was stopped while it wrote there,") }
     }
 
     /// Says that nobody vouches for the file.
-    func disown(at store: String) throws {
-        guard var anchor = try Anchor.read(at: store) else { return }
-        anchor.mark = .nothing
+    func disown() throws {
+        func write() throws {
+            guard var anchor = try Anchor.read(file) else { return }
+            anchor.mark = .nothing
+            try file.write(anchor.bytes)
+            try file.sync()
+        }
+        if try !file.alone(byte: 0, waiting: Self.waitMilliseconds, write) { try write() }
+    }
+
+    /// Notes the log's end after a commit. Where another process is just doing so, this one need not: an anchor may be old.
+    func note(_ end: Anchor, waiting milliseconds: Int = 0) throws {
+        _ = try file.alone(byte: 0, waiting: milliseconds) { try put(end, marked: end.mark) }
+    }
+
+    /// The same for who goes out, and is the last one to do so.
+    func leave(_ end: Anchor) throws {
+        try note(end, waiting: Self.waitMilliseconds)
+        try sync()
+    }
+
+    /// Notes that all pages were looked at by who has the store alone.
+    func vouch(_ anchor: Anchor) throws {
         try file.write(anchor.bytes)
         try file.sync()
     }
 
-    func write(_ anchor: Anchor) throws {
+    private func put(_ end: Anchor, marked mark: FileMark) throws {
+        var anchor = end
+        anchor.mark = try Anchor.read(file)?.mark.vouchesForNothing == true ? .nothing : mark
         try file.write(anchor.bytes)
         state.withLock { $0.isDirty = true }
     }

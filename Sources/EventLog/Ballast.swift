@@ -23,6 +23,11 @@ struct Ballast: Sendable {
         try File(store + Self.fileName, .create).reserve(bytes)
     }
 
+    /// The room that it keeps now.
+    var bytesKept: UInt64 {
+        get throws { UInt64(try Directory.status(store + Self.fileName)?.bytesOnDisk ?? 0) }
+    }
+
     /// Gives its room back to the disk; false where it has none.
     func lend() throws -> Bool {
         guard Guard.ballast.isOn, try Directory.status(store + Self.fileName)?.bytes ?? 0 > 0 else { return false }
@@ -43,7 +48,7 @@ struct Ballast: Sendable {
 
     static func isFullDisk(_ error: any Error) -> Bool {
         if case EvstoreError.diskFull = error { return true }
-        return (error as? LMDBError)?.isDiskFull ?? false
+        return (error as? LMDBError)?.isDiskFull(below: Options().freeDiskFloorBytes) ?? false
     }
 }
 

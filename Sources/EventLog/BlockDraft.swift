@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventModel
 internal import Hashing
+internal import Sealing
 
 /// A block that is put together: first its records, then what stands before and behind them. Its buffers are used again.
 struct BlockDraft: ~Copyable {
@@ -10,11 +11,14 @@ struct BlockDraft: ~Copyable {
         var epoch: Epoch
         var time: Int64
         var isSealed = false
+        var codes: StoreCodes?
     }
 
     private(set) var first = Position.start
     private var types: [(id: TypeID, name: String)] = []
     private var typesBytes = 0
+    /// What stands behind the records.
+    private var endBytes = BlockLayout.checksumBytes
     private var offsets: [Int] = []
     private var records = ByteBuffer(capacity: BlockLayout.bytesMax)
     private var block = ByteBuffer(capacity: BlockLayout.bytesMax)
@@ -33,8 +37,9 @@ struct BlockDraft: ~Copyable {
     /// The memory it takes, completed.
     var roomBytes: Int { records.capacity + block.capacity }
 
-    mutating func begin(at first: Position) {
+    mutating func begin(at first: Position, _ commit: Commit) {
         self.first = first
+        endBytes = BlockLayout.checksumBytes + (commit.codes == nil ? 0 : BlockLayout.codeBytes)
         types.removeAll(keepingCapacity: true)
         typesBytes = 0
         offsets.removeAll(keepingCapacity: true)
@@ -133,9 +138,7 @@ struct BlockDraft: ~Copyable {
         records.append(record.bytes)
     }
 
-    private var bytes: Int {
-        BlockLayout.headerBytes + typesBytes + BlockLayout.entryBytes * offsets.count + records.count + BlockLayout.checksumBytes
-    }
+    private var bytes: Int { BlockLayout.headerBytes + typesBytes + BlockLayout.entryBytes * offsets.count + records.count + endBytes }
 
     // MARK: Around them
 
@@ -152,7 +155,8 @@ struct BlockDraft: ~Copyable {
         block.append(littleEndian: UInt32(offsets.count))
         block.append(littleEndian: UInt32(bytes))
         for _ in 0 ..< 4 { block.append(littleEndian: 0 as UInt64) }
-        block.append(littleEndian: commit.isSealed ? BlockLayout.Mark.sealed : 0)
+        block.append(
+            littleEndian: (commit.isSealed ? BlockLayout.Mark.sealed : 0) | (commit.codes == nil ? 0 : BlockLayout.Mark.coded))
         block.append(littleEndian: UInt32(BlockLayout.headerBytes + typesBytes))
         for (id, name) in types {
             block.append(littleEndian: id)
@@ -167,6 +171,7 @@ struct BlockDraft: ~Copyable {
             let part = linkBytes.lent.load(UInt64.self, at: word * 8)
             block.store(littleEndian: part, at: BlockLayout.Header.link + word * 8)
         }
+        if let codes = commit.codes { Self.appendCode(codes, to: &block) }
         let sum = checksum(block.bytes)
         block.append(littleEndian: sum)
         return link
@@ -184,7 +189,13 @@ struct BlockDraft: ~Copyable {
 
     private static func append(_ records: borrowing ByteBuffer, to block: inout ByteBuffer) { block.append(records.bytes) }
 
-    /// SHA-256(previous link || block without its checksum, with zeros in the link's place).
+    private static func appendCode(_ codes: StoreCodes, to block: inout ByteBuffer) {
+        var code = ByteBuffer(capacity: BlockLayout.codeBytes)
+        codes.blocks.appendCode(of: block.bytes, to: &code)
+        block.append(code.bytes)
+    }
+
+    /// SHA-256(previous link || block without its code and its checksum, with zeros in the link's place).
     static func link(after previous: Digest, _ block: RawSpan) -> Digest {
         let zeros = [UInt8](repeating: 0, count: BlockLayout.Header.linkBytes)
         let afterLink = BlockLayout.Header.link + BlockLayout.Header.linkBytes

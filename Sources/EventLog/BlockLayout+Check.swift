@@ -17,10 +17,11 @@ extension BlockLayout {
         guard bytes.load(UInt32.self, at: Header.bytes) == UInt32(truncatingIfNeeded: size) else {
             throw damaged("the block's length is wrong")
         }
-        let end = size - checksumBytes
-        guard checksum(bytes.slice(0, end)) == bytes.load(UInt64.self, at: end) || !Guard.blockChecksum.isOn else {
+        let sum = size - checksumBytes
+        guard checksum(bytes.slice(0, sum)) == bytes.load(UInt64.self, at: sum) || !Guard.blockChecksum.isOn else {
             throw damaged("the checksum does not fit")
         }
+        let end = bodyEnd(bytes)
         guard bytes.load(UInt32.self, at: Header.flags) & ~Mark.known == 0 else {
             throw damaged("a flag is set that this program does not know")
         }
@@ -56,7 +57,8 @@ extension BlockLayout {
     static func checkRecord(
         _ bytes: RawSpan, at position: Position, after first: Position, storeTag: UInt64
     ) throws(EvstoreError) -> Int? {
-        let end = bytes.byteCount - checksumBytes
+        guard bytes.byteCount >= headerBytes + checksumBytes else { return nil }
+        let end = bodyEnd(bytes)
         guard end >= headerBytes, bytes.load(UInt32.self, at: 0) == magic, bytes.load(UInt32.self, at: Header.flags) & ~Mark.known == 0,
             position >= first
         else { return nil }

@@ -12,13 +12,14 @@ internal import EventModel
 ///     32  u64  mask of types: bit (type id mod 64) is set for each type inside
 ///     40  u32  events
 ///     44  u32  bytes of the whole block
-///     48  32   link: SHA-256(previous link || block without its checksum, with 32 zero bytes here)
-///     80  u32  flags: 1 sealed
+///     48  32   link: SHA-256(previous link || block without its code and its checksum, with 32 zero bytes here)
+///     80  u32  flags: 1 sealed · 2 a code is there
 ///     84  u32  where the table of offsets begins
 ///     88       names of the types inside, by rising id: u32 id, u8 length, UTF-8
 ///              table of offsets: for each event u32 where its record begins, u32 the record's own checksum:
 ///              the low half of its XXH3-64, xor `place` of its position
 ///              records, one after the other
+///     end-24   16   where a code is there: HMAC-SHA256 of all bytes before, cut off (`StoreCodes`)
 ///     end-8    u64  checksum: XXH3-64 of all bytes before
 ///
 /// Format 1 has no checksums in its table: 4 bytes for each event. It is read, and not written any more.
@@ -50,7 +51,7 @@ internal import EventModel
 /// 2. Magic and format are as above, the checksum holds, no flag is set that is not listed.
 /// 3. The store tag is the store's; the first position is its key in the table `blocks`, 1 to 2^62.
 /// 4. There is at least one event; names, offsets and records follow each other without a gap and
-///    end where the checksum begins. A name is UTF-8 and not empty; every record's type is among the names, and the mask is theirs.
+///    end where the code or the checksum begins. A name is UTF-8 and not empty; every record's type is among the names, and the mask is theirs.
 /// 5. Every record's lengths add up to its place; an id has 1 to 64 bytes, and 16 where it is a UUID; a shadow is not empty;
 ///    the stream name is there exactly for revision 0. Ids and stream names are such as `EventID` and `StreamName` take.
 ///    In a sealed block there is neither metadata nor a shadow beside the envelope.
@@ -58,7 +59,8 @@ internal import EventModel
 ///    position, and between the stream's first and previous event is room for its revision.
 /// 7. Within an epoch, first position = the previous block's first position + its events, and the
 ///    link is as above; the first block of an epoch links to `Epochs.link`. (`verify` checks this.)
-/// 8. All blocks of a store that has keys are sealed, and none of another.
+/// 8. All blocks of a store that has keys are sealed, and none of another. From format 6 of a store on all of them have a
+///    code, and it is right.
 /// 9. Every record's own checksum holds. (`verify` checks this; and who reads one event checks its record by that alone.)
 package enum BlockLayout {
     static let magic: UInt32 = 0x02_62_76_65
@@ -67,6 +69,7 @@ package enum BlockLayout {
     static let entryBytes = 8
     static let headerBytes = 88
     static let checksumBytes = 8
+    static let codeBytes = 16
     static let recordBytes = 60
     /// The length before a shadow.
     static let shadowBytes = 4
@@ -76,6 +79,12 @@ package enum BlockLayout {
 
     /// The same for a block of any format; nil where the bytes do not begin a block.
     static func entryBytes(of magic: UInt32) -> Int? { magic == self.magic ? entryBytes : magic == magicOfFormat1 ? 4 : nil }
+
+    /// Where the records of a block end; its bytes are at least a header and a checksum.
+    static func bodyEnd(_ bytes: RawSpan) -> Int {
+        let isCoded = bytes.load(UInt32.self, at: Header.flags) & Mark.coded != 0
+        return bytes.byteCount - checksumBytes - (isCoded ? codeBytes : 0)
+    }
 
     /// What a record's checksum is mixed with, so that it holds in its place alone: bits 32 to 63 of
     /// (store tag + position + epoch * 0xD1B54A32D192ED03) * 0x9E3779B97F4A7C15, modulo 2^64. Both are odd, so that no
@@ -102,7 +111,8 @@ package enum BlockLayout {
     /// Of the block.
     enum Mark {
         static let sealed: UInt32 = 1
-        static let known: UInt32 = 1
+        static let coded: UInt32 = 2
+        static let known: UInt32 = 3
     }
 
     enum Record {

@@ -1,6 +1,8 @@
 internal import Bytes
 package import EventModel
 package import Hashing
+internal import LMDB
+internal import Sealing
 
 /// A block of the log, lent and checked: its records can be read without further checks.
 package struct BlockView: ~Escapable {
@@ -15,11 +17,10 @@ package struct BlockView: ~Escapable {
     /// Checks rules 1 to 6 of `BlockLayout`.
     /// - Throws: `EvstoreError.corruptBlock`.
     @_lifetime(copy bytes)
-    init(checking bytes: RawSpan, at position: Position, storeTag: UInt64, _ names: TypeNames) throws(EvstoreError) {
+    init(checking bytes: RawSpan, at position: Position, storeTag: UInt64) throws(EvstoreError) {
         (self.bytes, first) = (bytes, position)
         (offsets, entryBytes, count) = try BlockLayout.check(bytes, at: position, storeTag: storeTag)
         indices = 0 ..< count
-        learn(names)
     }
 
     /// The copy of a block whose records were opened: those of its `indices`, and no others.
@@ -30,7 +31,18 @@ package struct BlockView: ~Escapable {
     }
 
     /// Whether envelopes stand in the places of payloads.
-    package var isSealed: Bool { bytes.load(UInt32.self, at: BlockLayout.Header.flags) & BlockLayout.Mark.sealed != 0 }
+    package var isSealed: Bool { flags & BlockLayout.Mark.sealed != 0 }
+
+    private var flags: UInt32 { bytes.load(UInt32.self, at: BlockLayout.Header.flags) }
+
+    /// Whether it has the code that the store's keys make, or none where those make none.
+    func isCoded(by codes: StoreCodes?) -> Bool {
+        let hasCode = flags & BlockLayout.Mark.coded != 0
+        guard let codes, hasCode else { return hasCode == (codes != nil) }
+        let body = body
+        let code = bytes.slice(body.byteCount, BlockLayout.codeBytes)
+        return codes.blocks.isCode(code, of: body) || !Guard.blockCode.isOn
+    }
 
     /// What stands before its table of offsets.
     var head: RawSpan {
@@ -48,10 +60,10 @@ package struct BlockView: ~Escapable {
     /// The hash chain over the log's bytes up to and with this block.
     package var link: Digest { Digest([UInt8](copying: linkBytes)) ?? .zero }
 
-    /// All of it but the checksum: what the link is over.
+    /// All of it but the code and the checksum: what the link is over.
     var body: RawSpan {
         @_lifetime(copy self)
-        get { bytes.slice(0, bytes.byteCount - BlockLayout.checksumBytes) }
+        get { bytes.slice(0, BlockLayout.bodyEnd(bytes)) }
     }
 
     var linkBytes: RawSpan {
@@ -81,7 +93,7 @@ package struct BlockView: ~Escapable {
 
     package var typeNames: [String] { types.map(\.name) }
 
-    private func learn(_ names: TypeNames) {
+    func learn(_ names: TypeNames) {
         var offset = BlockLayout.headerBytes
         while offset < offsets {
             let id = bytes.load(TypeID.self, at: offset)

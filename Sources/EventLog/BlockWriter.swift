@@ -40,7 +40,7 @@ struct BlockWriter: ~Copyable {
 
     /// - Parameter keys: of a store whose events are sealed.
     init(_ storeID: StoreID, _ keys: StoreKeys? = nil) {
-        commit = BlockDraft.Commit(storeTag: storeID.tag, epoch: .first, time: 0, isSealed: keys != nil)
+        commit = BlockDraft.Commit(storeTag: storeID.tag, epoch: .first, time: 0, isSealed: keys != nil, codes: keys?.codes)
         sealing = RecordSealing(keys, storeID)
     }
 
@@ -55,7 +55,7 @@ struct BlockWriter: ~Copyable {
         // What a commit has left that came to nothing.
         keep(full + chain.takeAll().carriers)
         full = []
-        draft.begin(at: first)
+        draft.begin(at: first, commit)
     }
 
     /// Adds an event, where it lies among others, at the next position; blocks that are ready go to `store` first.
@@ -104,7 +104,7 @@ struct BlockWriter: ~Copyable {
             link = draft.complete(commit, after: link)
             try store(draft.first, draft.text)
         }
-        draft.begin(at: next)
+        draft.begin(at: next, commit)
     }
 
     private mutating func store(_ ready: [BlockChain.Carrier], _ store: Store) throws {

@@ -15,7 +15,7 @@ struct LogAccess: Sendable {
 
     init(_ environment: Environment, of store: StoreIdentity, _ keys: StoreKeys? = nil) throws(LMDBError) {
         (self.environment, tables, names) = (
-            environment, try Tables(environment, of: store), TypeNames()
+            environment, try Tables(environment, of: store, keys?.codes), TypeNames()
         )
         (storeID, isSealed, self.keys) = (store.id, store.isSealed, keys)
     }
@@ -42,6 +42,11 @@ struct LogAccess: Sendable {
     func open<R>(_ record: borrowing RecordView, _ body: (borrowing RecordView) throws -> R) throws -> R {
         guard record.isSealed else { return try body(record) }
         return try withOpener { try $0.lend(record, body) }
+    }
+
+    /// Sees that a record of a sealed store is as it was sealed, with all that lies in the clear around it.
+    func prove(_ record: borrowing RecordView) throws {
+        if record.isSealed { try withOpener { try $0.prove(record) } }
     }
 
     /// Lends a block as if all personal data had been forgotten.
@@ -131,9 +136,24 @@ enum Blocks {
     /// The checked block that a cursor stands at.
     @_lifetime(copy cursor)
     static func view(_ cursor: borrowing Cursor, _ access: LogAccess) throws -> BlockView {
-        let block = try BlockView(checking: cursor.value, at: position(cursor.key), storeTag: access.storeID.tag, access.names)
-        try checkSealed(block.isSealed, block.first, access)
+        try checked(cursor.value, at: position(cursor.key), access)
+    }
+
+    /// A block as rules 1 to 6 and 8 want it, and the log's names of types with those that it brings.
+    @_lifetime(copy bytes)
+    static func checked(_ bytes: RawSpan, at first: Position, _ access: LogAccess) throws(EvstoreError) -> BlockView {
+        let block = try BlockView(checking: bytes, at: first, storeTag: access.storeID.tag)
+        try checkSealed(block.isSealed, first, access)
+        // Order: nothing is learned from a block before it is known whose it is.
+        if let keys = access.keys, !block.isCoded(by: keys.codes) {
+            throw forged(first)
+        }
+        block.learn(access.names)
         return block
+    }
+
+    static func forged(_ first: Position) -> EvstoreError {
+        .corruptBlock(position: first, reason: "its code is not one that the store's keys make: somebody else has written it")
     }
 
     /// Rule 8: what was put in the place of a sealed event, and anybody can write, is not believed.

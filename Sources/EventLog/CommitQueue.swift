@@ -4,11 +4,13 @@ internal import LMDB
 /// What waits for the writing thread, first come, first served. Everything in it has a deadline.
 final class CommitQueue: Sendable {
     struct Append: Sendable {
+        let number: UInt64
         let request: AppendRequest
         let continuation: CheckedContinuation<AppendOutcome, any Error>
     }
 
     struct Update: Sendable {
+        let number: UInt64
         let since = ContinuousClock.now
         let deadline: ContinuousClock.Instant
         let body: @Sendable (inout LogUpdate) throws -> Void
@@ -23,6 +25,13 @@ final class CommitQueue: Sendable {
             switch self {
             case .append(let append): append.request.deadline
             case .update(let update): update.deadline
+            }
+        }
+
+        var number: UInt64 {
+            switch self {
+            case .append(let append): append.number
+            case .update(let update): update.number
             }
         }
 
@@ -62,11 +71,22 @@ final class CommitQueue: Sendable {
         /// How many at the front are taken already.
         var taken = 0
         var isClosed = false
+        /// Until when what waits is done all the same, once it is closed.
+        var end: ContinuousClock.Instant?
+        var numbers: UInt64 = 0
 
         var count: Int { waiting.count - taken }
     }
 
     private let state = Monitor(State())
+
+    /// Tells one work from all others.
+    func number() -> UInt64 {
+        state.withLock { state in
+            state.numbers += 1
+            return state.numbers
+        }
+    }
 
     /// False where the queue takes nothing any more.
     func add(_ work: Work) -> Bool {
@@ -79,8 +99,14 @@ final class CommitQueue: Sendable {
 
     var isEmpty: Bool { state.withLock { $0.count == 0 } }
 
-    /// Takes nothing any more; what waits is still done.
-    func close() { state.change { $0.isClosed = true } }
+    /// Takes nothing any more; what waits is still done, until a deadline.
+    func close(_ end: ContinuousClock.Instant) { state.change { ($0.isClosed, $0.end) = (true, end) } }
+
+    /// Whether it is closed and the deadline has passed.
+    var isGivenUp: Bool { state.withLock { $0.isGivenUp } }
+
+    /// Whether there is something to do, and time for it.
+    var isWaited: Bool { state.withLock { $0.count > 0 && !$0.isGivenUp } }
 
     /// Waits for something to do or the end, but not for longer; false where neither came.
     func waitForWork(milliseconds: Int) -> Bool { state.wait(milliseconds: milliseconds) { $0.count > 0 || $0.isClosed } }
@@ -108,14 +134,11 @@ final class CommitQueue: Sendable {
     /// Takes out what has waited beyond its deadline.
     func takeOverdue() -> [Work] {
         let now = ContinuousClock.now
-        return state.withLock { state in
-            guard state.waiting[state.taken...].contains(where: { $0.deadline <= now }) else { return [] }
-            let overdue = state.waiting[state.taken...].filter { $0.deadline <= now }
-            state.waiting = state.waiting[state.taken...].filter { $0.deadline > now }
-            state.taken = 0
-            return overdue
-        }
+        return state.withLock { state in state.takeOut { $0.deadline <= now } }
     }
+
+    /// Takes out a work that nobody wants any more; nil where it was taken already, and is being done.
+    func withdraw(_ number: UInt64) -> Work? { state.withLock { state in state.takeOut { $0.number == number }.first } }
 }
 
 extension CommitQueue.State {
@@ -134,6 +157,16 @@ extension CommitQueue.State {
         }
         forgetTaken()
         return appends.count > before
+    }
+
+    var isGivenUp: Bool { isClosed && end.map { $0 <= .now } ?? false }
+
+    fileprivate mutating func takeOut(_ isMeant: (CommitQueue.Work) -> Bool) -> [CommitQueue.Work] {
+        let out = waiting[taken...].filter(isMeant)
+        if out.isEmpty { return [] }
+        waiting = waiting[taken...].filter { !isMeant($0) }
+        taken = 0
+        return out
     }
 
     fileprivate mutating func forgetTaken() {

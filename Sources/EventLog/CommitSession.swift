@@ -10,7 +10,6 @@ struct CommitSession: ~Copyable {
     private let overlays: Overlays
     private let options: Options
     private let path: String
-    private let hint: HolderHint
     private var writer: BlockWriter
     private var streams = StreamTable()
     private var random = Randomness()
@@ -27,9 +26,8 @@ struct CommitSession: ~Copyable {
     private static let roundsMax = 16
     private static let haste = Duration.milliseconds(100)
 
-    init(_ access: LogAccess, _ overlays: Overlays, _ options: Options, path: String, lockFile: File) throws {
+    init(_ access: LogAccess, _ overlays: Overlays, _ options: Options, path: String) throws {
         (self.access, self.overlays, self.options, self.path) = (access, overlays, options, path)
-        hint = HolderHint(lockFile, slot: HolderHint.writer)
         writer = BlockWriter(access.storeID, access.keys)
         ahead = try AheadWriter(path, access)
     }
@@ -47,24 +45,21 @@ struct CommitSession: ~Copyable {
     /// Takes from the queue under LMDB's lock, so that what arrived while waiting for it goes along,
     /// and makes one transaction of it. `batch` is what was taken, also where this throws.
     mutating func run(_ queue: CommitQueue, _ batch: inout CommitQueue.Batch?) throws -> Done? {
-        do { return try attempt(queue, &batch) } catch {
-            try undo(after: error)
+        guard let turn = try access.environment.takeTurn(within: nil, while: { queue.isWaited }) else { return nil }
+        do { return try attempt(queue, turn, &batch) } catch {
+            try undo(turn, after: error)
             throw error
         }
     }
 
-    private mutating func attempt(_ queue: CommitQueue, _ batch: inout CommitQueue.Batch?) throws -> Done? {
+    private mutating func attempt(_ queue: CommitQueue, _ turn: WriteTurn, _ batch: inout CommitQueue.Batch?) throws -> Done? {
         var swept = sweep
         var admitted: Admission?
-        let done = try access.environment.writeOwned { transaction -> Done? in
+        let done = try access.environment.writeOwned(turn) { transaction -> Done? in
             // A grown map runs this again with what was taken before, which may come to something else.
             (swept, admitted) = (sweep, nil)
             if ahead.isUnconfirmed { try ahead.rest() }
-            if batch == nil {
-                // Only where another process may have written its own since.
-                if transaction.id != written + 1 { try hint.write("writing") }
-                batch = queue.take(options)
-            }
+            if batch == nil { batch = queue.take(options) }
             written = transaction.id
             guard let work = batch else { return nil }
             guard let moment = try Moment(transaction.reads, access, overlays) else {
@@ -176,9 +171,9 @@ struct CommitSession: ~Copyable {
     }
 
     /// Takes back what is durable ahead of a commit that was not made: it is refused to its callers.
-    private mutating func undo(after error: any Error) throws {
+    private mutating func undo(_ turn: WriteTurn, after error: any Error) throws {
         guard ahead.isUnconfirmed else { return }
-        do { try writeAlone { session in try session.ahead.rest() } } catch let failure {
+        do { try writeAlone(turn) { session in try session.ahead.rest() } } catch let failure {
             throw UndoneCommit(cause: error as? LMDBError ?? failure as? LMDBError ?? LMDBError(misuse: "\(error)"))
         }
     }
@@ -187,29 +182,39 @@ struct CommitSession: ~Copyable {
     var isHolding: Bool { ahead.isHolding }
 
     /// Ends the round that this process has begun, and lets pages be used again that it kept.
-    mutating func rest() throws {
+    mutating func rest(_ queue: CommitQueue) throws {
         guard try ahead.ownsRound() else { return ahead.letGo() }
-        try writeAlone { session in try session.ahead.rest() }
+        try writeAlone(try turn(queue)) { session in try session.ahead.rest() }
     }
 
-    private mutating func writeAlone(_ body: (inout CommitSession) throws -> Void) throws {
-        try access.environment.writeOwned { _ in try body(&self) }
+    private mutating func writeAlone(_ turn: WriteTurn, _ body: (inout CommitSession) throws -> Void) throws {
+        try access.environment.writeOwned(turn) { _ in try body(&self) }
+    }
+
+    /// The turn to write what nobody waits for but the end; whoever has it is waited for until that can't wait any more.
+    private func turn(_ queue: CommitQueue) throws -> WriteTurn {
+        let began = ContinuousClock.now
+        if let turn = try access.environment.takeTurn(within: nil, while: { !queue.isGivenUp }) { return turn }
+        throw EvstoreError.deadlinePassed(seconds: began.duration(to: .now) / .seconds(1), holder: access.environment.writer)
     }
 
     /// Leaves everything in LMDB alone, with its indexes. After a failure of the disk nothing is claimed to be durable: the
     /// round stays open, and who opens the store next goes back to what it began with.
-    mutating func finish(afterFailure hasFailed: Bool) throws {
+    mutating func finish(_ queue: CommitQueue, afterFailure hasFailed: Bool) throws {
         defer { ahead.letGo() }
         if hasFailed { return }
-        if ahead.isHolding { try rest() }
-        try finishSweep()
+        if ahead.isHolding { try rest(queue) }
+        try finishSweep(queue)
     }
 
     private func put(_ row: SideRow, last: Position, _ transaction: inout WriteTransaction) throws {
         try Rows.check(row.key, row.catalogue)
+        let table = access.tables[row.catalogue]
+        guard row.catalogue == .imports else { return try table.put(row.key.lent, row.value.lent, &transaction) }
+        // A mark stands for what was appended first: a cut that leaves that, and takes what came again, must leave the mark.
+        if try table.get(row.key.lent, transaction.reads) != nil { return }
         // A cut has to know which import marks lie beyond it.
-        let value = row.catalogue == .imports ? bytes(last.rawValue) + row.value : row.value
-        try access.tables[row.catalogue].put(row.key.lent, value.lent, &transaction)
+        try table.put(row.key.lent, (bytes(last.rawValue) + row.value).lent, &transaction)
     }
 
     private func carrySweep(_ swept: inout Sweep?, _ admission: Admission, _ transaction: inout WriteTransaction) throws {
@@ -229,13 +234,14 @@ struct CommitSession: ~Copyable {
     }
 
     /// Writes what a sweep that is under way has left.
-    private mutating func finishSweep() throws {
+    private mutating func finishSweep(_ queue: CommitQueue) throws {
         guard var rest = sweep else { return }
         sweep = nil
         var isDone = false
         while !isDone {
             var slice = rest
-            isDone = try access.environment.writeOwned { transaction in
+            let turn = try turn(queue)
+            isDone = try access.environment.writeOwned(turn) { transaction in
                 var transaction = transaction
                 try ahead.rest()
                 transaction.setSyncing(true)
@@ -251,7 +257,7 @@ struct CommitSession: ~Copyable {
     private func checkFreeSpace(_ appends: [CommitQueue.Append]) throws {
         let free = freeBytes(path)
         let needed = appends.reduce(options.freeDiskFloorBytes) { $0 + 2 * $1.request.payloadBytes }
-        if free < UInt64(needed), Guard.floor.isOn { throw EvstoreError.diskFull(path: path, freeBytes: free) }
+        if free < UInt64(needed), Guard.floor.isOn { throw EvstoreError.diskFull(path: path, freeBytes: free, neededBytes: UInt64(needed)) }
     }
 }
 

@@ -12,12 +12,12 @@ final class Committer: Sendable {
     private let signal: CommitSignal
     private let anchor: AnchorFile
     private let mark: FileMark
-    private let lockFile: File
     private let queue = CommitQueue()
     private let keeper: Keeper
     /// Set when the disk has failed during a commit: nothing is written any more.
     private let poison = Monitor<EvstoreError?>(nil)
     private let hasBegun = Monitor(false)
+    private let late = Monitor<EvstoreError?>(nil)
 
     init(
         path: String, _ access: LogAccess, _ overlays: Overlays, _ options: Options, _ signal: CommitSignal, _ logger: Logger
@@ -26,8 +26,7 @@ final class Committer: Sendable {
         (self.signal, self.logger) = (signal, logger)
         anchor = try AnchorFile(at: path)
         mark = FileMark(try LogFile.status(at: path), isClosed: false)
-        lockFile = try File(path + StoreLock.fileName, .write)
-        keeper = Keeper(queue, anchor, lockFile, path, logger)
+        keeper = Keeper(queue, anchor, access.environment, path, logger)
     }
 
     func start() throws {
@@ -35,14 +34,25 @@ final class Committer: Sendable {
         try keeper.start()
     }
 
+    /// Where the task is cancelled while it waits for its turn nothing is appended; once it is being done its outcome is told.
     func append(_ request: AppendRequest) async throws -> AppendOutcome {
-        try await withCheckedThrowingContinuation { submit(.append(.init(request: request, continuation: $0))) }
+        let number = queue.number()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { submit(.append(.init(number: number, request: request, continuation: $0))) }
+        } onCancel: {
+            withdraw(number)
+        }
     }
 
     func update(_ body: @escaping @Sendable (inout LogUpdate) throws -> Void) async throws {
         let deadline = ContinuousClock.now + .seconds(options.appendDeadlineSeconds)
-        try await withCheckedThrowingContinuation { continuation in
-            submit(.update(.init(deadline: deadline, body: body, finish: { continuation.resume(with: $0) })))
+        let number = queue.number()
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                submit(.update(.init(number: number, deadline: deadline, body: body, finish: { continuation.resume(with: $0) })))
+            }
+        } onCancel: {
+            withdraw(number)
         }
     }
 
@@ -50,31 +60,42 @@ final class Committer: Sendable {
         if let error = poison.withLock({ $0 }) { return work.fail(error) }
         if !queue.add(work) { return work.fail(EvstoreError.misuse("the store has been closed")) }
         keeper.wake()
+        // Its handler may have run before there was something to withdraw.
+        if Task.isCancelled { withdraw(work.number) }
     }
 
-    /// Does what waits and takes nothing more; `body` runs when both threads have ended.
+    private func withdraw(_ number: UInt64) {
+        queue.withdraw(number)?.fail(EvstoreError.interrupted(again: "nothing was written: run it again"))
+    }
+
+    /// Does what waits, as long as an append may wait for others who write, and takes nothing more; `body` runs when both threads
+    /// have ended.
     func close(_ body: @escaping @Sendable () -> Void) {
-        queue.close()
+        queue.close(.now + .seconds(options.appendDeadlineSeconds))
         keeper.atEnd(body)
     }
 
     /// Whether it is open what the disk has of the last commits.
     var hasFailed: Bool { poison.withLock { $0 != nil } }
 
+    /// Who was in the way as it was closed, until the deadline; nil where nobody was.
+    var closingFailure: EvstoreError? { late.withLock { $0 } }
+
     /// Whether anything may have been written.
     var hasWritten: Bool { hasBegun.withLock { $0 } }
 
     private func run() {
         do {
-            var session = try CommitSession(access, overlays, options, path: path, lockFile: lockFile)
+            var session = try CommitSession(access, overlays, options, path: path)
             while waitForWork(&session) { turn(&session) }
             // Order: what the session keeps of LMDB goes before the environment is closed.
             do {
-                try session.finish(afterFailure: poison.withLock { $0 } != nil)
+                try session.finish(queue, afterFailure: poison.withLock { $0 } != nil)
                 try anchor.sync()
             } catch {
-                _ = failure(error)
-                logger.warning("closing \(path): \(error)")
+                let failure = failure(error)
+                if case EvstoreError.deadlinePassed = failure { late.withLock { $0 = failure as? EvstoreError } }
+                logger.warning("closing \(path): \(failure)")
             }
         } catch { refuseAll(error) }
         keeper.end()
@@ -85,7 +106,7 @@ final class Committer: Sendable {
     /// Waits for something to do; false at the end. A pause ends the round ahead of the log.
     private func waitForWork(_ session: inout CommitSession) -> Bool {
         if session.isHolding, !queue.waitForWork(milliseconds: Self.restMilliseconds) {
-            do { try session.rest() } catch {
+            do { try session.rest(queue) } catch {
                 _ = failure(error)
                 logger.warning("resting \(path): \(error)")
             }
@@ -102,9 +123,9 @@ final class Committer: Sendable {
         do {
             if let error = poison.withLock({ $0 }) { throw error }
             try beginOnce()
-            guard let done = try session.run(queue, &batch) else { return }
-            // Order: durable, then the anchor, then the callers, then everyone who waits for events.
-            try note(Anchor(epoch: done.last.epoch, storeID: access.storeID, last: done.last.position, link: done.link, mark: mark))
+            guard let done = try session.run(queue, &batch) else { return refuseIfGivenUp() }
+            // Order: durable, then the anchor, then the callers, then everyone who waits for events. From here on nothing fails.
+            note(Anchor(epoch: done.last.epoch, storeID: access.storeID, last: done.last.position, link: done.link, mark: mark))
             deliver(done, batch)
             signal.announce(done.last)
         } catch {
@@ -114,17 +135,23 @@ final class Committer: Sendable {
         }
     }
 
-    /// What was committed stays so where a full disk has no room for the anchor: one that is old says less, and one that is torn
-    /// nothing.
-    private func note(_ end: Anchor) throws {
-        do { try anchor.write(end) } catch let error as LMDBError where error.isDiskFull {
+    /// Nothing is left waiting where others who write are not waited for any more.
+    private func refuseIfGivenUp() {
+        guard queue.isGivenUp else { return }
+        while let batch = queue.take(options) { batch.fail(EvstoreError.misuse("the store has been closed")) }
+    }
+
+    /// What was committed stays so whatever becomes of the anchor: one that is old says less, and one that is torn nothing.
+    private func note(_ end: Anchor) {
+        do { try anchor.note(end) } catch {
             logger.warning("the anchor of \(path): \(error)")
         }
     }
 
     private func beginOnce() throws {
         if hasBegun.withLock({ $0 }) { return }
-        try anchor.begin(mark, at: path)
+        try StoreFiles.settleNames(path)
+        try anchor.begin(mark)
         hasBegun.withLock { $0 = true }
     }
 
@@ -137,21 +164,21 @@ final class Committer: Sendable {
         }
     }
 
-    /// A disk that fails during a commit leaves it open whether it was made: the handle writes no more.
-    /// A short write is reported as the same failure; a full disk tells the two apart.
+    /// What a failure means for those who wait. "Not made" is only said of a commit to which nothing on the disk can lead; where
+    /// something may, whatever the disk said, the outcome is not known, and the handle writes no more. Nor does it where the
+    /// disk is broken rather than full.
     private func failure(_ error: any Error) -> any Error {
         guard let system = error as? LMDBError ?? (error as? UndoneCommit)?.cause else { return error }
-        guard system.isFailedDisk || error is UndoneCommit else { return storeError(system, path, doing: "appending") }
-        let free = freeBytes(path)
-        if system.name == "EIO" && !(error is UndoneCommit) && free < UInt64(options.freeDiskFloorBytes) {
-            return EvstoreError.diskFull(path: path, freeBytes: free)
+        let isOpen = system.isOutcomeOpen || error is UndoneCommit
+        guard isOpen || system.isFailedDisk && !system.isDiskFull(below: options.freeDiskFloorBytes) else {
+            return storeError(system, path, doing: "appending", floorBytes: options.freeDiskFloorBytes)
         }
         let last = signal.last
         logger.error("the disk failed during a commit after position \(last): \(system)")
         let failure = EvstoreError.commitOutcomeUnknown(after: last)
         if Guard.poison.isOn { poison.withLock { $0 = $0 ?? failure } }
         // What the disk has is not known: whoever opens the file next looks at all of it.
-        do { try anchor.disown(at: path) } catch { logger.warning("the anchor of \(path): \(error)") }
+        do { try anchor.disown() } catch { logger.warning("the anchor of \(path): \(error)") }
         return failure
     }
 }

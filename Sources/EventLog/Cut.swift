@@ -31,7 +31,7 @@ enum Cut {
 
     /// Makes the last block again where it reaches beyond the cut.
     private static func shortenLast(to position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess) throws {
-        var writer = BlockWriter(access.storeID)
+        var writer = BlockWriter(access.storeID, access.keys)
         guard let first = try copyStraddling(position, into: &writer, transaction.reads, access) else { return }
         try transaction.delete(access.tables.blocks, bytes(first.rawValue).lent)
         try writer.finish { try transaction.append(access.tables.blocks, bytes($0.rawValue).lent, $1) }

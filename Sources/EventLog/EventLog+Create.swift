@@ -29,7 +29,7 @@ extension EventLog {
     static func make(at store: String, _ fill: (String) throws -> Void) throws {
         do {
             if try Directory.status(store) != nil, try !Directory.isEmpty(store) { throw EvstoreError.storeExists(path: store) }
-            try OwnedDirectory.sweep(store + suffix)
+            try OwnedDirectory.sweep(store + suffix, overwriting: KeyedFiles.isOne)
             let owned = try OwnedDirectory(store + suffix)
             defer { withExtendedLifetime(owned) {} }
             let made = owned.path
@@ -39,7 +39,7 @@ extension EventLog {
                 try Directory.sync(made)
                 try moveIntoPlace(made, store)
             } catch {
-                try Directory.remove(made)
+                try Directory.remove(made, overwriting: KeyedFiles.isOne)
                 throw error
             }
         } catch { throw storeError(error, store, doing: "making \(store)") }
@@ -49,14 +49,14 @@ extension EventLog {
 
     /// Makes the files of a store without events; whoever gets its environment closes it.
     static func lay(_ store: String, _ storeID: StoreID, _ options: Options, _ newKeys: NewKeys?) throws -> LogAccess {
-        try Manifest.write(storeID, isSealed: newKeys != nil, at: store)
         let keys = try newKeys?.lay(store, storeID)
+        let identity = try Manifest.write(storeID, keys, at: store)
         try File(store + StoreLock.fileName, .createNew).reserve(4_096)
         if options.ballastBytes > 0 { try File(store + "/ballast", .createNew).reserve(options.ballastBytes) }
         try Directory.create(store + "/log")
         let environment = try Environment.open(
             directory: store + "/log", Tables.configuration(options, readOnly: false, creating: true))
-        let access = try LogAccess(environment, of: StoreIdentity(new: storeID, isSealed: newKeys != nil), keys)
+        let access = try LogAccess(environment, of: identity, keys)
         try environment.writeOwned { transaction in
             var transaction = transaction
             let zero = SchemaVersion(0)

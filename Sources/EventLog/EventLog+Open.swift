@@ -19,7 +19,9 @@ extension EventLog {
             let keys = try StoreKeys.open(at: store, identity, options)
             // Order: the anchor before the log, which may grow meanwhile but never shrinks.
             let anchor = try Anchor.read(at: store)
-            let environment = try openEnvironment(store, options, readOnly: readOnly) { logger.warning("\($0)") }
+            let environment = try openEnvironment(store, options, readOnly: readOnly, beforeMaking: rest(at: store, identity.id)) {
+                logger.warning("\($0)")
+            }
             do {
                 let access = try LogAccess(environment, of: identity, keys)
                 try check(access, anchor, store)
@@ -57,12 +59,24 @@ extension EventLog {
 
     static var silent: Logger { Logger(label: "evstore", factory: { _ in SwiftLogNoOpLogHandler() }) }
 
+    /// Ends a round ahead of the log before LMDB commits anything else.
+    static func rest(at store: String, _ storeID: StoreID) -> @Sendable (Environment) throws(LMDBError) -> Void {
+        { environment throws(LMDBError) in
+            do { try AheadWriter.rest(at: store, storeID, environment) } catch let error as LMDBError { throw error } catch {
+                throw LMDBError(held: "a process whose disk has failed: \(error)")
+            }
+        }
+    }
+
+    /// - Parameter beforeMaking: ends a round that is running; nil while one is taken in.
     static func openEnvironment(
-        _ store: String, _ options: Options, readOnly: Bool, _ notice: @escaping @Sendable (String) -> Void = { _ in }
+        _ store: String, _ options: Options, readOnly: Bool, beforeMaking: (@Sendable (Environment) throws(LMDBError) -> Void)? = nil,
+        _ notice: @escaping @Sendable (String) -> Void = { _ in }
     ) throws -> Environment {
         do throws(LMDBError) {
             var configuration = Tables.configuration(options, readOnly: readOnly)
             configuration.notice = notice
+            if let beforeMaking { configuration.beforeMaking = beforeMaking }
             return try Environment.open(directory: store + "/log", configuration)
         } catch {
             guard error.isNotFound else { throw error }

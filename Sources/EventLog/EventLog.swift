@@ -109,6 +109,14 @@ package final class EventLog: Sendable {
         } catch { throw storeError(error, path, doing: "locking the store") }
     }
 
+    /// The turn to write what is beside the log, for a thread that may wait.
+    /// - Throws: `EvstoreError.interrupted` where the task is cancelled.
+    func takeTurn() throws -> WriteTurn {
+        let turn = try access.environment.takeTurn(within: options.appendDeadlineSeconds) { !Task.isCancelled }
+        guard let turn else { throw EvstoreError.interrupted(again: "run it again") }
+        return turn
+    }
+
     /// Lets others in again.
     package func shareAgain() throws {
         do {
@@ -122,6 +130,8 @@ package final class EventLog: Sendable {
 
     /// Finishes what is under way, writes the anchor and gives up the files; a second time does nothing, nor does it in
     /// the child of a fork.
+    /// - Throws: `EvstoreError.deadlinePassed` where others who write were in the way for as long as an append waits: the files are
+    ///   given up all the same, and whoever opens the store next ends what is left.
     package func close() async throws {
         guard isOfThisProcess else { return }
         let isFirst = isClosed.withLock { isClosed in
@@ -136,7 +146,7 @@ package final class EventLog: Sendable {
         }
         // Order: whoever comes in meanwhile waits for this lock until the other is given up, and not in vain.
         var opening: HeldLock?
-        var failure: (any Error)?
+        var failure: (any Error)? = committer?.closingFailure
         do {
             if let committer, try mustNote(committer) {
                 opening = try StoreLock.opening.acquireIfFree(at: path, what: "closes it")
@@ -145,7 +155,7 @@ package final class EventLog: Sendable {
         } catch  where Ballast.isFullDisk(error) {
             // Nothing is lost but the time of a look at all pages after the next boot.
             logger.warning("the anchor of \(path): \(error)")
-        } catch { failure = error }
+        } catch { failure = failure ?? error }
         access.environment.close()
         do { try presence.release() } catch { failure = failure ?? error }
         withExtendedLifetime(opening) {}
@@ -154,7 +164,7 @@ package final class EventLog: Sendable {
 
     /// Whether this handle has to say how it leaves the file: not where its disk has failed, nor where it says so already.
     private func mustNote(_ committer: Committer) throws -> Bool {
-        if committer.hasFailed { return false }
+        if committer.hasFailed || committer.closingFailure != nil { return false }
         // Another file than the one that was left is nobody's to vouch for.
         do throws(LMDBError) { try access.environment.checkInPlace() } catch { return false }
         guard let mark = try Anchor.read(at: path)?.mark else { return true }

@@ -14,13 +14,13 @@ final class Keeper: Sendable {
     private static let tickMilliseconds = 50
     private let queue: CommitQueue
     private let anchor: AnchorFile
-    private let lockFile: File
+    private let environment: Environment
     private let store: String
     private let logger: Logger
     private let state = Monitor(State())
 
-    init(_ queue: CommitQueue, _ anchor: AnchorFile, _ lockFile: File, _ store: String, _ logger: Logger) {
-        (self.queue, self.anchor, self.lockFile) = (queue, anchor, lockFile)
+    init(_ queue: CommitQueue, _ anchor: AnchorFile, _ environment: Environment, _ store: String, _ logger: Logger) {
+        (self.queue, self.anchor, self.environment) = (queue, anchor, environment)
         (self.store, self.logger) = (store, logger)
     }
 
@@ -46,7 +46,7 @@ final class Keeper: Sendable {
         while state.wait(until: { $0.isActive || $0.isEnding }, { !$0.isEnding }) {
             if state.wait(milliseconds: Self.tickMilliseconds, until: { $0.isEnding }) { break }
             do {
-                for work in queue.takeOverdue() { work.fail(try overdue(work)) }
+                for work in queue.takeOverdue() { work.fail(overdue(work)) }
                 try anchor.sync(ifOlderThan: .seconds(1))
             } catch { logger.warning("keeping \(store): \(error)") }
             state.withLock { $0.isActive = $0.isActive && !(queue.isEmpty && !anchor.isDirty) }
@@ -58,8 +58,7 @@ final class Keeper: Sendable {
         for body in bodies { body() }
     }
 
-    private func overdue(_ work: CommitQueue.Work) throws -> EvstoreError {
-        let holder = try HolderHint(lockFile, slot: HolderHint.writer).read()
-        return .deadlinePassed(seconds: work.waited, holder: holder)
+    private func overdue(_ work: CommitQueue.Work) -> EvstoreError {
+        .deadlinePassed(seconds: work.waited, holder: environment.writer)
     }
 }

@@ -17,8 +17,11 @@ enum LogFile {
 
     /// Notes that all pages were looked at, where there is an anchor to note it in.
     static func vouch(at store: String) throws {
-        guard let anchor = try Anchor.read(at: store) else { return }
-        try leaveAnchor(at: store, anchor.storeID, Checkpoint(epoch: anchor.epoch, position: anchor.last), anchor.link)
+        guard var anchor = try Anchor.read(at: store) else { return }
+        // Order: whoever put the file there may not have made durable what was looked at.
+        try File(store + name, .read).sync()
+        anchor.mark = FileMark(try status(at: store), isClosed: true)
+        try AnchorFile(at: store).vouch(anchor)
     }
 
     /// Says what the log's end is, and that the file is as it is now where nobody has it open.
@@ -26,9 +29,7 @@ enum LogFile {
         at store: String, _ storeID: StoreID, _ last: Checkpoint, _ link: Digest, isClosed: Bool = true
     ) throws {
         let mark = FileMark(try status(at: store), isClosed: isClosed)
-        let file = try AnchorFile(at: store)
-        try file.write(Anchor(epoch: last.epoch, storeID: storeID, last: last.position, link: link, mark: mark))
-        try file.sync()
+        try AnchorFile(at: store).leave(Anchor(epoch: last.epoch, storeID: storeID, last: last.position, link: link, mark: mark))
     }
 
     /// Walks the pages of a commit, the newest where none is named, with every row's seal.

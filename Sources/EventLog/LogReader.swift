@@ -28,15 +28,20 @@ package struct LogReader: ~Copyable {
         try Rows.all(prefix, transaction, access.tables[catalogue])
     }
 
+    /// How many rows a catalogue has.
+    package func count(_ catalogue: Catalogue) throws -> Int { try access.tables[catalogue].count(transaction) }
+
     /// Lends the event at a position; nil where there is none.
     package func record<R>(at position: Position, _ body: (borrowing RecordView) throws -> R) throws -> R? {
         guard position > .start, let record = try Blocks.record(at: position, transaction, access) else { return nil }
         return try access.open(record, transaction, body)
     }
 
-    /// The same for who asks for nothing that may be sealed: payload and metadata are not what they were.
+    /// The same for who asks for nothing that may be sealed: payload and metadata are not what they were. What stands before them
+    /// is proved all the same, where keys can.
     package func closedRecord<R>(at position: Position, _ body: (borrowing RecordView) throws -> R) throws -> R? {
         guard position > .start, let record = try Blocks.record(at: position, transaction, access) else { return nil }
+        try access.prove(record)
         return try body(record)
     }
 

@@ -1,3 +1,4 @@
+internal import EventModel
 internal import LMDB
 
 /// How much room a log takes, and who reads it.
@@ -17,9 +18,19 @@ package struct LogUsage: Hashable, Sendable {
     package var transaction: UInt64
     /// Events whose index entries are only in memory.
     package var overlayEvents: UInt64
+    /// What is free on the disk, and what the ballast keeps there.
+    package var freeBytes: UInt64
+    package var ballastBytes: UInt64
 }
 
 extension EventLog {
+    /// What appends have to say of the disk; nil where there is room for them.
+    package var roomComplaint: String? {
+        let free = freeBytes(path)
+        if free >= UInt64(clamping: options.freeDiskFloorBytes) { return nil }
+        return "the disk has \(free) bytes free, and appends are refused below \(options.freeDiskFloorBytes): free some space"
+    }
+
     /// How much room the log takes, and who reads it.
     package var usage: LogUsage {
         get throws {
@@ -33,7 +44,8 @@ extension EventLog {
                 return LogUsage(
                     bytes: UInt64(usage.pages * usage.pageBytes), readers: usage.readers, readersMax: usage.readersMax,
                     oldestReader: oldest,
-                    transaction: UInt64(usage.transaction), overlayEvents: try read { $0.moment.overlay.events })
+                    transaction: UInt64(usage.transaction), overlayEvents: try read { $0.moment.overlay.events },
+                    freeBytes: try Directory.freeBytes(path), ballastBytes: try ballast.bytesKept)
             } catch { throw storeError(error, path, doing: "asking the store for its size") }
         }
     }

@@ -34,6 +34,9 @@ struct LogVerifier {
     private var cuts: [Checkpoint] = []
     /// Of keys of streams, in a sealed log.
     private var slots = SlotFindings()
+    /// Slots whose keys were forgotten and are there again, and whose they are; nil before the first look.
+    private var revived: [SubjectSlot]?
+    private var names: [[UInt8]: StreamName] = [:]
 
     /// - Parameter asked: where the chain's link is wanted.
     init(_ access: LogAccess, _ overlays: Overlays, _ options: Options, deep: Bool, asking asked: Position? = nil) {
@@ -68,6 +71,7 @@ struct LogVerifier {
         }
         epoch = moment.epoch
         types = try Indexes.types(transaction, access.tables)
+        try readLedger(transaction)
         let end = ContinuousClock.now + .milliseconds(options.readSliceMilliseconds)
         var cursor = try transaction.cursor(access.tables.blocks)
         var isThere = try Blocks.seek(&cursor, holding: last.next) || cursor.first()
@@ -83,6 +87,11 @@ struct LogVerifier {
         cuts = try Epochs.all(transaction, access.tables)
         if isDeep { try compareIndexes(moment, transaction) }
         findings += slots.findings(access.keys?.store ?? "")
+        if let keys = access.keys {
+            findings += (revived ?? []).prefix(Self.findingsMax).map { slot in
+                SlotFindings.revived(slot, isOfLines: keys.subjects.isOfLines(slot), of: names[slot.code], keys.store)
+            }
+        }
         return false
     }
 
@@ -90,8 +99,7 @@ struct LogVerifier {
         let first = try Blocks.position(cursor.key)
         let block: BlockView
         do throws(EvstoreError) {
-            block = try BlockView(checking: cursor.value, at: first, storeTag: access.storeID.tag, access.names)
-            try Blocks.checkSealed(block.isSealed, first, access)
+            block = try Blocks.checked(cursor.value, at: first, access)
         } catch {
             note("STORE001", at: first, error.message)
             // What a damaged header says of its length is not believed: the next block tells where it ended.
@@ -112,13 +120,26 @@ struct LogVerifier {
         for index in 0 ..< block.count { try checkSum(block, index) }
         for index in 0 ..< block.count where isDeep { try take(block.record(index), moment, transaction) }
         guard block.isSealed, let keys = access.keys else { return }
-        if slots.wantsNames { for index in 0 ..< block.count { noteName(of: block.record(index), keys) } }
+        if slots.wantsNames || revived?.isEmpty == false { for index in 0 ..< block.count { noteName(of: block.record(index), keys) } }
         if isDeep { try checkOpening(block, transaction) }
+    }
+
+    /// Looks once for keys that are there again.
+    private mutating func readLedger(_ transaction: borrowing ReadTransaction) throws {
+        guard revived == nil, let keys = access.keys else { return }
+        do { revived = try keys.subjects.revived(ForgottenLedger.entries(transaction, access.tables, keys.subjects.ring)) } catch let error
+            as EvstoreError
+        {
+            revived = []
+            note("STORE018", at: nil, error.message)
+        }
     }
 
     private mutating func noteName(of record: RecordView, _ keys: StoreKeys) {
         guard let name = record.streamName else { return }
-        slots.note(name, code: keys.subjects.ring.code(ofSubject: Array(name.text.utf8)))
+        let code = keys.subjects.ring.code(ofSubject: Array(name.text.utf8))
+        slots.note(name, code: code)
+        if revived?.contains(where: { $0.code == code }) == true { names[code] = name }
     }
 
     private mutating func checkSum(_ block: BlockView, _ index: Int) throws {
@@ -154,8 +175,7 @@ struct LogVerifier {
             }
             previous = try Blocks.start(of: block.epoch, transaction, access)
         }
-        let body = block.bytes.slice(0, block.bytes.byteCount - BlockLayout.checksumBytes)
-        if BlockDraft.link(after: previous, body) != block.link {
+        if BlockDraft.link(after: previous, block.body) != block.link {
             note("STORE003", at: block.first, "the hash chain is broken: the block does not link to the one before it")
         }
     }

@@ -12,29 +12,37 @@ struct Manifest: Codable {
 
     static let name = "evstore.json"
     /// The format of the stores that this program makes: 2 brought `log/ahead`, 3 blocks of format 2, 4 seals of rows. A
-    /// store whose events are sealed has 5, the newest that is read.
+    /// store whose events are sealed had 5, and has 6 with codes: the newest that is read.
     static let format = 4
-    static let formatSealed = 5
+    private static let formatSealed = 5
+    static let formatWithCodes = 6
     /// What a store of an older format becomes with the first commit, so that a program that does not know this one's blocks
     /// never opens it. Its rows stay without seals.
     private static let formatRaised = 3
 
-    static func write(_ storeID: StoreID, isSealed: Bool, at store: String) throws {
+    /// - Parameter keys: of a store whose events are sealed.
+    static func write(_ storeID: StoreID, _ keys: StoreKeys?, at store: String) throws -> StoreIdentity {
+        let isSealed = keys != nil
         let manifest = Manifest(
-            format: isSealed ? formatSealed : format, storeId: storeID.description, created: Timestamp.now.description,
+            format: keys?.codes != nil ? formatWithCodes : isSealed ? formatSealed : format, storeId: storeID.description,
+            created: Timestamp.now.description,
             sealed: isSealed ? true : nil)
         try manifest.write(to: store + "/" + name)
+        return StoreIdentity(id: storeID, format: manifest.format, isSealed: isSealed)
     }
 
     /// Writes this program's format where a lower one stands, durably, whole or not at all.
     static func raise(at store: String) throws {
         var manifest = try whole(at: store)
-        if manifest.format >= formatRaised { return }
-        manifest.format = formatRaised
-        let made = store + "/" + name + ".new"
-        try Directory.remove(made)
-        try manifest.write(to: made)
-        try Directory.rename(made, to: store + "/" + name)
+        if manifest.format > formatRaised { return }
+        if manifest.format < formatRaised {
+            manifest.format = formatRaised
+            let made = store + "/" + name + ".new"
+            try Directory.remove(made)
+            try manifest.write(to: made)
+            try Directory.rename(made, to: store + "/" + name)
+        }
+        // Order: also where another process has raised it, which may have been ended before its sync.
         try Directory.sync(store)
     }
 
@@ -52,8 +60,8 @@ struct Manifest: Codable {
     /// The same, with the format.
     static func identity(at store: String) throws -> StoreIdentity {
         let manifest = try whole(at: store)
-        guard manifest.format <= formatSealed else {
-            throw EvstoreError.storeNewer(path: store, format: manifest.format, known: formatSealed)
+        guard manifest.format <= formatWithCodes else {
+            throw EvstoreError.storeNewer(path: store, format: manifest.format, known: formatWithCodes)
         }
         guard manifest.format > 0, let storeID = StoreID(hex: manifest.storeId) else {
             throw EvstoreError.notAStore(path: store, reason: "\(name) names no store id")

@@ -7,10 +7,11 @@ enum Reindexing {
 
     /// - Parameter progress: runs between the parts; what it throws ends the work.
     static func run(_ access: LogAccess, _ progress: () throws -> Void) throws {
-        while try access.environment.writeOwned({ transaction in
-            var transaction = transaction
-            return try indexNext(&transaction, access)
-        }) { try progress() }
+        while try indexNext(access) { try progress() }
+    }
+
+    private static func indexNext(_ access: LogAccess) throws -> Bool {
+        try access.environment.write { transaction in try indexNext(&transaction, access) }
     }
 
     /// False where nothing was left to do.

@@ -7,6 +7,9 @@ internal import Hashing
 ///     0  u8       number of the table: types 1, streams 2, heads 3, ids 4, census 5, state 6, epochs 7, imports 8,
 ///                 journal 9, schemas 10, definitions 11, snapshots 12, notes 13
 ///     1  7 bytes  the upper bytes of XXH3-64(value, with the seed XXH3-64(key, with the seed store tag + number))
+///
+/// In a sealed store of format 6 a code stands between value and seal, which is over both: 16 bytes that only who has the store's
+/// keys can make (`StoreCodes`). So what is damaged is found without a key, and what was forged with one.
 struct RowSeal: Hashable, Sendable {
     static let bytes = 8
     private static let numbers: [String: UInt8] = [
@@ -15,7 +18,10 @@ struct RowSeal: Hashable, Sendable {
         "definitions": 11, "snapshots": 12, "notes": 13,
     ]
 
-    private let number: UInt8
+    /// All but the one whose values have checksums of their own.
+    static var tables: [String] { numbers.keys.sorted() }
+
+    let number: UInt8
     private let storeTag: UInt64
 
     /// Nil for the table whose values have checksums of their own.
@@ -38,11 +44,14 @@ struct RowSeal: Hashable, Sendable {
     }
 
     /// What the walk over all pages asks of each row of a store's tables.
-    static func checks(of storeTag: UInt64) -> [String: @Sendable (RawSpan, RawSpan) -> Bool] {
+    static func checks(of storeTag: UInt64, _ codes: StoreCodes? = nil) -> [String: @Sendable (RawSpan, RawSpan) -> Bool] {
         var checks: [String: @Sendable (RawSpan, RawSpan) -> Bool] = [:]
         for name in numbers.keys {
             guard let seal = RowSeal(name, storeTag: storeTag) else { continue }
-            checks[name] = { key, row in seal.value(key, row) != nil }
+            checks[name] = { key, row in
+                guard let value = seal.value(key, row) else { return false }
+                return codes.map { RowCode(seal, $0).value(key, value) != nil } ?? true
+            }
         }
         return checks
     }

@@ -7,8 +7,16 @@ struct RowTable: Sendable {
     private let table: Table
     /// Nil in stores of the formats before 4.
     private let seal: RowSeal?
+    /// Nil in stores without codes, and for who has none of their keys.
+    private let code: RowCode?
+    private let hasCodes: Bool
 
-    init(_ table: Table, _ seal: RowSeal?) { (self.table, self.seal) = (table, seal) }
+    init(_ table: Table, _ store: StoreIdentity, _ codes: StoreCodes?) {
+        self.table = table
+        let seal = store.sealsRows ? RowSeal(table.name, storeTag: store.id.tag) : nil
+        (self.seal, hasCodes) = (seal, store.hasCodes)
+        code = codes.flatMap { codes in seal.map { RowCode($0, codes) } }
+    }
 
     var name: String { table.name }
 
@@ -44,9 +52,14 @@ struct RowTable: Sendable {
 
     func put(_ key: RawSpan, _ value: RawSpan, _ transaction: inout WriteTransaction) throws {
         guard let seal else { return try transaction.put(table, key, value) }
-        var row = ByteBuffer(capacity: value.byteCount + RowSeal.bytes)
-        row.append(value)
-        let sum = seal.sum(key, value)
+        var row = ByteBuffer(capacity: value.byteCount + RowCode.bytes + RowSeal.bytes)
+        if let code {
+            code.append(key, value, to: &row)
+        } else {
+            precondition(!hasCodes, "rows with codes are written by who has the keys")
+            row.append(value)
+        }
+        let sum = seal.sum(key, row.bytes)
         row.append(littleEndian: sum)
         try transaction.put(table, key, row.bytes)
     }
@@ -60,11 +73,21 @@ struct RowTable: Sendable {
     @_lifetime(copy row)
     private func value(_ key: RawSpan, _ row: RawSpan) throws -> RawSpan {
         guard let seal else { return row }
-        if let value = seal.value(key, row) { return value }
+        if let value = seal.value(key, row) { return try proven(key, value) }
         if !Guard.rowSeal.isOn, row.byteCount >= RowSeal.bytes {
             return row.slice(0, row.byteCount - RowSeal.bytes)
         }
         throw EvstoreError.corruptBlock(
             position: .start, reason: "the seal of a row of the table \(table.name) does not fit")
+    }
+
+    @_lifetime(copy value)
+    private func proven(_ key: RawSpan, _ value: RawSpan) throws -> RawSpan {
+        guard hasCodes else { return value }
+        if let value = code == nil ? RowCode.unproven(value) : code?.value(key, value) { return value }
+        throw EvstoreError.corruptBlock(
+            position: .start,
+            reason: "the code of a row of the table \(table.name) is not one that the store's keys make: "
+                + "somebody else has written it")
     }
 }

@@ -44,9 +44,9 @@ enum StoreEntrance {
                 return presence
             }
             guard let round = try AheadRecovery.run(at: store, storeID, options) else { continue }
-            // Order: shared before the round ends, when others need not wait any more.
-            try presence.take(shared: true, what: "")
+            // Order: the end of the round is durable before others come in: what they see and append stands on it.
             try AheadRecovery.finish(round, at: store)
+            try presence.take(shared: true, what: "")
             return presence
         }
         return nil

@@ -2,12 +2,19 @@ package import EventModel
 internal import LMDB
 
 /// What a failure of the rooms below means for a store.
-package func storeError(_ error: any Error, _ path: String, doing: String) -> EvstoreError {
+/// - Parameter floorBytes: below this a disk counts as full.
+package func storeError(
+    _ error: any Error, _ path: String, doing: String, floorBytes: Int = Options().freeDiskFloorBytes
+) -> EvstoreError {
     switch error {
     case let error as EvstoreError: return error
     case let error as LMDBError:
+        if let seconds = error.waitedSeconds { return .deadlinePassed(seconds: seconds, holder: error.message) }
+        if error.isHeld { return .locked(path: path, holder: error.message) }
         if error.isMisuse { return .misuse(error.message) }
-        if error.isDiskFull { return .diskFull(path: path, freeBytes: freeBytes(path)) }
+        if error.isDiskFull(below: floorBytes) {
+            return .diskFull(path: error.commit?.directory ?? path, freeBytes: error.commit?.freeBytes ?? freeBytes(path))
+        }
         if error.isReadOnly { return .readOnly(path: path) }
         if error.isDamage { return .storeDamaged(path: path, reason: error.message) }
         return .ioFailure(doing: doing, reason: error.description)

@@ -44,6 +44,14 @@ enum StoreFiles {
         }
     }
 
+    /// Makes the names durable that lead to a store and to its files: whoever has made or changed one may have been ended before
+    /// its sync, and what is promised stands on all of them.
+    static func settleNames(_ store: String) throws {
+        try Directory.sync(store)
+        // The store's own name may be a link.
+        try Directory.syncName(of: store)
+    }
+
     /// - Throws: `EvstoreError`: unsafeFileSystem, usage where there is no such directory.
     static func checkPlace(_ path: String, _ options: Options, _ logger: Logger) throws {
         guard try Directory.status(path) != nil else { throw EvstoreError.usage("there is no directory \(path)") }

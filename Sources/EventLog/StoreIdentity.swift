@@ -5,11 +5,9 @@ struct StoreIdentity: Hashable, Sendable {
     /// Whether envelopes stand in the places of payloads.
     let isSealed: Bool
 
-    /// Of a new store.
-    init(new id: StoreID, isSealed: Bool) { self.init(id: id, format: Manifest.format, isSealed: isSealed) }
-
-    init(id: StoreID, format: Int, isSealed: Bool) { (self.id, self.format, self.isSealed) = (id, format, isSealed) }
-
     /// Whether a `RowSeal` stands behind each value.
     var sealsRows: Bool { format >= 4 }
+
+    /// Whether rows and blocks have codes (`StoreCodes`).
+    var hasCodes: Bool { isSealed && format >= Manifest.formatWithCodes }
 }

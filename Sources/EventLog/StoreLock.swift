@@ -10,6 +10,8 @@ package enum StoreLock: Int, Sendable {
     case presence = 2
     /// Held alone for as long as one process comes in after a crash.
     case opening = 3
+    /// One import at a time: from its look at the marks to what it appends with its own.
+    case importing = 4
 
     static let fileName = "/evstore.lock"
 
@@ -18,8 +20,7 @@ package enum StoreLock: Int, Sendable {
     /// - Throws: `EvstoreError.locked`, naming the holder.
     package func acquire(at store: String, shared: Bool = false, what: String) throws -> HeldLock {
         do {
-            let file = try Self.open(store, shared: shared)
-            let held = HeldLock(self, file, store)
+            let held = HeldLock(self, try Self.open(store, shared: shared), store)
             try held.take(shared: shared, what: what)
             return held
         } catch { throw storeError(error, store, doing: "locking \(store)") }
@@ -34,9 +35,7 @@ package enum StoreLock: Int, Sendable {
 
     /// A shared lock needs no more than a file that can be read.
     private static func open(_ store: String, shared: Bool) throws -> File {
-        do throws(LMDBError) {
-            return try File(store + fileName, .write)
-        } catch {
+        do throws(LMDBError) { return try File(store + fileName, .write) } catch {
             if !shared || !error.isReadOnly { throw error }
             return try File(store + fileName, .read)
         }
@@ -60,7 +59,9 @@ package final class HeldLock: Sendable {
         guard try file.lock(byte: lock.byte, shared: shared) else {
             throw EvstoreError.locked(path: store, holder: try hint.read())
         }
-        if !shared { try hint.write(what) }
+        if shared { return }
+        // A hint is only for messages: a full disk is no reason not to have the lock.
+        do { try hint.write(what) } catch  where Ballast.isFullDisk(error) {}
     }
 
     /// Takes a shared lock alone; false, and it stays shared, where others hold it.
@@ -74,8 +75,6 @@ package final class HeldLock: Sendable {
 
 /// A line in `evstore.lock` that says who holds something: never proof, only for messages.
 struct HolderHint: Sendable {
-    /// The slot of whoever writes to the log.
-    static let writer = 0
     private static let bytes = 128
     private let file: File
     private let offset: Int

@@ -18,7 +18,7 @@ internal import LMDB
 ///     journal      u64 BE number: 1, 2, 3 …          the room above's
 ///     schemas, definitions, snapshots, notes         the room above's
 ///
-/// From format 4 of a store on, a `RowSeal` stands behind each value but a block.
+/// From format 4 of a store on, a `RowSeal` stands behind each value but a block; in a sealed one of format 6 a `RowCode` before it.
 ///
 /// Integers are little-endian unless they are keys that sort (BE). `streams`, `heads`, `ids` and
 /// `census` say what is true up to `indexed`, or later where a sweep is under way.
@@ -29,10 +29,10 @@ struct Tables: Sendable {
     /// What the walk over all pages asks of each row.
     let checks: [String: @Sendable (RawSpan, RawSpan) -> Bool]
 
-    init(_ environment: Environment, of store: StoreIdentity) throws(LMDBError) {
+    /// - Parameter codes: of a store that has them; nil for who has none of its keys and can only read.
+    init(_ environment: Environment, of store: StoreIdentity, _ codes: StoreCodes? = nil) throws(LMDBError) {
         func rows(_ name: String) throws(LMDBError) -> RowTable {
-            RowTable(
-                try environment.table(name), store.sealsRows ? RowSeal(name, storeTag: store.id.tag) : nil)
+            RowTable(try environment.table(name), store, codes)
         }
         blocks = try environment.table("blocks")
         types = try rows("types")
@@ -45,7 +45,7 @@ struct Tables: Sendable {
         var catalogues: [Catalogue: RowTable] = [:]
         for catalogue in Catalogue.allCases { catalogues[catalogue] = try rows(catalogue.rawValue) }
         self.catalogues = catalogues
-        checks = store.sealsRows ? RowSeal.checks(of: store.id.tag) : [:]
+        checks = store.sealsRows ? RowSeal.checks(of: store.id.tag, codes) : [:]
     }
 
     subscript(catalogue: Catalogue) -> RowTable {

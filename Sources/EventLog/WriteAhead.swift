@@ -99,6 +99,7 @@ enum WriteAhead {
         return found.max { $0.round < $1.round }
     }
 
+    /// Writes a header durably; also one that stands there, since after a sync that failed a file reads as if it were on the disk.
     static func write(_ header: Header, to file: File) throws {
         try file.write(header.row, at: place(of: header.round))
         try file.sync()

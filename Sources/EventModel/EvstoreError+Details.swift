@@ -43,7 +43,7 @@ extension EvstoreError {
     private var opening: ErrorDetails? {
         switch self {
         case .storeNotFound(let path):
-            .init("storeNotFound", 2, "there is no store at \(path)", fix: "make one: evstore --store \(path) init")
+            .init("storeNotFound", 2, "there is no store at \(path)", fix: "make one: evstore --store \(path.shellWord) init --schemas DIR")
         case .storeExists(let path):
             .init(
                 "storeExists", 2, "there is already something at \(path)",
@@ -64,16 +64,17 @@ extension EvstoreError {
                 "unsafePermissions", 1, "\(path) is open to others: \(reason)",
                 fix: "chmod -R go-w \(path), or chown -R to its user; all of it are files and directories of one user")
         case .readOnly(let path):
-            .init("readOnly", 1, "\(path) can't be written", fix: "run as the store's owner, or mount it writable")
+            .init("readOnly", 1, "\(path) can't be written", fix: "open it to be written, as its owner and on a mount that is writable")
         case .locked(let path, let holder):
             .init("locked", 5, "\(path) is locked by \(holder)", fix: "wait for it to finish, then run this again")
         case .keysRefused(let path, let reason):
             .init(
                 "keysRefused", 2, "\(path) is not opened: \(reason)",
                 fix: "name the file of the key that the store was made with, or none where its events are not sealed")
-        case .diskFull(let path, let free):
+        case .diskFull(let path, let free, let needed):
             .init(
-                "diskFull", 1, "the disk under \(path) is full (\(free) bytes free); nothing was changed",
+                "diskFull", 1,
+                "the disk under \(path) is full (\(free) bytes free\(needed.map { ", \($0) needed" } ?? "")); nothing was changed",
                 fix: "free some space and run this again")
         case .ioFailure(let doing, let reason):
             .init("ioFailure", 1, "\(doing): \(reason)")
@@ -89,7 +90,10 @@ extension EvstoreError {
             .init(
                 "invalidStreamName", 3,
                 "\(quoted(name)) is not a stream name: 1 to 200 bytes of printable ASCII without space, quotes, braces and backslash",
-                fix: "percent-encode the rest", place: .init(stream: name))
+                fix: name.isEmpty
+                    ? "give it a name, such as order-42"
+                    : name.utf8.count > StreamName.longestBytes ? "choose a shorter name" : "percent-encode the rest",
+                place: .init(stream: name))
         case .invalidEventID(let id):
             .init(
                 "invalidEventID", 3,
@@ -127,12 +131,16 @@ extension EvstoreError {
         case .versionNotAllowed(let version, let floor, let top):
             .init(
                 "versionNotAllowed", 3, "events are appended at \(floor) to \(top), not at \(version)",
-                fix: version > top ? "evstore replay --to \(version)" : "update the program to \(floor) or newer")
+                fix: version > top
+                    ? "evstore replay --to \(version) comes first, with --schemas where the store does not know \(version)"
+                    : "write events of \(floor) or newer, here with --at \(floor); a program that writes older ones is to be updated")
         case .noImage(let failure):
             .init(
                 "noImage", 3,
                 "\(failure.type) born at \(failure.born) has no image at \(failure.target): step \(failure.step), \(failure.op): \(failure.pointer.isEmpty ? "the payload" : failure.pointer) should be \(failure.expected), found \(failure.found)",
-                fix: "see: evstore schema show \(failure.type)@\(failure.target)",
+                fix: failure.pointer == ImageFailure.streamName
+                    ? "name it otherwise: \(failure.op) of \(failure.step) would take it for another stream's on the way back"
+                    : "see: evstore schema explain \(failure.type.shellWord) --from \(failure.born) --to \(failure.target)",
                 place: .init(pointer: failure.pointer, position: failure.position, type: failure.type))
         case .deadlinePassed(let seconds, let holder):
             .init(
@@ -180,20 +188,21 @@ extension EvstoreError {
                 place: .init(position: position))
         case .schemaInvalid(let findings):
             .init(
-                "schemaInvalid", 3, findings.map(\.line1).joined(separator: "\n"), fix: findings.first?.fix,
+                "schemaInvalid", findings.refusedExit, findings.map(\.line1).joined(separator: "\n"), fix: findings.first?.fix,
                 place: .init(file: findings.first?.file, line: findings.first?.line, column: findings.first?.column))
         case .schemaNewer(let version, let reason):
             .init(
-                "schemaNewer", 6, "version \(version) was registered by a newer evstore: \(reason)",
-                fix: "use that evstore")
+                "schemaNewer", 6, "another evstore registered \(version), and this one can't read it: \(reason)",
+                fix: "use the evstore that registered it, or a newer one")
         case .versionDiffers(let version, let file, let stored):
             .init(
                 "versionDiffers", 3, "the file of \(version) has digest \(file) and the store holds \(stored)",
                 fix: "undo the edit, or make it a new version")
-        case .programNeeded(let what):
+        case .programNeeded(let what, let instead):
             .init(
                 "programNeeded", 6, "\(what) is written in Swift and this program does not have it",
-                fix: "run the application's own command line")
+                fix: "run the application's own command line; in the application, register it where the store is opened"
+                    + (instead.map { "; or \($0)" } ?? ""))
         default: nil
         }
     }
@@ -204,11 +213,12 @@ extension EvstoreError {
             .init("policyRefused", 3, "the program works at \(program) and the store is live at \(live)", fix: command)
         case .migrationInProgress(let holder):
             .init("migrationInProgress", 5, "a migration is in progress: \(holder)", fix: "wait for it to finish")
-        case .buildStopped(let projection, let position, let reason):
+        case .buildStopped(let projection, let position, let reason, let inFold):
             .init(
                 "buildStopped", 3,
                 "building \(projection) stopped at position \(position): \(reason); nothing was changed",
-                fix: "mend the event's step in a new version file, or accept such events: --on-error quarantine",
+                fix: (inFold ? "mend \(projection) in projections.yaml" : "mend the event's step in the version's file")
+                    + ", or accept such events: --on-error quarantine",
                 place: .init(position: position))
         case .invalidRow(let projection, let key, let reason):
             .init(
@@ -220,9 +230,13 @@ extension EvstoreError {
         case .belowFloor(let version, let floor):
             .init(
                 "belowFloor", 3, "\(version) is below the floor \(floor), which a finalize moved",
-                fix: "restore a backup from before the finalize")
+                fix: "\(floor) is the oldest that there is; older ones are in a backup from before the finalize: evstore restore")
         case .notLive(let version, let live):
-            .init("notLive", 3, "\(version) is not the live version, \(live) is", fix: "evstore finalize \(live)")
+            .init(
+                "notLive", 3, "\(version) is not the live version, \(live) is",
+                fix: version > live
+                    ? "evstore replay --to \(version) comes first"
+                    : "only what is live can be finalized, and that can't be taken back: evstore status")
         case .consentNeeded(let what, let how):
             .init("consentNeeded", 10, what, fix: how)
         case .unknownSnapshot(let name, let known):

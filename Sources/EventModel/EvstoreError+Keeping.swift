@@ -6,7 +6,7 @@ extension EvstoreError {
             .init(
                 "backupDamaged", 7, "the backup \(path) can't be restored: \(reason)", fix: "use another backup; keep this one until then")
         case .notInBackup(let wanted, let has):
-            .init("notInBackup", 2, "the backup does not reach \(wanted): it has \(has)", fix: "name a position or a time that it has")
+            .init("notInBackup", 2, "\(wanted) is not in the backup, which has \(has)", fix: "name a position or a time that it has")
         case .otherBackup(let path):
             .init("otherBackup", 2, "\(path) holds the backups of another store", fix: "name a directory of this store's own")
         case .nothingToSalvage(let path):

@@ -14,7 +14,8 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case locked(path: String, holder: String)
     /// No key was given for a store whose events are sealed, one that opens nothing, or one for a store that has none.
     case keysRefused(path: String, reason: String)
-    case diskFull(path: String, freeBytes: UInt64)
+    /// - Parameter neededBytes: how many have to be free; nil where only the system knows.
+    case diskFull(path: String, freeBytes: UInt64, neededBytes: UInt64? = nil)
     case ioFailure(doing: String, reason: String)
     case misuse(String)
 
@@ -48,7 +49,8 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case schemaInvalid([Finding])
     case schemaNewer(version: SchemaVersion, reason: String)
     case versionDiffers(SchemaVersion, file: String, stored: String)
-    case programNeeded(what: String)
+    /// `instead` is what this program can do without it, if anything.
+    case programNeeded(what: String, instead: String? = nil)
 
     // Keeping.
     case backupDamaged(path: String, reason: String)
@@ -67,7 +69,8 @@ public enum EvstoreError: Error, Hashable, Sendable {
     // Migrating.
     case policyRefused(program: SchemaVersion, live: SchemaVersion, command: String)
     case migrationInProgress(holder: String)
-    case buildStopped(projection: String, position: Position, reason: String)
+    /// - Parameter inFold: whether the projection could not fold the event, which has an image; else it has none.
+    case buildStopped(projection: String, position: Position, reason: String, inFold: Bool = false)
     /// A row of a read model that does not keep the shape that its definition gives it.
     case invalidRow(projection: String, key: String, reason: String)
     case nothingToRollBackTo(live: SchemaVersion)
@@ -85,6 +88,9 @@ public enum EvstoreError: Error, Hashable, Sendable {
 
 /// Why an event has no image at a version.
 public struct ImageFailure: Hashable, Sendable {
+    /// The `pointer` of a failure that is about the name of the event's stream.
+    package static let streamName = "$stream"
+
     /// Unset while the event is not in the log yet.
     public var position: Position?
     public var type: String

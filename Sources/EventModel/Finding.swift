@@ -13,8 +13,16 @@ public struct Finding: Hashable, Sendable {
     public var fix: String?
     /// The fix as lines of files; empty where it takes a decision that no program can make.
     public var edits: [FileEdit] = []
+    /// The event type that the message begins with, where the same may be said of others.
+    package var subject: String?
     /// What the edits are made of once the files' texts are at hand.
     package var repairs: [Repair] = []
+
+    /// What stands where only an author can say why something is lost.
+    package static let reasonMissing = "say why"
+
+    /// Whether what would mend it holds a reason or a value that only its author can choose.
+    package var isOpen: Bool { repairs.contains { $0.isGuess || "\($0.change)".contains(Self.reasonMissing) } }
 
     public init(
         id: String, severity: Severity = .error, file: String? = nil, line: Int? = nil, column: Int? = nil,
@@ -23,6 +31,14 @@ public struct Finding: Hashable, Sendable {
         (self.id, self.severity, self.file, self.line) = (id, severity, file, line)
         (self.column, self.position, self.message, self.fix) = (column, position, message, fix)
     }
+}
+
+extension [Finding] {
+    /// The rule of a file whose format is newer than this program.
+    package static let newerFormat = "FILE007"
+
+    /// The exit code of a command that is refused for these: newer than this program comes before wrong.
+    package var refusedExit: Int32 { contains { $0.id == Self.newerFormat } ? 6 : 3 }
 }
 
 /// A change of neighbouring lines of a file.
@@ -72,8 +88,16 @@ package struct Repair: Hashable, Sendable {
     /// From the value at that place on: names of members, numbers of items, `*` for the only member, `..` for what it is in.
     package var path: [String]
     package var change: Change
+    /// Whether it holds a value that stands for one of the author's choice.
+    package var isGuess = false
 
     package init(file: String, line: Int = 0, column: Int = 0, path: [String] = [], _ change: Change) {
         (self.file, self.line, self.column, self.path, self.change) = (file, line, column, path, change)
+    }
+
+    package var guessed: Repair {
+        var repair = self
+        repair.isGuess = true
+        return repair
     }
 }

@@ -74,7 +74,7 @@ public struct Epoch: RawRepresentable, Hashable, Comparable, Sendable, CustomStr
 
 /// Up to where a reader has consumed the log. Valid as long as its position lies at or below every
 /// later cut.
-public struct Checkpoint: Hashable, Sendable, CustomStringConvertible {
+public struct Checkpoint: Hashable, Sendable, Codable, CustomStringConvertible {
     public var epoch: Epoch
     public var position: Position
 

@@ -15,7 +15,8 @@ public struct Options: Sendable {
     public var commitBytesMax = 64 << 20
     /// Appends that may wait for the writing thread; one more waits for room within its deadline.
     public var queueRequestsMax = 4_096
-    /// How long an append may wait for its turn before it fails and names who holds the store.
+    /// How long an append may wait for its turn before it fails and names who holds the store; closing waits as long for others who
+    /// write.
     public var appendDeadlineSeconds = 30.0
 
     // The log's indexes (storage.md).
@@ -48,6 +49,9 @@ public struct Options: Sendable {
     public var pollMilliseconds = 500
 
     // Projections and replay.
+    /// How long whoever asks for a read model waits for another who builds it, brings it to the log's end or migrates, before that fails
+    /// and names who does.
+    public var readModelDeadlineSeconds = 30.0
     public var projectionKeyBytesMax = 500
     /// How far a generation may lag behind the log at the flip; following does the rest.
     public var flipLagEventsMax = 1_000
@@ -63,6 +67,8 @@ public struct Options: Sendable {
     public var followsInBackground = false
     /// Rows that a bulk build keeps in memory before it spills a sorted run.
     public var buildMemoryBytes = 256 << 20
+    /// How long an opening that is to migrate waits for another process's migration before it fails and names that process.
+    public var migrationDeadlineSeconds = 300.0
     /// Worker threads of a replay; as many as there are processors where nil.
     public var replayJobs: Int?
 

@@ -23,11 +23,15 @@ public typealias Progress = @Sendable (ProgressEvent) -> Void
 /// Asks long work to stop at its next chunk, in a valid state: it then throws `EvstoreError.interrupted`.
 public final class Cancellation: Sendable {
     private let requested = Atomic<Bool>(false)
+    private let other: Cancellation?
 
-    public init() {}
+    public init() { other = nil }
+
+    /// One that is cancelled where the other is, too.
+    package init(with other: Cancellation?) { self.other = other }
 
     /// May be called from a signal handler's thread.
     public func cancel() { requested.store(true, ordering: .releasing) }
 
-    public var isCancelled: Bool { requested.load(ordering: .acquiring) }
+    public var isCancelled: Bool { requested.load(ordering: .acquiring) || other?.isCancelled ?? false }
 }

@@ -12,7 +12,8 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
 
     public static func < (a: Timestamp, b: Timestamp) -> Bool { a.microseconds < b.microseconds }
 
-    /// RFC 3339 in UTC, with as many digits of fraction as it takes (none, 3 or 6).
+    /// RFC 3339 in UTC, with as many digits of fraction as it takes (none, 3 or 6). Within a day of the years 0 to 9999, which
+    /// an offset can reach, it has the offset that keeps it in them.
     public var description: String {
         var text = ByteBuffer(capacity: 32)
         append(to: &text)
@@ -22,7 +23,8 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
     /// Appends the same text.
     package func append(to output: inout ByteBuffer) {
         let (seconds, fraction) = microseconds.floored(by: 1_000_000)
-        CivilTime(secondsSince1970: seconds).append(to: &output)
+        let offset = seconds < Self.firstSecond ? Self.offsetSeconds : seconds > Self.lastSecond ? -Self.offsetSeconds : 0
+        CivilTime(secondsSince1970: seconds &+ offset).append(to: &output)
         if fraction > 0 {
             output.append(UInt8(ascii: "."))
             if fraction % 1_000 == 0 {
@@ -31,7 +33,18 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
                 output.append(digits: UInt64(fraction), width: 6)
             }
         }
-        output.append(UInt8(ascii: "Z"))
+        output.append(offset == 0 ? "Z" : offset > 0 ? "+23:59" : "-23:59")
+    }
+
+    /// Of the years that RFC 3339 has digits for, in UTC.
+    private static let (firstSecond, lastSecond): (Int64, Int64) = (-62_167_219_200, 253_402_300_799)
+    /// The greatest offset that it has.
+    private static let offsetSeconds: Int64 = 86_340
+
+    /// Whether RFC 3339 can write it, so that an export can be imported.
+    package var isWritable: Bool {
+        let seconds = microseconds.floored(by: 1_000_000).quotient
+        return (Self.firstSecond - Self.offsetSeconds ... Self.lastSecond + Self.offsetSeconds).contains(seconds)
     }
 
     /// The moment that an RFC 3339 text names (section 5.6, with `T` and `Z` or an offset; a

@@ -9,7 +9,7 @@ extension Door {
     /// What there is to check of a line's event; nil where it is none that is stored as it came.
     func entry(for line: LineFields, _ text: RawSpan) throws(EvstoreError) -> Entry? {
         let birth = line.version ?? rules.version
-        guard birth.rawValue > 0, birth <= stamp.top, birth >= stamp.floor || rules.takesOld, !rules.enforcesStream else { return nil }
+        guard birth.rawValue > 0, birth <= stamp.top, birth >= stamp.floor || rules.takesOld else { return nil }
         let name = text.slice(line.type)
         if let last = lastEntry, last.birth == birth, name.equals(utf8: last.type) { return last.isStoredAsItCame ? last : nil }
         guard let type = String(utf8: name), type.utf8.count <= options.typeNameBytesMax else { return nil }
@@ -31,7 +31,12 @@ extension Door {
                 throw .invalidEvent(type: entry.type, version: entry.birth, pointer: error.pointer, reason: error.reason)
             }
         }
-        if !isInItsStream, let template = entry.shape?.stream { isInItsStream = template.names(stream, for: payload, using: &streamName) }
+        if !isInItsStream, let template = entry.shape?.stream {
+            isInItsStream = template.names(stream, for: payload, using: &streamName)
+            if !isInItsStream, rules.enforcesStream {
+                throw streamMismatch(given: String(utf8: stream) ?? "", payload, template, entry.type, at: entry.birth)
+            }
+        }
         if entry.targets.isEmpty { return isInItsStream }
         try checkImages(
             entry, payload: payload, stream: StreamName(unchecked: String(utf8: stream) ?? ""),

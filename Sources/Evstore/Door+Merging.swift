@@ -19,18 +19,22 @@ extension Door {
             }
         }
         var failures: [Int: EvstoreError] = [:]
-        do {
-            for (group, indices) in groups {
-                let appended = indices.map { index in
-                    AppendedEvent(
-                        type: events[index].type, payload: events[index].payload, metadata: events[index].metadata,
-                        time: events[index].time, stream: group.stream.text)
-                }
+        for (group, indices) in groups {
+            let appended = indices.map { index in
+                AppendedEvent(
+                    type: events[index].type, payload: events[index].payload, metadata: events[index].metadata,
+                    time: events[index].time, stream: group.stream.text)
+            }
+            do {
                 try viewer.view(
                     appended: appended, born: group.born, at: group.target, failed: { failures[indices[$0]] = .noImage($1) }
                 ) { _, _ in }
+            } catch {
+                // Above the live version, a program that lacks a step can't tell, and goes on as it did before that version was live.
+                if case .programNeeded = EvstoreError(converting: error), group.target > max(group.born, stamp.live) { continue }
+                throw EvstoreError(converting: error)
             }
-        } catch { throw EvstoreError(converting: error) }
+        }
         return failures
     }
 }

@@ -28,8 +28,8 @@ final class Door: @unchecked Sendable {
     let viewer: Viewer
     let rekeys: Bool
     private let aheadViewer: Viewer?
-    /// Whether an event has come that steps merge with others.
-    private(set) var merges = false
+    /// Whether any step merges events of one append.
+    let merges: Bool
     private var entries: [TypeAtVersion: Entry] = [:]
     /// Of the event that was looked at last.
     var lastEntry: Entry?
@@ -47,7 +47,8 @@ final class Door: @unchecked Sendable {
         let isTemplated: Bool
         /// Where an image must be, floor … max(born, live) without born itself, and the path to it.
         let targets: [(version: SchemaVersion, path: Path)]
-        /// The versions in that range at which it is seen together with others of its append.
+        /// The versions up to the top at which it is seen together with others of its append. A pair that is parted stays so:
+        /// after a rollback too, what can't be seen alone is refused alone.
         let merging: [SchemaVersion]
         /// The versions for which what they see is kept with the event.
         let shadowed: [SchemaVersion]
@@ -71,7 +72,7 @@ final class Door: @unchecked Sendable {
     init(history: History, stamp: StateStamp, rules: DoorRules, options: Options) {
         (self.history, viewer, self.stamp) = (history, Viewer(history), stamp)
         (self.rules, self.options) = (rules, options)
-        rekeys = history.rekeysStreams
+        (rekeys, merges) = (history.rekeysStreams, history.mergesEvents)
         limits = JSONLimits(depth: options.jsonDepthMax, members: options.jsonMembersMax, bytes: options.eventBytesMax)
         aheadViewer = rules.ahead.map { Viewer($0) }
     }
@@ -168,6 +169,9 @@ final class Door: @unchecked Sendable {
     }
 
     private func checkSize(_ event: NewEvent) throws(EvstoreError) {
+        if let time = event.time, !time.isWritable {
+            throw .invalidLine(reason: "lies outside the years 0 to 9999, which RFC 3339 can write", pointer: "/time")
+        }
         let bytes = event.payload.count + (event.metadata?.count ?? 0)
         if bytes > options.eventBytesMax { throw .eventTooLarge(bytes: bytes, limit: options.eventBytesMax) }
         if event.type.utf8.count > options.typeNameBytesMax {
@@ -191,13 +195,17 @@ final class Door: @unchecked Sendable {
     }
 
     private func checkStream(_ event: NewEvent, _ template: StreamTemplate, at birth: SchemaVersion) throws(EvstoreError) {
-        let expected: String
-        do { expected = try template.name(for: event.payload.lent) } catch {
-            throw .invalidEvent(type: event.type, version: birth, pointer: error.pointer, reason: error.reason)
-        }
-        guard expected == event.stream.text else {
-            throw .streamMismatch(given: event.stream.text, expected: expected, type: event.type, version: birth)
-        }
+        do { if try template.name(for: event.payload.lent) == event.stream.text { return } } catch {}
+        throw streamMismatch(given: event.stream.text, event.payload.lent, template, event.type, at: birth)
+    }
+
+    /// Why an event does not belong in a stream: another one is its own, or it has none.
+    func streamMismatch(
+        given: String, _ payload: RawSpan, _ template: StreamTemplate, _ type: String, at birth: SchemaVersion
+    ) -> EvstoreError {
+        do {
+            return .streamMismatch(given: given, expected: try template.name(for: payload), type: type, version: birth)
+        } catch { return .invalidEvent(type: type, version: birth, pointer: error.pointer, reason: error.reason) }
     }
 
     private func checkImages(of event: NewEvent, _ entry: Entry, at now: Timestamp) throws(EvstoreError) {
@@ -269,16 +277,15 @@ final class Door: @unchecked Sendable {
         var targets: [(version: SchemaVersion, path: Path)] = []
         var merging: [SchemaVersion] = []
         var target = stamp.floor
-        while target <= last {
+        while target <= (merges ? max(last, stamp.top) : last) {
             if target != birth {
                 let path = try viewer.path(type: type, born: birth, to: target)
-                if path.merges { merging.append(target) } else { targets.append((target, path)) }
+                if path.merges { merging.append(target) } else if target <= last { targets.append((target, path)) }
             }
             target = target.next
         }
         let shadowed = birth.rawValue == 0 ? [] : try viewer.shadowed(type: type, born: birth, floor: stamp.floor)
         let entry = Entry(type, birth, shape, targets: targets, merging: merging, shadowed: shadowed, sealed: options.secret != nil)
-        merges = merges || !merging.isEmpty
         entries[TypeAtVersion(type: type, version: birth)] = entry
         return entry
     }

@@ -13,6 +13,10 @@ extension EventStore {
     /// Appends events together, all of them or none, if every condition holds; returns when they are on the disk.
     ///
     /// Repeating an append whose first event has an id is safe: the same content returns the first receipt.
+    ///
+    /// Others who write are waited for, at most `Options.appendDeadlineSeconds`. Where the task is cancelled meanwhile nothing is
+    /// appended (`interrupted`); once it is being appended what comes of it is told, cancelled or not.
+    @discardableResult
     public func append(
         _ events: [NewEvent], conditions: [StreamCondition] = [], sameID: SameID = .mustMatch
     ) async throws(EvstoreError) -> AppendReceipt {
@@ -54,6 +58,7 @@ extension EventStore {
     }
 
     /// Appends one event if its stream is as expected.
+    @discardableResult
     public func append(_ event: NewEvent, expecting expectation: Expectation) async throws(EvstoreError) -> AppendReceipt {
         try await append([event], conditions: [StreamCondition(event.stream, expectation)])
     }

@@ -20,7 +20,7 @@ extension EventStore {
         let now = Timestamp.now
         let checked = await Self.admit(events, by: taken, at: now)
         if let error = checked.error { throw error }
-        let door = taken.first { $0.merges } ?? taken[0]
+        let door = taken[0]
         if let failure = try door.mergeFailures(of: checked.stored).min(by: { $0.key < $1.key }) { throw failure.value }
         let version = events[0].version ?? door.rules.version
         return CheckedAppend(spelled: try spelled(checked.stored, conditions, at: version, door.history), stamp: door.stamp)

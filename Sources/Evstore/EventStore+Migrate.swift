@@ -6,48 +6,62 @@ internal import Projections
 extension EventStore {
     /// What a replay to a version would do; changes nothing.
     public func plan(to version: SchemaVersion, cancellation: Cancellation? = nil) async throws(EvstoreError) -> PlanReport {
-        try await Plan.run(
-            site(again: "evstore plan --to \(version)", cancellation), to: version, files: schemas?.history,
-            definitions: schemas?.definitions)
+        try await working(cancellation) { (cancellation) async throws(EvstoreError) in
+            try await Plan.run(
+                site(again: "evstore plan --to \(version)", cancellation), to: version, files: schemas?.history,
+                definitions: schemas?.definitions)
+        }
     }
 
     /// Registers what is new in the schemas given at opening, builds a version's read models beside the live ones, and flips.
     ///
     /// A failed or cancelled replay leaves the store as it was.
+    @discardableResult
     public func replay(
         to version: SchemaVersion, options: ReplayOptions = .init(), cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> ReplayReport {
-        try await Replay.run(
-            site(again: "evstore replay --to \(version)", cancellation, progress: progress), to: version, files: schemas?.history,
-            definitions: schemas?.definitions, options: options)
+        try await working(cancellation) { (cancellation) async throws(EvstoreError) in
+            try await Replay.run(
+                site(again: "evstore replay --to \(version)", cancellation, progress: progress), to: version, files: schemas?.history,
+                definitions: schemas?.definitions, options: options)
+        }
     }
 
     /// Returns to an older version's read models, keeping every event; to the one the last replay came from where nil.
     ///
     /// `without` names Swift read models to leave behind until their program opens the store.
+    @discardableResult
     public func rollback(
         to version: SchemaVersion? = nil, without: Set<String> = [], cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> RollbackReport {
         let again = "evstore rollback" + (version.map { " --to \($0)" } ?? "")
-        return try await log.withBallast { () async throws(EvstoreError) in
-            try await Rollback.run(site(again: again, cancellation, progress: progress), to: version, without: without)
+        return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
+            try await log.withBallast { () async throws(EvstoreError) in
+                try await Rollback.run(site(again: again, cancellation, progress: progress), to: version, without: without)
+            }
         }
     }
 
     /// Cuts the log at a snapshot's position: later events move to the archive, and the epoch grows.
+    @discardableResult
     public func rollback(
         toSnapshot name: String, discardTail: Bool, progress: Progress? = nil
     ) async throws(EvstoreError) -> RollbackReport {
         let again = "evstore rollback --to-snapshot \(name) --discard-tail"
-        return try await log.withBallast { () async throws(EvstoreError) in
-            try await CutRollback.run(site(again: again, progress: progress), toSnapshot: name, discardTail: discardTail)
+        return try await working { (_) async throws(EvstoreError) in
+            try await log.withBallast { () async throws(EvstoreError) in
+                try await CutRollback.run(site(again: again, progress: progress), toSnapshot: name, discardTail: discardTail)
+            }
         }
     }
 
     /// Makes the live version the floor: closes the window and deletes read models that no promised version names.
+    @discardableResult
     public func finalize(_ version: SchemaVersion) async throws(EvstoreError) -> FinalizeReport {
-        try await log.withBallast { () async throws(EvstoreError) in
-            try await Finalize.run(site(again: "evstore finalize \(version)"), version)
+        try await working { (_) async throws(EvstoreError) in
+            try await log.withBallast { () async throws(EvstoreError) in
+                try await Finalize.run(site(again: "evstore finalize \(version)"), version)
+            }
         }
     }
 }
@@ -67,23 +81,31 @@ extension EventStore {
     public func retryQuarantine(
         cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> QuarantineRetryReport {
-        try await Quarantine.retry(site(again: "evstore quarantine retry", cancellation, progress: progress))
+        try await working(cancellation) { (cancellation) async throws(EvstoreError) in
+            try await Quarantine.retry(site(again: "evstore quarantine retry", cancellation, progress: progress))
+        }
     }
 
     /// Checks checksums, hash chain, positions and indexes; `deep` also the read models' digests, `laws` the steps on the
     /// log's events and on events made from the shapes, the same ones for the same `seed`.
     ///
-    /// With `key`, a log without errors has its end signed (`VerifyReport.head`): kept away from the store, it shows later, given as
-    /// `head`, that every event up to there is still what it was. What has changed is a finding, STORE101 to STORE105.
+    /// With `key`, a store without errors has its end signed (`VerifyReport.head`), and with it its versions, definitions, keys and what was
+    /// forgotten: kept away from the store, it shows later, given as the last of `heads`, that all of that is still what it was. What has
+    /// changed is a finding, STORE101 to STORE113. Each head but the first has to name the one before it, as the new one names the last.
     ///
-    /// - Parameter trusted: who must have signed `head`; the owner of `key` where it is nil.
+    /// - Parameters:
+    ///   - heads: oldest first, such as `SignedHead.series(parsing:)` gives.
+    ///   - trusted: who must have signed `heads`; the owner of `key` where it is nil.
+    ///   - isAccepted: whether a cut or a changed definition (STORE104, STORE108) was meant: they are warnings then.
     /// - Throws: `EvstoreError`: signatureInvalid where that is another, epochChanged (run it again), interrupted.
     public func verify(
-        deep: Bool = false, laws: Bool = false, seed: UInt64? = nil, signing key: SigningKey? = nil, since head: SignedHead? = nil,
-        trusting trusted: PublicKey? = nil, cancellation: Cancellation? = nil, progress: Progress? = nil
+        deep: Bool = false, laws: Bool = false, seed: UInt64? = nil, signing key: SigningKey? = nil, since heads: [SignedHead] = [],
+        trusting trusted: PublicKey? = nil, accepting isAccepted: Bool = false, cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> VerifyReport {
-        try Verify.run(
-            site(again: "evstore verify", cancellation, progress: progress), deep: deep, laws: laws, seed: seed, signing: key, since: head,
-            trusting: trusted)
+        try await working(cancellation) { (cancellation) async throws(EvstoreError) in
+            try Verify.run(
+                site(again: "evstore verify", cancellation, progress: progress), deep: deep, laws: laws, seed: seed, signing: key,
+                since: heads, trusting: trusted, accepting: isAccepted)
+        }
     }
 }

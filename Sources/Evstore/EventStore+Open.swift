@@ -1,6 +1,7 @@
 internal import EventLog
 internal import EventModel
 internal import Hashing
+internal import LMDB
 public import Logging
 internal import Migration
 public import Projections
@@ -27,10 +28,12 @@ extension EventStore {
         let errors = (history.check() + definitions.check(against: history)).filter { $0.severity == .error }
         if !errors.isEmpty { throw .schemaInvalid(errors) }
         let logger = logger ?? .silent
-        let log = try converting(at: path) {
-            try EventLog.create(at: path, options: options, logger: logger) { update in
-                (update.state.floor, update.state.live, update.state.top) = (version, version, version)
-                try RegisteredRows.register(&update, versions: history.versions, definitions: definitions)
+        let log = try await StoreThreads.run { () async throws(EvstoreError) in
+            try converting(at: path) {
+                try EventLog.create(at: path, options: options, logger: logger) { update in
+                    (update.state.floor, update.state.live, update.state.top) = (version, version, version)
+                    try RegisteredRows.register(&update, versions: history.versions, definitions: definitions)
+                }
             }
         }
         let evolving = EvolvingLog(log, swiftProjections: projections, swiftSteps: steps, logger: logger)
@@ -43,18 +46,24 @@ extension EventStore {
     ///
     /// A process may have it open several times. Who opens it for writing comes before who opens it for reading only: a file that
     /// LMDB has mapped for reading alone is not mapped for writing as well, and that is `EvstoreError.misuse`.
+    ///
+    /// - Parameters:
+    ///   - cancellation: ends a migration of `Policy.migrate`, and the wait for another process's, as cancelling the task does the wait.
+    ///   - progress: is told of both; of the wait as the step `wait`.
     public static func open(
         at path: String, version: SchemaVersion? = nil, policy: Policy = .require, schemas: Schemas? = nil,
         steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], readOnly: Bool = false, options: Options = .init(),
-        logger: Logger? = nil
+        logger: Logger? = nil, cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> EventStore {
         let steps = try SwiftSteps(steps)
         let logger = logger ?? .silent
-        let log = try converting(at: path) { try EventLog.open(at: path, options: options, readOnly: readOnly, logger: logger) }
+        let log = try await StoreThreads.run { () async throws(EvstoreError) in
+            try converting(at: path) { try EventLog.open(at: path, options: options, readOnly: readOnly, logger: logger) }
+        }
         let evolving = EvolvingLog(log, swiftProjections: projections, swiftSteps: steps, logger: logger)
         let store = EventStore(evolving, version: version, policy: policy, schemas: schemas?.with(steps))
         do {
-            try await store.settle()
+            try await store.settle(cancellation, progress)
         } catch {
             try await store.close()
             throw error
@@ -63,7 +72,34 @@ extension EventStore {
         return store
     }
 
-    /// Reads a store's four numbers without a lock.
+    /// Opens the store at `path`; where there is none it is made first, with what is in `schemas` up to `version`.
+    ///
+    /// What a service does when it starts, the first time and every time: several at once may do so, and one of them makes the store.
+    ///
+    /// - Parameter version: what a new store is made at and this handle works at; nil makes one at the newest of `schemas`, and follows
+    ///   the live version.
+    public static func open(
+        at path: String, creatingWith schemas: Schemas, version: SchemaVersion? = nil, policy: Policy = .require,
+        steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], options: Options = .init(), logger: Logger? = nil
+    ) async throws(EvstoreError) -> EventStore {
+        func opened() async throws(EvstoreError) -> EventStore {
+            try await open(
+                at: path, version: version, policy: policy, schemas: schemas, steps: steps, projections: projections, options: options,
+                logger: logger)
+        }
+        do { return try await opened() } catch EvstoreError.storeNotFound {}
+        do throws(EvstoreError) {
+            // Order: made, closed, opened, so that the handle is what every later start gets.
+            let made = try await create(
+                at: path, schemas: schemas, at: version, steps: steps, projections: projections, options: options, logger: logger)
+            try await made.close()
+        } catch .storeExists {
+            // Somebody else was faster.
+        }
+        return try await opened()
+    }
+
+    /// Reads a store's four numbers without a lock, and without its keys: those of a sealed store are believed, not proved.
     public static func versions(at path: String) throws(EvstoreError) -> StoreVersions {
         try converting(at: path) { StoreVersions(try EventLog.peek(at: path)) }
     }
@@ -71,7 +107,7 @@ extension EventStore {
 
 extension EventStore {
     /// Applies the policy to the version that the program works at.
-    private func settle() async throws(EvstoreError) {
+    private func settle(_ cancellation: Cancellation?, _ progress: Progress?) async throws(EvstoreError) {
         guard let version = programVersion else { return }
         let evolution = try evolving.current()
         let state = evolution.state
@@ -87,15 +123,27 @@ extension EventStore {
         case (.observe, _):
             // What the store does not know must be known to the program.
             _ = try history(serving: version, evolution.history)
-        case (_, ..<state.floor):
-            throw .policyRefused(
-                program: version, live: state.live, command: "update the program: the store has promised nothing below \(state.floor)")
-        case (_, ...state.top): return
+        case (_, ...state.top): try requirePromised(version, state)
         case (.require, _):
             throw .policyRefused(program: version, live: state.live, command: "evstore --store \(path) replay --to \(version)")
-        case (.migrate(let when, let onError, let keepWindow), _):
-            try await migrate(to: version, when, onError, keepWindow)
+        case (.migrate(let when, let onError, let keepWindow, let yes), _):
+            if try await !mayMigrate(to: version, when) {
+                throw .policyRefused(program: version, live: state.live, command: "evstore --store \(path) replay --to \(version)")
+            }
+            do {
+                let options = ReplayOptions(onError: onError == .quarantine ? .quarantine : .stop, yes: yes)
+                try await migrate(to: version, options, keepWindow, cancellation, progress)
+            } catch {
+                guard onError == .openAnyway, error.code != "interrupted" else { throw error }
+                logger.error("the replay at opening failed; read models stay as they are", metadata: ["error": "\(error.message)"])
+            }
         }
+    }
+
+    private func requirePromised(_ version: SchemaVersion, _ state: StoreState) throws(EvstoreError) {
+        guard version < state.floor else { return }
+        throw .policyRefused(
+            program: version, live: state.live, command: "update the program: the store has promised nothing below \(state.floor)")
     }
 
     /// The program's files must be those that the store has registered, as far as both know them and none may change.
@@ -108,25 +156,41 @@ extension EventStore {
         }
     }
 
+    /// Replays to a version that was above the top, unless another process has done so meanwhile.
     private func migrate(
-        to version: SchemaVersion, _ when: Policy.MigrateWhen, _ onError: Policy.MigrateOnError, _ keepWindow: Policy.WindowPolicy
+        to version: SchemaVersion, _ options: ReplayOptions, _ keepWindow: Policy.WindowPolicy, _ cancellation: Cancellation?,
+        _ progress: Progress?
     ) async throws(EvstoreError) {
         let live = try evolving.current().state.live
-        if try await !mayMigrate(to: version, when) {
-            throw .policyRefused(program: version, live: live, command: "evstore --store \(path) replay --to \(version)")
-        }
-        do {
-            let report = try await replay(to: version, options: ReplayOptions(onError: onError == .quarantine ? .quarantine : .stop))
-            logger.notice(
+        try await waitingForOthers(cancellation, progress) { () async throws(EvstoreError) in
+            let state = try self.evolving.current().state
+            if version <= state.top { return try self.requirePromised(version, state) }
+            let report = try await self.replay(to: version, options: options, cancellation: cancellation, progress: progress)
+            self.logger.notice(
                 "replayed at opening",
                 metadata: ["from": "\(report.from)", "to": "\(report.to)", "quarantined": "\(report.quarantined)"])
-            if case .releases(let count) = keepWindow, version.number - live.number >= count {
-                _ = try await Finalize.run(site(again: "open the store again"), version, floor: live)
+        }
+        guard case .releases(let count) = keepWindow, version.number - live.number >= count else { return }
+        try await waitingForOthers(cancellation, progress) { () async throws(EvstoreError) in
+            guard try self.evolving.current().state.live == version else { return }
+            _ = try await Finalize.run(self.site(again: "open the store again"), version, floor: live)
+        }
+    }
+
+    /// Tries work that one process at a time can do until it is this one's turn, or the deadline has passed.
+    private func waitingForOthers(
+        _ cancellation: Cancellation?, _ progress: Progress?, _ work: () async throws(EvstoreError) -> Void
+    ) async throws(EvstoreError) {
+        let deadline = ContinuousClock.now + .seconds(options.migrationDeadlineSeconds)
+        while true {
+            do { return try await work() } catch {
+                guard case .migrationInProgress(let holder) = error, ContinuousClock.now < deadline else { throw error }
+                progress?(ProgressEvent(step: "wait", note: "for the migration of \(holder)"))
             }
-        } catch {
-            guard onError == .openAnyway else { throw error }
-            logger.error("the replay at opening failed; read models stay as they are", metadata: ["error": "\(error.message)"])
-            return
+            do { try await Task.sleep(for: .milliseconds(options.pollMilliseconds)) } catch {
+                throw .interrupted(again: "open the store again")
+            }
+            if cancellation?.isCancelled == true { throw .interrupted(again: "open the store again") }
         }
     }
 
@@ -136,7 +200,7 @@ extension EventStore {
         case .atMost(let events): return try last().position.rawValue <= events
         case .lossless:
             let plan = try await plan(to: version)
-            return plan.oneWay.isEmpty && plan.loss.allSatisfy { $0.declared || $0.count == 0 }
+            return plan.oneWay.isEmpty && plan.appendsRefused.isEmpty && plan.loss.allSatisfy { !$0.asks || $0.count == 0 }
         }
     }
 }

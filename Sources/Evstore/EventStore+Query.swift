@@ -5,59 +5,69 @@ internal import Projections
 extension EventStore {
     /// Gives rows of a read model to `body` in key order until it returns false, after catching up with the log's end as of now.
     ///
+    /// For whoever walks many rows; from an actor, the forms that return rows are the ones that compile.
+    ///
+    /// Others who bring it there are waited for, at most `Options.readModelDeadlineSeconds` and until the task is cancelled; the task is
+    /// suspended meanwhile. Where nothing has been appended since the last query nothing is waited for.
+    ///
     /// `key` asks for one row (an unknown key is none), `prefix` for those whose key begins so. A read model that was never
     /// built is built first.
+    /// - Throws: `EvstoreError`: deadlinePassed and migrationInProgress, which name who is in the way, interrupted; or what `body` throws,
+    ///   as it is.
     @discardableResult
     public func query(
         _ projection: String, at version: SchemaVersion? = nil, key: String? = nil, prefix: String? = nil,
         _ body: (ReadModelRow) throws -> Bool
+    ) async throws -> QueryNote {
+        let model = try await readModel(projection, at: version)
+        var rows = RowCursor(model.generation, key: key, prefix: prefix, pageRows: options.pageEventsMax)
+        while let row = try rows.next() {
+            if try !body(row) { break }
+        }
+        return model.note
+    }
+
+    /// The same for the rows behind a key, of which one look at the read model takes at most `pageRows`.
+    func query(
+        _ projection: String, at version: SchemaVersion?, after key: String?, pageRows: Int, _ body: (ReadModelRow) throws -> Bool
     ) async throws(EvstoreError) -> QueryNote {
         let model = try await readModel(projection, at: version)
-        // No row has such a key.
-        guard (1 ... rowKeyBytesMax).contains(key?.utf8.count ?? 1), prefix?.utf8.count ?? 0 <= rowKeyBytesMax else { return model.note }
-        if let key {
-            if let value = try model.generation.get(key) { _ = try converting(at: path) { try body(ReadModelRow(key: key, value: value)) } }
-            return model.note
-        }
-        var rows = RowCursor(model.generation, prefix: prefix, pageRows: options.pageEventsMax)
+        var rows = RowCursor(model.generation, after: key, pageRows: min(pageRows, options.pageEventsMax))
         while let row = try rows.next() {
             if try !converting(at: path, { try body(row) }) { break }
         }
         return model.note
     }
 
+    /// The row of a key; nil where there is none.
+    func row(_ projection: String, at version: SchemaVersion?, key: String) async throws(EvstoreError) -> ReadModelRow? {
+        var rows = RowCursor(try await readModel(projection, at: version).generation, key: key, pageRows: 1)
+        return try rows.next()
+    }
+
     /// The number of rows, without reading them where neither key nor prefix is given.
     public func count(
         _ projection: String, at version: SchemaVersion? = nil, key: String? = nil, prefix: String? = nil
     ) async throws(EvstoreError) -> (rows: UInt64, note: QueryNote) {
-        if key != nil || prefix != nil {
-            var count: UInt64 = 0
-            let note = try await query(projection, at: version, key: key, prefix: prefix) { _ in
-                count += 1
-                return true
-            }
-            return (count, note)
-        }
         let model = try await readModel(projection, at: version)
-        return (try model.generation.header.rows, model.note)
+        if key == nil, prefix == nil { return (try model.generation.header.rows, model.note) }
+        var count: UInt64 = 0
+        var rows = RowCursor(model.generation, key: key, prefix: prefix, pageRows: options.pageEventsMax)
+        while try rows.next() != nil { count += 1 }
+        return (count, model.note)
     }
 
     /// Gives the keys whose rows differ between two versions to `body` in key order until it returns false.
+    /// - Throws: `EvstoreError`, or what `body` throws, as it is.
     @discardableResult
     public func diff(
         _ projection: String, a: SchemaVersion, b: SchemaVersion, key: String? = nil, _ body: (RowDifference) throws -> Bool
-    ) async throws(EvstoreError) -> (a: QueryNote, b: QueryNote) {
+    ) async throws -> (a: QueryNote, b: QueryNote) {
         let end = try last().position
         let first = try await readModel(projection, at: a, to: end)
         let second = try await readModel(projection, at: b, to: end)
-        guard (1 ... rowKeyBytesMax).contains(key?.utf8.count ?? 1) else { return (first.note, second.note) }
-        if let key {
-            let difference = RowDifference(key: key, a: try first.generation.get(key), b: try second.generation.get(key))
-            if try difference.isReal { _ = try converting(at: path) { try body(difference) } }
-            return (first.note, second.note)
-        }
-        var left = RowCursor(first.generation, pageRows: options.pageEventsMax)
-        var right = RowCursor(second.generation, pageRows: options.pageEventsMax)
+        var left = RowCursor(first.generation, key: key, pageRows: options.pageEventsMax)
+        var right = RowCursor(second.generation, key: key, pageRows: options.pageEventsMax)
         var (rowA, rowB) = (try left.next(), try right.next())
         while rowA != nil || rowB != nil {
             let difference: RowDifference
@@ -73,7 +83,7 @@ extension EventStore {
                 rowB = try right.next()
             default: return (first.note, second.note)
             }
-            if try difference.isReal, try !converting(at: path, { try body(difference) }) { break }
+            if try difference.isReal, try !body(difference) { break }
         }
         return (first.note, second.note)
     }
@@ -82,21 +92,29 @@ extension EventStore {
 /// What LMDB takes as a key.
 private let rowKeyBytesMax = 511
 
-/// Walks the rows of a generation in key order, a page in a transaction.
+/// Walks the rows of a generation in key order, a page in a transaction; or it is the one row of a key.
 private struct RowCursor {
     private let generation: Generation
+    private let key: String?
     private let prefix: [UInt8]
     private let pageRows: Int
     private var page: ArraySlice<(key: [UInt8], value: [UInt8])> = []
     private var last: [UInt8]?
-    private var ended = false
+    private var ended: Bool
 
-    init(_ generation: Generation, prefix: String? = nil, pageRows: Int) {
-        (self.generation, self.pageRows) = (generation, pageRows)
+    init(_ generation: Generation, key: String? = nil, prefix: String? = nil, after last: String? = nil, pageRows: Int) {
+        (self.generation, self.key, self.pageRows, self.last) = (generation, key, pageRows, last.map { Array($0.utf8) })
         self.prefix = Array((prefix ?? "").utf8)
+        // No row has such a key.
+        ended = !(1 ... rowKeyBytesMax).contains(key?.utf8.count ?? 1) || self.prefix.count > rowKeyBytesMax
     }
 
     mutating func next() throws(EvstoreError) -> ReadModelRow? {
+        if let key {
+            if ended { return nil }
+            ended = true
+            return try generation.get(key).map { ReadModelRow(key: key, value: $0) }
+        }
         if page.isEmpty, !ended {
             page = try generation.page(prefix: prefix, after: last, limit: pageRows)[...]
             ended = page.count < pageRows

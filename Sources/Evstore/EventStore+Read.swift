@@ -12,48 +12,27 @@ extension EventStore {
         type: String? = nil
     ) throws(EvstoreError) -> [RecordedEvent] {
         var events: [RecordedEvent] = []
-        try readPages(stream, at: version, from: from, limit: limit, backwards: backwards, type: type) { page in
+        var pages = StreamPages(self, stream, at: version, from: from, limit: limit, backwards: backwards, type: type)
+        while var page = try pages.next() {
             if events.isEmpty { swap(&events, &page) } else { events += page }
-            return true
         }
         return events
     }
 
     /// Gives the events of one stream to `body` until it returns false, as the other `read` does; no transaction is open while that runs.
+    /// - Throws: `EvstoreError`, or what `body` throws, as it is.
     public func read(
         _ stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, limit: Int?, backwards: Bool = false,
         type: String? = nil, _ body: (RecordedEvent) throws -> Bool
-    ) throws(EvstoreError) {
-        try readPages(stream, at: version, from: from, limit: limit, backwards: backwards, type: type) { try $0.allSatisfy(body) }
-    }
-
-    private func readPages(
-        _ stream: StreamName, at version: SchemaVersion?, from: Revision?, limit: Int?, backwards: Bool, type: String?,
-        _ body: (inout [RecordedEvent]) throws -> Bool
-    ) throws(EvstoreError) {
-        var view: StreamLens?
-        var quota = Quota(limit)
-        var next = from
-        // More than is asked for is read only where what was read is not what is wanted.
-        var size = min(options.pageEventsMax, quota.rest)
-        repeat {
-            var page: StreamPage = try converting(at: path) {
-                try log.read { reader in
-                    let seen = try view ?? streamLens(at: version, type: type, reader)
-                    view = seen
-                    return try self.page(of: stream, seen, next, backwards, limit: size, reader)
-                }
-            }
-            let isWhole = quota.take(&page.events)
-            let goesOn = try converting(at: path) { try body(&page.events) && isWhole }
-            guard goesOn, !page.isLast, let last = page.last, !backwards || last > .first else { return }
-            next = Revision(backwards ? last.rawValue - 1 : last.rawValue + 1)
-            size = min(options.pageEventsMax, size * 4)
-        } while !quota.isUsed
+    ) throws {
+        var pages = StreamPages(self, stream, at: version, from: from, limit: limit, backwards: backwards, type: type)
+        while let page = try pages.next() {
+            if try !page.allSatisfy(body) { return }
+        }
     }
 
     /// What the pages of a stream are seen through: the first page's evolution holds for those after it.
-    private func streamLens(at version: SchemaVersion?, type: String?, _ reader: borrowing LogReader) throws -> StreamLens {
+    fileprivate func streamLens(at version: SchemaVersion?, type: String?, _ reader: borrowing LogReader) throws -> StreamLens {
         let version = version ?? programVersion ?? reader.stamp.live
         let history = try history(serving: version, evolving.history(reader))
         return StreamLens(lens: try Lens(log, history, at: version, type: type), version: version, history: history)
@@ -64,7 +43,7 @@ extension EventStore {
         try converting(at: path) { try log.read { try page(of: stream, view, from, false, limit: limit, $0) } }
     }
 
-    private func page(
+    fileprivate func page(
         of stream: StreamName, _ view: StreamLens, _ from: Revision?, _ backwards: Bool, limit: Int, _ reader: borrowing LogReader
     ) throws -> StreamPage {
         var page = StreamPage(limit: limit)
@@ -98,14 +77,61 @@ extension EventStore {
     ///
     /// Holds no transaction while `body` runs. A `type` is widened through the chain to the types as stored; `limit` counts
     /// what is shown, and never parts an event from its other parts.
+    /// - Throws: `EvstoreError`, or what `body` throws, as it is.
     public func readAll(
         at version: SchemaVersion? = nil, from: Position? = nil, limit: Int? = nil, backwards: Bool = false, type: String? = nil,
         _ body: (RecordedEvent) throws -> Bool
-    ) throws(EvstoreError) {
+    ) throws {
         let evolution = try evolving.current()
         let version = effective(version, evolution)
         let lens = try Lens(log, try history(serving: version, evolution.history), at: version, type: type)
-        try scan(from: from, limit: limit, backwards: backwards, lens, body)
+        var pages = try LogPages(self, from: from, limit: limit, backwards: backwards, lens)
+        while let page = try pages.next() {
+            if try !page.allSatisfy(body) { return }
+        }
+    }
+}
+
+/// The events of one stream, a page in a read transaction of its own, until nothing is left or as many as were asked for were given.
+private struct StreamPages {
+    private let store: EventStore
+    private let stream: StreamName
+    private let version: SchemaVersion?
+    private let backwards: Bool
+    private let type: String?
+    private var view: StreamLens?
+    private var quota: Quota
+    private var from: Revision?
+    /// More than is asked for is read only where what was read is not what is wanted.
+    private var size: Int
+    private var isEnded = false
+
+    init(
+        _ store: EventStore, _ stream: StreamName, at version: SchemaVersion?, from: Revision?, limit: Int?, backwards: Bool, type: String?
+    ) {
+        (self.store, self.stream, self.version, self.from) = (store, stream, version, from)
+        (self.backwards, self.type, quota) = (backwards, type, Quota(limit))
+        size = min(store.options.pageEventsMax, quota.rest)
+    }
+
+    /// The next page, which may be empty; nil at the end.
+    mutating func next() throws(EvstoreError) -> [RecordedEvent]? {
+        if isEnded { return nil }
+        var page = try converting(at: store.path) {
+            try store.log.read { reader in
+                let seen = try view ?? store.streamLens(at: version, type: type, reader)
+                view = seen
+                return try store.page(of: stream, seen, from, backwards, limit: size, reader)
+            }
+        }
+        let isWhole = quota.take(&page.events)
+        if isWhole, !quota.isUsed, !page.isLast, let last = page.last, !backwards || last > .first {
+            from = Revision(backwards ? last.rawValue - 1 : last.rawValue + 1)
+            size = min(store.options.pageEventsMax, size * 4)
+        } else {
+            isEnded = true
+        }
+        return page.events
     }
 }
 

@@ -11,6 +11,9 @@ internal import SchemaEvolution
 final class OpenGenerations: Sendable {
     private let open = Monitor<[String: Generation]>([:])
 
+    /// The generation of a name where it is open.
+    func known(_ name: String?) -> Generation? { open.withLock { open in name.flatMap { open[$0] } } }
+
     /// The generation; those that the store no longer uses are let go.
     func generation(_ name: String, in store: EventStore, _ state: StoreState) throws(EvstoreError) -> Generation {
         if let known = open.withLock({ $0[name] }) { return known }
@@ -38,55 +41,90 @@ extension EventStore {
         _ projection: String, at version: SchemaVersion? = nil, to position: Position? = nil
     ) async throws(EvstoreError) -> ReadModel {
         let version = try effective(version)
-        var evolution = try evolving.current()
+        let evolution = try evolving.current()
         if version > evolution.history.head || version.rawValue == 0 {
             throw .unknownVersion(version.description, known: evolution.history.versions.map(\.number.description))
         }
         let definition = try evolution.definition(named: projection, at: version)
-        if evolution.state.generations[definition.fingerprint.hex] == nil {
-            try await build(definition, at: version)
-            evolution = try evolving.current()
-        }
         let end = position ?? evolution.last.position
         let generation: Generation
-        do { generation = try caughtUp(definition, evolution, to: end) } catch {
-            // One that is damaged is as good as missing; one that was deleted meanwhile has another in its place.
-            // The log is no such thing.
-            guard case .storeDamaged(let what, _) = error, isReadModel(what), !isReadOnly else { throw error }
-            generations.removeAll()
-            try await build(definition, at: version)
-            generation = try caughtUp(definition, evolving.current(), to: end)
+        if let known = generations.known(evolution.state.generations[definition.fingerprint.hex]), isThere(known, evolution, end) {
+            generation = known
+        } else {
+            generation = try await working { (cancellation) async throws(EvstoreError) in
+                try await self.broughtUp(definition, evolution, to: position, cancellation)
+            }
         }
         let reason =
             isReadOnly
             ? "the store is opened to be read only"
             : definition.isAvailable ? nil : "\(projection) is written in Swift and this program does not have it"
-        let checkpoint = try generation.header.checkpoint
-        let lag = end.rawValue - min(end.rawValue, checkpoint.position.rawValue)
+        let header = try generation.header
+        let lag = end.rawValue - min(end.rawValue, header.checkpoint.position.rawValue)
         return ReadModel(
-            generation: generation, note: QueryNote(version: version, checkpoint: checkpoint, lag: lag, reason: lag == 0 ? nil : reason))
+            generation: generation,
+            note: QueryNote(
+                version: version, checkpoint: header.checkpoint, lag: lag, reason: lag == 0 ? nil : reason,
+                quarantined: header.quarantined))
+    }
+
+    /// Whether there is nothing to do for a read model, and so nothing to wait for. A damaged one has to be built.
+    private func isThere(_ generation: Generation, _ evolution: Evolution, _ end: Position) -> Bool {
+        do throws(EvstoreError) {
+            let checkpoint = try generation.header.checkpoint
+            let last = evolution.last.position
+            return checkpoint.epoch == evolution.state.epoch && checkpoint.position >= min(end, last) && checkpoint.position <= last
+        } catch { return false }
+    }
+
+    /// The generation of a definition, built where there is none, and brought up as far as this handle can.
+    private func broughtUp(
+        _ definition: Definition, _ evolution: Evolution, to position: Position?, _ cancellation: Cancellation
+    ) async throws(EvstoreError) -> Generation {
+        let version = definition.version
+        var evolution = evolution
+        if evolution.state.generations[definition.fingerprint.hex] == nil {
+            try await build(definition, at: version, cancellation)
+            evolution = try evolving.current()
+        }
+        let end = position ?? evolution.last.position
+        do { return try await caughtUp(definition, evolution, to: end) } catch {
+            // One that is damaged is as good as missing; one that was deleted meanwhile has another in its place.
+            // The log is no such thing.
+            guard case .storeDamaged(let what, _) = error, isReadModel(what), !isReadOnly else { throw error }
+            generations.removeAll()
+            try await build(definition, at: version, cancellation)
+            return try await caughtUp(definition, evolving.current(), to: end)
+        }
     }
 
     /// The generation that the store names, at the log's end where this handle can take it there.
     private func caughtUp(
         _ definition: Definition, _ evolution: Evolution, to end: Position
-    ) throws(EvstoreError) -> Generation {
+    ) async throws(EvstoreError) -> Generation {
         guard let name = evolution.state.generations[definition.fingerprint.hex] else {
             throw .ioFailure(
                 doing: "reading \(definition.name) at \(definition.version)", reason: "the store's versions changed meanwhile; run it again"
             )
         }
         let generation = try generations.generation(name, in: self, evolution.state)
-        if !isReadOnly, definition.isAvailable { try Follower(evolving).catchUp(generation, definition, to: end) }
+        if !isReadOnly, definition.isAvailable { try await Follower(evolving).follow(generation, definition, to: end) }
         _ = try generation.header
         return generation
     }
 
-    private func build(_ definition: Definition, at version: SchemaVersion) async throws(EvstoreError) {
+    private func build(_ definition: Definition, at version: SchemaVersion, _ cancellation: Cancellation) async throws(EvstoreError) {
         if !definition.isAvailable { throw .programNeeded(what: "the projection \(definition.name)") }
         if isReadOnly { throw .readOnly(path: path) }
         logger.notice("building a read model", metadata: ["projection": "\(definition.name)", "version": "\(version)"])
-        try await Complete.run(site(again: "run it again"), at: version)
+        // Of several who ask at once one builds, and the others find what they asked for when they have waited for that one.
+        let end = ContinuousClock.now + .seconds(options.readModelDeadlineSeconds)
+        while true {
+            do throws(EvstoreError) { return try await Complete.run(site(again: "run it again", cancellation), at: version) } catch {
+                guard case .migrationInProgress = error, ContinuousClock.now < end else { throw error }
+            }
+            do { try await Task.sleep(for: .milliseconds(10)) } catch { throw .interrupted(again: "run it again") }
+        }
     }
 
     /// The read models of a version (the working one where nil), as they are.

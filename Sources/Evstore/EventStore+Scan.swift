@@ -10,30 +10,39 @@ struct ScannedPage {
     var isLast = true
 }
 
-extension EventStore {
-    /// Gives what a lens shows of the log, as far as it goes now, to `body`; no transaction is open while that runs.
-    func scan(
-        from: Position?, limit: Int? = nil, backwards: Bool = false, _ lens: Lens, _ body: (RecordedEvent) throws -> Bool
-    ) throws(EvstoreError) {
-        var quota = Quota(limit)
-        let end = try last()
-        var seen = Checkpoint(epoch: end.epoch, position: end.position)
+/// What a lens shows of the log, as far as it went when this was made, page by page; no transaction is open in between.
+struct LogPages {
+    private let store: EventStore
+    private let lens: Lens
+    private let backwards: Bool
+    private let end: Position
+    private var quota: Quota
+    private var seen: Checkpoint
+    private var isEnded = false
+
+    init(_ store: EventStore, from: Position?, limit: Int?, backwards: Bool, _ lens: Lens) throws(EvstoreError) {
+        (self.store, self.lens, self.backwards, quota) = (store, lens, backwards, Quota(limit))
+        seen = try store.last()
+        end = seen.position
         if backwards {
-            seen.position = min(from ?? end.position, end.position).next
+            seen.position = min(from ?? end, end).next
         } else {
             seen.position = from.map { Position($0.rawValue == 0 ? 0 : $0.rawValue - 1) } ?? .start
         }
-        while !quota.isUsed {
-            var page =
-                try backwards
-                ? pageBackwards(before: seen.position, lens) : page(after: seen, through: end.position, lens)
-            let isWhole = quota.take(&page.events)
-            let goesOn = try converting(at: path) { try page.events.allSatisfy(body) && isWhole }
-            if page.isLast || !goesOn { return }
-            seen.position = page.reached
-        }
     }
 
+    /// The next page, which may be empty; nil at the end.
+    mutating func next() throws(EvstoreError) -> [RecordedEvent]? {
+        if isEnded || quota.isUsed { return nil }
+        var page =
+            try backwards ? store.pageBackwards(before: seen.position, lens) : store.page(after: seen, through: end, lens)
+        isEnded = !quota.take(&page.events) || page.isLast
+        seen.position = page.reached
+        return page.events
+    }
+}
+
+extension EventStore {
     /// The next part of the log after a checkpoint, up to a page full of events.
     /// - Throws: `EvstoreError.epochChanged` where a cut took off what lies before the checkpoint.
     func page(after seen: Checkpoint, through end: Position?, _ lens: Lens) throws(EvstoreError) -> ScannedPage {
@@ -55,7 +64,7 @@ extension EventStore {
         return page
     }
 
-    private func pageBackwards(before position: Position, _ lens: Lens) throws(EvstoreError) -> ScannedPage {
+    fileprivate func pageBackwards(before position: Position, _ lens: Lens) throws(EvstoreError) -> ScannedPage {
         var page = ScannedPage(reached: position)
         let wanted = lens.storedTypes
         var rest = options.followBatchEvents

@@ -7,8 +7,10 @@ internal import Projections
 extension EventStore {
     /// Names the log's end as a restore point.
     public func takeSnapshot(_ name: String) async throws(EvstoreError) -> SnapshotReport {
-        try await log.withBallast { () async throws(EvstoreError) in
-            try await Snapshot.take(site(again: "evstore snapshot take \(name)"), name: name)
+        try await working { (_) async throws(EvstoreError) in
+            try await log.withBallast { () async throws(EvstoreError) in
+                try await Snapshot.take(site(again: "evstore snapshot take \(name)"), name: name)
+            }
         }
     }
 
@@ -17,8 +19,10 @@ extension EventStore {
 
     /// Forgets all snapshots but the newest ones; returns the names of those forgotten.
     public func pruneSnapshots(keeping count: Int) async throws(EvstoreError) -> [String] {
-        try await log.withBallast { () async throws(EvstoreError) in
-            try await Snapshot.prune(site(again: "evstore snapshot prune --keep \(count)"), keeping: count)
+        try await working { (_) async throws(EvstoreError) in
+            try await log.withBallast { () async throws(EvstoreError) in
+                try await Snapshot.prune(site(again: "evstore snapshot prune --keep \(count)"), keeping: count)
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 internal import EventLog
 internal import EventModel
+internal import LMDB
 internal import Logging
 internal import Migration
 internal import Projections
@@ -62,11 +63,16 @@ public final class EventStore: Sendable {
     }
 
     /// Finishes what is under way; the handle serves nothing afterwards. In the child of a fork it does nothing.
+    /// - Throws: `EvstoreError.deadlinePassed`, naming who, where another process was writing for `Options.appendDeadlineSeconds`
+    ///   (one that is stopped in the middle of it): every append that has returned is durable, and whoever opens the store next does
+    ///   what closing would have done.
     public func close() async throws(EvstoreError) {
         guard log.isOfThisProcess else { return }
         await follower.stop()
-        generations.removeAll()
-        do { try await log.close() } catch { throw EvstoreError(converting: error, at: path) }
+        try await StoreThreads.run { () async throws(EvstoreError) in
+            self.generations.removeAll()
+            do { try await self.log.close() } catch { throw EvstoreError(converting: error, at: self.path) }
+        }
     }
 
     /// All versions registered in the store.

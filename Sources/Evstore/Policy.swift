@@ -2,15 +2,20 @@
 public enum Policy: Sendable, Hashable {
     /// Opens at any version in floor…top; refuses the rest with the command that helps.
     case require
-    /// Replays to the program's version where it is above the live one and `when` allows, then opens.
-    case migrate(when: MigrateWhen = .always, onError: MigrateOnError = .stop, keepWindow: WindowPolicy = .untilFinalize)
+    /// Replays to the program's version where it is above the live one and `when` allows, then opens. Where another process is at it,
+    /// waits for that one, at most `Options.migrationDeadlineSeconds`.
+    ///
+    /// `yes` is the consent of `ReplayOptions.yes`: without it a replay that needs consent is refused.
+    case migrate(
+        when: MigrateWhen = .always, onError: MigrateOnError = .stop, keepWindow: WindowPolicy = .untilFinalize, yes: Bool = false)
     /// Opens whatever the version and serves as far as the steps reach; changes no version.
     case observe
 
     /// The condition under which opening replays.
     public enum MigrateWhen: Sendable, Hashable {
         case always
-        /// Only where no step on the way needs consent: none is one-way, and no loss is undeclared.
+        /// Only where no step on the way needs consent: none is one-way, none keeps programs that lack it from appending, and no loss
+        /// is undeclared.
         case lossless
         /// Only where the log has at most so many events; beyond it the open is refused as by `.require`.
         case atMost(events: UInt64)

@@ -23,6 +23,8 @@ public struct QueryNote: Hashable, Sendable {
     public var lag: UInt64
     /// Why it could not catch up, as a clause; nil where it did.
     public var reason: String?
+    /// Events that the rows lack because the read model could not take them in; `EventStore.quarantine` lists them.
+    public var quarantined: UInt64
 }
 
 /// One read model as `status` shows it.

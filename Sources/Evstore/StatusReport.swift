@@ -33,6 +33,10 @@ public struct StatusReport: Hashable, Sendable {
     public var oldestReader: OldestReader?
     /// What new events are sealed under; nil where events are not sealed.
     public var writingKey: StoreKey?
+    /// What is free on the store's disk.
+    public var freeBytes: UInt64
+    /// What the store keeps there for the commands that lead out of a full disk.
+    public var ballastBytes: UInt64
     /// What is not well, a sentence each.
     public var complaints: [String]
 
@@ -75,8 +79,9 @@ extension EventStore {
             projections: projections, snapshots: try snapshots().map(\.name),
             lastDrill: drill.map { DrillMark(time: $0.time, passed: $0.outcome.hasPrefix("passed")) },
             oldestReader: oldest, writingKey: keys().first { $0.isWriting },
+            freeBytes: usage.freeBytes, ballastBytes: usage.ballastBytes,
             complaints: projections.filter { $0.quarantined > 0 }.map { projection in
                 "\(projection.name) lacks \(projection.quarantined) quarantined events: evstore quarantine list"
-            } + [oldest].compactMap { $0?.complaint })
+            } + [oldest?.complaint, log.roomComplaint].compactMap(\.self))
     }
 }

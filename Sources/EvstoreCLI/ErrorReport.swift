@@ -10,6 +10,7 @@ struct ErrorReport {
         switch error {
         case EvstoreError.interrupted: details = EvstoreError.interrupted(again: "run it again: \(again)").details
         case let error as UsageError: details = error.details
+        case let error as AbsentType: details = error.details
         case let error as EvstoreError: details = error.details
         case is CancellationError: details = EvstoreError.interrupted(again: "run it again: \(again)").details
         default:

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import EventModel
 internal import Evstore
 internal import FoundationEssentials
+internal import System
 
 /// What every command takes, before its name or after it.
 struct GlobalOptions: ParsableArguments {
@@ -49,8 +50,14 @@ struct GlobalOptions: ParsableArguments {
 
     /// What opens the store's keys: in the file that is named, or handed over by systemd.
     func secret() throws(EvstoreError) -> StoreSecret? {
-        guard let file = SecretFile(key: keyFile, passphrase: passphraseFile) else { return try StoreSecret.credential() }
-        return try file.read(apartFrom: namedStore)
+        let secret: StoreSecret?
+        if let file = SecretFile(key: keyFile, passphrase: passphraseFile) {
+            secret = try file.read(apartFrom: namedStore)
+        } else {
+            secret = try StoreSecret.credential()
+        }
+        if secret != nil { ProcessMemory.keepFromDumps() }
+        return secret
     }
 
     /// What names the store's keys to another program.

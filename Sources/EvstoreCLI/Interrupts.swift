@@ -1,9 +1,11 @@
+internal import Bytes
 internal import Dispatch
 internal import EventModel
 internal import Glibc
 internal import Synchronization
+internal import System
 
-/// ^C and SIGTERM: the first asks the work to stop at its next chunk, the second ends the program at
+/// ^C, SIGTERM and a terminal that is closed: the first asks the work to stop at its next chunk, the second ends the program at
 /// once, which a store survives as it survives a power cut.
 final class Interrupts: Sendable {
     let cancellation = Cancellation()
@@ -13,13 +15,26 @@ final class Interrupts: Sendable {
     init() {
         signal(SIGPIPE, SIG_IGN)
         let queue = DispatchQueue(label: "evstore.interrupts")
-        for number in [SIGINT, SIGTERM] {
+        // Whoever was started by nohup goes on.
+        for number in Self.isHangupIgnored ? [SIGINT, SIGTERM] : [SIGINT, SIGTERM, SIGHUP] {
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             // The source lives as long as its handler, which is as long as the program.
             source.setEventHandler { withExtendedLifetime(source) { self.received() } }
             source.resume()
         }
+    }
+
+    /// Whether the process was started with SIGHUP ignored (proc_pid_status(5)).
+    private static var isHangupIgnored: Bool {
+        do {
+            let file = try InputFile(path: "/proc/self/status")
+            var status = ByteBuffer(capacity: 4_096)
+            while try file.read(into: &status, atMost: 4_096) > 0 {}
+            let line = String(utf8: status.bytes)?.split(separator: "\n").first { $0.hasPrefix("SigIgn:") }
+            let mask = line.flatMap { UInt64($0.dropFirst("SigIgn:".count).drop { $0 == "\t" }, radix: 16) } ?? 0
+            return mask & 1 << UInt64(SIGHUP - 1) != 0
+        } catch { return false }
     }
 
     /// What is done at the first signal, in addition.

@@ -2,15 +2,19 @@ internal import EventModel
 
 extension Output {
     /// What a check found, as one object or as lines that editors jump to.
-    /// - Parameter isAside: whether these are no results, but notes beside them.
+    /// - Parameters:
+    ///   - isAside: whether these are no results, but notes beside them.
+    ///   - before: lines for people above the first finding.
     func findings(
-        _ findings: [Finding], ok: Bool, extra: [(name: String, value: OutputValue)] = [], checked: String, isAside: Bool = false
+        _ findings: [Finding], ok: Bool, extra: [(name: String, value: OutputValue)] = [], checked: String, isAside: Bool = false,
+        before: [String] = []
     ) throws {
         func line(_ text: String) throws { if isAside { note(text) } else { try self.line(text) } }
         if json {
             try object(.object([("ok", .bool(ok)), ("findings", .list(findings.map(\.object)))] + extra))
             return
         }
+        for text in before { try line(text) }
         for finding in findings {
             try line(finding.line1 + (finding.position.map { " (position \(grouped($0.rawValue)))" } ?? ""))
             if let fix = finding.fix { try line("  -> \(fix)") }
@@ -38,7 +42,7 @@ extension Finding {
 
 extension FileEdit {
     /// The edit as people read it: where, the lines that go, and those that come.
-    fileprivate var lines: [String] {
+    var lines: [String] {
         let isChange = !remove.isEmpty || !insert.isEmpty
         return (isChange ? ["@ \(file):\(line)"] : []) + remove.map { "- " + $0 } + insert.map { "+ " + $0 }
             + (renamed.map { ["@ \(file) is renamed \($0)"] } ?? [])

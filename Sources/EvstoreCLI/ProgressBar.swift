@@ -68,7 +68,7 @@ final class ProgressBar: Sendable {
         switch form {
         case .bar:
             let width = (Descriptor.standardError.columns ?? 100) - 1
-            output.raw("\r" + String(Self.line(event, seconds: seconds, bar: true).shown.prefix(width)) + "\u{1b}[K")
+            output.raw("\r" + Self.line(event, seconds: seconds, bar: true, width: width) + "\u{1b}[K")
         case .lines: output.note(Self.line(event, seconds: seconds, bar: false))
         case .objects:
             let object: OutputValue = [
@@ -89,7 +89,9 @@ final class ProgressBar: Sendable {
     }
 
     /// `replay     [##############------]  71 %  855,200 / 1,204,511   1.1 M/s   0.3 s left   0 quarantined`
-    static func line(_ event: ProgressEvent, seconds: Double, bar: Bool) -> String {
+    ///
+    /// What does not fit goes as a whole, the last first.
+    static func line(_ event: ProgressEvent, seconds: Double, bar: Bool, width: Int = .max) -> String {
         var parts: [String] = []
         let perSecond = seconds > 0 ? Double(event.done) / seconds : 0
         if event.total > 0 {
@@ -108,7 +110,13 @@ final class ProgressBar: Sendable {
         }
         if event.total > 0 { parts.append("\(grouped(event.quarantined)) quarantined") }
         if !event.note.isEmpty { parts.append(event.note) }
-        return event.step.padded(to: 10) + " " + parts.joined(separator: "   ")
+        var line = event.step.shown.padded(to: 10)
+        for (index, part) in parts.enumerated() {
+            let more = (index == 0 ? " " : "   ") + part.shown
+            if line.count + more.count > width { break }
+            line += more
+        }
+        return String(line.prefix(width))
     }
 }
 

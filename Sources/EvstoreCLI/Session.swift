@@ -31,7 +31,7 @@ struct Session: Sendable {
 
     func schemas() throws -> Schemas? { try global.schemas.map { directory throws(EvstoreError) in try Schemas.load(directory) } }
 
-    /// Opens the store, hands it to `body` and closes it again, also where the body throws.
+    /// Opens the store, hands it to `body` and closes it again, also where the body throws. What `body` has done stands.
     func withStore<R>(_ access: Access = .writing, _ body: (EventStore) async throws -> R) async throws -> R {
         let store = try await open(access)
         let result: R
@@ -44,7 +44,8 @@ struct Session: Sendable {
             throw error
         }
         bar.finish()
-        try await store.close()
+        // What was done is durable whatever becomes of the closing, and is told.
+        do { try await store.close() } catch { output.note("warning: closing the store: \(error.message)") }
         return result
     }
 }

@@ -3,28 +3,35 @@ internal import Foundation
 
 /// A store as a released version left it, migrated: given its fixtures, when migrated, then what is asserted.
 ///
-///     let test = try await MigrationTest(schemas, from: 1)
-///     let report = try await test.migrate(to: 3)
+///     let test = try await MigrationTest(schemas, from: SchemaVersion(1))
+///     try await test.migrate(to: SchemaVersion(2))
 ///     try await test.goBackAndCompare()
 ///
 /// The fixtures are the event lines in `fixtures/vN/*.jsonl` beside the version files, of every version up to `from`, each
 /// born at its version.
+///
+/// What a released program has in Swift and this one has no more is needed on the way back, as in production: where a projection of
+/// this program begins above `from`, `releasedProjections` says which ones the program of that version has, `[]` for none.
 public final class MigrationTest: Sendable {
     private let temporary: TemporaryStore
+    private let steps: [any SwiftStep]
+    private let projections: [any SwiftProjection]
+    private let releasedProjections: [any SwiftProjection]?
     public let from: SchemaVersion
     /// How many events the fixtures hold.
     public let events: UInt64
 
-    public var store: EventStore { temporary.store }
+    /// The store as this program has it open.
+    public let store: EventStore
 
     /// - Throws: `ScenarioFailure` where there are no fixtures: a migration of nothing proves nothing.
     public init(
         _ schemas: Schemas, from: SchemaVersion, steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [],
-        options: Options = .forTests
+        releasedProjections: [any SwiftProjection]? = nil, options: Options = .forTests
     ) async throws {
-        self.from = from
+        (self.from, self.steps, self.projections, self.releasedProjections) = (from, steps, projections, releasedProjections)
         temporary = try await TemporaryStore.make(
-            schemas, at: from, from: SchemaVersion(1), steps: steps, projections: projections, options: options)
+            schemas, at: from, from: SchemaVersion(1), steps: steps, projections: releasedProjections ?? projections, options: options)
         var events: UInt64 = 0
         for number in 1 ... from.number {
             for file in try GoldenFixtures(schemas).files(of: SchemaVersion(number)) {
@@ -32,6 +39,9 @@ public final class MigrationTest: Sendable {
             }
         }
         self.events = events
+        // The read models of the released program are there, as where it has run.
+        try await temporary.store.follow()
+        store = try await temporary.open(schemas: schemas, steps: steps, projections: projections)
         if events == 0 { throw ScenarioFailure(description: "no fixtures of v1 … \(from) lie in \(schemas.directory)/fixtures") }
     }
 
@@ -49,15 +59,27 @@ public final class MigrationTest: Sendable {
     }
 
     /// Rolls back to where the test began, and requires read models equal to a replay from scratch and events that read as before.
-    public func goBackAndCompare() async throws {
+    ///
+    /// - Parameter without: Swift projections that are left behind; they too are compared, once the released program has followed.
+    public func goBackAndCompare(without: Set<String> = []) async throws {
+        if releasedProjections == nil, let newer = projections.first(where: { $0.since > from }) {
+            throw ScenarioFailure(
+                description: """
+                    \(newer.name) begins at \(newer.since): say with releasedProjections which projections in Swift the program of \
+                    \(from) has, [] for none; a way back needs them, or goes without them
+                    """)
+        }
         let before = try lines(at: from)
-        _ = try await store.rollback(to: from)
-        let rows = Dictionary(uniqueKeysWithValues: try store.projections(at: from).map { ($0.name, $0.digest) })
-        let fresh = try await store.replay(to: from, options: ReplayOptions(dryRun: true, yes: true)).digests
+        _ = try await store.rollback(to: from, without: without)
+        let released = try await temporary.open(steps: steps, projections: releasedProjections ?? projections)
+        try await released.follow(at: from)
+        let rows = Dictionary(uniqueKeysWithValues: try released.projections(at: from).map { ($0.name, $0.digest) })
+        let fresh = try await released.replay(to: from, options: ReplayOptions(dryRun: true, yes: true)).digests
         for (name, digest) in fresh where rows[name] != digest {
             throw ScenarioFailure(description: "\(name) at \(from) is not what a replay from scratch gives")
         }
         if try lines(at: from) != before { throw ScenarioFailure(description: "events read at \(from) are others than before") }
+        try await released.close()
     }
 
     private func lines(at version: SchemaVersion) throws -> [UInt8] {

@@ -9,7 +9,7 @@ public struct ScenarioFailure: Error, CustomStringConvertible {
 
 /// Given, when, then, for steps and projections, on a store of its own:
 ///
-///     try await Scenario(schemas, at: 2)
+///     try await Scenario(schemas, at: SchemaVersion(2))
 ///         .given(.event("order-1", "OrderPlaced", #"{"id":"1"}"#, at: 1))
 ///         .when(.event("order-1", "OrderPaid", #"{"id":"1"}"#))
 ///         .then("order-1", are: [("OrderPlaced", #"{"id":"1","total":0}"#), ("OrderPaid", #"{"id":"1"}"#)])

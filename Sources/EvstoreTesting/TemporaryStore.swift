@@ -52,6 +52,7 @@ extension Options {
         options.freeDiskFloorBytes = 0
         options.pollMilliseconds = 50
         options.appendDeadlineSeconds = 300
+        options.readModelDeadlineSeconds = 300
         return options
     }
 }

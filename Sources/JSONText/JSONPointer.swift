@@ -4,6 +4,9 @@ internal import Bytes
 package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
     package var tokens: [MemberName]
 
+    /// Members that a written pointer may name: no text that is read by default is deeper.
+    package static let membersMax = 64
+
     package init(tokens: [MemberName] = []) { self.tokens = tokens }
 
     package init(_ text: String) throws(JSONError) {
@@ -30,6 +33,9 @@ package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
             offset += 1
         }
         tokens.append(MemberName(String(decoding: token, as: UTF8.self)))
+        guard tokens.count <= Self.membersMax else {
+            throw JSONError("a pointer names at most \(Self.membersMax) members, and this one \(tokens.count)", at: 0)
+        }
     }
 
     package var isRoot: Bool { tokens.isEmpty }

@@ -12,9 +12,11 @@ extension Environment {
             throw LMDBError(ENOENT, "opening \(data)")
         }
         try makeLockFile(directory, readersMax: configuration.readersMax)
-        let environment = try mapped(directory, configuration)
+        // Nothing in this process has it open, so nothing is lost where this fails and it is closed again.
+        let lockFile = try LockFile(directory)
+        let environment = try mapped(directory, configuration, lockFile)
         do {
-            try environment.closeOnExec()
+            try environment.settle(creating: configuration.creating)
             _ = try environment.reapReaders()
             try environment.openTables(configuration)
             return environment
@@ -24,14 +26,21 @@ extension Environment {
         }
     }
 
+    /// What a process can map: half of the 47 bits of an address that x86-64 and arm64 leave it.
+    private static let addressesMax = 1 << 46
+
     /// Opens with the map that was asked for, or the largest that the address space allows.
-    private static func mapped(_ directory: String, _ configuration: Configuration) throws(LMDBError) -> Environment {
+    private static func mapped(
+        _ directory: String, _ configuration: Configuration, _ lockFile: LockFile?
+    ) throws(LMDBError) -> Environment {
         let used = try Directory.status(directory + "/data.mdb")?.bytes ?? 0
+        guard used <= addressesMax else { throw LMDBError(ENOMEM, "mapping the \(used) bytes of \(directory)/data.mdb") }
         var flags = UInt32(MDB_NOTLS)
         if configuration.readOnly { flags |= UInt32(MDB_RDONLY) }
         if !configuration.syncing { flags |= UInt32(MDB_NOSYNC) }
         var map = max(configuration.mapBytes, used + 1 << 16) / 65_536 * 65_536
         while true {
+            try lockFile?.enter()
             var handle: OpaquePointer?
             try check(unsafe mdb_env_create(&handle), "opening \(directory)")
             guard let handle = unsafe handle else { throw LMDBError(ENOMEM, "opening \(directory)") }
@@ -43,7 +52,8 @@ extension Environment {
             if code == 0 { code = unsafe mdb_env_stat(handle, &stat) }
             if code == 0 {
                 do throws(LMDBError) {
-                    let environment = unsafe try Environment(directory, configuration, handle, pageBytes: Int(stat.ms_psize))
+                    try lockFile?.sayOpen()
+                    let environment = unsafe try Environment(directory, configuration, handle, lockFile, pageBytes: Int(stat.ms_psize))
                     if map < configuration.mapBytes {
                         configuration.notice(
                             "the address space has no room for a map of \(configuration.mapBytes) bytes: \(directory) has one of \(map)")
@@ -54,7 +64,7 @@ extension Environment {
                     throw error
                 }
             }
-            // A handle that failed to open must still be closed.
+            // A handle that failed to open must still be closed, which takes the locks that this process has.
             unsafe mdb_env_close(handle)
             let smaller = max(map / 2, used + used / 4 + 1 << 20) / 65_536 * 65_536
             if code != ENOMEM || smaller >= map { throw LMDBError(code, "opening \(directory)") }
@@ -68,14 +78,32 @@ extension Environment {
         if missing.isEmpty { return }
         if try openTables(missing, configuration, making: false) { return }
         if isReadOnly { throw LMDBError(MDB_NOTFOUND, "opening the tables of \(directory)") }
+        let turn = try takeTurn()
+        defer { withExtendedLifetime(turn) {} }
         _ = try openTables(missing, configuration, making: true)
     }
 
     private func openTables(_ names: [String], _ configuration: Configuration, making: Bool) throws(LMDBError) -> Bool {
         try enter()
-        defer { gate.leave() }
+        var isInside = true
+        defer { if isInside { gate.leave() } }
         var transaction: OpaquePointer?
-        try check(unsafe mdb_txn_begin(handle, nil, making ? 0 : UInt32(MDB_RDONLY), &transaction), "opening the tables of \(directory)")
+        let begun = unsafe mdb_txn_begin(handle, nil, making ? 0 : UInt32(MDB_RDONLY), &transaction)
+        if begun == MDB_MAP_RESIZED {
+            gate.leave()
+            isInside = false
+            try adoptMap()
+            return try openTables(names, configuration, making: making)
+        }
+        try check(begun, "opening the tables of \(directory)")
+        if making {
+            do throws(LMDBError) { try configuration.beforeMaking(self) } catch {
+                unsafe mdb_txn_abort(transaction)
+                throw error
+            }
+            // Whoever has it open in this process may have made its last commit without a sync.
+            if configuration.syncing { unsafe mdb_env_set_flags(handle, UInt32(MDB_NOSYNC), 0) }
+        }
         var opened: [String: Table] = [:]
         for name in names {
             var table: UInt32 = 0
@@ -88,7 +116,8 @@ extension Environment {
             }
             opened[name] = Table(name: name, handle: table)
         }
-        try check(unsafe mdb_txn_commit(transaction), "opening the tables of \(directory)")
+        let code = unsafe mdb_txn_commit(transaction)
+        if code != MDB_SUCCESS { throw failedCommit(code) }
         tables.withLock { $0.merge(opened) { $1 } }
         return true
     }
@@ -128,15 +157,10 @@ extension Environment {
     }
 
     /// LMDB opens the data file without it.
-    private func closeOnExec() throws(LMDBError) {
+    private func settle(creating: Bool) throws(LMDBError) {
         var descriptor: Int32 = -1
         try check(unsafe mdb_env_get_fd(handle, &descriptor), "opening \(directory)")
         if Guard.cloexec.isOn, fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0 { throw .system("opening \(directory)") }
-    }
-
-    func closeFiles() {
-        gate.close()
-        idleReaders.removeAll()
-        unsafe mdb_env_close(handle)
+        if creating { try Directory.giveAway(descriptor, directory + "/data.mdb") }
     }
 }

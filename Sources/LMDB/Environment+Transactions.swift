@@ -26,16 +26,25 @@ extension Environment {
 
     /// Runs `body` in one transaction on the calling thread and makes it durable; what `body` throws
     /// undoes everything. A full map grows and `body` runs again, from the start.
-    package func write<R>(_ body: (inout WriteTransaction) throws -> R) throws -> R {
-        try writeOwned { transaction in
+    ///
+    /// Waits for other writers on the calling thread where no turn is given, and for no longer than a turn is worth waiting for.
+    package func write<R>(_ turn: WriteTurn? = nil, _ body: (inout WriteTransaction) throws -> R) throws -> R {
+        try writeOwned(turn) { transaction in
             var transaction = transaction
             return try body(&transaction)
         }
     }
 
     /// As `write`, for a body that keeps the transaction in a value of its own while it runs.
-    package func writeOwned<R>(_ body: (consuming WriteTransaction) throws -> R) throws -> R {
+    package func writeOwned<R>(_ turn: WriteTurn? = nil, _ body: (consuming WriteTransaction) throws -> R) throws -> R {
         if isReadOnly { throw LMDBError(EROFS, "writing \(directory), which was opened for reading") }
+        // Order: the process before the gate, and the gate before the turn, which a thread that writes has already.
+        try checkProcess()
+        try gate.startWriting()
+        // The gate's lock may be held by a thread that the child of a fork does not have.
+        defer { if isOfThisProcess { gate.stopWriting() } }
+        let turn = try turn ?? takeTurn()
+        defer { withExtendedLifetime(turn) {} }
         while true {
             do {
                 return try attempt(body)
@@ -49,10 +58,7 @@ extension Environment {
 
     private func attempt<R>(_ body: (consuming WriteTransaction) throws -> R) throws -> R {
         try enter()
-        // The gate's lock may be held by a thread that the child of a fork does not have.
         defer { if isOfThisProcess { gate.leave() } }
-        try gate.startWriting()
-        defer { if isOfThisProcess { gate.stopWriting() } }
         try checkInPlace()
         var pointer: OpaquePointer?
         try check(unsafe mdb_txn_begin(handle, nil, 0, &pointer), "starting to write \(directory)")
@@ -68,7 +74,8 @@ extension Environment {
             if let isSyncing = state.isSyncing {
                 unsafe mdb_env_set_flags(handle, UInt32(MDB_NOSYNC), isSyncing && Guard.logSync.isOn ? 0 : 1)
             }
-            try check(unsafe mdb_txn_commit(pointer), "committing to \(directory)")
+            let code = unsafe mdb_txn_commit(pointer)
+            if code != MDB_SUCCESS { throw failedCommit(code) }
             keepLastPageInFile()
             return result
         } catch {
@@ -76,5 +83,17 @@ extension Environment {
             state.isFinished = true
             throw state.failure ?? error
         }
+    }
+
+    /// LMDB writes the pages, syncs them, and then the meta page that leads to them. Where that last write fails it gives the
+    /// environment up for good (MDB_PANIC), and so tells it from all that fails before, when nothing leads to the pages.
+    func failedCommit(_ code: Int32) -> LMDBError {
+        var error = LMDBError(code, "committing to \(directory)")
+        var isOpen = false
+        do { _ = try beginRead() } catch { isOpen = true }
+        var free = UInt64.max
+        do throws(LMDBError) { free = try Directory.freeBytes(directory) } catch {}
+        error.commit = LMDBError.FailedCommit(isOpen: isOpen, directory: directory, freeBytes: free)
+        return error
     }
 }

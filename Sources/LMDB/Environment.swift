@@ -18,6 +18,8 @@ package final class Environment: @unchecked Sendable {
         package var syncing: Bool
         /// Makes `data.mdb` where there is none; otherwise its absence is an error.
         package var creating: Bool
+        /// Puts in order what must be before tables are made that the file lacks; nobody else writes meanwhile.
+        package var beforeMaking: @Sendable (Environment) throws(LMDBError) -> Void = { _ throws(LMDBError) in }
         /// Is told what is not as it was asked for.
         package var notice: @Sendable (String) -> Void
 
@@ -38,13 +40,20 @@ package final class Environment: @unchecked Sendable {
     private let process = ProcessIdentity.id
     let gate = Gate()
     let idleReaders = IdleReaders()
+    /// Whether somebody of this process has the turn to write.
+    let isTurnTaken = Monitor(false)
     let tables = Monitor<[String: Table]>([:])
     let places: [FilePlace]
+    /// Nil where LMDB uses none.
+    let lockFile: Monitor<LockFile?>
     let notice: @Sendable (String) -> Void
 
     /// Takes over the handle where it does not throw.
-    init(_ directory: String, _ configuration: Configuration, _ handle: OpaquePointer, pageBytes: Int) throws(LMDBError) {
+    init(
+        _ directory: String, _ configuration: Configuration, _ handle: OpaquePointer, _ lockFile: LockFile?, pageBytes: Int
+    ) throws(LMDBError) {
         places = try FilePlace.all(in: directory)
+        self.lockFile = Monitor(lockFile)
         notice = configuration.notice
         self.directory = directory
         isReadOnly = configuration.readOnly
@@ -75,6 +84,21 @@ package final class Environment: @unchecked Sendable {
         // Order: the process before the gate, whose lock a thread of the parent may have held at the fork.
         try checkProcess()
         try gate.enter()
+    }
+
+    /// - Throws: where LMDB's own locks are gone.
+    func checkLocks() throws(LMDBError) { try lockFile.withLock { $0 }?.check() }
+
+    func closeFiles() {
+        gate.close()
+        idleReaders.removeAll()
+        lockFile.withLock { lockFile in
+            // Order: nobody finds this process to have it open that has LMDB's lock no more.
+            lockFile?.sayClosed()
+            unsafe mdb_env_close(handle)
+            // Order: before the registry lets another environment open the file: closing it takes whatever locks this process has there.
+            lockFile = nil
+        }
     }
 
     /// A table that was named at `open`.

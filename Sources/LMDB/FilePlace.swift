@@ -26,8 +26,9 @@ struct FilePlace: Sendable {
 }
 
 extension Environment {
-    /// - Throws: `MDB_INVALID` where its files are no longer those that were opened.
+    /// - Throws: `MDB_INVALID` where its files are no longer those that were opened, misuse where LMDB's locks on them are gone.
     package func checkInPlace() throws(LMDBError) {
+        try checkLocks()
         guard Guard.inPlace.isOn else { return }
         for place in places { try place.check() }
     }

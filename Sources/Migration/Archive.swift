@@ -7,19 +7,22 @@ internal import LMDB
 internal import Projections
 
 /// The events that a cut takes off, as event lines at their birth versions in `<store>/archive/`, with a small file
-/// of digests beside; `import` brings them back. Deleted by no command. Where events are sealed the lines are (`SealedLine`).
+/// of digests beside; `import` brings them back. Deleted by no command. Where events are sealed the lines are (`SealedLine`), under a
+/// key of the file's own.
 enum Archive {
     /// Writes the events after `position`; durable on return. Returns the path.
     ///
     /// Order: the file of digests comes last, so that an archive with one is whole. Written again after a kill, it
-    /// is the same name with the same bytes.
+    /// has the same name and events.
     static func write(_ site: MigrationSite, after position: Position, through last: Checkpoint) throws(EvstoreError) -> String {
         let directory = "\(site.store)/archive"
         let name = "epoch-\(last.epoch)-events-\(position.next)-\(last.position)"
         let path = "\(directory)/\(name).jsonl"
         try migrating {
             if try Directory.status(directory) == nil { try Directory.create(directory) }
-            try Directory.remove("\(path).tmp")
+            // Of a cut that was ended before it was made: the log has the events still.
+            if site.log.keyFile != nil { try SealedLineFiles.discard(["\(path).tmp", path], of: site.log) }
+            try Directory.removeFiles(in: directory, overwriting: false) { $0 == "\(name).jsonl.tmp" || $0 == "\(name).tmp" }
             let file = try File("\(path).tmp", .createNew)
             let digest = try writeLines(to: file, site, after: position, through: last.position)
             MigrationPhase.reached(.archiveWritten)
@@ -40,7 +43,7 @@ enum Archive {
         var buffer = ByteBuffer(capacity: 1 << 20)
         var (offset, next) = (0, position.next)
         let names = StreamNames(site.log, try site.evolving.current().history)
-        let sealer = site.log.lineSealer
+        let sealer = try site.log.makeLineSealer()
         while next <= last {
             try site.checkCancellation()
             let start = next
@@ -79,13 +82,27 @@ enum Archive {
         fields.set("through", last.position.rawValue)
         fields.set("linkBefore", links.0?.hex)
         fields.set("linkAtEnd", links.1?.hex)
-        let path = "\(directory)/\(name).json"
+        try write(fields, to: "\(directory)/\(name).json")
+    }
+
+    private static func write(_ fields: Fields, to path: String) throws {
         try Directory.remove("\(path).tmp")
         let file = try File("\(path).tmp", .createNew)
         try file.write(fields.bytes + [UInt8(ascii: "\n")], at: 0)
         try file.sync()
         try Directory.rename("\(path).tmp", to: path)
     }
+
+    /// Notes the digest of lines that were written anew, where there are digests of them.
+    static func setDigest(_ digest: Digest, ofLines path: String) throws {
+        let digests = path.hasSuffix(".jsonl") ? String(path.dropLast(1)) : path
+        guard try Directory.ownStatus(digests)?.isFile == true else { return }
+        var fields = try Fields(File(digests, .read).read(digestBytesMax), of: digests)
+        fields.replace("sha256", .string(digest.hex))
+        try write(fields, to: digests)
+    }
+
+    private static let digestBytesMax = 1 << 16
 }
 
 extension EventLine {

@@ -13,9 +13,8 @@ package enum Complete {
         let lock = try MigrationLock.take(site)
         defer { lock.release() }
         let state = try site.state()
-        guard state.floor <= version, version <= state.top else {
-            throw .versionNotAllowed(version, floor: state.floor, top: state.top)
-        }
+        guard version >= state.floor else { throw .belowFloor(version, floor: state.floor) }
+        guard version <= state.top else { throw .notLive(version, live: state.live) }
         var lineup = try wanted(site, at: version)
         if lineup.isMapped(in: state) { return }
         try GenerationSweep.run(site)

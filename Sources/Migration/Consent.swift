@@ -1,22 +1,52 @@
+internal import EventLog
 internal import EventModel
 internal import SchemaEvolution
 
 /// What a replay does only when it was asked to by name.
 enum Consent {
-    /// - Throws: `EvstoreError.consentNeeded` where a step on the way has no way down.
-    static func requireForSteps(_ history: History, from: SchemaVersion, to: SchemaVersion, given: Bool) throws(EvstoreError) {
-        let oneWay = history.oneWaySteps(from: from, to: to)
-        guard !oneWay.isEmpty, !given else { return }
-        let steps = oneWay.map { "\($0)" }.joined(separator: ", ")
-        throw .consentNeeded(what: "there is no way back from \(steps); nothing was changed", how: "add --yes to accept that")
+    /// - Throws: `EvstoreError.usage` where the way leads down, which is no replay's.
+    static func requireNotBelow(_ live: SchemaVersion, _ version: SchemaVersion) throws(EvstoreError) {
+        guard version < live else { return }
+        throw .usage("\(version) is below the live version \(live); going down is: evstore rollback --to \(version)")
     }
 
-    /// - Throws: `EvstoreError.consentNeeded` where an event did not come back as it was and no step says that it may not.
-    static func requireForLoss(_ laws: LawTally, given: Bool) throws(EvstoreError) {
-        guard let lost = laws.firstLoss, !given else { return }
+    /// - Throws: `EvstoreError.consentNeeded` where a step on the way has no way down, or programs without it can't append any more.
+    static func requireForSteps(_ history: History, from state: StoreState, to: SchemaVersion, given: Bool) throws(EvstoreError) {
+        if given { return }
+        let oneWay = history.oneWaySteps(from: state.live, to: to)
+        if !oneWay.isEmpty {
+            let steps = oneWay.map { "\($0)" }.joined(separator: ", ")
+            throw .consentNeeded(what: "there is no way back from \(steps); nothing was changed", how: "add --yes to accept that")
+        }
+        if let refused = try history.refusedAppends(from: state, to: to).first {
+            throw .consentNeeded(
+                what: """
+                    once \(to) is live, a program without \(refused.step) can't append \(refused.types.joined(separator: ", ")), \
+                    whichever version it works at; nothing was changed
+                    """, how: "see what is refused with: evstore plan; add --yes to accept it")
+        }
+    }
+
+    /// - Throws: `EvstoreError.consentNeeded` where events of the sample lose what no step on the way says that they lose.
+    static func requireForLoss(
+        _ laws: LawTally, _ history: History, from: SchemaVersion, to: SchemaVersion, given: Bool
+    ) throws(EvstoreError) {
+        let asking = laws.losses.planned(history, from: from, to: to).filter { $0.asks && $0.count > 0 }
+        guard let first = asking.first, !given else { return }
+        let events = "\(first.count) \(first.count == 1 ? "event" : "events") of the sample"
+        let more = asking.count > 1 ? ", and \(asking.count - 1) more" : ""
         throw .consentNeeded(
-            what:
-                "the steps lose something that none of them declares, first of the event at position \(lost); nothing is live that was not",
-            how: "see what is lost with: evstore plan; add --yes to accept it")
+            what: """
+                the steps lose something that none of them declares: \(first.version) \(first.type): \(first.what), \(events), first at \
+                position \(first.first?.description ?? "?")\(more); nothing is live that was not
+                """,
+            how: "see all that is lost with: evstore plan; add --yes to accept it")
+    }
+}
+
+extension History {
+    /// What programs that lack a step on the way can't append any more once a version is live.
+    func refusedAppends(from state: StoreState, to version: SchemaVersion) throws(EvstoreError) -> [RefusedAppends] {
+        try typesUpThroughSwift(from: state.live, to: version, floor: state.floor).map { RefusedAppends(step: $0.step, types: $0.types) }
     }
 }

@@ -31,6 +31,11 @@ struct Fields {
     mutating func set(_ name: String, _ text: String?) { set(name, text.map(JSONValue.string) ?? .null) }
     mutating func set(_ name: String, _ number: UInt64?) { set(name, number.map { .number(String($0)) } ?? .null) }
 
+    /// Gives a member another value.
+    mutating func replace(_ name: String, _ value: JSONValue) {
+        members = members.map { $0.name == name ? JSONValue.Member(name: name, value: value) : $0 }
+    }
+
     subscript(_ name: String) -> JSONValue? { members.first { $0.name == name }?.value }
 
     func text(_ name: String) -> String? {

@@ -7,12 +7,11 @@ internal import SchemaEvolution
 
 /// What must hold of the steps, tried on events of the log and on events that are made.
 enum Laws {
-    /// Enough to meet what one event in a thousand has, in less time than rows take to be loaded.
-    private static let sampleMax = 10_000
-
-    /// T, L1 and L4 on a sample of the log, seen at a version.
-    static func check(_ site: MigrationSite, _ history: History, at target: SchemaVersion) throws(EvstoreError) -> LawTally {
-        let events = try Sample(site, eventsMax: sampleMax).events
+    /// T, L1 and L4 on a sample of the log, seen at a version, with the account of what its events lose.
+    static func check(
+        _ site: MigrationSite, _ history: History, _ sample: Sample, at target: SchemaVersion
+    ) throws(EvstoreError) -> LawTally {
+        let events = sample.events
         let last = try site.last().position
         return try inJobs(site, events.count / 1_000) { (part, jobs) throws(EvstoreError) in
             var trial = LawTrial(history, isFull: false)
@@ -143,8 +142,4 @@ extension LawTally {
         failure.position = found.event.position
         return .noImage(failure)
     }
-
-    /// The first event of the log that did not come back as it was, although no step on its way says that it loses
-    /// something and each value was in its codec's own form.
-    var firstLoss: Position? { failures.first { $0.event.origin == .log && $0.verdict.law == "L1" }?.event.position }
 }

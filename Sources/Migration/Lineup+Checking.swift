@@ -144,7 +144,7 @@ extension Lineup {
             guard let name = entry.directory, let first = try open(name, site).quarantined().first(where: { !$0.isDeclared }) else {
                 continue
             }
-            throw .buildStopped(projection: entry.name, position: first.position, reason: first.reason)
+            throw .buildStopped(projection: entry.name, position: first.position, reason: first.reason, inFold: first.isInFold)
         }
     }
 }

@@ -66,13 +66,21 @@ struct Lineup: Sendable {
     }
 
     /// Takes out the named projections, whose generations stay behind; returns their names.
-    /// - Throws: `EvstoreError.programNeeded` for one in Swift that this program lacks and that is not named.
+    /// - Throws: `EvstoreError.programNeeded` for those in Swift that this program lacks and that are not named; it says how to.
     mutating func leaveBehind(_ names: Set<String>) throws(EvstoreError) -> [String] {
         for name in names.sorted() where !entries.contains(where: { $0.name == name }) {
             throw .unknownProjection(name, known: entries.map(\.name))
         }
-        for entry in entries where !entry.definition.isAvailable && !names.contains(entry.name) {
-            throw .programNeeded(what: "the projection \(entry.name)")
+        let lacking = entries.filter { !$0.definition.isAvailable && !names.contains($0.name) }.map(\.name)
+        if !lacking.isEmpty {
+            let all = names.union(lacking).sorted()
+            throw .programNeeded(
+                what: lacking.map { "the projection \($0)" }.joined(separator: " and ") + " of \(version)",
+                instead: """
+                    leave what is lacking behind until a program that has it opens the store: \
+                    rollback(without: [\(all.map { "\"\($0)\"" }.joined(separator: ", "))]), or evstore rollback\
+                    \(all.map { " --without \($0)" }.joined())
+                    """)
         }
         let left = entries.filter { names.contains($0.name) }.map(\.name)
         entries.removeAll { names.contains($0.name) }

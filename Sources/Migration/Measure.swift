@@ -4,7 +4,7 @@ internal import EventModel
 internal import Projections
 internal import SchemaEvolution
 
-/// What a sample of the log says about the way to a version: where there is no image, and where something is lost.
+/// What a sample of the log says about the way to a version: where there is no image, and what adoption does.
 struct Measure {
     private struct Kind: Hashable {
         var type: String
@@ -14,8 +14,8 @@ struct Measure {
     private let history: History
     private let target: SchemaVersion
     private var failed: [Kind: UInt64] = [:]
-    /// Events that lost something or were dropped.
-    private var lost: [Kind: UInt64] = [:]
+    /// Why events without an image have none.
+    private var failures: [ImageFailure] = []
     /// Of the events that are from before versions existed; nil where there are none.
     private(set) var adoption: AdoptionReport?
 
@@ -42,7 +42,11 @@ struct Measure {
                 ) { _ in }
             } catch {
                 switch evstoreError(error) {
-                case .noImage: failed[kind, default: 0] += 1
+                case .noImage(var failure):
+                    failed[kind, default: 0] += 1
+                    failure.position = event.position
+                    // Data that no case of adoption takes is listed, and stops nothing.
+                    if event.born.rawValue > 0 { failures.append(failure) }
                 // The plan names the step; what it would do to these is not known.
                 case .programNeeded: continue
                 case let error: throw error
@@ -55,7 +59,6 @@ struct Measure {
                 adoption = adoption ?? AdoptionReport()
                 adoption?.add(one)
             }
-            if cost.lost + cost.dropped > 0 { lost[kind, default: 0] += 1 }
         }
         adoption?.notKept = viewer.leftBehind.mapValues { UInt64($0) }
         adoption?.quarantined = failed.reduce(0) { $0 + ($1.key.born.rawValue == 0 ? $1.value : 0) }
@@ -69,19 +72,14 @@ struct Measure {
             failures: failed[Kind(type: row.type, born: row.born)] ?? 0)
     }
 
-    /// What the steps from a version on say that they lose, and what the sample lost without a word.
-    func losses(from: SchemaVersion) throws(EvstoreError) -> [PlannedLoss] {
-        var counts: [LossDeclaration: UInt64] = [:]
-        var undeclared: [PlannedLoss] = []
-        for (kind, count) in lost.sorted(by: { ($0.key.type, $0.key.born) < ($1.key.type, $1.key.born) }) {
-            let declared = try history.declaredLosses(of: kind.type, born: kind.born, to: target)
-            for loss in declared { counts[loss, default: 0] += count }
-            guard declared.isEmpty else { continue }
-            undeclared.append(
-                PlannedLoss(version: target, type: kind.type, what: "values that a step does not keep", declared: false, count: count))
+    /// What a strict build of read models ends with, beyond a position up to which it was tried.
+    func stopped(_ entries: [Lineup.Entry], behind measured: Position) throws(EvstoreError) -> EvstoreError? {
+        for failure in failures {
+            guard let position = failure.position, position > measured else { continue }
+            let types = try history.path(type: failure.type, born: failure.born, to: target).types
+            guard let entry = entries.first(where: { !$0.definition.consumes.isDisjoint(with: types) }) else { continue }
+            return .buildStopped(projection: entry.name, position: position, reason: EvstoreError.noImage(failure).message)
         }
-        return history.losses(from: from, to: target).map {
-            PlannedLoss(version: $0.version, type: $0.type, what: "\($0.op): \($0.because)", declared: true, count: counts[$0] ?? 0)
-        } + undeclared
+        return nil
     }
 }

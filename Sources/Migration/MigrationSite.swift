@@ -1,5 +1,6 @@
 internal import EventLog
 package import EventModel
+internal import Logging
 package import Projections
 
 /// Where a migration works, who is told and who may stop it.
@@ -15,10 +16,16 @@ package struct MigrationSite: Sendable {
         _ evolving: EvolvingLog, options: Options, again: String, progress: Progress? = nil, cancellation: Cancellation? = nil
     ) {
         (self.evolving, self.options, self.again) = (evolving, options, again)
-        (self.progress, self.cancellation) = (progress, cancellation)
+        self.cancellation = cancellation
+        let told = ProgressLog(evolving.logger)
+        self.progress = { event in
+            told.take(event)
+            progress?(event)
+        }
     }
 
     var log: EventLog { evolving.log }
+    var logger: Logger { evolving.logger }
     var store: String { evolving.log.path }
 
     func say(_ step: String, done: UInt64 = 0, total: UInt64 = 0, quarantined: UInt64 = 0, _ note: String = "") {
@@ -50,5 +57,5 @@ func migrating<R: Sendable>(_ work: () async throws -> R) async throws(EvstoreEr
 }
 
 func evstoreError(_ error: any Error) -> EvstoreError {
-    error as? EvstoreError ?? .ioFailure(doing: "migrating", reason: "\(error)")
+    storeError(error, "the store", doing: "migrating")
 }

@@ -16,40 +16,107 @@ package enum Plan {
         let census = try migrating { try site.log.read { reader in try reader.census() } }.filter { $0.count > 0 }
         let sample = try Sample(site)
         let seen = try Measure(history, version, sample, site)
+        var quiet = site
+        quiet.progress = nil
+        let laws = try Laws.check(quiet, history, sample, at: version)
 
         var report = PlanReport(from: state.live, to: version)
-        report.events = census.reduce(0) { $0 + $1.count }
         report.rebuild = target.missing.map(\.name)
         report.carry = target.entries.filter { $0.directory != nil }.map(\.name)
         report.new = report.rebuild.filter { name in !live.contains { $0.name == name } }
         report.opClass = history.opClass(from: state.live, to: version).description
         report.oneWay = history.oneWaySteps(from: state.live, to: version).map { "\($0)" }
         for row in census { report.types.append(try seen.outlook(of: row)) }
-        report.loss = try seen.losses(from: state.live)
+        report.loss = laws.losses.planned(history, from: state.live, to: version)
         report.adoption = seen.adoption
         report.sample = UInt64(sample.events.count)
         report.pending = !target.isLive(in: state) || intent.defersDefinitions
         report.needs = history.missingSwiftSteps(from: SchemaVersion(1), to: version)
-        if !report.rebuild.isEmpty, report.needs.isEmpty {
-            (report.seconds, report.bytes) = try await estimate(site, target, report.events)
+        report.appendsRefused = try history.refusedAppends(from: state, to: version)
+        var refused = asked(report, history, state)
+        var stopped: EvstoreError?
+        if !report.rebuild.isEmpty {
+            report.events = census.reduce(0) { $0 + $1.count }
+            if report.needs.isEmpty {
+                let trial = try await build(site, target, report.events)
+                (report.seconds, report.bytes) = (trial.seconds, trial.bytes)
+                stopped = trial.stopped
+                if stopped == nil { stopped = try seen.stopped(target.missing, behind: trial.measured) }
+                if let stopped { refused.append(stopped) }
+            }
         }
+        if report.pending, report.needs.isEmpty { refused += checked(report, history, laws, target, stopped: stopped != nil, site) }
+        report.refused = refused.map { PlannedRefusal(code: $0.code, exit: $0.exit, message: $0.message, fix: $0.fix) }
         return report
     }
 
-    /// Builds what is to be rebuilt from the first events of the log in a scratch directory and scales that up.
-    private static func estimate(
-        _ site: MigrationSite, _ target: Lineup, _ events: UInt64
-    ) async throws(EvstoreError) -> (seconds: Double, bytes: UInt64) {
-        let measured = min(events, UInt64(Sample.eventsMax))
-        guard measured > 0 else { return (0, 0) }
+    /// What a replay would throw before it builds, asked of what it asks.
+    private static func asked(_ report: PlanReport, _ history: History, _ state: StoreState) -> [EvstoreError] {
+        let (from, to) = (report.from, report.to)
+        var answers = Answers()
+        answers.ask { () throws(EvstoreError) in try Consent.requireNotBelow(from, to) }
+        if from != to { answers.ask { () throws(EvstoreError) in try history.requireSwiftSteps(through: to) } }
+        answers.ask { () throws(EvstoreError) in try Consent.requireForSteps(history, from: state, to: to, given: false) }
+        return answers.errors
+    }
+
+    /// What a replay would throw after it has built, before the flip.
+    private static func checked(
+        _ report: PlanReport, _ history: History, _ laws: LawTally, _ target: Lineup, stopped isStopped: Bool, _ site: MigrationSite
+    ) -> [EvstoreError] {
+        var answers = Answers()
+        answers.ask { () throws(EvstoreError) in try target.requireRowShapes(site) }
+        // What stops a build is seldom another thing than what the laws find.
+        if !isStopped, let failure = laws.firstFailure { answers.errors.append(failure) }
+        answers.ask { () throws(EvstoreError) in
+            try Consent.requireForLoss(laws, history, from: report.from, to: report.to, given: false)
+        }
+        return answers.errors
+    }
+
+    private struct Answers {
+        var errors: [EvstoreError] = []
+
+        mutating func ask(_ question: () throws(EvstoreError) -> Void) { do { try question() } catch { errors.append(error) } }
+    }
+
+    private static let eventsMeasured: UInt64 = 20_000
+
+    /// What building from the first events of the log came to.
+    private struct Trial {
+        var measured: Position
+        var seconds: Double = 0
+        var bytes: UInt64 = 0
+        /// What a strict build of these ends with.
+        var stopped: EvstoreError?
+    }
+
+    /// Builds what is to be rebuilt from the first events of the log in a scratch directory, strictly as the replay would, and
+    /// scales up what that takes.
+    private static func build(_ site: MigrationSite, _ target: Lineup, _ events: UInt64) async throws(EvstoreError) -> Trial {
+        var trial = Trial(measured: Position(min(events, eventsMeasured)))
+        if let lacking = target.missing.first(where: { !$0.definition.isAvailable }) {
+            trial.stopped = .programNeeded(what: "the projection \(lacking.name)")
+        }
+        var lineup = target
+        lineup.entries = target.missing.filter(\.definition.isAvailable)
+        guard trial.measured > Position(0), !lineup.entries.isEmpty else { return trial }
         let scratch = try Scratch.make(site)
         defer { scratch.remove() }
-        var lineup = target
-        (lineup.root, lineup.entries) = (scratch.path, target.missing)
-        let began = ContinuousClock.now
-        _ = try lineup.build(site, onError: .quarantine, through: Position(measured))
-        let seconds = began.duration(to: .now).inSeconds
-        let scale = Double(events) / Double(measured)
-        return (seconds * scale, UInt64(Double(try lineup.bytesOnDisk()) * scale))
+        lineup.root = scratch.path
+        var began = ContinuousClock.now
+        do { _ = try lineup.build(site, onError: .stop, through: trial.measured) } catch {
+            switch error {
+            case .buildStopped, .invalidRow: trial.stopped = trial.stopped ?? error
+            default: throw error
+            }
+            // What it takes is told all the same.
+            began = .now
+            _ = try lineup.build(site, onError: .quarantine, through: trial.measured)
+        }
+        let scale = Double(events) / Double(trial.measured.rawValue)
+        trial.seconds = began.duration(to: .now).inSeconds * scale
+        trial.bytes = UInt64(Double(try lineup.bytesOnDisk()) * scale)
+        return trial
     }
 }

@@ -28,11 +28,9 @@ package enum Replay {
         _ site: MigrationSite, _ register: Register, to version: SchemaVersion, _ options: ReplayOptions, _ began: ContinuousClock.Instant
     ) async throws(EvstoreError) -> ReplayReport {
         let live = register.state.live
-        guard version >= live || options.only != nil else {
-            throw .usage("\(version) is below the live version \(live); going down is: evstore rollback --to \(version)")
-        }
+        if options.only == nil { try Consent.requireNotBelow(live, version) }
         if version != live { try register.history.requireSwiftSteps(through: version) }
-        try Consent.requireForSteps(register.history, from: live, to: version, given: options.yes)
+        try Consent.requireForSteps(register.history, from: register.state, to: version, given: options.yes)
         let state = try await register.write(site)
         var lineup = try Lineup(site, register.evolving(site), at: version, only: options.only)
         try lineup.find(site, state, acceptingQuarantine: options.onError == .quarantine)
@@ -41,6 +39,8 @@ package enum Replay {
         if lineup.isLive(in: state) && !register.defersDefinitions { return try finish(report, lineup, [], site, began) }
 
         let start = report.position
+        site.logger.info(
+            "a replay begins", metadata: ["from": "\(live)", "to": "\(version)", "position": "\(start)", "store": "\(site.store)"])
         if options.only == nil { report.snapshot = try await snapshot(before: version, site) }
         try GenerationSweep.run(site)
         MigrationPhase.reached(.sweepAfter)
@@ -53,8 +53,16 @@ package enum Replay {
                 cause: .replay, planned: state, lineup: lineup, definitions: register.defersDefinitions ? register : nil, began: began)
             try await settle(order, built, trial, &report, options, site)
             report.arrived = report.position.rawValue - min(start.rawValue, report.position.rawValue)
-            return try finish(report, lineup, built, site, began)
+            let done = try finish(report, lineup, built, site, began)
+            site.logger.info(
+                "a replay ended",
+                metadata: [
+                    "to": "\(version)", "events": "\(done.events)", "rebuilt": "\(done.rebuilt.joined(separator: " "))",
+                    "quarantined": "\(done.quarantined)", "seconds": "\(done.seconds)",
+                ])
+            return done
         } catch {
+            site.logger.info("a replay was stopped", metadata: ["to": "\(version)", "error": "\(error.message)"])
             await note(error, from: live, to: version, site, began)
             throw error
         }
@@ -77,7 +85,7 @@ package enum Replay {
             try order.lineup.follow(site)
             MigrationPhase.reached(.catchUpAfter)
             if options.onError == .stop { try order.lineup.requireNoneQuarantined(among: built, site) }
-            if !isVerified { try verify(order.lineup, trial, options, site) }
+            if !isVerified { try verify(order.lineup, trial, from: report.from, options, site) }
             isVerified = true
             MigrationPhase.reached(.readyAfter)
             if options.only != nil { return }
@@ -85,19 +93,22 @@ package enum Replay {
             order.outcome = quarantined == 0 ? "done" : "done, \(quarantined) quarantined"
             guard let flip = try await Flip.run(order, site) else { continue }
             (report.position, report.flipPauseMilliseconds) = (flip.position, flip.pauseMilliseconds)
+            site.logger.info(
+                "flipped to another version",
+                metadata: ["live": "\(report.to)", "position": "\(report.position)", "milliseconds": "\(flip.pauseMilliseconds)"])
             site.say("flip", "\(report.to) is live at position \(report.position)")
             return
         }
     }
 
     private static func verify(
-        _ lineup: Lineup, _ trial: SampleTrial, _ options: ReplayOptions, _ site: MigrationSite
+        _ lineup: Lineup, _ trial: SampleTrial, from: SchemaVersion, _ options: ReplayOptions, _ site: MigrationSite
     ) throws(EvstoreError) {
         try lineup.verify(site, rowsMax: .max)
         if options.refusesRows { try lineup.requireRowShapes(site) }
         let laws = try trial.result()
         if options.onError == .stop, let failure = laws.firstFailure { throw failure }
-        try Consent.requireForLoss(laws, given: options.yes)
+        try Consent.requireForLoss(laws, lineup.evolving.current().history, from: from, to: lineup.version, given: options.yes)
         MigrationPhase.reached(.verifyAfter)
         site.say("verify", done: laws.events, total: laws.events, "counts, digests, laws on \(laws.events) events: ok")
     }
@@ -107,7 +118,7 @@ package enum Replay {
         _ site: MigrationSite, _ register: Register, to version: SchemaVersion, _ options: ReplayOptions, _ began: ContinuousClock.Instant
     ) throws(EvstoreError) -> ReplayReport {
         try register.history.requireSwiftSteps(through: version)
-        try Consent.requireForSteps(register.history, from: register.state.live, to: version, given: options.yes)
+        try Consent.requireForSteps(register.history, from: register.state, to: version, given: options.yes)
         let scratch = try Scratch.make(site)
         defer { scratch.remove() }
         var lineup = try Lineup(site, register.evolving(site), at: version, only: options.only, root: scratch.path)
@@ -116,7 +127,7 @@ package enum Replay {
         let trial = SampleTrial(site, lineup)
         let built = try lineup.build(site, onError: options.onError, jobs: options.jobs, through: report.position) { trial.begin() }
         try count(&report, built, site)
-        try verify(lineup, trial, options, site)
+        try verify(lineup, trial, from: report.from, options, site)
         return try finish(report, lineup, built, site, began)
     }
 
@@ -145,15 +156,17 @@ package enum Replay {
         _ error: EvstoreError, from: SchemaVersion, to: SchemaVersion, _ site: MigrationSite, _ began: ContinuousClock.Instant
     ) async {
         let seconds = began.duration(to: .now).inSeconds
-        do {
+        // A task of its own: one that was cancelled is noted, too.
+        let noting = Task {
             try await site.log.update { update in
                 let outcome = "\(error.code): \(error.message)"
                 let position = update.last.position
                 try Journal.append(.init("replay", from: from, to: to, position: position, seconds: seconds, outcome: outcome), to: &update)
             }
-        } catch {
+        }
+        do { try await noting.value } catch {
             // The first error is the one that the caller has to hear of.
-            site.evolving.logger.warning("the failed replay could not be written to the journal: \(error)")
+            site.logger.warning("the failed replay could not be written to the journal: \(error)")
         }
     }
 }

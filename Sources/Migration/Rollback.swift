@@ -1,5 +1,6 @@
 internal import EventLog
 package import EventModel
+internal import Logging
 internal import Projections
 
 /// Going back to the read models of an older version, with every event kept: those born later are seen through `down`.
@@ -16,6 +17,7 @@ package enum Rollback {
         let target = try target(version, state, flips)
         var report = RollbackReport(from: state.live, to: target, position: try site.last().position)
         if target != state.live {
+            site.logger.info("a rollback begins", metadata: ["from": "\(state.live)", "to": "\(target)", "store": "\(site.store)"])
             var lineup = try Lineup.registered(site, at: target, state)
             report.without = try lineup.leaveBehind(without)
             report.rebuilt = try lineup.build(site, onError: .quarantine).map(\.name)
@@ -23,6 +25,12 @@ package enum Rollback {
             report.position = flip.position
             report.flipPauseMilliseconds = flip.pauseMilliseconds
             report.tail = flip.position.rawValue - min(flip.position.rawValue, reached(target, state, flips).rawValue)
+            site.logger.info(
+                "a rollback ended",
+                metadata: [
+                    "live": "\(target)", "position": "\(report.position)", "tail": "\(report.tail)",
+                    "milliseconds": "\(flip.pauseMilliseconds)",
+                ])
         }
         report.seconds = began.duration(to: .now).inSeconds
         return report

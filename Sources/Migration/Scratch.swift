@@ -15,7 +15,6 @@ package struct Scratch: Sendable {
         return try migrating {
             if !site.log.isReadOnly {
                 if try Directory.status(parent) == nil { try Directory.create(parent) }
-                try OwnedDirectory.sweep(parent + name)
                 return try make(below: parent)
             }
             return try make(below: ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp")
@@ -24,10 +23,19 @@ package struct Scratch: Sendable {
 
     /// Leaves nothing; what can't be removed now is swept by the next one.
     package func remove() {
-        do { try Directory.remove(path) } catch {}
+        do { try Directory.remove(path, overwriting: KeyedFiles.isOne) } catch {}
+    }
+
+    /// Removes what was left below a store by those that were ended; returns what is in use, by its name below the store.
+    static func sweep(_ site: MigrationSite) throws -> [String] {
+        let parent = "\(site.store)/scratch"
+        guard try Directory.status(parent) != nil else { return [] }
+        try OwnedDirectory.sweep(parent + name, overwriting: KeyedFiles.isOne)
+        return try Directory.names(parent).filter { ("/" + $0).hasPrefix(name) }.map { "scratch/" + $0 }
     }
 
     private static func make(below parent: String) throws -> Scratch {
-        Scratch(directory: try OwnedDirectory(parent + name))
+        try OwnedDirectory.sweep(parent + name, overwriting: KeyedFiles.isOne)
+        return Scratch(directory: try OwnedDirectory(parent + name))
     }
 }

@@ -9,8 +9,8 @@ internal import JSONText
 package struct SealedLine {
     package static let beginning = Array(#"{"sealed":""#.utf8)
     private let envelope: Data
-    private let epoch: Epoch
-    private let position: Position
+    let epoch: Epoch
+    let position: Position
 
     /// The bytes that a line of so many has at most when it is sealed.
     package static func bytesMax(of count: Int) -> Int { (count + 1_024) / 3 * 4 + 1_024 }
@@ -26,6 +26,9 @@ package struct SealedLine {
         else { return nil }
         (self.envelope, self.epoch, self.position) = (envelope, Epoch(epoch), Position(position))
     }
+
+    /// The slot of its file's key; nil where that is made of the master key.
+    var slot: UInt32? { LineSealer.slot(of: Array(envelope).lent) }
 
     /// Appends the line that was sealed.
     /// - Parameter sealer: nil where the store's events are not sealed.

@@ -9,19 +9,25 @@ package enum Verify {
     /// `deep` recomputes the read models' digests; `laws` tries the steps on the whole log, and on made events.
     /// - Parameters:
     ///   - key: signs the log's end where nothing is wrong.
-    ///   - head: what was signed before and must still be so.
-    ///   - trusted: who must have signed it; `key`'s owner where it is nil.
+    ///   - heads: what was signed before, each after the one that it names; the last must still be so.
+    ///   - trusted: who must have signed them; `key`'s owner where it is nil.
+    ///   - isAccepted: whether what only who signs can know (`SignedHead.told`) was meant.
     package static func run(
-        _ site: MigrationSite, deep: Bool, laws: Bool, seed: UInt64? = nil, signing key: SigningKey? = nil, since head: SignedHead? = nil,
-        trusting trusted: PublicKey? = nil
+        _ site: MigrationSite, deep: Bool, laws: Bool, seed: UInt64? = nil, signing key: SigningKey? = nil, since heads: [SignedHead] = [],
+        trusting trusted: PublicKey? = nil, accepting isAccepted: Bool = false
     ) throws(EvstoreError) -> VerifyReport {
         let trusted = trusted ?? key?.publicKey
-        if let head, let trusted { try head.require(trusted) }
+        if let trusted { for head in heads { try head.require(trusted) } }
         let walk = try migrating {
-            try site.log.walk(deep: deep, asking: head?.position) { done, total in site.say("verify", done: done, total: total) }
+            try site.log.walk(deep: deep, asking: heads.last?.position) { done, total in site.say("verify", done: done, total: total) }
         }
         var findings = walk.findings
-        let since = head.map { compare($0, walk, isTrusted: trusted != nil, &findings) }
+        // In a store that is damaged nothing of it says anything.
+        let beside = findings.isEmpty && (key != nil || !heads.isEmpty) ? try SignedState.read(site) : nil
+        let since = compare(heads, walk, beside, isTrusted: trusted != nil, &findings)
+        if isAccepted {
+            for index in findings.indices where SignedHead.told.contains(findings[index].id) { findings[index].severity = .warning }
+        }
         let state = try site.state()
         findings += try readModels(site, state, deep: deep)
         var report = VerifyReport(ok: true, findings: findings, laws: [], events: 0)
@@ -29,7 +35,9 @@ package enum Verify {
         report.events = try site.last().position.rawValue
         report.ok = !report.findings.contains { $0.severity == .error }
         report.since = since
-        if let key, let link = walk.link, report.ok { report.head = try sign(walk, link, key, site) }
+        if let key, let link = walk.link, let beside, report.ok {
+            report.head = try sign(walk, link, beside.state, after: heads.last, key, site)
+        }
         return report
     }
 
@@ -65,10 +73,17 @@ package enum Verify {
             fix: "build it: evstore replay --to \(version)")
     }
 
-    private static func compare(_ head: SignedHead, _ walk: LogWalk, isTrusted: Bool, _ findings: inout [Finding]) -> SinceReport {
-        // In a chain that is broken a link says nothing.
-        let changed = findings.isEmpty ? head.findings(walk) : []
-        let holds = findings.isEmpty && changed.isEmpty
+    private static func compare(
+        _ heads: [SignedHead], _ walk: LogWalk, _ beside: (state: SignedState, ledger: [ForgottenLedger.Entry])?, isTrusted: Bool,
+        _ findings: inout [Finding]
+    ) -> SinceReport? {
+        guard let head = heads.last else { return nil }
+        var changed = SignedHead.findings(ofSeries: heads)
+        if let beside {
+            changed += head.findings(walk)
+            if head.store == walk.store.description { changed += head.findings(beside.state, beside.ledger) }
+        }
+        let holds = beside != nil && !changed.contains { $0.severity == .error }
         findings += changed
         if !isTrusted {
             findings.append(
@@ -77,11 +92,13 @@ package enum Verify {
                     message: "the head was signed by the key \(head.key); nobody has said whose that is",
                     fix: "name the key that is trusted: --trust KEYFILE.pub"))
         }
-        return SinceReport(position: head.position, epoch: head.epoch, time: head.time, key: head.key, isTrusted: isTrusted, holds: holds)
+        return SinceReport(
+            position: head.position, epoch: head.epoch, time: head.time, key: head.key, isTrusted: isTrusted, holds: holds,
+            heads: heads.count)
     }
 
     private static func sign(
-        _ walk: LogWalk, _ link: Digest, _ key: SigningKey, _ site: MigrationSite
+        _ walk: LogWalk, _ link: Digest, _ state: SignedState, after previous: SignedHead?, _ key: SigningKey, _ site: MigrationSite
     ) throws(EvstoreError) -> SignedHead {
         let content = try migrating {
             try site.log.contentDigest(through: walk.end.position) { done in
@@ -92,7 +109,7 @@ package enum Verify {
         let last = try site.last()
         // The digest is of the log that was walked only where nothing was cut off meanwhile.
         guard last.epoch == walk.end.epoch else { throw .epochChanged(seen: walk.end, cut: last) }
-        return try SignedHead(walk, link: link, content: content, at: .now, by: key)
+        return try SignedHead(walk, link: link, content: content, state, after: previous, at: .now, by: key)
     }
 
     /// Tries every law: those of events, then those of read models.
@@ -104,6 +121,7 @@ package enum Verify {
         var tally = try Laws.checkEvents(site, history, state, seed: seed)
         var models = try ReplayLaws(site)
         for version in Set([state.live, state.floor]).sorted() { try models.check(state, at: version) }
+        try models.checkShared(state)
         tally.add(models.tally)
         report.laws = Laws.all.map { law in
             let count = tally.counts[law]
@@ -116,6 +134,7 @@ package enum Verify {
             log: tally.cases[.log] ?? 0, adopted: tally.cases[.adopted] ?? 0, generated: tally.cases[.generated] ?? 0,
             mutated: tally.cases[.mutated] ?? 0, refused: tally.refused, replayed: models.events)
         report.seed = seed
+        report.loss = tally.losses.planned(history, from: SchemaVersion(1), to: state.live)
         report.findings += tally.failures.map { Laws.finding($0, history) } + models.findings
     }
 }

@@ -4,16 +4,17 @@ internal import JSONText
 internal import SchemaEvolution
 
 /// Runs `body` and says its failure as an error of the store.
-func converting<R>(_ doing: String, _ body: () throws -> R) throws(EvstoreError) -> R {
-    do { return try body() } catch { throw EvstoreError(converting: error, doing) }
+/// - Parameter path: what lies on the disk that may be full.
+func converting<R>(_ doing: String, at path: String? = nil, _ body: () throws -> R) throws(EvstoreError) -> R {
+    do { return try body() } catch { throw EvstoreError(converting: error, doing, at: path) }
 }
 
 extension EvstoreError {
-    init(converting error: any Error, _ doing: String) {
+    init(converting error: any Error, _ doing: String, at path: String? = nil) {
         switch error {
         case let error as EvstoreError: self = error
         case let error as JSONError: self = .invalidJSON(reason: error.reason, offset: error.offset)
-        default: self = storeError(error, doing, doing: doing)
+        default: self = storeError(error, path ?? doing, doing: doing)
         }
     }
 }

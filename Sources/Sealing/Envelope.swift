@@ -51,7 +51,7 @@ package struct OpenedParts: Hashable, Sendable {
 package struct DataKey: Sendable {
     package let id: UInt32
     package let suite: Suite
-    let key: SecretKey
+    package let key: SecretKey
 
     package init(id: UInt32, suite: Suite, _ key: SecretKey) { (self.id, self.suite, self.key) = (id, suite, key) }
 }

@@ -7,7 +7,8 @@ internal import Bytes
 ///     8   u64  generation: grows by one with each change
 ///     16  16   store id
 ///     32  u32  number of the data key that is written under
-///     36  28   zero
+///     36  u32  1 where rows, blocks and frames of the store's backups have codes
+///     40  24   zero
 ///     64       entries of 128 bytes
 ///     end-32   HMAC-SHA256 (RFC 2104) of all before, its key HKDF(master key, "evstore keys")
 ///
@@ -43,7 +44,7 @@ package struct KeyFile: Sendable {
         package let created: Int64
         package let label: String
         /// All of it.
-        let bytes: [UInt8]
+        package let bytes: [UInt8]
 
         var salt: [UInt8] { Array(bytes[24 ..< 40]) }
         var head: [UInt8] { Array(bytes[..<40]) }
@@ -62,10 +63,15 @@ package struct KeyFile: Sendable {
     package let generation: UInt64
     package let storeID: [UInt8]
     package let writing: UInt32
+    /// Whether what the store writes has codes; the same for as long as it exists.
+    package let hasCodes: Bool
     package let entries: [Entry]
     /// What the code is over, and the code.
     let body: [UInt8]
     let code: [UInt8]
+
+    /// All of it.
+    package var bytes: [UInt8] { body + code }
 
     package var slots: [Entry] { entries.filter { $0.kind == .slot } }
     package var dataKeys: [Entry] { entries.filter { $0.kind == .dataKey } }
@@ -88,11 +94,16 @@ package struct KeyFile: Sendable {
         var entries: [Entry] = []
         for index in 0 ..< count { entries.append(try Self.entry(row.slice(Self.headerBytes + index * Self.entryBytes, Self.entryBytes))) }
         (generation, writing) = (row.load(UInt64.self, at: 8), row.load(UInt32.self, at: 32))
+        guard let hasCodes = [0: false, 1: true][row.load(UInt32.self, at: 36)] else {
+            throw .damaged("what it says of codes is neither yes nor no")
+        }
+        self.hasCodes = hasCodes
         storeID = Array(bytes[16 ..< 32])
         self.entries = entries
         body = Array(bytes.dropLast(Self.codeBytes))
         code = Array(bytes.suffix(Self.codeBytes))
         guard slots.count <= Self.slotsMax else { throw .limit("it has \(slots.count) slots, and at most \(Self.slotsMax) are possible") }
+        try Stretching.check(all: slots.map(\.stretching))
         guard Set(slots.map(\.id)).count == slots.count, Set(dataKeys.map(\.id)).count == dataKeys.count else {
             throw .damaged("two of its entries have one number")
         }

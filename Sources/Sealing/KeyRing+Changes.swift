@@ -4,12 +4,13 @@ internal import Crypto
 extension KeyRing {
     /// The first keys of a store: a master key in one slot, and a data key.
     package static func make(
-        storeID: [UInt8], _ secret: KeySecret, _ stretching: Stretching, suite: Suite = .gcm, label: String, time: Int64
+        storeID: [UInt8], _ secret: KeySecret, _ stretching: Stretching, suite: Suite = .gcm, label: String, time: Int64,
+        hasCodes: Bool = true
     ) throws(SealError) -> KeyRing {
         let master = SecretKey.random()
         let slot = try slot(1, master, secret, stretching, label: label, time: time, storeID)
         let key = try dataKey(1, suite, under: master, time: time, storeID)
-        return try KeyRing(file(1, storeID, writing: 1, [slot, key], master), master: master)
+        return try KeyRing(file(1, storeID, writing: 1, hasCodes, [slot, key], master), master: master)
     }
 
     /// Another slot for the same keys; returns its number.
@@ -40,10 +41,10 @@ extension KeyRing {
     }
 
     /// The file, whole.
-    package var encoded: [UInt8] { file.body + file.code }
+    package var encoded: [UInt8] { file.bytes }
 
     private mutating func replace(_ entries: [[UInt8]], writing: UInt32) throws(SealError) {
-        self = try KeyRing(Self.file(file.generation + 1, file.storeID, writing: writing, entries, master), master: master)
+        self = try KeyRing(Self.file(file.generation + 1, file.storeID, writing: writing, file.hasCodes, entries, master), master: master)
     }
 
     /// No number is given twice while its key could still be met.
@@ -93,7 +94,7 @@ extension KeyRing {
     }
 
     private static func file(
-        _ generation: UInt64, _ storeID: [UInt8], writing: UInt32, _ entries: [[UInt8]], _ master: SecretKey
+        _ generation: UInt64, _ storeID: [UInt8], writing: UInt32, _ hasCodes: Bool, _ entries: [[UInt8]], _ master: SecretKey
     ) throws(SealError) -> KeyFile {
         var row = ByteBuffer(capacity: KeyFile.bytesMax)
         row.append(littleEndian: KeyFile.magic)
@@ -101,7 +102,8 @@ extension KeyRing {
         row.append(littleEndian: generation)
         row.append(storeID)
         row.append(littleEndian: writing)
-        row.append(zeros: 28)
+        row.append(littleEndian: hasCodes ? 1 as UInt32 : 0)
+        row.append(zeros: 24)
         for entry in entries { row.append(entry) }
         row.append(Array(HMAC<SHA256>.authenticationCode(for: row.array(), using: codeKey(master))))
         return try KeyFile(row.array())

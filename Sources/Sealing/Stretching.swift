@@ -14,7 +14,9 @@ package enum Stretching: Hashable, Sendable {
     /// 128 MiB and some tenths of a second.
     package static let standard = Stretching.scrypt(logN: 17, r: 8, p: 1)
     package static let rounds = 600_000
-    private static let memoryMax = 1 << 30
+    /// Of one slot, and of all slots of a file, which are tried before anything of it is proved.
+    private static let (bytesMax, roundsMax) = (256 << 20, 2_000_000)
+    private static let (allBytesMax, allRoundsMax) = (1 << 30, 8_000_000)
 
     package var name: String {
         switch self {
@@ -29,13 +31,31 @@ package enum Stretching: Hashable, Sendable {
         switch self {
         case .none: return
         case .scrypt(let logN, let r, let p):
-            guard (14 ... 20).contains(logN), (1 ... 16).contains(r), (1 ... 4).contains(p), 128 * r << logN <= Self.memoryMax else {
-                throw .limit("scrypt takes N from 2^14 to 2^20, r to 16, p to 4 and at most 1 GiB, not N 2^\(logN), r \(r), p \(p)")
+            guard (14 ... 20).contains(logN), (1 ... 16).contains(r), (1 ... 4).contains(p), cost.bytes <= Self.bytesMax else {
+                throw .limit(
+                    "scrypt takes N from 2^14 to 2^20, r to 16, p to 4 and at most 256 MiB of work, not N 2^\(logN), r \(r), p \(p)")
             }
         case .pbkdf2(let rounds):
-            guard (210_000 ... 10_000_000).contains(rounds) else {
-                throw .limit("PBKDF2 takes 210,000 to 10,000,000 rounds, not \(rounds)")
+            guard (210_000 ... Self.roundsMax).contains(rounds) else {
+                throw .limit("PBKDF2 takes 210,000 to 2,000,000 rounds, not \(rounds)")
             }
+        }
+    }
+
+    /// - Throws: `SealError.limit` where trying them one after the other would take more than opening a store may.
+    static func check(all slots: [Stretching]) throws(SealError) {
+        let costs = slots.map(\.cost)
+        guard costs.reduce(0, { $0 + $1.bytes }) <= allBytesMax, costs.reduce(0, { $0 + $1.rounds }) <= allRoundsMax else {
+            throw .limit("its slots ask for more than 1 GiB of scrypt or 8,000,000 rounds of PBKDF2 in all")
+        }
+    }
+
+    /// What scrypt writes, and the rounds of PBKDF2; of numbers that were checked.
+    private var cost: (bytes: Int, rounds: Int) {
+        switch self {
+        case .none: (0, 0)
+        case .scrypt(let logN, let r, let p): (128 * r * p << logN, 0)
+        case .pbkdf2(let rounds): (0, rounds)
         }
     }
 

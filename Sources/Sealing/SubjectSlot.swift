@@ -1,16 +1,15 @@
 internal import Bytes
 internal import Crypto
 
-/// The key of one subject, in a place of its own in the file of subjects, so that it can be overwritten there. Integers are
+/// The key of one subject, or of a file of event lines, in a place of its own, so that it can be overwritten there. Integers are
 /// little-endian; a slot is 128 bytes at a multiple of 128, so that it lies in one sector: a disk that loses power leaves it as
 /// it was or as it was to be. A disk that tears a sector nevertheless leaves one that is known to be damaged, with its code, which
 /// overwriting does not change: it is overwritten again.
 ///
 ///     0   u8   1 live, 2 forgotten, 3 lost: a salvage has found it damaged
 ///     1   7    zero
-///     8   16   code of the subject: HMAC-SHA256 (RFC 2104) of its name, cut off
-///     24  16   salt: random; forgotten or lost: zero
-///     40  32   the key, AES-256-GCM under HKDF(subjects' key, salt), authenticated with store id, number, bytes 0 … 23
+///     8   16   code of the subject: HMAC-SHA256 (RFC 2104) of its name, cut off; of the key of lines: of the slot's number
+///     24  48   the key (`WrappedKey`), wrapped with store id, number, bytes 0 … 23; forgotten or lost: zero
 ///     72  16   its tag; forgotten or lost: HMAC-SHA256 over the same, cut off, so that nobody else can say so
 ///     88  40   zero
 ///
@@ -42,6 +41,9 @@ extension KeyRing {
     /// What a subject is found by.
     package func code(ofSubject name: [UInt8]) -> [UInt8] { code(name, "subject codes") }
 
+    /// What the slot of such a number carries where its key is that of a file of event lines.
+    package func code(ofLines number: UInt32) -> [UInt8] { code(bytes(number), "line codes") }
+
     /// A slot with a new key.
     package func newSubject(_ number: UInt32, code: [UInt8]) throws(SealError) -> SubjectSlot {
         try slot(number, code, .random())
@@ -59,26 +61,20 @@ extension KeyRing {
         guard slot.bytes.count == SubjectSlot.byteCount else { throw .damaged("is missing") }
         let associated = associated(slot.number, slot.head)
         let tag = Array(slot.bytes[72 ..< 88])
+        guard slot.bytes[88...].allSatisfy({ $0 == 0 }) else { throw .damaged("is not as it was written") }
         if slot.state == .forgotten || slot.state == .lost {
-            guard code(associated, "forgotten subjects") == tag else { throw .damaged("is not as it was written") }
+            guard isEqual(code(associated, "forgotten subjects"), tag), slot.bytes[24 ..< 72].allSatisfy({ $0 == 0 }) else {
+                throw .damaged("is not as it was written")
+            }
             return nil
         }
-        do {
-            let plain = try Suite.gcm.open(
-                Array(slot.bytes[40 ..< 72]), tag: tag, key(for: "subjects").derived(salt: Array(slot.bytes[24 ..< 40]), info: []),
-                vector: [],
-                associated)
-            guard let key = SecretKey(plain) else { throw SealError.broken("a key has another length") }
-            return DataKey(id: slot.number, suite: .gcm, key)
-        } catch { throw .damaged("is not as it was written") }
+        return DataKey(id: slot.number, suite: .gcm, try unwrap(Array(slot.bytes[24 ..< 88]), for: "subjects", associated))
     }
 
     private func slot(_ number: UInt32, _ code: [UInt8], _ key: SecretKey) throws(SealError) -> SubjectSlot {
         let head = [1] + [UInt8](repeating: 0, count: 7) + code
-        let salt = SecretKey.salt()
-        let (text, tag) = try Suite.gcm.seal(
-            key.bytes, self.key(for: "subjects").derived(salt: salt, info: []), vector: [], associated(number, head))
-        return SubjectSlot(number, head + salt + text + tag + [UInt8](repeating: 0, count: 40))
+        let wrapped = try wrap(key, for: "subjects", associated(number, head))
+        return SubjectSlot(number, head + wrapped + [UInt8](repeating: 0, count: 40))
     }
 
     private func without(_ state: SubjectSlot.State, _ number: UInt32, _ code: [UInt8]) -> SubjectSlot {
@@ -88,7 +84,21 @@ extension KeyRing {
     }
 
     private func associated(_ number: UInt32, _ head: [UInt8]) -> [UInt8] {
-        file.storeID + (0 ..< 4).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) } + head
+        file.storeID + bytes(number) + head
+    }
+
+    private func bytes(_ number: UInt32) -> [UInt8] { (0 ..< 4).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) } }
+
+    // MARK: The ledger of what was forgotten
+
+    /// That something was forgotten, as nobody else can say it.
+    package func proof(ofForgotten claim: [UInt8]) -> [UInt8] { code(file.storeID + claim, "ledger of what was forgotten") }
+
+    package func isProof(_ proof: [UInt8], ofForgotten claim: [UInt8]) -> Bool { isEqual(self.proof(ofForgotten: claim), proof) }
+
+    /// Takes as long wherever two codes differ. In Swift `|` and `^` bind alike, from the left.
+    private func isEqual(_ code: [UInt8], _ other: [UInt8]) -> Bool {
+        code.count == other.count && zip(code, other).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
     }
 
     private func code(_ bytes: [UInt8], _ purpose: String) -> [UInt8] {

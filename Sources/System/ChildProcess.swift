@@ -65,6 +65,16 @@ package final class ChildProcess {
         return isRunning
     }
 
+    /// Whether it was stopped by a signal, and not yet told to go on (`proc(5)`: its state is the first letter behind its name).
+    package var isStopped: Bool {
+        guard isRunning, let file = unsafe fopen("/proc/\(id)/stat", "r") else { return false }
+        defer { unsafe fclose(file) }
+        var line = [UInt8](repeating: 0, count: 512)
+        let count = unsafe fread(&line, 1, line.count, file)
+        guard let end = line[..<count].lastIndex(of: UInt8(ascii: ")")), end + 2 < count else { return false }
+        return line[end + 2] == UInt8(ascii: "T")
+    }
+
     package func send(signal: Int32) { if ending == nil { kill(id, signal) } }
 
     /// Waits until the program ends.

@@ -23,7 +23,8 @@ struct BackupCommandTests {
         #expect(try [member(first, "position"), member(second, "position")] == ["8", "9"])
         #expect(try FileManager.default.contentsOfDirectory(atPath: shop.path("copies/blocks")).count == 2)
         let restored = try shop.must("restore \(shop.path("copies")) --into \(shop.path("again")) --json").line
-        #expect(try keys(restored) == ["position", "content", "bytes", "seconds"])
+        #expect(try keys(restored) == ["position", "content", "bytes", "seconds", "leftOut"])
+        #expect(try member(restored, "leftOut") == "null")
         #expect(try member(restored, "content") == member(second, "content"))
         let again = "--store \(shop.path("again"))"
         for command in ["export", "query orders", "query orders --at v1", "snapshot list"] {
@@ -55,6 +56,25 @@ struct BackupCommandTests {
             #expect(try shop.run("restore \(shop.path("file.evf")) --into \(shop.path("never")) --to \(to)").exit == exit)
         }
         #expect(!FileManager.default.fileExists(atPath: shop.path("never")))
+    }
+
+    @Test("a position within an append says what was left out and how to have it; within the first there is nothing to restore")
+    func withinAnAppend() throws {
+        let shop = try Shop.migrated()
+        try shop.must("backup \(shop.path("copies"))")
+        // The import of four events was one append.
+        let first = try shop.run("restore \(shop.path("copies")) --into \(shop.path("none")) --to 3 --json")
+        #expect(try member(first.line, "error", "code") == #""notInBackup""# && first.line.contains("positions 1 to 4"))
+        #expect(!FileManager.default.fileExists(atPath: shop.path("none")))
+        let more = (5 ... 7).map { Shop.order("\($0)", total: 1) }.joined()
+        try shop.must("import - --as v1 --schemas SCHEMAS", input: more)
+        try shop.must("backup \(shop.path("copies"))")
+        let parted = try shop.must("restore \(shop.path("copies")) --into \(shop.path("parted")) --to 6 --json")
+        #expect(try member(parted.line, "position") == "4")
+        #expect(try member(parted.line, "leftOut") == #"{"from":5,"to":7}"#)
+        #expect(parted.errors.contains("position 6 lies within one append, 5 to 7") && parted.errors.contains("--to 7"))
+        let whole = try shop.must("restore \(shop.path("copies")) --into \(shop.path("whole")) --to 7")
+        #expect(whole.errors.isEmpty)
     }
 
     @Test("after a cut the next run holds the log as it is, and older runs of the same history are forgotten")

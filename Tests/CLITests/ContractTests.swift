@@ -10,9 +10,12 @@ struct ContractTests {
         let line = "import - --as 1.0.0 --schemas SCHEMAS --json"
         let first = try shop.must(line, input: Shop.orders).lines
         try #require(first.count == 1)
-        #expect(try keys(first[0]) == ["read", "added", "skipped", "quarantined", "position"])
-        #expect(first[0] == #"{"read":4,"added":4,"skipped":0,"quarantined":0,"position":4}"#)
-        #expect(try shop.must(line, input: Shop.orders).lines == [#"{"read":4,"added":0,"skipped":4,"quarantined":0,"position":4}"#])
+        #expect(try keys(first[0]) == ["read", "added", "skipped", "quarantined", "position", "adoption"])
+        #expect(first[0] == #"{"read":4,"added":4,"skipped":0,"quarantined":0,"position":4,"adoption":null}"#)
+        #expect(
+            try shop.must(line, input: Shop.orders).lines == [
+                #"{"read":4,"added":0,"skipped":4,"quarantined":0,"position":4,"adoption":null}"#
+            ])
     }
 
     @Test("append, and its repetition")
@@ -31,7 +34,7 @@ struct ContractTests {
         #expect(
             try keys(line) == [
                 "floor", "live", "top", "head", "position", "epoch", "births", "types", "projections", "window", "snapshots", "lastDrill",
-                "healthy",
+                "healthy", "freeBytes", "ballastBytes",
             ])
         #expect(line.hasPrefix(#"{"floor":1,"live":3,"top":3,"head":3,"position":4,"epoch":1,"births":{"1":4},"types":[{"type":"#))
         let projection = try #require(line.firstMatch(of: #/"projections":\[(\{.*?\})[,\]]/#)?.1)
@@ -40,13 +43,19 @@ struct ContractTests {
         #expect(try member(line, "window") == "true")
         #expect(try member(line, "lastDrill") == "null")
         #expect(try member(line, "healthy") == "true")
+        for name in ["freeBytes", "ballastBytes"] { #expect(try (member(line, name).flatMap(UInt64.init) ?? 0) > 0) }
+        #expect(try shop.must("status").lines.contains { $0.wholeMatch(of: #/disk +[0-9.,]+ .B free, 8\.4 MB of ballast/#) != nil })
     }
 
     @Test("plan, replay, rollback, finalize")
     func migrating() throws {
         let shop = try Shop.open()
         let plan = try shop.must("plan --to v3 --schemas SCHEMAS --json").line
-        #expect(try keys(plan) == ["from", "to", "events", "rebuild", "carry", "loss", "oneWay", "seconds", "bytes"])
+        #expect(
+            try keys(plan) == [
+                "from", "to", "events", "rebuild", "carry", "loss", "oneWay", "seconds", "bytes", "types", "refused", "adoption", "needs",
+                "appendsRefused",
+            ])
 
         let replay = try shop.must("replay --to v3 --schemas SCHEMAS --json").line
         #expect(
@@ -65,6 +74,20 @@ struct ContractTests {
         #expect(rollback.hasPrefix(#"{"from":3,"to":1,"tail":1,"#))
 
         #expect(try shop.must("finalize 1 --json").lines == [#"{"floor":1}"#])
+    }
+
+    @Test("a plan for what a replay would refuse says why, and exits as the replay does")
+    func refusedPlan() throws {
+        let shop = try Shop.open()
+        try shop.must(#"append order-9 OrderPlaced {"id":"9","customer":"Di","total":5,"code":"x"}"#)
+        let plan = try shop.run("plan --to v3 --schemas SCHEMAS --json")
+        #expect(plan.exit == 3)
+        #expect(try #require(try member(plan.line, "refused")).contains(#""code":"buildStopped","exit":3"#))
+        let types = try #require(try member(plan.line, "types"))
+        #expect(types.contains(#""type":"OrderPlaced","born":1,"count":4,"becomes":["OrderPlaced"]"#) && types.contains(#""noImage":1"#))
+        let told = try shop.run("plan --to v3 --schemas SCHEMAS")
+        #expect(told.exit == 3 && told.output.contains("\nrefused      ") && told.output.hasSuffix("nothing was changed\n"))
+        #expect(try shop.run("replay --to v3 --schemas SCHEMAS").exit == 3)
     }
 
     @Test("event lines: read, export, and what they leave out")
@@ -132,7 +155,7 @@ struct ContractTests {
 
         let verified = try shop.must("verify --deep --laws --json").lines
         try #require(verified.count == 1)
-        #expect(try keys(verified[0]) == ["ok", "findings", "laws", "cases", "exercised", "notExercised", "seed", "head", "since"])
+        #expect(try keys(verified[0]) == ["ok", "findings", "laws", "loss", "cases", "exercised", "notExercised", "seed", "head", "since"])
     }
 
     @Test("quarantine")

@@ -12,7 +12,7 @@ struct DomainVariant: CustomTestStringConvertible, Sendable {
     let new: String
     /// `file:line:column: severity id`, as it is printed.
     let finding: String
-    /// How many findings are mended until there is none, one after the other.
+    /// How many findings are mended at most until there is none, one after the other.
     let steps: Int
     /// Whether every fixture is then seen as it was before; where it is not, its author has a value to choose.
     let seen: Bool
@@ -53,6 +53,8 @@ struct DomainMendingTests {
         #expect(output.components(separatedBy: "\n").contains { $0.hasPrefix(variant.finding) }, "\(output)")
         var finding: String? = variant.finding
         for step in 1 ... variant.steps {
+            // One proposal may mend what it took several for.
+            guard step == 1 || finding != nil else { break }
             let place = try #require(finding, "step \(step): nothing is left that could be mended\n\(output)")
             let edits = try #require(try PrintedEdit.of(place, in: output), "\(place) is not in\n\(output)")
             try #require(!edits.isEmpty, "\(place) has no edits\n\(output)")

@@ -1,6 +1,5 @@
 /// What can be wrong in `Schemas/saves`.
 let brokenSaves: [DomainVariant] = [
-    .init("a remove that does not restore", 3, "restore: \"1.0.0\", ", "", "v3.yaml:9:17: error OPS307", steps: 2),
     .init(
         "a restored value that the older version refuses", 3, "restore: \"1.0.0\", ", "restore: \"1.0\", ", "v3.yaml:9:9: error COMPAT103"),
     .init(

@@ -19,6 +19,8 @@ struct ExitCodeTests {
             ("init --schemas SCHEMAS", 2, "storeExists"), ("init", 2, "usage"),
             ("restore /nonexistent --into x", 2, "usage"), ("backup /nonexistent/x", 2, "usage"),
             ("salvage --into /nonexistent/x", 2, "usage"), ("recipher --plain --into /nonexistent/x", 2, "usage"),
+            ("plan --to v1 --schemas /nonexistent", 2, "usage"), ("schema check --schemas /nonexistent", 2, "usage"),
+            ("plan --to v1 --schemas NEWER", 6, "schemaInvalid"), ("schema check --schemas NEWER", 6, ""),
             ("status --expect v1", 0, ""), ("status --expect v2", 4, ""), ("status --exit-code", 0, ""),
             ("status --exit-code --schemas SCHEMAS", 4, ""), ("plan --to v1 --exit-code", 0, ""),
             ("plan --to v3 --schemas SCHEMAS --exit-code", 4, ""),
@@ -31,7 +33,8 @@ struct ExitCodeTests {
             "only-v1/projections.yaml", Shop.projections.replacing(#/( +- since: 2\n)[\s\S]*?(?=  payments)/#, with: ""))
         try shop.must("import - --as v1 --schemas \(shop.path("only-v1"))", input: Shop.orders)
         try shop.must("query orders --count")
-        let outcome = try shop.run(line + " --json")
+        try shop.write("newer/v1.yaml", Shop.v1.replacing("evstore: 1", with: "evstore: 2"))
+        let outcome = try shop.run(line.replacing("NEWER", with: shop.path("newer")) + " --json")
         #expect(outcome.exit == Int32(exit), "\(outcome.output)")
         if !code.isEmpty { #expect(try member(#require(outcome.lines.first), "error", "code") == "\"\(code)\"") }
         if exit == 0 && line.contains("no-such") { #expect(outcome.output.isEmpty) }
@@ -92,7 +95,7 @@ struct ExitCodeTests {
 
         let rest = try shop.run("import \(shop.path("bad.jsonl")) --as v1 --schemas SCHEMAS --on-error quarantine --json")
         #expect(rest.exit == 8)
-        #expect(rest.lines == [#"{"read":5,"added":4,"skipped":0,"quarantined":1,"position":4}"#])
+        #expect(rest.lines == [#"{"read":5,"added":4,"skipped":0,"quarantined":1,"position":4,"adoption":null}"#])
         #expect(rest.errors.contains("line 5"))
     }
 

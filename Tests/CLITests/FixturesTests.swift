@@ -65,7 +65,7 @@ struct FixturesTests {
         #expect(try library.lines("fixtures/v2/events.jsonl").count == 3)
         let json = try library.run("fixtures", "record", library.url("other.jsonl").path, "--overwrite", "--json")
         #expect(try member(json.line, "ok") == "false" && member(json.line, "written") == "[]")
-        #expect(try keys(json.line) == ["ok", "version", "written", "refused", "unchanged"])
+        #expect(try keys(json.line) == ["ok", "version", "written", "refused", "unchanged", "skipped"])
     }
 
     @Test("an event that can't be read any more is an error, and so is a line that is none")
@@ -90,6 +90,71 @@ struct FixturesTests {
         try library.must("fixtures", "verify")
         let verdict = try library.verdict()
         #expect(verdict.exits == [0, 0] && !verdict.output.contains(": warning "), "\(verdict.output)")
+    }
+
+    @Test(
+        "without fixtures a lint says so; one record makes events of every type of every version, and the lint is content",
+        arguments: ["cycles", "packages", "reminders", "saves", "settings", "vault"])
+    func everyVersion(name: String) throws {
+        let library = try Library(domain: name, before: .max)
+        try FileManager.default.removeItem(at: library.url("fixtures"))
+        let before = try library.must("lint").output
+        #expect(before.contains("v1.yaml:1:1: warning LOG005: there are no fixtures: nothing was compared"), "\(before)")
+        #expect(before.contains("ok: losses, names, rules"), "\(before)")
+        try library.must("fixtures", "record")
+        let after = try library.must("lint").output
+        #expect(after.hasSuffix("ok: fixtures, losses, names, rules\n") && !after.contains("LOG005"), "\(after)")
+        #expect(try library.must("fixtures", "record").output.hasPrefix("0 files written"))
+    }
+
+    @Test("a type for which no event can be made is named with the reason")
+    func skipped() throws {
+        let library = try Library()
+        for name in ["fixtures", "schemas.lock", "projections.yaml"] { try FileManager.default.removeItem(at: library.url(name)) }
+        func type(_ name: String, _ members: String, _ required: String) -> String {
+            "\(name): {required: [\(required)], properties: {id: {type: string}, \(members)}}"
+        }
+        let (named, priced) = (type("Named", "name: {type: string}", "id, name"), type("Priced", "price: {type: integer}", "id, price"))
+        try library.write("v1.yaml", "evstore: 1\nversion: 1\nevents: {\(named), \(priced)}\n")
+        let listed = type("Listed", "name: {type: string}, price: {type: integer}", "id, name")
+        let merge = "merge-events: {types: [Named, Priced], into: Listed, on: /id}"
+        try library.write("v2.yaml", "evstore: 1\nversion: 2\nupcast: [{\(merge)}]\nevents: {\(listed)}\n")
+        let recorded = try library.must("fixtures", "record").output
+        #expect(recorded.contains("skipped    Priced of v1: no event could be made: Priced born at v1 has no image at v2"), "\(recorded)")
+        let line = try library.must("fixtures", "record", "--json").line
+        #expect(try member(line, "skipped")?.hasPrefix(#"[{"version":1,"type":"Priced","why":"Priced born at v1 has no image"#) == true)
+        #expect(try library.lines("fixtures/v1/events.jsonl").allSatisfy { $0.contains("Named") })
+    }
+
+    @Test("fixtures of released versions grow where a type has no event, and what was there stays")
+    func grown() throws {
+        let library = try Library(domain: "reminders", before: .max)
+        let before = try library.lines("fixtures/v1/events.jsonl")
+        let type = try #require(before.first.flatMap { try member($0, "type") })
+        let kept = try before.filter { try member($0, "type") != type }
+        try library.write("fixtures/v1/events.jsonl", kept.joined(separator: "\n"))
+        for number in 2 ... 3 { try FileManager.default.removeItem(at: library.url("fixtures/v1/seen/v\(number).jsonl")) }
+        try library.must("fixtures", "record")
+        let after = try library.lines("fixtures/v1/events.jsonl")
+        #expect(Array(after.prefix(kept.count)) == kept && after.count > kept.count)
+        #expect(try after.dropFirst(kept.count).allSatisfy { try member($0, "type") == type })
+        try library.must("fixtures", "verify")
+    }
+
+    @Test("a lint names what looks otherwise than it was recorded: a note while a version may change, else an error")
+    func lintCompares() throws {
+        let library = try Library()
+        try library.must("fixtures", "record")
+        try library.change("v2.yaml", "hc: hardcover, pb: paperback", "hc: paperback, pb: hardcover")
+        let noted = try library.must("lint").output
+        #expect(
+            noted.contains(#/fixtures\/v1\/seen\/v2\.jsonl:1:1: note LOG005: .*"kind":"hardcover".* and is .*"kind":"paperback"/#),
+            "\(noted)")
+        let released = try Library(domain: "vault", before: .max)
+        let seen = try String(contentsOf: released.url("fixtures/v1/seen/v2.jsonl"), encoding: .utf8)
+        try released.write("fixtures/v1/seen/v2.jsonl", String(seen.split(separator: "\n").dropFirst().joined(separator: "\n")))
+        let refused = try released.run("lint")
+        #expect(refused.exit == 3 && refused.output.contains("fixtures/v1/seen/v2.jsonl:1:1: error LOG005"), "\(refused.output)")
     }
 
     @Test("a store gives the first events of each type, without what is somebody's own")

@@ -56,6 +56,54 @@ struct HostileSchemasTests {
         #expect(try schema("check").exit == 0)
     }
 
+    /// What a version asks for, and why it is refused before the time or the stack runs out.
+    private static let costly: [(members: String, ops: String, why: String)] = [
+        ("", "move: {from: /a, path: \(String(repeating: "/m", count: 4_000))}", "a pointer names at most 64 members, and this one 4000"),
+        (
+            "", "split: {path: /a, into: [\(list(10_000) { "/m\($0)" })], separator: ' ', at: first, missing: absent}",
+            "into has 10000 members, and at most 63 are parts of one text"
+        ),
+        (
+            list(8_000) { ", m\($0): {type: string}" }, (0 ..< 8_000).map { "add: {path: /m\($0), value: x}" }.joined(separator: "}, {"),
+            "T has more than 1000 ops in this step"
+        ),
+    ]
+
+    private static func list(_ count: Int, _ item: (Int) -> String) -> String {
+        (0 ..< count).map(item).joined(separator: item(0).hasPrefix(",") ? "" : ", ")
+    }
+
+    @Test("what would take minutes is refused with a limit", arguments: costly.indices)
+    func refusedEarly(index: Int) throws {
+        let (members, ops, why) = Self.costly[index]
+        try shop.write("schemas/v1.yaml", "evstore: 1\nversion: 1\nevents:\n  T: {properties: {a: {type: string}}}\n")
+        try shop.write(
+            "schemas/v2.yaml",
+            "evstore: 1\nversion: 2\nupcast:\n  - {on: T, do: [{\(ops)}]}\nevents:\n  T: {properties: {a: {type: string}\(members)}}\n")
+        let outcome = try schema("check")
+        #expect(outcome.exit == 3 && outcome.output.contains(why), "\(outcome.output.prefix(2_000))\(outcome.errors.prefix(500))")
+    }
+
+    @Test("a chain of two thousand references is refused where it becomes too deep, and one of sixty is followed")
+    func references() throws {
+        for (count, exit) in [(2_000, 3), (60, 0)] as [(Int, Int32)] {
+            let chain = (0 ..< count).map { "  D\($0): {$ref: '#/$defs/D\($0 + 1)'}\n" }.joined()
+            try shop.write(
+                "schemas/v1.yaml",
+                """
+                evstore: 1
+                version: 1
+                $defs:
+                \(chain)  D\(count): {type: string}
+                events:
+                  T: {properties: {a: {$ref: '#/$defs/D0'}}}
+                """)
+            let outcome = try schema("check")
+            #expect(outcome.exit == exit, "\(outcome.output.prefix(2_000))\(outcome.errors.prefix(500))")
+            if exit != 0 { #expect(outcome.output.contains("the shape is more than 64 deep, through references too")) }
+        }
+    }
+
     @Test("what is too much is refused where it is read", arguments: ["yaml", "json"])
     func tooMuch(form: String) throws {
         let types = (0 ..< 60_000).map { #""T\#($0)": {"properties": {}}"# }.joined(separator: ", ")

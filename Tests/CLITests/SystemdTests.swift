@@ -6,6 +6,15 @@ import Testing
 struct SystemdTests {
     private static let analyze = "/usr/bin/systemd-analyze"
 
+    @Test("let nothing of the services' memory be written to the disk, and give them no power", arguments: ["backup", "drill"])
+    func hardened(_ name: String) throws {
+        let units = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "../../tools/systemd").standardized
+        let lines = try String(contentsOf: units.appending(path: "evstore-\(name)@.service"), encoding: .utf8).split(separator: "\n")
+        for line in ["LimitCORE=0", "CapabilityBoundingSet=", "AmbientCapabilities=", "NoNewPrivileges=yes"] {
+            #expect(lines.contains(Substring(line)), "\(line)")
+        }
+    }
+
     @Test(
         "are ones that systemd takes without a word", .enabled(if: FileManager.default.isExecutableFile(atPath: analyze)),
         arguments: ["evstore-backup@.service", "evstore-backup@.timer", "evstore-drill@.service", "evstore-drill@.timer"])

@@ -88,6 +88,16 @@ struct WordTests {
                 == "replay     [##############------]  71 %  855,200 / 1,204,511   1.1 M/s   0.3 s left   0 quarantined")
     }
 
+    @Test("what a bar has no room for goes as a whole")
+    func narrow() {
+        let event = ProgressEvent(step: "replay", done: 855_200, total: 1_204_511, note: "v5 after a snapshot")
+        let whole = ProgressBar.line(event, seconds: 0.7775, bar: true)
+        #expect(whole.count > 79 && ProgressBar.line(event, seconds: 0.7775, bar: true, width: whole.count) == whole)
+        #expect(
+            ProgressBar.line(event, seconds: 0.7775, bar: true, width: 79)
+                == "replay     [##############------]  71 %  855,200 / 1,204,511   1.1 M/s")
+    }
+
     @Test("an object keeps its order, escapes its texts and writes null where nothing is known")
     func objects() {
         let value: OutputValue = [

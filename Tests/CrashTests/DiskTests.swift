@@ -2,6 +2,7 @@ import Evstore
 import EvstoreTesting
 import Foundation
 import Testing
+import Torturing
 
 let mounting: Comment = "this user may not mount file systems"
 
@@ -61,6 +62,37 @@ struct DiskTests {
         #expect(lines[5].hasPrefix("0 ") && lines[6].hasPrefix("0 "), "\(lines[5]) \(lines[6])")
         #expect(lines[7].hasPrefix("0 "), "\(lines[7])")
         #expect(lines[8] == "8388608", "it is filled up again")
+    }
+
+    @Test(
+        "where only a part of a write finds room, a rollback takes the ballast, a replay says that the disk is full, and so does status",
+        .enabled(if: MountedDisk.isPossible, mounting), arguments: [("/data.mdb", 2), ("/log/data.mdb", 1)])
+    func partOfAWrite(file: String, nth: Int) throws {
+        let disk = try MountedDisk()
+        defer { disk.remove() }
+        var faulty = FaultyDisk(root: disk.directory.path)
+        (faulty.fault, faulty.calls, faulty.file) = (DiskFault(.short, at: nth), "write", file)
+        let fault = try faulty.environment.map { "\($0)='\($1)'" }.joined(separator: " ")
+        let outcome = try disk.run(
+            "tmpfs -o size=96m",
+            """
+            evstore import - --as v1 --schemas "$SCHEMAS" >/dev/null 2>&1
+            evstore replay --to v1 --schemas "$SCHEMAS" >/dev/null 2>&1
+            tell evstore status --json
+            fill
+            truncate -s -6m "$DISK/filler"
+            tell evstore status --json
+            tell env \(fault) "$EVSTORE" replay --to v5 --schemas "$SCHEMAS" --json
+            tell evstore replay --to v5 --schemas "$SCHEMAS" --progress none
+            tell env \(fault) "$EVSTORE" rollback --progress none
+            stat -c %s "$DISK/store/ballast"
+            """, input: Orders.lines(0 ..< 60))
+        let lines = outcome.lines
+        try #require(lines.count == 6, "\(outcome.output) \(outcome.errors)")
+        #expect(lines[0].contains(#""healthy":true"#) && lines[1].contains(#""healthy":false"#), "\(lines[1])")
+        #expect(lines[2].hasPrefix("1 ") && lines[2].contains(#""code":"diskFull""#), "\(lines[2])")
+        #expect(lines[3].hasPrefix("0 "), "\(lines[3])")
+        #expect(lines[4].hasPrefix("0 ") && lines[5] == "0", "\(lines[4])")
     }
 
     @Test("a lock file that has no room is an error and no signal", .enabled(if: MountedDisk.isPossible, mounting))

@@ -1,3 +1,4 @@
+import EventLog
 import Evstore
 import EvstoreTesting
 import Foundation
@@ -41,6 +42,26 @@ struct ForkTests {
             let lines = try Self.lines("fork-writing", directory)
             #expect(lines == ["child: 0", "rows: 2", "rows: 3"])
         }
+    }
+
+    @Test("the child may open an environment anew, and both write")
+    func again() throws {
+        try Self.withDirectory { directory in
+            let lines = try Self.lines("fork-again", directory)
+            #expect(lines == ["child: 0", "rows: 5"])
+        }
+    }
+
+    @Test("a child that lives on keeps nobody out of the store once the parent has ended")
+    func left() async throws {
+        let notes = try await TemporaryStore.notes()
+        try await notes.store.close()
+        let child = try pid_t(#require(Self.lines("fork-left", notes.path).first)) ?? 0
+        defer { kill(child, SIGKILL) }
+        #expect(kill(child, 0) == 0)
+        let next = try BuiltProgram.storeWorker.run("note", notes.path, "2")
+        #expect(next.exit == 0, "\(next.errors)")
+        try StoreLock.presence.acquire(at: notes.path, what: "is alone").release()
     }
 
     @Test("a store is refused to the child until a program of its own opens it, and the parent notices nothing")

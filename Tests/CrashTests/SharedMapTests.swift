@@ -1,6 +1,7 @@
 import Evstore
 import EvstoreTesting
 import Foundation
+import LMDB
 import Testing
 
 @Suite("A store that several processes have open")
@@ -30,5 +31,22 @@ struct SharedMapTests {
         }
         #expect(try await store.verify().ok)
         try await store.close()
+    }
+
+    @Test("tables are opened of a file that another process has made larger than the map")
+    func tablesOfAGrownFile() async throws {
+        let notes = try await TemporaryStore.notes()
+        try await notes.store.close()
+        func open(_ tables: String...) throws -> Environment {
+            try Environment.open(directory: notes.path + "/log", .init(tables: tables, mapBytes: 1 << 20))
+        }
+        let environment = try open("types")
+        defer { environment.close() }
+        let outcome = try BuiltProgram.storeWorker.run("append", notes.path, "\(1 << 20)", "400")
+        #expect(outcome.exit == 0, "\(outcome.errors)")
+        let again = try open("types", "census")
+        defer { again.close() }
+        #expect(again === environment)
+        _ = try again.table("census")
     }
 }

@@ -16,6 +16,20 @@ struct TortureTests {
         #expect(try Self.torture.run("--case", "R99").errors.contains("R1, "))
     }
 
+    @Test("every case stands in the pages on tests and promises, under its name")
+    func documented() throws {
+        let help = try Self.torture.run("--help").output
+        let list = try #require(help.range(of: "CASES")).upperBound ..< #require(help.range(of: "EXAMPLES")).lowerBound
+        let names = help[list].split(whereSeparator: \.isWhitespace).filter { $0.wholeMatch(of: /R\d+/) != nil }
+        #expect(names.contains("R1") && names.contains("R19"))
+        let pages = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "Sources/Evstore/Evstore.docc")
+        for page in ["Testing.md", "Promises.md"] {
+            let text = try String(contentsOf: pages.appending(path: page), encoding: .utf8)
+            for name in names { #expect(text.contains("\n| \(name) "), "\(name) in \(page)") }
+        }
+    }
+
     @Test("a trial that fails is named with the line that repeats it, and its files are kept")
     func failing() throws {
         let directory = try TemporaryDirectory()

@@ -169,9 +169,9 @@ struct SettingsTests {
         let user = String(repeating: "u", count: 600)
         let file = try temporary.write(
             #"{"stream":"backup-u","type":"BackupSet","data":{"user":"\#(user)","autoBackup":true}}"# + "\n", to: "odd.jsonl")
-        _ = try await store.importLines(from: .file(file), as: SchemaVersion(1))
+        _ = try await store.importLines(from: .file(file), as: SchemaVersion(1), options: ImportOptions(takesAnyStream: true))
         await #expect { try await store.replay(to: SchemaVersion(5)) } throws: {
-            if case EvstoreError.buildStopped("unified", Position(9), _) = $0 { true } else { false }
+            if case EvstoreError.buildStopped("unified", Position(9), _, inFold: true) = $0 { true } else { false }
         }
         #expect(try store.versions.live == SchemaVersion(1))
         let report = try await store.replay(to: SchemaVersion(5), options: ReplayOptions(onError: .quarantine))

@@ -122,7 +122,7 @@ struct VaultTests {
         let line =
             #"{"stream":"entry-i","type":"EntrySaved","data":{"id":"\#(id)","title":"","account":"","secret":"","category":"","notes":"","createdAt":"2026-01-01T00:00:00Z"}}"#
         let file = try temporary.write(line + "\n", to: "odd.jsonl")
-        _ = try await temporary.store.importLines(from: .file(file), as: SchemaVersion(1))
+        _ = try await temporary.store.importLines(from: .file(file), as: SchemaVersion(1), options: ImportOptions(takesAnyStream: true))
         let before = try temporary.store.all(at: 1).map(\.json)
         let schemas = try Self.domain.schemas()
         await #expect { try await temporary.open(version: SchemaVersion(5), policy: .migrate(), schemas: schemas) } throws: {

@@ -82,8 +82,15 @@ struct BackupTests {
         }
         for wanted in stride(from: 1, through: made.last.position.rawValue, by: 7) {
             let end = try #require((0 ... wanted).last { $0 == 0 || firsts.contains($0 + 1) || $0 == made.last.position.rawValue })
+            if end == 0 {
+                #expect(throws: EvstoreError.self) { try restore(bytes, "to-\(wanted)", to: .position(Position(wanted))) }
+                #expect(!FileManager.default.fileExists(atPath: directory.path + "/to-\(wanted)"))
+                continue
+            }
             let restored = try restore(bytes, "to-\(wanted)", to: .position(Position(wanted)))
             #expect(restored.last.position == Position(end))
+            let next = firsts.filter { $0 > end + 1 }.min() ?? made.last.position.rawValue + 1
+            #expect(restored.leftOut == (end == wanted ? nil : end + 1 ... next - 1), "to \(wanted)")
             let copy = try EventLog.open(at: directory.path + "/to-\(wanted)", options: .small(), readOnly: true)
             #expect(try copy.everything() == Array(all.prefix(Int(end))))
             try await copy.close()
@@ -112,6 +119,7 @@ struct BackupTests {
         for wanted in ends.sorted() {
             let restored = try restore(bytes, "to-\(wanted)", to: .position(Position(wanted)))
             #expect(restored.last.position.rawValue == (wanted < 41 ? 1 : wanted), "to \(wanted)")
+            #expect(restored.leftOut == (2 ..< 41 ~= wanted ? 2 ... 41 : nil), "to \(wanted)")
         }
         try await log.close()
     }

@@ -73,6 +73,62 @@ struct EntranceTests {
         try await next.close()
     }
 
+    @Test("what a process whose disk has failed says of the file stands, whoever else writes, until somebody has looked at all of it")
+    func disowned() async throws {
+        let log = try makeLog(directory)
+        let other = try EventLog.open(at: directory.store, options: .small())
+        try await log.add(event("a"))
+        try AnchorFile(at: directory.store).disown()
+        func isDisowned() throws -> Bool { try Anchor.read(at: directory.store)?.mark.vouchesForNothing == true }
+        try await log.add(event("a"))
+        #expect(try isDisowned(), "a commit notes the log's end alone")
+        try await other.add(event("a"))
+        #expect(try isDisowned(), "so does a process with its first commit")
+        #expect(try Anchor.read(at: directory.store)?.last == Position(3))
+        for one in [log, other] { try await one.close() }
+        #expect(try isDisowned() && LogFile.isDoubtful(at: directory.store))
+        try await EventLog.open(at: directory.store, options: .small()).close()
+        #expect(try !LogFile.isDoubtful(at: directory.store))
+    }
+
+    @Test("who says it while others note their commits is heard")
+    func disownedMeanwhile() async throws {
+        let log = try makeLog(directory)
+        for round in 0 ..< 20 {
+            try await log.add(event("a"))
+            async let appended: Void = { for _ in 0 ..< 20 { try await log.add(event("a")) } }()
+            try AnchorFile(at: directory.store).disown()
+            try await appended
+            #expect(try Anchor.read(at: directory.store)?.mark.vouchesForNothing == true, "round \(round)")
+            try LogFile.vouch(at: directory.store)
+        }
+        try await log.close()
+    }
+
+    @Test("a round that is running is ended before a table is made that the store lacks")
+    func tables() async throws {
+        let log = try makeLog(directory)
+        func isRunning() throws -> Bool {
+            try WriteAhead.header(of: File(directory.store + WriteAhead.fileName, .read), log.storeID)?.base != nil
+        }
+        var configuration = Tables.configuration(.small(), readOnly: false)
+        configuration.tables.append("more")
+        configuration.beforeMaking = EventLog.rest(at: directory.store, log.storeID)
+        var count = 1
+        // On a slow machine appends may not follow each other quickly enough for a round, or it has ended already.
+        for _ in 0 ..< 200 {
+            try await log.add(event("a"))
+            count += 1
+            if try Directory.status(directory.store + WriteAhead.fileName) != nil, try isRunning() { break }
+        }
+        let environment = try Environment.open(directory: directory.store + "/log", configuration)
+        #expect(try !isRunning())
+        environment.close()
+        try await log.add(event("a"))
+        #expect(try log.everything().count == count)
+        try await log.close()
+    }
+
     @Test("many that open a copied store at once all get in")
     func atOnce() async throws {
         let log = try makeLog(directory)

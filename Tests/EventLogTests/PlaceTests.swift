@@ -88,7 +88,17 @@ struct PlaceTests {
         for name in Self.names {
             try FileManager.default.setAttributes([.ownerAccountID: 65_534], ofItemAtPath: directory.store + "/" + name)
         }
-        try await EventLog.open(at: directory.store, options: .small()).close()
+        try FileManager.default.removeItem(atPath: directory.store + "/ballast")
+        let before = Set(FileManager.default.enumerator(atPath: directory.store)?.compactMap { $0 as? String } ?? [])
+        let log = try EventLog.open(at: directory.store, options: .small { $0.ballastBytes = 1 << 16 })
+        for number in 0 ..< 50 { try await log.add(event("a", "\(number)")) }
+        try await log.close()
+        // What root has made there locks nobody out.
+        let all = FileManager.default.enumerator(atPath: directory.store)?.compactMap { $0 as? String } ?? []
+        #expect(all.contains("log/ahead") && all.contains("ballast"))
+        for name in all where !before.contains(name) {
+            #expect(try Directory.ownStatus(directory.store + "/" + name)?.owner == 65_534, "\(name)")
+        }
     }
 
     @Test("a log whose file was replaced while it was open refuses to write, and vouches for nothing")

@@ -101,11 +101,12 @@ struct RecordTests {
         }
     }
 
-    @Test("a store that an earlier program made is read and goes on, whatever its format", arguments: [1, 2, 4])
+    @Test("a store that an earlier program made is read and goes on, whatever its format", arguments: [1, 2, 4, 5])
     func golden(format: Int) async throws {
-        let golden = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Goldens/blocks-\(format)")
+        let name = format < 5 ? "blocks-\(format)" : "sealed-\(format)"
+        let golden = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Goldens/\(name)")
         try FileManager.default.copyItem(at: golden, to: URL(fileURLWithPath: directory.store))
-        let log = try EventLog.open(at: directory.store, options: .small())
+        let log = try EventLog.open(at: directory.store, options: .small { $0.secret = format < 5 ? nil : SealedScene.secret })
         let before = (0 ..< 63).map { "{\"n\":\($0)}" }
         #expect(try log.payloads("s-3") == stride(from: 3, to: 63, by: 7).map { before[$0] })
         try await log.add(event("s-3", "new"))

@@ -46,6 +46,23 @@ struct SealedCopyTests {
         try await scene.log.close()
     }
 
+    @Test("a backup of an earlier program is restored as it is: in a store of its format, without codes")
+    func golden() async throws {
+        let scene = try SealedScene()
+        try await scene.log.close()
+        let golden = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Goldens/sealed-5.evf")
+        try restore([UInt8](Data(contentsOf: golden)), scene, "older", scene.options)
+        let log = try scene.open("older")
+        try await log.add(event("s-3", "new"))
+        #expect(try log.payloads("s-3").last == "new" && log.everything().count == 64 && log.verify(deep: true).isEmpty)
+        var again: [UInt8] = []
+        _ = try log.backUp { again += [UInt8](copying: $1) }
+        try await log.close()
+        try restore(again, scene, "again", scene.options)
+        let manifest = try String(contentsOfFile: scene.directory.path + "/again/evstore.json", encoding: .utf8)
+        #expect(manifest.contains("\"format\" : 5"))
+    }
+
     @Test("a plain backup is not restored with a key, as if it had been sealed")
     func plainBackup() async throws {
         let scene = try SealedScene { $0.secret = nil }

@@ -63,7 +63,7 @@ struct SealedLogTests {
         #expect(throws: EvstoreError.self) { try scene.open("store") }
     }
 
-    @Test("believes no envelope in another place, and no event that was put in its place with every checksum made right")
+    @Test("believes no envelope in another place, and no event that was put in its place with every checksum and code made right")
     func moved() async throws {
         let scene = try SealedScene()
         try await SealedScene.fill(scene.log, 1 ..< 9)
@@ -71,7 +71,7 @@ struct SealedLogTests {
         for change in Forged.allCases {
             let copy = scene.directory.path + "/\(change)"
             try FileManager.default.copyItem(atPath: scene.directory.store, toPath: copy)
-            try change.make(in: copy)
+            try change.make(in: copy, #require(scene.log.access.keys?.codes))
             // What is said in the clear does not even open.
             if change == .plain {
                 #expect(throws: EvstoreError.self) { try EventLog.open(at: copy, options: scene.options) }
@@ -153,20 +153,22 @@ struct SealedLogTests {
 private enum Forged: CaseIterable {
     case exchanged, plain, otherType
 
-    func make(in store: String) throws {
+    func make(in store: String, _ codes: StoreCodes) throws {
         let environment = try Environment.open(directory: store + "/log", Tables.configuration(.small(), readOnly: false))
         defer { environment.close() }
         let access = try LogAccess(environment, of: Manifest.identity(at: store))
         try environment.writeOwned { transaction in
             var transaction = transaction
-            let (key, block) = try self.block(transaction.reads, access)
+            let (key, block) = try self.block(transaction.reads, access, codes)
             try transaction.delete(access.tables.blocks, key.lent)
             try transaction.append(access.tables.blocks, key.lent, block.lent)
         }
     }
 
     /// The last block, with what its two first records say exchanged, or said in the clear.
-    private func block(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> (key: [UInt8], block: [UInt8]) {
+    private func block(
+        _ transaction: borrowing ReadTransaction, _ access: LogAccess, _ codes: StoreCodes
+    ) throws -> (key: [UInt8], block: [UInt8]) {
         var cursor = try transaction.cursor(access.tables.blocks)
         _ = try cursor.last()
         let view = try Blocks.view(cursor, access)
@@ -179,23 +181,26 @@ private enum Forged: CaseIterable {
             let envelope = [UInt8](copying: view.record(0).payload)
             let at = try #require(Data(block).range(of: Data(envelope)))
             block.replaceSubrange(at.lowerBound + 12 ..< at.lowerBound + 28, with: [UInt8](repeating: 7, count: 16))
-        case .plain: block[BlockLayout.Header.flags] = 0
+        case .plain: block[BlockLayout.Header.flags] ^= 1
         case .otherType: block[first + BlockLayout.Record.born] ^= 2
         }
-        Self.seal(&block, view.count, view.first, access)
+        Self.seal(&block, view.count, view.first, access, codes)
         return ([UInt8](copying: cursor.key), block)
     }
 
-    /// Makes the records' checksums and the block's right again.
-    private static func seal(_ block: inout [UInt8], _ count: Int, _ first: Position, _ access: LogAccess) {
+    /// Makes the records' checksums, the block's code and its checksum right again.
+    private static func seal(_ block: inout [UInt8], _ count: Int, _ first: Position, _ access: LogAccess, _ codes: StoreCodes) {
         let table = Int(block.lent.load(UInt32.self, at: 84))
-        let starts = (0 ..< count).map { Int(block.lent.load(UInt32.self, at: table + $0 * 8)) } + [block.count - 8]
+        let starts = (0 ..< count).map { Int(block.lent.load(UInt32.self, at: table + $0 * 8)) } + [block.count - 24]
         let epoch = Epoch(block.lent.load(UInt32.self, at: 4))
         for index in 0 ..< count {
             let place = BlockLayout.place(access.storeID.tag, epoch, Position(first.rawValue + UInt64(index)))
             let sum = checksum(block.lent.slice(starts[index], starts[index + 1] - starts[index]))
             block.replaceSubrange(table + index * 8 + 4 ..< table + index * 8 + 8, with: bytes(UInt32(truncatingIfNeeded: sum) ^ place))
         }
+        var code = ByteBuffer(capacity: 16)
+        codes.blocks.appendCode(of: block.lent.slice(0, block.count - 24), to: &code)
+        block.replaceSubrange(block.count - 24 ..< block.count - 8, with: code.array())
         block.replaceSubrange(block.count - 8 ..< block.count, with: bytes(checksum(block.lent.slice(0, block.count - 8))))
     }
 }

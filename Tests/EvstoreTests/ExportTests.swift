@@ -51,7 +51,7 @@ struct ExportTests {
             return false
         }
         #expect(pieces == 1)
-        #expect(throws: EvstoreError.self) { try temporary.store.export { _ in throw Full() } }
+        #expect(throws: Full.self) { try temporary.store.export { _ in throw Full() } }
         try temporary.store.export(from: Position(UInt64(Self.count + 1))) { _ in
             Issue.record("there is nothing behind the last event")
             return true
@@ -70,5 +70,31 @@ struct ExportTests {
             }
         }
         #expect(error == .interrupted(again: "export again, from position 1"))
+    }
+
+    @Test("a time that an offset carries out of the years 0 to 9999 comes out with an offset, and in again as it was")
+    func farTimes() async throws {
+        let temporary = try await ImportTests.store()
+        let texts = ["0000-01-01T00:30:00+01:00", "9999-12-31T23:30:00.5-23:59", "0000-01-01T00:00:00+23:59", "2026-01-02T03:04:05Z"]
+        let lines = texts.enumerated().map { String(ImportTests.line($0.offset).dropLast()) + #","time":"\#($0.element)"}"# + "\n" }
+            .joined()
+        _ = try await ImportTests().run(temporary, lines)
+        for format in EventFormat.allCases {
+            var text = ""
+            try temporary.store.export(format: format) { lines in
+                text += String(decoding: lines, as: UTF8.self)
+                return true
+            }
+            let copy = try await ImportTests.store()
+            #expect(try await ImportTests().run(copy, text).added == 4)
+            for number in 1 ... 4 {
+                let position = Position(UInt64(number))
+                #expect(try copy.store.event(at: position)?.time == temporary.store.event(at: position)?.time)
+            }
+        }
+        let never = try NewEvent.event("order-9", "OrderPlaced", #"{"id":"9","customer":"Ann","total":1}"#)
+        var far = never
+        far.time = Timestamp(microseconds: .max)
+        await #expect { try await temporary.store.append([far]) } throws: { ($0 as? EvstoreError)?.code == "invalidLine" }
     }
 }

@@ -7,50 +7,7 @@ import Testing
 
 @Suite("Forgetting a person")
 struct ForgetTests {
-    private static func schemas() throws -> Schemas {
-        let ordered = "Ordered: {stream: \"order-{/id}\", required: [id, cents], properties: {id: {type: string}, cents: {type: integer}}}"
-        func version(_ number: Int, _ name: String, _ upcast: String) -> String {
-            """
-            evstore: 1
-            version: \(number)
-            \(upcast)
-            events:
-              Joined:
-                stream: "person-{/id}"
-                required: [id, \(name)]
-                properties:
-                  id: {type: string}
-                  \(name): {type: string, personal: true}
-                  born: {type: [string, "null"], format: date, personal: true}
-                  homes: {type: array, items: {type: object, required: [city, kind], properties: {city: {type: string, personal: true}, kind: {type: string}}}}
-              \(ordered)
-            """
-        }
-        return try SchemaFiles(
-            version(1, "name", ""), version(2, "fullName", "upcast:\n  - {on: Joined, do: [{move: {from: /name, path: /fullName}}]}"),
-            projections: """
-                evstore: 1
-                projections:
-                  people:
-                    - {since: 1, key: /id, on: {Joined: {set: {/name: /name}}}}
-                    - {since: 2, key: /id, on: {Joined: {set: {/name: /fullName}}}}
-                  orders:
-                    - {since: 1, key: /id, on: {Ordered: {set: {/cents: /cents}}}}
-                """
-        ).load()
-    }
-
-    private func store() async throws -> TemporaryStore {
-        var options = Options.forTests
-        options.secret = .key([UInt8](repeating: 3, count: 32))
-        let temporary = try await TemporaryStore.make(Self.schemas(), at: SchemaVersion(1), options: options)
-        for (id, name) in [("1", "Ada King"), ("2", "Alan")] {
-            let payload = #"{"id":"\#(id)","name":"\#(name)","born":"1815-12-10","homes":[{"city":"Ockham","kind":"house"}]}"#
-            _ = try await temporary.store.append([.event("person-\(id)", "Joined", payload)])
-            _ = try await temporary.store.append([.event("order-\(id)", "Ordered", #"{"id":"\#(id)","cents":5}"#)])
-        }
-        return temporary
-    }
+    private func store() async throws -> TemporaryStore { try await SealedPersons.store() }
 
     private func people(_ store: EventStore) async throws -> [String] {
         var rows: [String] = []
@@ -97,7 +54,7 @@ struct ForgetTests {
         #expect(try await temporary.store.forget([StreamName("person-3")]).forgotten.count == 1)
         let seen = try temporary.store.read(StreamName("person-3")).map(\.json)
         #expect(seen == [#"{"id":"3","name":""}"#], "\(seen)")
-        let plain = try await TemporaryStore.make(Self.schemas(), at: SchemaVersion(1))
+        let plain = try await TemporaryStore.make(SealedPersons.schemas(), at: SchemaVersion(1))
         await #expect { try await plain.store.forget([StreamName("person-1")]) } throws: { ($0 as? EvstoreError)?.code == "keysRefused" }
     }
 

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Events of one append that a step merges")
 struct MergeTests {
-    private static let v1 = """
+    static let v1 = """
         evstore: 1
         version: 1
         events:
@@ -18,7 +18,7 @@ struct MergeTests {
             properties: {id: {type: string}, price: {type: integer}}
         """
 
-    private static let v2 = """
+    static let v2 = """
         evstore: 1
         version: 2
         upcast:
@@ -30,7 +30,7 @@ struct MergeTests {
             properties: {id: {type: string}, name: {type: string}, price: {type: integer}}
         """
 
-    private static let projections = """
+    static let projections = """
         evstore: 1
         projections:
           items:

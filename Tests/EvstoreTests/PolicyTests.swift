@@ -72,7 +72,7 @@ struct PolicyTests {
         let id = String(repeating: "k", count: 600)
         let payload = #"{"id":"\#(id)","buyer":{"name":"Ann"},"cents":100,"currency":"USD"}"#
         let file = try temporary.write(#"{"stream":"order-k","type":"OrderPlaced","data":\#(payload)}"# + "\n", to: "long-key.jsonl")
-        _ = try await temporary.store.importLines(from: .file(file), as: SchemaVersion(4))
+        _ = try await temporary.store.importLines(from: .file(file), as: SchemaVersion(4), options: ImportOptions(takesAnyStream: true))
         let failed = try await code(temporary, 5, .migrate(keepWindow: .releases(1)))
         #expect(failed == "buildStopped")
         #expect(try temporary.store.versions == StoreVersions(floor: 2, live: 4, top: 4, head: 5))

@@ -1,5 +1,7 @@
+import EventLog
 import Evstore
 import EvstoreTesting
+import Foundation
 import Testing
 
 @Suite("Read models")
@@ -11,6 +13,40 @@ struct QueryTests {
             return true
         }
         return rows
+    }
+
+    @Test("of many readers of a read model that was never built, of two handles, one builds it and all are given its rows")
+    func cold() async throws {
+        let temporary = try await Orders.store(at: 1)
+        _ = try await temporary.store.append(try (0 ..< 3_000).map { try Orders.placed("\($0)", at: 1) })
+        let other = try await temporary.open()
+        let counts = try await withThrowingTaskGroup(of: UInt64.self) { group in
+            for reader in 0 ..< 20 {
+                let store = reader % 2 == 0 ? temporary.store : other
+                group.addTask { try await store.count("orders").rows }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(counts == Array(repeating: 3_000, count: 20))
+        try await other.close()
+    }
+
+    @Test("who waits for a read model that another builds can be cancelled, and fails with who it is when the time is up")
+    func coldWait() async throws {
+        var options = Options.forTests
+        options.readModelDeadlineSeconds = 0.05
+        let temporary = try await Orders.store(at: 1)
+        let hasty = try await EventStore.open(at: temporary.path, options: options)
+        let held = try StoreLock.migration.acquire(at: temporary.path, what: "a test")
+        await #expect(throws: EvstoreError.migrationInProgress(holder: "process \(getpid()) (a test)")) {
+            try await hasty.count("orders")
+        }
+        let waiting = Task { try await temporary.store.count("orders").rows }
+        waiting.cancel()
+        await #expect(throws: EvstoreError.interrupted(again: "run it again")) { try await waiting.value }
+        try held.release()
+        #expect(try await temporary.store.count("orders").rows == 0)
+        try await hasty.close()
     }
 
     @Test("a query builds what was never built, and then catches up with what was appended before it began")

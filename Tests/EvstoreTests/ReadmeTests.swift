@@ -6,74 +6,83 @@ import Testing
 /// What the README and the first guide tell a stranger to do.
 @Suite("The words of the README")
 struct ReadmeTests {
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
+    private static let root = GuideFiles.root
 
-    /// The folder `Schemas/shop` as the guide spells it, with the later definition joined to its projection.
     private func shop() throws -> TemporaryDirectory {
-        let guide = try String(
-            contentsOf: Self.root.appending(path: "Sources/Evstore/Evstore.docc/GettingStarted.md"), encoding: .utf8)
-        let blocks = guide.components(separatedBy: "```yaml\n").dropFirst().map { String($0.components(separatedBy: "```")[0]) }
-        try #require(blocks.count == 4)
         let directory = try TemporaryDirectory()
-        try directory.write(blocks[0], to: "Schemas/shop/v1.yaml")
-        try directory.write(blocks[1] + blocks[3], to: "Schemas/shop/projections.yaml")
-        try directory.write(blocks[2], to: "Schemas/shop/v2.yaml")
+        for (name, text) in try GuideFiles.all() { try directory.write(text, to: "Schemas/shop/" + name) }
         return directory
     }
 
-    @Test("the twenty lines compile, run and say what they should")
-    func twentyLines() async throws {
+    @Test("the twenty lines are a program, which compiles without warnings and runs any number of times")
+    func twentyLines() throws {
+        let readme = try String(contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
+        let shown = readme.components(separatedBy: "```swift\n").dropFirst().map { $0.components(separatedBy: "```")[0] }
+        let program = try String(contentsOf: Self.root.appending(path: "Tests/TwentyLines/main.swift"), encoding: .utf8)
+        #expect(shown.contains(program), "Tests/TwentyLines/main.swift is not what the README shows")
+
         let directory = try shop()
-        let path = directory.path + "/store"
-        let store = try await EventStore.create(
-            at: path, schemas: Schemas.load(directory.path + "/Schemas/shop"), at: SchemaVersion(1))
-
-        let order = try StreamName("order-1")
-        let placed = NewEvent(
-            stream: order, type: "OrderPlaced", payload: Array(#"{"id":"1","customer":"Ada Lovelace","total":"12.50"}"#.utf8))
-        let receipt = try await store.append(placed, expecting: .noStream)
-        #expect(receipt.position == Position(1))
-        #expect(try store.read(order).map(\.type) == ["OrderPlaced"])
-
-        let plan = try await store.plan(to: SchemaVersion(2))
-        #expect(plan.events == 1)
-        let report = try await store.replay(to: SchemaVersion(2))
-        #expect(report.rebuilt == ["orders"])
-        #expect(
-            try store.read(order).map { String(decoding: $0.payload, as: UTF8.self) } == [
-                #"{"id":"1","customer":"Ada Lovelace","cents":1250}"#
-            ])
-
-        let seenOld = try store.read(order, at: SchemaVersion(1))
-        #expect(seenOld.map(\.payload) == [placed.payload])
-        _ = try await store.rollback()
-        #expect(try store.versions.live == SchemaVersion(1))
-        try await store.close()
+        let built = BuiltProgram("TwentyLines").path
+        let shell = BuiltProgram(path: "/bin/sh")
+        for run in 1 ... 3 {
+            let outcome = try shell.run(["-c", "cd '\(directory.path)' && exec '\(built)'"])
+            #expect(outcome.exit == 0, "run \(run): \(outcome.errors)")
+            let lines = outcome.lines.filter { !$0.hasPrefix("v2 is live") }
+            #expect(
+                lines == [
+                    #"1 OrderPlaced {"id":"1","customer":"Ada Lovelace","total":"12.50"}"#,
+                    run == 1 ? #"to come: 1 events, ["orders"] anew"# : "to come: 0 events, [] anew",
+                    #"1 OrderPlaced {"id":"1","customer":"Ada Lovelace","cents":1250}"#, #"1 {"cents":1250,"customer":"Ada Lovelace"}"#,
+                ], "run \(run)")
+        }
     }
 
-    @Test("the first guide's commands work in their order, and the rollback shows what was written since")
+    @Test("the first guide's commands work word for word, and the rollback shows what was written since")
     func firstGuide() throws {
-        let directory = try shop()
-        let program = BuiltProgram(environment: ["EVSTORE_STORE": directory.path + "/shop"])
-        let schemas = ["--schemas", directory.path + "/Schemas/shop"]
-        func run(_ arguments: String...) throws -> String {
-            let outcome = try program.run(arguments + schemas)
-            #expect(outcome.exit == 0, "\(arguments): \(outcome.errors)")
+        let directory = try TemporaryDirectory()
+        let files = try GuideFiles.all()
+        let bin = URL(filePath: BuiltProgram().path).deletingLastPathComponent().path
+        func run(_ command: String) throws -> String {
+            let outcome = try BuiltProgram(path: "/bin/sh").run(["-c", "PATH='\(bin)':$PATH; cd '\(directory.path)' && \(command)"])
+            #expect(outcome.exit == 0, "\(command): \(outcome.errors)")
             return outcome.output
         }
-        _ = try run("schema", "check")
-        _ = try run("init", "--at", "v1")
-        _ = try run("append", "order-1", "OrderPlaced", #"{"id":"1","customer":"Ada Lovelace","total":"12.50"}"#)
-        #expect(try run("query", "orders").contains("12.50"))
-        #expect(try run("plan", "--to", "v2").contains("nothing was changed"))
-        _ = try run("replay", "--to", "v2")
-        _ = try run("append", "order-2", "OrderPlaced", #"{"id":"2","customer":"Grace Hopper","cents":900}"#)
-        _ = try run("rollback")
-        #expect(try run("query", "orders", "2").contains("9.00"))
-        _ = try run("replay", "--to", "v2")
-        #expect(try run("query", "orders", "2").contains("900"))
-        _ = try run("finalize", "v2")
-        #expect(try program.run("rollback").exit == 3)
+        let commands = try GuideFiles.commands()
+        let plan = try #require(commands.firstIndex { $0.contains(" plan ") })
+        try directory.write(files[0].text, to: "Schemas/shop/v1.yaml")
+        try directory.write(try GuideFiles.firstProjections(), to: "Schemas/shop/projections.yaml")
+        let before = try commands[..<plan].map(run)
+        #expect(before.last == #"{"key":"1","value":{"customer":"Ada Lovelace","total":"12.50"}}"# + "\n")
+        for (name, text) in files { try directory.write(text, to: "Schemas/shop/" + name) }
+        let after = try commands[plan...].map(run)
+        try #require(after.count == 7)
+        #expect(after[0].contains("nothing was changed"))
+        #expect(after[4].contains(#"{"key":"2","value":{"customer":"Grace Hopper","total":"9.00"}}"#))
+        #expect(try run("evstore --store shop query orders 2").contains(#""cents":900"#))
+        #expect(try BuiltProgram().run("--store", directory.path + "/shop", "rollback").exit == 3)
+    }
+}
+
+/// The folder `Schemas/shop` as the guide spells it, with the later definition joined to its projection.
+enum GuideFiles {
+    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    private static func blocks(_ language: String) throws -> [String] {
+        let guide = try String(contentsOf: root.appending(path: "Sources/Evstore/Evstore.docc/GettingStarted.md"), encoding: .utf8)
+        return guide.components(separatedBy: "```\(language)\n").dropFirst().map { String($0.components(separatedBy: "```")[0]) }
+    }
+
+    /// What is typed after `$`, in its order.
+    static func commands() throws -> [String] {
+        try blocks("").joined().components(separatedBy: "\n").filter { $0.hasPrefix("$ ") }.map { String($0.dropFirst(2)) }
+    }
+
+    /// As they are before there is a version 2.
+    static func firstProjections() throws -> String { try blocks("yaml")[1] }
+
+    static func all() throws -> [(name: String, text: String)] {
+        let blocks = try blocks("yaml")
+        try #require(blocks.count == 4)
+        return [("v1.yaml", blocks[0]), ("projections.yaml", blocks[1] + blocks[3]), ("v2.yaml", blocks[2])]
     }
 }

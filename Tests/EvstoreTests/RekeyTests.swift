@@ -74,6 +74,28 @@ struct RekeyTests {
         #expect(born.map { $0.contains("pref-theme") } == [true, false, true])
     }
 
+    @Test("a stream that is named by an empty text is one stream under both names, appended, imported, read, folded and verified")
+    func emptyCapture() async throws {
+        let temporary = try await store()
+        let store = temporary.store
+        _ = try await store.append(try set("pref-", "", 1, at: 1), expecting: .noStream)
+        let second = try await store.append(try set("setting-", "", 2, at: 2), expecting: .revision(.first))
+        #expect(second.revision == Revision(1))
+        let file = try temporary.write(#"{"type":"Set","stream":"setting-","data":{"key":"","value":3}}"#, to: "input.jsonl")
+        #expect(try await store.importLines(from: .file(file), as: SchemaVersion(2)).added == 1)
+        for (version, name) in [(1, "pref-"), (2, "setting-")] {
+            let events = try store.read(try StreamName(name), at: SchemaVersion(version))
+            #expect(events.map(\.revision) == [Revision(0), Revision(1), Revision(2)])
+            var rows: [String] = []
+            _ = try await store.query("settings", at: SchemaVersion(version)) { row in
+                rows.append("\(row.key) \(row.json)")
+                return true
+            }
+            #expect(rows == [name + #" {"value":3}"#])
+        }
+        #expect(try await store.verify(laws: true).findings.filter { $0.severity == .error }.isEmpty)
+    }
+
     @Test("a failed expectation names the stream as the caller does")
     func failedExpectation() async throws {
         let temporary = try await store()

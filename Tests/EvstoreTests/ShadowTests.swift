@@ -10,7 +10,7 @@ struct ShadowTests {
     /// A store at v2 with a person born at each version, and a handle of a program without the step.
     private func stores() async throws -> (TemporaryStore, Schemas, bare: EventStore) {
         let (temporary, schemas) = try await Persons.store(down: "shadow")
-        _ = try await temporary.store.replay(to: SchemaVersion(2))
+        _ = try await temporary.store.replay(to: SchemaVersion(2), options: ReplayOptions(yes: true))
         _ = try await temporary.store.append([.event("person-1", "Named", king, at: 2)])
         return (temporary, schemas, try await temporary.open(schemas: schemas))
     }

@@ -10,7 +10,7 @@ struct StepTests {
     func endToEnd() async throws {
         let (temporary, _) = try await Persons.store()
         let store = temporary.store
-        let report = try await store.replay(to: SchemaVersion(2))
+        let report = try await store.replay(to: SchemaVersion(2), options: ReplayOptions(yes: true))
         #expect(report.rebuilt.contains("names"))
         #expect(try store.read(Persons.person).first?.json == #"{"id":"1","full":"Ada Lovelace"}"#)
         #expect(try await Persons.name(store, at: 2) == #"{"name":"Ada Lovelace"}"#)
@@ -33,7 +33,7 @@ struct StepTests {
     @Test("a program without the step serves what does not need it, and is told which it lacks for the rest")
     func without() async throws {
         let (temporary, schemas) = try await Persons.store()
-        _ = try await temporary.store.replay(to: SchemaVersion(2))
+        _ = try await temporary.store.replay(to: SchemaVersion(2), options: ReplayOptions(yes: true))
         let bare = try await temporary.open(schemas: schemas)
         #expect(throws: lacking) { try bare.read(Persons.person) }
         #expect(try bare.read(Persons.person, at: SchemaVersion(1)).count == 2)
@@ -58,7 +58,7 @@ struct StepTests {
     @Test("a rollback that would take an event down through a step that is missing changes nothing")
     func tail() async throws {
         let (temporary, schemas) = try await Persons.store()
-        _ = try await temporary.store.replay(to: SchemaVersion(2))
+        _ = try await temporary.store.replay(to: SchemaVersion(2), options: ReplayOptions(yes: true))
         _ = try await temporary.store.append([.event("person-1", "Named", #"{"id":"1","full":"Ada King"}"#, at: 2)])
         let bare = try await temporary.open(schemas: schemas)
         await #expect(throws: lacking) { try await bare.rollback(to: SchemaVersion(1)) }
@@ -78,6 +78,38 @@ struct StepTests {
         #expect(plan.types.first { $0.type == "Named" }?.changes == "swift full-name")
         let able = try await temporary.open(schemas: schemas, steps: [Persons.step])
         #expect(try await able.plan(to: SchemaVersion(2)).needs == [])
+    }
+
+    @Test(
+        "what a program without the step can't append once the version is live is planned, and asks for consent",
+        arguments: ["inverse", "shadow"])
+    func consent(down: String) async throws {
+        let (temporary, schemas) = try await Persons.store(down: down)
+        let store = temporary.store
+        let plan = try await store.plan(to: SchemaVersion(2))
+        #expect(plan.appendsRefused.map(\.step) == ["the step full-name (revision 1) of v2"])
+        #expect(plan.appendsRefused.map(\.types) == [["Named"]])
+        await #expect {
+            try await store.replay(to: SchemaVersion(2))
+        } throws: { error in
+            guard let error = error as? EvstoreError else { return false }
+            return error.exit == 10 && error.message.contains("without the step full-name (revision 1) of v2 can't append Named")
+        }
+        #expect(try store.versions == StoreVersions(floor: 1, live: 1, top: 1, head: 1))
+        for (policy, code) in [
+            (Policy.migrate(), "consentNeeded"), (.migrate(when: .lossless), "policyRefused"), (.migrate(yes: true), nil),
+        ] {
+            do throws(EvstoreError) {
+                let opened = try await temporary.open(version: SchemaVersion(2), policy: policy, schemas: schemas, steps: [Persons.step])
+                let live = try opened.versions.live
+                #expect(code == nil && live == SchemaVersion(2))
+            } catch { #expect(error.code == code) }
+        }
+        let bare = try await temporary.open(schemas: schemas)
+        await #expect(throws: lacking) { try await bare.append([.event("person-1", "Named", Persons.ada, at: 1)]) }
+        _ = try await bare.append([.event("person-1", "Visited", #"{"id":"1"}"#, at: 1)])
+        _ = try await store.rollback(to: SchemaVersion(1))
+        _ = try await bare.append([.event("person-1", "Named", Persons.ada, at: 1)])
     }
 
     @Test("a one-way step asks for consent, and the window stays closed to what is born above it until finalize")

@@ -102,6 +102,9 @@ struct TypedTests {
         var customers: [String] = []
         let order = try StreamName("order-1")
         try await store.append(OrderPlaced(id: "1", customer: "Ada Lovelace", cents: 1250), to: order, expecting: .noStream)
+        let zero = try StreamName("order-0")
+        let by = Array(#"{"by":"ada"}"#.utf8)
+        try await store.append([OrderVoided(id: "0")], to: zero, expecting: .exists, metadata: by, id: EventID("void-0"))
 
         for typed in try store.read(order, as: catalogue) {
             switch typed.event {
@@ -128,12 +131,12 @@ struct TypedTests {
 
         let after = try store.state(of: order, fold, cache: cache)
         #expect((after.wasKept, after.folded, after.value.isVoid, after.value.cents) == (true, 1, true, 1250))
-        var rows: [String: Int] = [:]
-        try await store.query("totals") { row in
-            rows[row.key] = try row.decode(Total.self).cents
-            return true
-        }
-        #expect(rows == ["Ann": 7, "Ada Lovelace": 1250])
+        let ada = try await store.query("totals", key: "Ada Lovelace", as: Total.self)
+        #expect(ada == Total(cents: 1250))
+        var page = try await store.query("totals", as: Total.self, limit: 1)
+        #expect(page.rows == [TypedRow(key: "Ada Lovelace", value: Total(cents: 1250))])
+        while let next = page.next { page = try await store.query("totals", as: Total.self, limit: 1, after: next) }
+        #expect(page.rows.map(\.key) == ["Ann"])
     }
 
     @Test("every line of Swift in the guide stands in these tests")

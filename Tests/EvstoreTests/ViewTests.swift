@@ -62,6 +62,45 @@ struct MigrationTestTests {
         #expect(try test.store.versions.live == SchemaVersion(1))
     }
 
+    /// Counts orders, as it is written for events of a version.
+    private struct Counting: SwiftProjection {
+        struct Row: Codable { var count: Int }
+        let name = "counts"
+        let since: SchemaVersion
+        let revision = 1
+        let consumes: Set<String> = ["OrderPlaced"]
+
+        func keys(of event: RecordedEvent) throws -> [String] { [event.stream.text] }
+
+        func apply(_ event: RecordedEvent, key: String, to row: inout Row?) throws { row = Row(count: (row?.count ?? 0) + 1) }
+    }
+
+    @Test("a way back that production refuses for a Swift projection of the older program is refused here, and says how it goes")
+    func releasedProjections() async throws {
+        let (directory, schemas) = try prepared()
+        try directory.write(line, to: "fixtures/v1/events.jsonl")
+        let (old, new) = (Counting(since: SchemaVersion(1)), Counting(since: SchemaVersion(2)))
+        let silent = try await MigrationTest(schemas, from: SchemaVersion(1), projections: [new])
+        try await silent.migrate(to: SchemaVersion(2))
+        await #expect(throws: ScenarioFailure.self) { try await silent.goBackAndCompare() }
+        let test = try await MigrationTest(schemas, from: SchemaVersion(1), projections: [new], releasedProjections: [old])
+        try await test.migrate(to: SchemaVersion(2))
+        _ = try await test.store.append([try Orders.placed("2", at: 2)])
+        await #expect {
+            try await test.goBackAndCompare()
+        } throws: { error in
+            guard let error = error as? EvstoreError else { return false }
+            return error.code == "programNeeded" && error.message.contains("the projection counts of v1")
+                && error.fix?.contains(#"rollback(without: ["counts"]), or evstore rollback --without counts"#) == true
+        }
+        #expect(try test.store.versions.live == SchemaVersion(2))
+        try await test.goBackAndCompare(without: ["counts"])
+        #expect(try test.store.versions.live == SchemaVersion(1))
+        let both = try await MigrationTest(schemas, from: SchemaVersion(1), projections: [old, new], releasedProjections: [old])
+        try await both.migrate(to: SchemaVersion(2))
+        try await both.goBackAndCompare()
+    }
+
     @Test("a migration of nothing is refused")
     func nothing() async throws {
         let (_, schemas) = try prepared()

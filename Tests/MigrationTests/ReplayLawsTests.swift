@@ -28,6 +28,20 @@ private final class Moody: SwiftProjection {
     }
 }
 
+/// Keeps the version that its events are seen at, by which no two versions can share it.
+private struct Dated: SwiftProjection {
+    typealias Row = [String: Int]
+
+    let name = "dated"
+    let since = SchemaVersion(1)
+    let revision = 1
+    let consumes: Set = ["OrderPaid"]
+
+    func keys(of event: RecordedEvent) throws -> [String] { [event.stream.text] }
+
+    func apply(_ event: RecordedEvent, key: String, to row: inout Row?) throws { row = ["seenAt": event.version.number] }
+}
+
 @Suite("The laws of read models")
 struct ReplayLawsTests {
     @Test("replays in other chunks and a following that was taken up again give one digest, and so has the store")
@@ -55,6 +69,36 @@ struct ReplayLawsTests {
         #expect(laws.tally.counts["L6"]?.failed == 1 && laws.tally.counts["L7"]?.failed == 1)
         #expect(laws.findings.map(\.id) == ["LAW103", "LAW103"])
         #expect(laws.findings.allSatisfy { $0.severity == .error && $0.message.contains("moody at v1") })
+    }
+
+    @Test("a read model that promised versions share and that comes to something else at each is found by L7")
+    func shared() async throws {
+        let store = try OrdersStore(knowing: 3)
+        for order in 1 ... 3 { try await store.pay(order, born: 1) }
+        _ = try await store.replay(to: 3)
+        var laws = try ReplayLaws(store.site())
+        try laws.checkShared(try store.state)
+        #expect(laws.findings.isEmpty)
+        #expect(laws.tally.counts["L7"]?.tried == 2, "methods, built at versions 1, 2 and 3")
+        let dated = MigrationSite(
+            EvolvingLog(store.log, swiftProjections: [Dated()]), options: store.log.options, again: "evstore verify")
+        laws = try ReplayLaws(dated)
+        try laws.checkShared(try store.state)
+        #expect(laws.findings.map(\.id) == ["LAW103", "LAW103"])
+        #expect(laws.findings.allSatisfy { $0.message.contains("dated at v") && $0.message.contains("shared with v1") })
+    }
+
+    @Test("what the store has of a read model is compared also where nobody has asked for the newest events")
+    func behind() async throws {
+        let store = try OrdersStore()
+        for order in 1 ... 4 { try await store.place(order, born: 1) }
+        _ = try await store.replay(to: 2)
+        try await store.place(5, born: 2)
+        var laws = try ReplayLaws(store.site())
+        let state = try store.state
+        try laws.check(state, at: state.live)
+        let models = UInt64(try Lineup.registered(store.site(), at: state.live, state).entries.count)
+        #expect(laws.findings.isEmpty && laws.tally.counts["L7"]?.tried == 2 * models, "followed, and as the store has it")
     }
 
     @Test("a verification that is cancelled while it builds read models says what to run again, and leaves nothing behind")

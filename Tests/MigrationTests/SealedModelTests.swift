@@ -16,9 +16,9 @@ struct SealedModelTests {
             let directory = Generation.home(in: store.log.path) + "/" + name
             let environment = try Environment.open(directory: directory, Generation.configuration(store.log.options))
             defer { environment.close() }
-            let (keys, note) = (store.log.modelKeys(of: name), DamageNote(directory))
+            let (keys, note) = (try store.log.modelKeys(of: name, in: directory), DamageNote(directory))
             for table in ["meta", "rows"] {
-                let sealed = try CheckedTable(table, of: environment, format: 3, keys, note)
+                let sealed = try CheckedTable(table, of: environment, format: 4, keys, note)
                 let plain = try CheckedTable(table, of: environment, format: 2, nil, note)
                 var rows: [(key: [UInt8], text: [UInt8])] = []
                 try environment.read { transaction in
@@ -28,7 +28,7 @@ struct SealedModelTests {
                     }
                 }
                 let all = rows.map { row in
-                    (row.key, Array(String(decoding: row.text, as: UTF8.self).replacing(#""format":3"#, with: #""format":2"#).utf8))
+                    (row.key, Array(String(decoding: row.text, as: UTF8.self).replacing(#""format":4"#, with: #""format":2"#).utf8))
                 }
                 try environment.write { transaction in for (key, text) in all { try plain.put(key.lent, text.lent, &transaction) } }
             }

@@ -106,6 +106,54 @@ func warnings() throws {
     #expect(findings.map(\.id) == ["PROJ108", "PROJ107"])
 }
 
+@Test(
+    "a target within one that holds no object is an error where no event can fold, and a warning where some may",
+    arguments: [
+        ("on: {OrderPlaced: {set: {/x: /customer, /x/y: /total}}}", Finding.Severity.warning),
+        ("on: {OrderPlaced: {set: {/x: /total, /x/y: /id}}}", .error),
+        ("on: {OrderPlaced: {set: {/x/y: /id}, add: {/x: /total}}}", .warning),
+        ("on: {OrderPlaced: {set: {/x: /id}, add: {/x/y: /total}}}", .error),
+        ("on: {OrderPlaced: {set: {/x: /id}}, OrderPaid: {set: {/x/y: /id}}}", .warning),
+        ("initial: {/x: {value: 0}}\non: {OrderPlaced: {set: {/x/y: /total}}}", .error),
+    ])
+func nestedTargets(definition: String, severity: Finding.Severity) throws {
+    let found: [Finding]
+    do { found = try Shop.definitions(Shop.file("key: /id\n\(definition)")).check(against: Shop.history()) } catch {
+        guard case .schemaInvalid(let errors)? = error as? EvstoreError else { throw error }
+        found = errors
+    }
+    #expect(found.map(\.id) == ["PROJ104"] && found.map(\.severity) == [severity])
+    #expect(found.allSatisfy { $0.message.contains("/x/y lies within /x") || $0.message.contains("/x lies within") })
+}
+
+@Test("targets side by side, and within what may be an object, are taken")
+func nestedInObjects() throws {
+    for definition in [
+        "on: {OrderPlaced: {set: {/x: /name, /x/first: /customer}}}",
+        "initial: {/x: {value: {}}}\non: {OrderPlaced: {set: {/x/y: /total}}}",
+        "on: {OrderPlaced: {set: {/x/a: /id, /x/b: /total}}}",
+    ] {
+        #expect(try Shop.definitions(Shop.file("key: /id\n\(definition)")).check(against: Shop.history()) == [])
+    }
+}
+
+@Test(
+    "no source is empty: the whole payload is $payload",
+    arguments: ["key: \"\"\non: {OrderPlaced: delete}", "key: /id\non: {OrderPlaced: {set: {/x: \"\"}}}"])
+func emptySources(definition: String) throws {
+    let error = #expect(throws: EvstoreError.self) { try Shop.definitions(Shop.file(definition)) }
+    guard case .schemaInvalid(let findings)? = error else { return }
+    #expect(findings.map(\.id) == ["PROJ103"] && findings.allSatisfy { $0.fix?.contains("$payload") == true })
+}
+
+@Test("a member of a key's template that an event may lack is told, as that of a key is")
+func optionalKeyMembers() throws {
+    let findings = try Shop.definitions(Shop.file("key: \"{/id}:{/customer}\"\non: {OrderPlaced: {count: {/n: /id}}}")).check(
+        against: Shop.history())
+    #expect(findings.map(\.id) == ["PROJ108"] && findings.map(\.severity) == [.note])
+    #expect(findings.allSatisfy { $0.message.contains("may lack /customer") })
+}
+
 @Test("like: previous takes over what is not said anew, type by type")
 func likePrevious() throws {
     let file = """

@@ -13,7 +13,7 @@ struct RowChecksumTests {
     private static func table(format: Int, in directory: String) throws -> (environment: Environment, rows: CheckedTable) {
         let environment = try Environment.open(
             directory: directory, Environment.Configuration(tables: ["rows"], mapBytes: 1 << 20, creating: true))
-        let keys = format == 3 ? ModelKeys(try #require(SecretKey(Array(1 ... 32))), .make(), "a") : nil
+        let keys = format > 2 ? ModelKeys(try #require(SecretKey(Array(1 ... 32))), .make(), "a") : nil
         return (environment, try CheckedTable("rows", of: environment, format: format, keys, DamageNote(directory)))
     }
 
@@ -29,7 +29,8 @@ struct RowChecksumTests {
         return [UInt8](copying: bytes)
     }
 
-    @Test("whatever byte of a row is changed, it is damage, and the generation is noted as damaged for every process", arguments: [2, 3])
+    @Test(
+        "whatever byte of a row is changed, it is damage, and the generation is noted as damaged for every process", arguments: [2, 3, 4])
     func anyByte(format: Int) throws {
         try Self.withDirectory { directory in
             let (environment, rows) = try Self.table(format: format, in: directory)

@@ -86,9 +86,9 @@ struct SealedModelTests {
         // The checksum is made right: the tag alone tells.
         var value = try raw(place == "generation" ? other : one, "rows", place == "row" ? elsewhere : key)
         if place == "table" {
-            let sealer = try #require(store.log.modelKeys(of: one.name)).sealer(ofTable: "meta")
+            let sealer = try #require(try store.log.modelKeys(of: one.name, in: one.directory)).sealer(ofTable: "meta")
             var made = ByteBuffer()
-            made.append(1 as UInt8)
+            made.append(2 as UInt8)
             try sealer.seal(Array("{}".utf8).lent, key.lent, into: &made)
             value = made.array() + [0, 0, 0, 0]
         }
@@ -177,7 +177,7 @@ extension Generation {
         let (note, before) = (DamageNote(directory), try format(of: environment, directory))
         let format = GenerationHeader.format(isSealed: keys != nil)
         for table in tables {
-            let old = try CheckedTable(table, of: environment, format: before, log.modelKeys(of: name), note)
+            let old = try CheckedTable(table, of: environment, format: before, log.modelKeys(of: name, in: directory), note)
             let new = try CheckedTable(table, of: environment, format: format, keys, note)
             var rows: [(key: [UInt8], text: [UInt8])] = []
             try environment.read { transaction in

@@ -14,15 +14,20 @@ final class TestStore {
     let log: EventLog
     let evolving: EvolvingLog
 
-    init(
+    convenience init(
         _ definitions: String, _ versions: [String] = [Shop.v1, Shop.v2], swift: [any SwiftProjection] = [],
         options: Options = TestStore.options
+    ) throws {
+        let history = try Shop.history(versions)
+        try self.init(history, try Shop.definitions(definitions, history).adding(swift), swift: swift, options: options)
+    }
+
+    init(
+        _ history: History, _ set: DefinitionSet, swift: [any SwiftProjection] = [], options: Options = TestStore.options
     ) throws {
         let home = FileManager.default.temporaryDirectory.path + "/evstore-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
         path = home + "/store"
-        let history = try Shop.history(versions)
-        let set = try Shop.definitions(definitions, history).adding(swift)
         log = try EventLog.create(at: path, options: options) { update in
             (update.state.floor, update.state.live, update.state.top) = (SchemaVersion(1), SchemaVersion(1), SchemaVersion(1))
             try RegisteredRows.register(&update, versions: history.versions, definitions: set)

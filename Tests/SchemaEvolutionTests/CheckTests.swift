@@ -226,3 +226,12 @@ func reserved() throws {
     #expect(
         findings.contains { $0.message.contains("B: /x was removed") } && findings.contains { $0.message.contains("the type name Old") })
 }
+
+@Test("a const that is none of its enum is an error, for no value fits; of a released version a warning")
+func contradictions() throws {
+    let shape =
+        "events: {E: {properties: {list: {type: array, items: {type: string, enum: [a], const: b}}, n: {type: integer, enum: [1], const: 1.0}}}}"
+    let found = try history([shape]).check()
+    #expect(found.map(\.severity) == [.error] && found[0].message == "E /list/*: const is none of enum, so no value fits")
+    #expect(try history(["released: 2026-01-01\n" + shape]).check().map(\.severity) == [.warning])
+}

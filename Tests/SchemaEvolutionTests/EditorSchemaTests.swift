@@ -114,6 +114,8 @@ struct EditorSchemaTests {
         for type in OpRegistry.eventOps {
             expect(definitions["eventOp"]?["properties"]?[type.name], has: members { _ = try type.init($0) }, type.name)
         }
+        let downs = definitions["op"]?["properties"]?["swift"]?["properties"]?["down"]?["enum"]?.elements.compactMap(\.string)
+        #expect(Set(downs ?? []) == Set(SwiftOp.Down.allCases.map(\.rawValue)), "what becomes of an event above a swift op")
         let codecs = definitions["codec"]?["oneOf"]?.elements ?? []
         let named = codecs.flatMap { $0["enum"]?.elements.compactMap(\.string) ?? $0["properties"]?.members.map(\.name) ?? [] }
         #expect(Set(named) == Set(CodecRegistry.codecs.map { $0.name }))

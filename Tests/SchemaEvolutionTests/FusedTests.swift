@@ -123,8 +123,12 @@ private struct Bound {
             ops.append(
                 PathOp(
                     op: bound, direction: .up, step: SchemaVersion(number), label: text, summary: nil, mark: nil, readsStream: false,
-                    blocks: false))
+                    blocks: false, loss: Self.loss(number, text)))
         }
+    }
+
+    private static func loss(_ number: Int, _ op: String) -> LossDeclaration {
+        LossDeclaration(version: SchemaVersion(number), type: "E", op: op, because: "")
     }
 
     /// Nil where the words make no op, such as a move to where the member is.
@@ -135,7 +139,8 @@ private struct Bound {
     func path(_ direction: Direction) -> Path {
         let turned = (direction == .up ? ops : ops.reversed()).map { op in
             PathOp(
-                op: op.op, direction: direction, step: op.step, label: op.label, summary: nil, mark: nil, readsStream: false, blocks: false)
+                op: op.op, direction: direction, step: op.step, label: op.label, summary: nil, mark: nil, readsStream: false, blocks: false,
+                loss: op.loss)
         }
         let end = PathEnd(
             type: "E", typeIndex: 0, shape: EventShape(shape: direction == .up ? high : low), isUnproved: false, step: SchemaVersion(1))

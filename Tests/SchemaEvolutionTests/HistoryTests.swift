@@ -116,6 +116,46 @@ func newerFormat() throws {
 }
 
 @Test(
+    "a step of a stored version that can't be read is refused where it is crossed, whatever the reason, and never left out",
+    arguments: [
+        (
+            "more parts than there may be",
+            #"{"split":{"path":"/a","into":[\#(pointers(64))],"separator":",","at":"first","missing":"absent"}}"#
+        ),
+        ("a pointer that is too long", #"{"remove":{"path":"\#(String(repeating: "/a", count: 65))","restore":"absent","because":"no"}}"#),
+        ("more ops than a type may have", Array(repeating: #"{"reserve":["/r"]}"#, count: 1_001).joined(separator: ",")),
+        ("an argument that is not known", #"{"remove":{"path":"/b","restore":"absent","because":"no","softly":true}}"#),
+        ("an op that is not known", #"{"shuffle":{"path":"/b"}}"#),
+    ])
+func unreadableStep(_ what: String, _ ops: String) throws {
+    let history = try stored(upcast: #"[{"on":["A"],"do":[\#(ops)]}]"#)
+    let (one, two) = (SchemaVersion(1), SchemaVersion(2))
+    for (from, to) in [(one, two), (two, one)] {
+        let error = #expect(throws: EvstoreError.self, "\(what)") { try history.path(type: "A", born: from, to: to) }
+        #expect(error?.code == "schemaNewer" && error?.message.contains("v2") == true, "\(what): \(error?.message ?? "")")
+    }
+    #expect(try history.path(type: "A", born: one, to: one).isUntouched, "what does not cross it is as ever")
+}
+
+@Test("old data is refused where a stored version adopts it in a way that can't be read")
+func unreadableAdoption() throws {
+    let adopting = try stored(upcast: "[]", adopt: #"[{"as":"A","when":{"path":"/a","softly":true}},{"otherwise":"quarantine"}]"#)
+    #expect(throws: EvstoreError.self) { try adopting.path(type: "$unknown", born: SchemaVersion(0), to: SchemaVersion(1)) }
+}
+
+private func pointers(_ count: Int) -> String { (1 ... count).map { #""/p\#($0)""# }.joined(separator: ",") }
+
+/// A store's history of two versions of one type.
+private func stored(upcast: String, adopt: String? = nil) throws -> History {
+    let events = #""events":{"A":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}}"#
+    let adopt = adopt.map { #""adopt":\#($0),"# } ?? ""
+    return try History(stored: [
+        StoredVersion(number: SchemaVersion(1), canonical: Array(#"{"evstore":1,"version":1,\#(adopt)\#(events)}"#.utf8)),
+        StoredVersion(number: SchemaVersion(2), canonical: Array(#"{"evstore":1,"version":2,"upcast":\#(upcast),\#(events)}"#.utf8)),
+    ])
+}
+
+@Test(
     "files that make no history are named",
     arguments: [
         ([:], "no version files"),
@@ -133,11 +173,11 @@ func noHistory(_ files: [String: String], _ message: String) throws {
     #expect(finding.fix != nil)
 }
 
-@Test("a directory that is not there is a finding too")
+@Test("a directory that is not there is a word that was typed wrong, and is named")
 func noDirectory() {
     let error = #expect(throws: EvstoreError.self) { try History.load(directory: "/no/such/directory") }
-    #expect(error?.code == "schemaInvalid")
-    #expect(error?.place.file == "/no/such/directory")
+    #expect(error?.code == "usage" && error?.exit == 2)
+    #expect(error?.message.contains("/no/such/directory") == true)
 }
 
 @Test("an unreadable file is not a gap as well")

@@ -25,6 +25,38 @@ func rekeysBothWays() throws {
     #expect(history.opClass(from: one, to: two) == .iso)
 }
 
+@Test("a member that is empty is an empty capture, up and down, and a name that has another way to be read is read as before")
+func emptyCaptures() throws {
+    let (one, two) = (SchemaVersion(1), SchemaVersion(2))
+    func expect(_ ops: String, _ pairs: [(String, String)], stream: String, _ newStream: String) throws {
+        let history = try rekeyed(ops, stream: stream, newStream)
+        #expect(history.check().errors == [])
+        for (old, new) in pairs {
+            #expect(try history.streamName(StreamName(old), from: one, to: two).text == new)
+            #expect(try history.streamName(StreamName(new), from: two, to: one).text == old)
+            #expect(try history.spellings(of: StreamName(old), at: one) == history.spellings(of: StreamName(new), at: two))
+        }
+    }
+    try expect(#"{from: "s-{id}", to: "r-{id}"}"#, [("s-", "r-"), ("s-x", "r-x"), ("other", "other")], stream: "s-{/n}", "r-{/n}")
+    try expect(
+        #"{from: "pkg-{name}:{arch}", to: "package:{arch}:{name}"}"#,
+        [("pkg-:", "package::"), ("pkg-a:", "package::a"), ("pkg-:b", "package:b:"), ("pkg-a:b", "package:b:a")],
+        stream: "pkg-{/n}:{/a}", "package:{/a}:{/n}")
+    try expect(#"{from: "s{id}-{n}", to: "t-{id}-{n}"}"#, [("s-x", "t--x"), ("s-x-y", "t--x-y")], stream: "s{/n}-{/a}", "t-{/n}-{/a}")
+}
+
+@Test("a rekey of streams that are named by a member that may be absent is warned of")
+func absentMembers() throws {
+    let history = try SchemaEvolutionTests.history([
+        "events: {E: {stream: \"s-{/a}:{/n}\", required: [a], properties: {a: {type: string}, n: {type: string}}}}",
+        """
+        upcast: [{rekey: {from: "s-{a}:{n}", to: "r-{a}:{n}"}}]
+        events: {E: {stream: "r-{/a}:{/n}", required: [a], properties: {a: {type: string}, n: {type: string}}}}
+        """,
+    ])
+    #expect(history.check().contains { $0.severity == .warning && $0.message.contains("need not have /n") })
+}
+
 @Test("what happens to a type names the rekeys of its streams, and not those of others")
 func rekeysAreNamed() throws {
     let history = try rekeyed(#"{from: "pkg-{name}:{arch}", to: "package:{arch}:{name}"}"#, stream: "pkg-{/n}:{/a}", "package:{/a}:{/n}")

@@ -143,3 +143,52 @@ func refusesSplits(_ part: String, _ words: String) throws {
     let errors = try history([before, step + text[head...].joined(separator: "\n")]).check().errors
     #expect(errors.contains { $0.contains(words) }, "\(errors)")
 }
+
+private func combined(_ parts: String) throws -> History {
+    try history([
+        "events: {A: {required: [id], properties: {id: {type: string}, b: {type: string}}}, P: {required: [id], properties: {id: {type: string}}}}",
+        """
+        upcast:
+          - split-event: {type: A, into: [{type: A, pick: [/id], down: as}, {type: B, pick: [/id, /b], down: as}]}
+        events:
+          A: {required: [id], properties: {id: {type: string}}}
+          B: {required: [id], properties: {id: {type: string}, b: {type: string}}}
+          P: {required: [id], properties: {id: {type: string}}}
+        """,
+        """
+        forward: 1
+        upcast:
+          - add-event: {type: C, down: {as: [\(parts)]}}
+        events:
+          A: {required: [id], properties: {id: {type: string}}}
+          B: {required: [id], properties: {id: {type: string}, b: {type: string}}}
+          P: {required: [id], properties: {id: {type: string}}}
+          C: {required: [id], properties: {id: {type: string}, b: {type: string}}}
+        """,
+    ])
+}
+
+@Test(
+    "parts go down in their order through a split: a lone one in its place, those of one event where the first of them stood",
+    arguments: [
+        (["A", "P"], ["A", "P"]), (["P", "A"], ["P", "A"]), (["A", "P", "B"], ["A b", "P"]), (["P", "B", "P", "A"], ["P", "A b", "P"]),
+        (["A", "A"], ["A", "A"]), (["A", "B", "A", "P"], ["A b", "A", "P"]), (["B", "B", "P"], ["A b", "A b", "P"]),
+        (["A", "B", "A", "P", "B"], ["A b", "A b", "P"]),
+    ])
+func partsInPlace(parts: [String], seen: [String]) throws {
+    let rules = parts.map { "{type: \($0), pick: [/id\($0 == "B" ? ", /b" : "")]}" }.joined(separator: ", ")
+    let history = try combined(rules)
+    #expect(history.check().errors == [])
+    let viewer = Viewer(history)
+    let payload = #"{"id":"1","b":"x"}"#
+    #expect(try viewer.images("C", payload, from: 3, to: 2).map(\.type) == parts)
+    let images = try viewer.images("C", payload, from: 3, to: 1, validating: true)
+    #expect(images.map { $0.json.contains("\"b\"") ? "\($0.type) b" : $0.type } == seen)
+    #expect(images.map(\.part) == Array(seen.indices))
+    var trial = LawTrial(history, isFull: true)
+    for file in history.versions {
+        for type in file.types { trial.check(TypeAtVersion(type: type, version: file.number), generated: 20, seed: 3) }
+    }
+    #expect(trial.tally.counts["L5"]?.failed == 0 && trial.tally.counts["L4"]?.failed == 0)
+    #expect(trial.tally.counts["L5"]?.tried ?? 0 > 0)
+}

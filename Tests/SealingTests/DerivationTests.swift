@@ -16,6 +16,26 @@ struct DerivationTests {
         #expect(hex(stretched.derived(salt: [], info: []).bytes) == "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d")
     }
 
+    @Test("a code is what another program says of it, and of no other text or key")
+    func codes() throws {
+        let authenticator = Authenticator(try #require(SecretKey(Array(1 ... 32))))
+        var made = ByteBuffer()
+        authenticator.appendCode(of: Array("key".utf8).lent, Array("text".utf8).lent, to: &made)
+        let code = made.array()
+        #expect(hex(code) == "36e884bf275ae1f619a5e7dab52ce757")
+        func holds(_ code: [UInt8], _ first: String, _ second: String, _ authenticator: Authenticator) -> Bool {
+            authenticator.isCode(code.lent, of: Array(first.utf8).lent, Array(second.utf8).lent)
+        }
+        #expect(holds(code, "key", "text", authenticator) && !holds(code, "text", "key", authenticator))
+        #expect(!holds(Array(code.dropLast()), "key", "text", authenticator))
+        for bit in 0 ..< 128 {
+            var changed = code
+            changed[bit / 8] ^= 1 << UInt8(bit % 8)
+            #expect(!holds(changed, "key", "text", authenticator))
+        }
+        #expect(!holds(code, "key", "text", Authenticator(.random())))
+    }
+
     @Test("scrypt gives what RFC 7914 says of it")
     func scrypt() throws {
         let key = try Stretching.scrypt(logN: 14, r: 8, p: 1).key(from: Array("pleaseletmein".utf8), salt: Array("SodiumChloride".utf8))
@@ -34,7 +54,8 @@ struct DerivationTests {
         arguments: [
             Stretching.scrypt(logN: 13, r: 8, p: 1), .scrypt(logN: 63, r: 8, p: 1), .scrypt(logN: 20, r: 16, p: 1),
             .scrypt(logN: 17, r: 0, p: 1), .scrypt(logN: 17, r: 17, p: 1), .scrypt(logN: 17, r: 8, p: 0), .scrypt(logN: 17, r: 8, p: 5),
-            .pbkdf2(rounds: 209_999), .pbkdf2(rounds: 10_000_001), .pbkdf2(rounds: 0),
+            .scrypt(logN: 19, r: 8, p: 1), .scrypt(logN: 17, r: 8, p: 3), .pbkdf2(rounds: 209_999), .pbkdf2(rounds: 2_000_001),
+            .pbkdf2(rounds: 0),
         ])
     func bounds(stretching: Stretching) {
         let began = threadMicroseconds()

@@ -32,6 +32,27 @@ struct KeyRingTests {
         #expect(try KeyFile(bytes).slots.map(\.stretching) == [.none, .scrypt(logN: 14, r: 8, p: 1), .pbkdf2(rounds: 210_000)])
     }
 
+    @Test("a file that asks for more work than opening may take is refused before any of it is done")
+    func work() throws {
+        let ring = try made()
+        func file(of slots: [(way: UInt8, logN: UInt8, r: UInt32, last: UInt32)]) -> [UInt8] {
+            func number(_ value: UInt32) -> [UInt8] { (0 ..< 4).map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) } }
+            var bytes = Array(ring.encoded[..<4]) + number(UInt32(slots.count)) + Array(ring.encoded[8 ..< 64])
+            for (index, slot) in slots.enumerated() {
+                let entry = [1, slot.way, 0, slot.logN] + number(UInt32(index + 1)) + number(slot.r) + number(slot.last)
+                bytes += entry + [UInt8](repeating: 0, count: 128 - entry.count)
+            }
+            return bytes + [UInt8](repeating: 0, count: 32)
+        }
+        #expect(try KeyFile(file(of: Array(repeating: (1, 17, 8, 1), count: 8))).slots.count == 8)
+        #expect(try KeyFile(file(of: Array(repeating: (2, 0, 0, 600_000), count: 8))).slots.count == 8)
+        for slots in [
+            Array(repeating: (1, 18, 8, 1), count: 5), [(1, 20, 8, 1)], [(1, 17, 8, 4)], Array(repeating: (2, 0, 0, 2_000_000), count: 5),
+        ] as [[(way: UInt8, logN: UInt8, r: UInt32, last: UInt32)]] {
+            #expect { _ = try KeyFile(file(of: slots)) } throws: { if case SealError.limit = $0 { true } else { false } }
+        }
+    }
+
     @Test("another key or passphrase is refused")
     func refused() throws {
         var ring = try made()
@@ -107,5 +128,26 @@ struct KeyRingTests {
         for _ in 1 ..< KeyFile.slotsMax { _ = try ring.addSlot(.key(.random()), .none, label: "", time: 1) }
         #expect(throws: SealError.self) { try ring.addSlot(.key(.random()), .none, label: "", time: 1) }
         #expect(throws: SealError.self) { try ring.addSlot(.key(.random()), .scrypt(logN: 14, r: 8, p: 1), label: "", time: 1) }
+    }
+
+    @Test("a proof that something was forgotten is believed whole or not at all: no byte of another makes up for one that is wrong")
+    func proofs() throws {
+        let ring = try made()
+        let claim = Array("person-1".utf8)
+        let proof = ring.proof(ofForgotten: claim)
+        func isBelieved(_ proof: [UInt8]) -> Bool { ring.isProof(proof, ofForgotten: claim) }
+        #expect(isBelieved(proof))
+        for first in UInt8.min ... .max {
+            let forged = [first] + [UInt8](repeating: 0, count: 14) + [0xff]
+            #expect(!isBelieved(forged), "\(first)")
+        }
+        for index in proof.indices {
+            for bit in 0 ..< 8 {
+                var changed = proof
+                changed[index] ^= 1 << bit
+                #expect(!isBelieved(changed), "byte \(index), bit \(bit)")
+            }
+        }
+        #expect(!isBelieved(Array(proof.dropLast())))
     }
 }

@@ -12,9 +12,38 @@ struct ForkedEnvironment {
     private static let new = [UInt8](repeating: 2, count: 50_000)
 
     init(in directory: String) throws {
-        environment = try Environment.open(
-            directory: directory, Environment.Configuration(tables: ["a"], mapBytes: 1 << 26, creating: true))
+        environment = try Self.open(directory)
         table = try environment.table("a")
+    }
+
+    private static func open(_ directory: String) throws -> Environment {
+        try Environment.open(directory: directory, Environment.Configuration(tables: ["a"], mapBytes: 1 << 26, creating: true))
+    }
+
+    /// The child opens it anew, which ends its copy of the parent's, and both write.
+    static func again(in directory: String) throws {
+        var environment = try open(directory)
+        try write(1, environment)
+        let child = try Fork.child()
+        if child == 0 {
+            do {
+                environment = try open(directory)
+                for key in UInt8(2) ... 4 { try write(key, environment) }
+            } catch {
+                Fork.say("child: \(error)")
+                _exit(1)
+            }
+            _exit(0)
+        }
+        Fork.say("child: \(Fork.wait(for: child))")
+        try write(5, environment)
+        let table = try environment.table("a")
+        Fork.say("rows: \(try environment.read { try $0.count(table) })")
+    }
+
+    private static func write(_ key: UInt8, _ environment: Environment) throws {
+        let table = try environment.table("a")
+        try environment.write { try $0.put(table, [key].lent, old.lent) }
     }
 
     /// The child tries every use of it.

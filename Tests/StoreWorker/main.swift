@@ -6,8 +6,9 @@ import Foundation
 /// What a worker is asked to do.
 enum Worker {
     static let usage = """
-        append STORE MAP-BYTES EVENTS | note STORE NUMBER | twice STORE | hold STORE | fork STORE | fork-refused DIRECTORY | fork-reading DIRECTORY \
-        | fork-writing DIRECTORY
+        append STORE MAP-BYTES EVENTS | note STORE NUMBER | twice STORE | hold STORE \
+        | migrating STORE SCHEMAS VERSION DEADLINE WAITING | fork STORE | fork-left STORE | fork-refused DIRECTORY \
+        | fork-reading DIRECTORY | fork-writing DIRECTORY | fork-again DIRECTORY | stop-log STORE HELD | stop-model STORE HELD
         """
 
     static func run(_ words: [String]) async throws {
@@ -15,8 +16,13 @@ enum Worker {
         case ("append", 4): try await append(to: words[1], mapBytes: Int(words[2]) ?? 0, events: Int(words[3]) ?? 0)
         case ("twice", 2): try await twice(in: words[1])
         case ("hold", 2): try await hold(words[1])
+        case ("migrating", 6): try await migrating(words[1], words[2], to: Int(words[3]) ?? 0, Double(words[4]) ?? 0, words[5])
+        case ("stop-log", 3): try await Stopped(held: words[2]).writing(words[1])
+        case ("stop-model", 3): try Stopped(held: words[2]).writing(readModelOf: words[1])
         case ("note", 3): try await note(in: words[1], Int(words[2]) ?? 0)
         case ("fork", 2): try await fork(with: words[1])
+        case ("fork-left", 2): try await leave(words[1])
+        case ("fork-again", 2): try ForkedEnvironment.again(in: words[1])
         case ("fork-refused", 2): try ForkedEnvironment(in: words[1]).refused()
         case ("fork-reading", 2): try ForkedEnvironment(in: words[1]).reading()
         case ("fork-writing", 2): try ForkedEnvironment(in: words[1]).writing()
@@ -28,6 +34,19 @@ enum Worker {
         var options = Options()
         (options.mapBytes, options.ballastBytes) = (mapBytes, 0)
         return try await EventStore.open(at: path, options: options)
+    }
+
+    /// Opens a store as a program that migrates at its start; makes the file `waiting` while it waits for another.
+    private static func migrating(_ path: String, _ schemas: String, to version: Int, _ deadline: Double, _ waiting: String) async throws {
+        var options = Options()
+        (options.mapBytes, options.ballastBytes, options.migrationDeadlineSeconds) = (1 << 26, 0, deadline)
+        let store = try await EventStore.open(
+            at: path, version: SchemaVersion(version), policy: .migrate(), schemas: try Schemas.load(schemas), options: options
+        ) { event in
+            if event.step == "wait" { _ = FileManager.default.createFile(atPath: waiting, contents: nil) }
+        }
+        Fork.say("live \(try store.versions.live)")
+        try await store.close()
     }
 
     static func note(_ number: Int, text: String = "") throws -> NewEvent {
@@ -96,6 +115,19 @@ enum Worker {
         _ = try await store.append([note(3)])
         Fork.say("parent: \(try store.last().position), held: \(try isHeld(path))")
         try await store.close()
+    }
+
+    /// Forks with the store open and ends without closing it. The child, whose process number is said, does nothing until it is killed.
+    private static func leave(_ path: String) async throws {
+        let store = try await open(path)
+        _ = try await store.append([note(1)])
+        let child = try Fork.child()
+        if child == 0 {
+            for descriptor in Int32(1) ... 2 { Glibc.close(descriptor) }
+            while true { pause() }
+        }
+        Fork.say("\(child)")
+        _exit(0)
     }
 
     private static func attempt(_ what: String, _ body: () async throws -> Void) async {

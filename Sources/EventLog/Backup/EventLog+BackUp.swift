@@ -42,7 +42,7 @@ extension EventLog {
         after base: BackupBase? = nil, progress: (UInt64, UInt64) throws -> Void = { _, _ in },
         to sink: (BackupPart, RawSpan) throws -> Void
     ) throws -> BackupSummary {
-        var frames = FrameWriter(after: base.map { ($0.frame, $0.frameLink) })
+        var frames = FrameWriter(after: base.map { ($0.frame, $0.frameLink) }, access.keys?.codes)
         var pass = BackupPass(access, options, after: base?.last)
         do {
             var body = ByteBuffer(capacity: Frame.bytesWanted)

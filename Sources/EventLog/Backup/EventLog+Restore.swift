@@ -16,6 +16,8 @@ package struct RestoreSummary: Hashable, Sendable {
     package var last: Checkpoint
     /// The last position of the backup.
     package var backup: Checkpoint
+    /// The append that holds the position which was asked for, and goes on behind it; nil where that is the end of one.
+    package var leftOut: ClosedRange<UInt64>?
     /// Of the events that were restored.
     package var content: Digest
     package var bytes: UInt64
@@ -23,14 +25,15 @@ package struct RestoreSummary: Hashable, Sendable {
 
 extension EventLog {
     /// Makes a store from a backup: whole at its path, or not at all. Every frame, block, link and index is checked first. A
-    /// point within an append is rounded down to the end of the append before.
+    /// point within an append is rounded down to the end of the append before; one within the first is an error.
     /// - Parameters:
     ///   - source: gives the next bytes of the backup, fewer only at its end.
+    ///   - ledger: what is known to be forgotten since, which the new store forgets too.
     ///   - finish: what else is written, in the transaction that ends the log where it should.
     /// - Throws: `EvstoreError`: storeExists, backupDamaged, notInBackup, diskFull.
     package static func restore(
         from source: @escaping (Int) throws -> [UInt8], named name: String, into store: String, to point: RestorePoint? = nil,
-        options: Options, progress: (UInt64) throws -> Void = { _ in },
+        options: Options, forgetting ledger: [ForgottenLedger.Entry] = [], progress: (UInt64) throws -> Void = { _ in },
         finish: @escaping (inout LogUpdate) throws -> Void = { _ in }
     ) throws -> RestoreSummary {
         var summary: RestoreSummary?
@@ -39,7 +42,7 @@ extension EventLog {
         }
         try make(at: store) { made in
             do {
-                var restoring = try Restoring(FrameReader(source), named: name, made, point, options)
+                var restoring = try Restoring(FrameReader(source), named: name, made, point, options, ledger)
                 defer { restoring.access.environment.close() }
                 summary = try restoring.run(progress, finish)
             } catch let damage as BackupDamage { throw EvstoreError.backupDamaged(path: name, reason: damage.reason) }
@@ -54,6 +57,7 @@ private struct Restoring {
     let access: LogAccess
     /// What was read to see whether the store is sealed.
     private var ahead: (kind: Frame.Kind, body: [UInt8])?
+    private let ledger: [ForgottenLedger.Entry]
     private let point: RestorePoint?
     private let options: Options
     private let store: String
@@ -62,11 +66,16 @@ private struct Restoring {
     /// The end of the blocks that were read, and of those that were stored.
     private var read = Position.start
     private var stored = Position.start
+    /// Where the append ends that holds the position which is wanted, once that has been read.
+    private var appendEnd: Position?
     private var firstTime: Timestamp?
     private var lastLink: Digest?
 
-    init(_ frames: FrameReader, named name: String, _ store: String, _ point: RestorePoint?, _ options: Options) throws {
-        (self.frames, self.point, self.options, self.store) = (frames, point, options, store)
+    init(
+        _ frames: FrameReader, named name: String, _ store: String, _ point: RestorePoint?, _ options: Options,
+        _ ledger: [ForgottenLedger.Entry]
+    ) throws {
+        (self.frames, self.point, self.options, self.store, self.ledger) = (frames, point, options, store, ledger)
         let (kind, body) = try self.frames.next()
         guard kind == .beginning, body.count == Frame.beginningBytes, let storeID = StoreID(Array(body[..<16])) else {
             throw BackupDamage("it does not begin with a beginning")
@@ -93,6 +102,7 @@ private struct Restoring {
     }
 
     mutating func run(_ progress: (UInt64) throws -> Void, _ finish: (inout LogUpdate) throws -> Void) throws -> RestoreSummary {
+        try frames.prove(by: access.keys?.codes)
         while true {
             let (kind, body) = try next()
             switch kind {
@@ -130,12 +140,11 @@ private struct Restoring {
             let rest = frame.slice(offset, frame.byteCount - offset)
             let size = rest.byteCount < BlockLayout.headerBytes ? 0 : Int(rest.load(UInt32.self, at: BlockLayout.Header.bytes))
             do {
-                let block = try BlockView(
-                    checking: rest.slice(0, min(size, rest.byteCount)), at: read.next, storeTag: access.storeID.tag, access.names)
-                try Blocks.checkSealed(block.isSealed, block.first, access)
+                let block = try Blocks.checked(rest.slice(0, min(size, rest.byteCount)), at: read.next, access)
                 let access = access
                 // The keys of subjects come behind, and the digest is the same without them.
                 try access.openWithoutPersons(block) { try hasher.add($0, access.names) }
+                noteAppendEnd(block)
                 (read, lastLink, firstTime) = (block.last, block.link, firstTime ?? block.time)
                 if isWanted(block) {
                     wanted.append((block.first, offset, size))
@@ -150,6 +159,14 @@ private struct Restoring {
             for (first, start, count) in wanted {
                 try transaction.append(access.tables.blocks, bytes(first.rawValue).lent, frame.slice(start, count))
             }
+        }
+    }
+
+    private mutating func noteAppendEnd(_ block: BlockView) {
+        guard case .position(let position) = point, appendEnd == nil, block.last > position else { return }
+        let next = max(position.next, block.first)
+        for index in Int(next.rawValue - block.first.rawValue) ..< block.count where !block.record(index).continuesAppend {
+            return appendEnd = Position(block.first.rawValue + UInt64(index) - 1)
         }
     }
 
@@ -179,7 +196,8 @@ private struct Restoring {
         if let finding = verifier.findings.first { throw BackupDamage("\(finding.id) \(finding.message)") }
         let content = try content(progress)
         try leaveAnchor(last)
-        return RestoreSummary(last: last, backup: backup, content: content, bytes: frames.bytes)
+        return RestoreSummary(
+            last: last, backup: backup, leftOut: leftOut(after: last.position, backup), content: content, bytes: frames.bytes)
     }
 
     private func content(_ progress: (UInt64) throws -> Void) throws -> Digest {
@@ -210,14 +228,37 @@ private struct Restoring {
                 state.top <= state.head
             else { throw BackupDamage("its numbers are those of no store") }
             guard let moment = try Moment(transaction.reads, access, Overlays()) else { throw BackupDamage("its rows are of no store") }
-            let position = try appendEnd(end, transaction.reads)
+            let position = try lastWhole(end, transaction.reads)
+            if position == .start, let append = leftOut(after: position, backup) {
+                throw EvstoreError.notInBackup(
+                    wanted: "what was appended up to position \(end)",
+                    has: "a first append of positions \(append.lowerBound) to \(append.upperBound): all of it or nothing")
+            }
             var update = try LogUpdate.begin(transaction, access, moment)
             // Two restores of one backup are two histories, and so is what the original has become: none has the other's epoch.
             try update.cut(to: position, later: Epoch(UInt32(clamping: Timestamp.now.microseconds / 1_000_000)))
+            try forgetAgain(&update)
             try finish(&update)
             try update.finish()
             return update.last
         }
+    }
+
+    /// The append that begins behind `last`, where it holds the position which is wanted.
+    private func leftOut(after last: Position, _ backup: Checkpoint) -> ClosedRange<UInt64>? {
+        guard case .position(let wanted) = point, wanted > last else { return nil }
+        return last.next.rawValue ... (appendEnd ?? backup.position).rawValue
+    }
+
+    /// What was forgotten before the backup, or since, has no key in what is made of it.
+    private func forgetAgain(_ update: inout LogUpdate) throws {
+        guard let keys = access.keys else { return }
+        let ring = keys.subjects.ring
+        guard ledger.allSatisfy({ $0.isProven(by: ring) }) else {
+            throw BackupDamage("its ledger of what was forgotten is not as it was written")
+        }
+        try keys.subjects.forgetAgain(ForgottenLedger.entries(update.transaction.reads, access.tables, ring) + ledger)
+        try update.note(ledger.map { Forgotten(code: $0.forgotten.code, through: $0.forgotten.through, isNew: false) })
     }
 
     private func wantedEnd(_ backup: Checkpoint) throws -> Position {
@@ -238,7 +279,7 @@ private struct Restoring {
     }
 
     /// The end of the last append that is whole at a position.
-    private func appendEnd(_ position: Position, _ transaction: borrowing ReadTransaction) throws -> Position {
+    private func lastWhole(_ position: Position, _ transaction: borrowing ReadTransaction) throws -> Position {
         var position = position
         while position > .start, let next = try Blocks.record(at: position.next, transaction, access), next.continuesAppend {
             position = Position(position.rawValue - 1)

@@ -35,6 +35,9 @@ struct BlockHunt {
         var next = range?.lowerBound ?? 0
         let size = min(self.size, range?.upperBound ?? .max)
         while next < size {
+            // Holes hold no blocks, and a file may be made of little else.
+            guard let data = try file.data(from: next), data < size else { break }
+            next = data
             try progress(UInt64(next))
             let start = next
             next += min(Self.windowBytes, size - next)

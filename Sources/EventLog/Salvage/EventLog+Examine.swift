@@ -18,7 +18,7 @@ extension EventLog {
     {
         do {
             let source = try SalvageSource(store)
-            let salvage = try Salvage(source, progress)
+            let salvage = try Salvage(source, nil, progress)
             let rows = salvage.remains.sealTag.map { RowSeal.checks(of: $0) } ?? [:]
             var findings: [Finding] = []
             if let data = source.data {

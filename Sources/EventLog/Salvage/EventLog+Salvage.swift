@@ -61,7 +61,7 @@ extension EventLog {
             try StoreFiles.checkPlace(Directory.parent(of: target), options, silent)
             let lock = try files.lock()
             defer { withExtendedLifetime(lock) {} }
-            let salvage = try Salvage(files, progress)
+            let salvage = try Salvage(files, SalvagedKeys.open(beside: files, options), progress)
             guard !salvage.log.blocks.isEmpty || !salvage.log.unconfirmed.isEmpty else {
                 throw EvstoreError.nothingToSalvage(path: source)
             }

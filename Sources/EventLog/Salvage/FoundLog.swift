@@ -208,7 +208,7 @@ struct FoundLog {
     }
 
     @_lifetime(borrow bytes)
-    private static func body(_ bytes: [UInt8]) -> RawSpan { bytes.lent.slice(0, bytes.count - BlockLayout.checksumBytes) }
+    private static func body(_ bytes: [UInt8]) -> RawSpan { bytes.lent.slice(0, BlockLayout.bodyEnd(bytes.lent)) }
 
     // MARK: Below a gap
 

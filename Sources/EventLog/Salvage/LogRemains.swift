@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import Hashing
 internal import LMDB
+internal import Sealing
 
 /// What is left of a log beside its blocks: who it was, where it ended, and the rows that no block has.
 struct LogRemains {
@@ -47,9 +48,13 @@ struct LogRemains {
     private var hasAll: Set<String> = []
 
     private let source: SalvageSource
+    /// Nil where rows have none, or their keys are not known.
+    private let codes: StoreCodes?
+    private let hasCodes: Bool
 
-    init(of source: SalvageSource) throws {
-        self.source = source
+    init(of source: SalvageSource, _ keys: StoreKeys? = nil) throws {
+        (self.source, codes) = (source, keys?.codes)
+        hasCodes = try keys?.file.hasCodes ?? Self.saysCodes(source)
         if let store = source.store {
             try readManifest(store)
             if let anchor = try Anchor.read(at: store) {
@@ -89,11 +94,21 @@ struct LogRemains {
     /// The tag that rows are sealed with; nil where they are not.
     var sealTag: UInt64? { if case .by(let tag) = sealing { tag } else { nil } }
 
-    /// The value of a row; nil where its seal says that it is not as it was written.
+    /// The value of a row; nil where its seal or its code says that it is not as it was written.
     func value(_ table: String, _ key: [UInt8], _ row: [UInt8]) -> [UInt8]? {
         guard let sealTag, let seal = RowSeal(table, storeTag: sealTag) else { return row }
         guard let value = seal.value(key.lent, row.lent) else { return nil }
-        return [UInt8](copying: value)
+        guard hasCodes else { return [UInt8](copying: value) }
+        let code = codes.map { RowCode(seal, $0) }
+        guard let proven = code == nil ? RowCode.unproven(value) : code?.value(key.lent, value) else { return nil }
+        return [UInt8](copying: proven)
+    }
+
+    /// What the file of the keys says to anybody; who believes more of rows than their form has the keys.
+    private static func saysCodes(_ source: SalvageSource) throws -> Bool {
+        do { return try source.store.flatMap { try StoreKeys.file(at: $0) }?.hasCodes ?? false } catch EvstoreError.storeDamaged {
+            return false
+        }
     }
 
     /// Where no manifest says it, the rows themselves do: one that carries its seal, by the store's own id or another's.

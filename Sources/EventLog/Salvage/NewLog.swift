@@ -66,6 +66,9 @@ struct NewLog {
             guard let moment = try Moment(transaction.reads, access, Overlays()) else { return Checkpoint.start }
             var update = try LogUpdate.begin(transaction, access, moment)
             try change(&update)
+            try access.keys.map {
+                try $0.subjects.forgetAgain(ForgottenLedger.entries(update.transaction.reads, access.tables, $0.subjects.ring))
+            }
             try update.finish()
             return update.last
         }

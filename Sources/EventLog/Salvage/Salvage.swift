@@ -8,6 +8,8 @@ struct Salvage {
     typealias Progress = (_ step: String, _ done: UInt64, _ total: UInt64) throws -> Void
 
     let source: SalvageSource
+    /// Nil where there are none, or nothing was given that opens them.
+    let keys: StoreKeys?
     let remains: LogRemains
     /// Nil where nothing tells which store it was.
     let storeID: StoreID?
@@ -16,8 +18,8 @@ struct Salvage {
     /// Where blocks lie in `data.mdb`.
     let places: [Int: Position]
 
-    init(_ source: SalvageSource, _ progress: Progress) throws {
-        (self.source, remains) = (source, try LogRemains(of: source))
+    init(_ source: SalvageSource, _ keys: StoreKeys? = nil, _ progress: Progress) throws {
+        (self.source, self.keys, remains) = (source, keys, try LogRemains(of: source, keys))
         var found = remains.running + remains.ended
         var scanned: UInt64 = 0
         if let data = source.data {

@@ -30,7 +30,7 @@ struct SalvageSieve {
         for (index, found) in blocks.enumerated() {
             if index % 64 == 0 { try progress("open", UInt64(index), UInt64(blocks.count)) }
             let bytes = try salvage.read(found)
-            let block = try BlockView(checking: bytes.lent, at: found.first, storeTag: found.tag, TypeNames())
+            let block = try BlockView(checking: bytes.lent, at: found.first, storeTag: found.tag)
             // Rule 8: what anybody can write is not believed.
             guard block.isSealed else {
                 closed.insert(found)

@@ -47,8 +47,7 @@ struct SalvageWriting {
         let rows = SalvagedRows(
             numbers: salvage.remains.numbers, newestBirth: SchemaVersion(newestBirth), isRenumbered: !isWhole, catalogues: catalogues)
         if !salvage.log.unconfirmed.isEmpty {
-            let sealer = log.access.keys.map { LineSealer($0, log.access.storeID) }
-            try unconfirmed(store, sealer) { lend in try self.lend(log, &names, isRenumbered: !isWhole, lend) }
+            try unconfirmed(store, log.access.makeLineSealer()) { lend in try self.lend(log, &names, isRenumbered: !isWhole, lend) }
         }
         let last = try log.finish({ try progress("check", 0, 0) }) { update in
             if isWhole { try continueEpochs(&update) }
@@ -81,7 +80,7 @@ struct SalvageWriting {
         try log.fill(&copying) { copying, put in
             let found = blocks[copying.index]
             let bytes = try salvage.read(found)
-            let block = try BlockView(checking: bytes.lent, at: found.first, storeTag: found.tag, log.access.names)
+            let block = try BlockView(checking: bytes.lent, at: found.first, storeTag: found.tag)
             for (id, name) in block.types { copying.types[id] = name }
             for index in 0 ..< block.count { copying.newestBirth = max(copying.newestBirth, block.record(index).born.rawValue) }
             try put(found.first, bytes.lent)
@@ -142,7 +141,7 @@ struct SalvageWriting {
         try log.fill(&state) { state, put in
             let found = blocks[state.blocks]
             let bytes = try salvage.read(found)
-            let block = try BlockView(checking: bytes.lent, at: found.first, storeTag: found.tag, TypeNames())
+            let block = try BlockView(checking: bytes.lent, at: found.first, storeTag: found.tag)
             try open(block) { try renumbering.append($0, &state, put) }
             try progress("write", state.next.rawValue - 1, salvage.events)
             return state.blocks < blocks.count
@@ -163,7 +162,7 @@ struct SalvageWriting {
     ) throws {
         for found in salvage.log.unconfirmed {
             let bytes = try salvage.read(found)
-            let block = try BlockView(checking: bytes.lent, at: found.first, storeTag: found.tag, TypeNames())
+            let block = try BlockView(checking: bytes.lent, at: found.first, storeTag: found.tag)
             let types = Dictionary(block.types.map { ($0.id, $0.name) }) { first, _ in first }
             try open(block) { block in
                 for index in 0 ..< block.count {

@@ -7,6 +7,12 @@ extension EventLog {
     /// The file of the store's keys, as anybody can read it; nil where its events are not sealed.
     package var keyFile: KeyFile? { access.keys?.file }
 
+    /// The same as it lies on the disk at this moment, proved by the keys of this handle.
+    /// - Throws: `EvstoreError.storeDamaged`.
+    package func readKeyFile() throws -> KeyFile? {
+        do { return try access.keys?.readFile() } catch { throw storeError(error, path, doing: "reading the keys") }
+    }
+
     /// A digest over the slots of the store's keys, as its file has them now; nil where its events are not sealed.
     package func slotsDigest() throws -> Digest? { try access.keys?.current().slots }
 
@@ -19,7 +25,7 @@ extension EventLog {
         if isReadOnly { throw EvstoreError.readOnly(path: path) }
         do {
             try access.environment.checkProcess()
-            return try keys.change(access.environment, body)
+            return try keys.change(access.environment, takeTurn(), body)
         } catch { throw storeError(error, path, doing: "changing the keys") }
     }
 

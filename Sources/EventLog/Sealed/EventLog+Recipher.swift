@@ -181,7 +181,8 @@ private struct Reciphering {
         update.state.epoch = state.epoch
         (update.state.floor, update.state.live, update.state.top) = (state.floor, state.live, state.top)
         (update.state.head, update.state.history) = (state.head, state.history)
-        for (catalogue, rows) in beside.rows { for row in rows { try update.put(catalogue, row.key, row.value) } }
+        // The ledger is of the old keys: nobody has ever forgotten anything under the new ones.
+        for (catalogue, rows) in beside.rows where catalogue != .notes { for row in rows { try update.put(catalogue, row.key, row.value) } }
     }
 
     private func scan(

@@ -1,36 +1,67 @@
 package import Bytes
 package import EventModel
+internal import LMDB
 internal import Sealing
 
 /// Seals lines that lie in files beside the log of a store whose events are sealed, and opens them. One per thread.
 ///
-/// Their key is made of the master key: it is there as long as any slot is, whichever data keys are retired.
+/// Each file that is written has a key of its own, in a slot of the file of subjects, which lines name and which is overwritten when the
+/// file is written anew or thrown away. Lines of before name the slot 0: their key is made of the master key, for good.
 package final class LineSealer {
-    private let key: DataKey
+    private let keys: StoreKeys
     private let storeID: StoreID
+    /// The key that lines are sealed under; nil where they are only opened.
+    private let writing: DataKey?
+    /// The one that was wanted last.
+    private var opening: DataKey?
     private var sealer = RecordSealer()
 
-    init(_ keys: StoreKeys, _ storeID: StoreID) {
-        key = DataKey(id: 0, suite: .gcm, keys.key(for: "lines"))
-        self.storeID = storeID
+    init(_ keys: StoreKeys, _ storeID: StoreID, writing: DataKey? = nil) {
+        (self.keys, self.storeID, self.writing) = (keys, storeID, writing)
     }
+
+    /// The slot of the key that an envelope of a line names; nil where it names none.
+    package static func slot(of envelope: RawSpan) -> UInt32? { Envelope.keyID(of: envelope).flatMap { $0 == 0 ? nil : $0 } }
 
     /// Appends the envelope of a line.
     package func seal(_ line: RawSpan, _ epoch: Epoch, _ position: Position, into envelope: inout ByteBuffer) throws(EvstoreError) {
+        guard let writing else { throw .misuse("lines are sealed under a key of their file") }
         let (place, none) = (place(epoch, position), [UInt8]())
         do throws(SealError) {
             try sealer.seal(
-                payload: line, metadata: none.lent, shadow: none.lent, personal: none.lent, under: key, place.lent, into: &envelope)
+                payload: line, metadata: none.lent, shadow: none.lent, personal: none.lent, under: writing, place.lent, into: &envelope)
         } catch { throw .misuse("a line can't be sealed: \(error.reason)") }
     }
 
     /// Appends the line that was sealed.
-    /// - Throws: `EvstoreError.invalidLine` where it was not sealed here, or is changed.
+    /// - Throws: `EvstoreError.invalidLine` where it was not sealed here, is changed, or its key is gone.
     package func open(_ envelope: RawSpan, _ epoch: Epoch, _ position: Position, into line: inout ByteBuffer) throws(EvstoreError) {
         let place = place(epoch, position)
+        let key = try key(Self.slot(of: envelope) ?? 0)
         do throws(SealError) { _ = try sealer.open(envelope, under: key, place.lent, into: &line) } catch {
             throw .invalidLine(reason: "was sealed by another store, or changed since", pointer: "/sealed")
         }
+    }
+
+    private func key(_ slot: UInt32) throws(EvstoreError) -> DataKey {
+        if let opening, opening.id == slot { return opening }
+        let key: DataKey
+        if slot == 0 { key = DataKey(id: 0, suite: .gcm, keys.key(for: "lines")) } else { key = try keyOfFile(slot) }
+        opening = key
+        return key
+    }
+
+    private func keyOfFile(_ slot: UInt32) throws(EvstoreError) -> DataKey {
+        do {
+            if let key = try keys.subjects.key(slot) { return key }
+        } catch let damage as SlotDamage {
+            throw .invalidLine(
+                reason: "was sealed by another store, or can't be opened: its key (slot \(slot) of the file subjects) \(damage.reason)",
+                pointer: "/sealed")
+        } catch { throw storeError(error, keys.store, doing: "reading the keys of lines") }
+        throw .invalidLine(
+            reason: "can't be opened any more: its key was overwritten when its file was written anew without what was forgotten",
+            pointer: "/sealed")
     }
 
     private func place(_ epoch: Epoch, _ position: Position) -> [UInt8] {
@@ -40,7 +71,38 @@ package final class LineSealer {
     }
 }
 
+extension LogAccess {
+    /// Seals lines of one file under a new key, which is durable on return; nil where the log's events are not sealed.
+    func makeLineSealer() throws -> LineSealer? {
+        guard let keys else { return nil }
+        let key = try environment.writeOwned { _ in try keys.subjects.makeKeyOfLines() }
+        return LineSealer(keys, storeID, writing: key)
+    }
+}
+
 extension EventLog {
-    /// Nil where the log's events are not sealed.
+    /// Opens lines; nil where the log's events are not sealed.
     package var lineSealer: LineSealer? { access.keys.map { LineSealer($0, storeID) } }
+
+    /// Seals the lines of one file, and opens any; nil where the log's events are not sealed.
+    /// - Throws: `EvstoreError`: readOnly, diskFull.
+    package func makeLineSealer() throws -> LineSealer? {
+        do {
+            try access.environment.checkProcess()
+            return try access.makeLineSealer()
+        } catch { throw storeError(error, path, doing: "making a key for lines") }
+    }
+
+    /// Overwrites keys of lines, durably, and those that were put back after they were forgotten; what is none of them stays. The ledger is
+    /// the caller's business.
+    /// - Throws: `EvstoreError`: readOnly, corruptBlock where the ledger is not as it was written.
+    package func forgetLines(_ slots: Set<UInt32>) throws -> [Forgotten] {
+        guard let keys = access.keys else { return [] }
+        if isReadOnly { throw EvstoreError.readOnly(path: path) }
+        let ledger = try ledger()
+        do {
+            try access.environment.checkProcess()
+            return try access.environment.writeOwned { _ in try keys.subjects.forgetLines(slots, ledger) }
+        } catch { throw storeError(error, path, doing: "overwriting keys of lines") }
+    }
 }

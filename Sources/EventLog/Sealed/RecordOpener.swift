@@ -51,6 +51,9 @@ struct RecordOpener: ~Copyable {
         return try body(RecordView(text.bytes, at: BlockLayout.headerBytes, record.position))
     }
 
+    /// Sees that a record is as it was sealed, with its stream's name, id, type and time, without a look at persons' keys.
+    mutating func prove(_ record: borrowing RecordView) throws { _ = try open(record, record.epoch, record.position) }
+
     /// The slot of the key under which the personal part of a record is sealed; nil where it has none.
     mutating func subject(of record: borrowing RecordView) throws -> UInt32? {
         let outer = try open(record, record.epoch, record.position)

@@ -5,6 +5,7 @@ internal import Sealing
 struct SlotFindings {
     private struct Slot {
         var reason: String
+        var isOfLines = false
         var stream: StreamName?
         var first: Position?
         var events = 0
@@ -17,7 +18,7 @@ struct SlotFindings {
     /// - Parameter damages: those that are known before an event is looked at.
     init(_ damages: [SlotDamage] = []) {
         for damage in damages {
-            slots[damage.number] = Slot(reason: damage.reason)
+            slots[damage.number] = Slot(reason: damage.reason, isOfLines: damage.isOfLines)
             if damage.code.contains(where: { $0 != 0 }) { numbers[damage.code] = damage.number }
         }
     }
@@ -40,7 +41,9 @@ struct SlotFindings {
 
     func findings(_ store: String) -> [Finding] {
         var findings = slots.sorted { $0.key < $1.key }.prefix(Self.shownMax).map { number, slot in
-            var message = SlotDamage(number, slot.reason).words(of: slot.stream)
+            var damage = SlotDamage(number, slot.reason)
+            damage.isOfLines = slot.isOfLines
+            var message = damage.words(of: slot.stream)
             if slot.events > 0 { message += ": \(slot.events) of its events are not shown" }
             return Finding(id: Self.id, position: slot.first, message: message, fix: Self.fix(number, store))
         }
@@ -54,6 +57,20 @@ struct SlotFindings {
     }
 
     private static let id = "STORE016"
+
+    /// What was forgotten and can be read again.
+    static func revived(_ slot: SubjectSlot, isOfLines: Bool, of stream: StreamName?, _ store: String) -> Finding {
+        let what =
+            isOfLines
+            ? "an archive was written anew without what was forgotten, and the key of its old lines"
+            : "the personal data of \(stream.map { "the stream \($0)" } ?? "a stream") was forgotten, and its key"
+        let again = isOfLines ? "forget any of the streams again that were forgotten" : "forget it again"
+        return Finding(
+            id: "STORE017",
+            message: "\(what) is there again (slot \(slot.number) of its file \(SubjectKeys.fileName)): an older copy of that file was "
+                + "put back",
+            fix: "\(again): evstore --store \(store.shellWord) forget \(stream.map(\.text.shellWord) ?? "STREAM") --for-good")
+    }
 
     /// Only the slot itself: another one may have been forgotten since the backup was made.
     private static func fix(_ number: UInt32, _ store: String) -> String {

@@ -11,6 +11,8 @@ package final class StoreKeys: Sendable {
     let store: String
     private let ring: Monitor<KeyRing>
     let subjects: SubjectKeys
+    /// Nil in a store of a format before 6.
+    let codes: StoreCodes?
     private let openers = Monitor<[KeptOpener]>([])
 
     /// - Throws: `EvstoreError`: keysRefused where the secret opens none of them, storeDamaged.
@@ -20,11 +22,13 @@ package final class StoreKeys: Sendable {
         let opened: KeyRing
         do throws(SealError) { opened = try KeyRing(opening: file, with: KeySecret(secret)) } catch { throw Self.failure(error, store) }
         (ring, subjects) = (Monitor(opened), SubjectKeys(at: store, opened))
+        codes = opened.file.hasCodes ? StoreCodes(opened) : nil
     }
 
     private init(_ ring: KeyRing, at store: String) {
         self.store = store
         (self.ring, subjects) = (Monitor(ring), SubjectKeys(at: store, ring))
+        codes = ring.file.hasCodes ? StoreCodes(ring) : nil
     }
 
     /// The keys of a store that is opened; nil where its events are not sealed.
@@ -35,7 +39,16 @@ package final class StoreKeys: Sendable {
         case (false, .some):
             throw EvstoreError.keysRefused(path: store, reason: "its events are not sealed, and what it says could be anybody's")
         case (true, nil): throw EvstoreError.keysRefused(path: store, reason: "its events are sealed, and no key was given")
-        case (true, .some(let secret)): return try StoreKeys(at: store, identity.id, secret)
+        case (true, .some(let secret)):
+            let keys = try StoreKeys(at: store, identity.id, secret)
+            // The manifest says it to anybody, and anybody can change it.
+            guard (keys.codes != nil) == identity.hasCodes else {
+                throw EvstoreError.storeDamaged(
+                    path: store,
+                    reason: "\(Manifest.name) names format \(identity.format), and its keys say that its rows have "
+                        + (keys.codes == nil ? "no codes" : "codes"))
+            }
+            return keys
         }
     }
 
@@ -77,6 +90,13 @@ package final class StoreKeys: Sendable {
         return ring.withLock { ($0.generation, $0.encoded, Self.digest($0.file.slotBytes)) }
     }
 
+    /// The file as it lies on the disk, which may be an older one that somebody has put there.
+    func readFile() throws -> KeyFile {
+        let known = ring.withLock { $0 }
+        let file = try Self.file(at: store, StoreID(known.file.storeID))
+        do throws(SealError) { return try known.reading(file).file } catch { throw Self.failure(error, store) }
+    }
+
     private static func digest(_ bytes: [UInt8]) -> Digest {
         var hasher = SHA256Hasher()
         hasher.update(bytes)
@@ -86,8 +106,8 @@ package final class StoreKeys: Sendable {
     // MARK: Changing
 
     /// Changes the keys, durably, whole or not at all. Whoever changes them at the same time waits for the log's write lock.
-    func change<R>(_ environment: Environment, _ body: (inout KeyRing) throws(SealError) -> R) throws -> R {
-        try environment.writeOwned { _ in
+    func change<R>(_ environment: Environment, _ turn: WriteTurn? = nil, _ body: (inout KeyRing) throws(SealError) -> R) throws -> R {
+        try environment.writeOwned(turn) { _ in
             try reload()
             var changed = ring.withLock { $0 }
             let result: R
@@ -101,22 +121,31 @@ package final class StoreKeys: Sendable {
     private func reload() throws {
         let known = ring.withLock { $0 }
         let file = try Self.file(at: store, StoreID(known.file.storeID))
+        let read: KeyRing
         do throws(SealError) {
-            let read = try known.reading(file)
-            ring.withLock { if read.generation > $0.generation { $0 = read } }
+            read = try known.reading(file)
         } catch { throw Self.failure(error, store) }
+        guard read.generation > known.generation else { return }
+        // Order: whoever has changed them may have been ended before their name was durable, and nothing is sealed under a key
+        // that a power cut takes back.
+        try Directory.sync(store)
+        ring.withLock { if read.generation > $0.generation { $0 = read } }
     }
 
     private static func file(at store: String, _ storeID: StoreID?) throws -> KeyFile {
-        guard let bytes = try bytes(at: store) else {
+        guard let file = try file(at: store) else {
             throw EvstoreError.storeDamaged(path: store, reason: "its events are sealed, and its file \(fileName) is missing")
         }
-        let file: KeyFile
-        do throws(SealError) { file = try KeyFile(bytes) } catch { throw failure(error, store) }
         guard file.storeID == storeID?.bytes else {
             throw EvstoreError.storeDamaged(path: store, reason: "its file \(fileName) is of another store")
         }
         return file
+    }
+
+    /// The file, as anybody can read it; nil where there is none.
+    static func file(at store: String) throws -> KeyFile? {
+        guard let bytes = try bytes(at: store) else { return nil }
+        do throws(SealError) { return try KeyFile(bytes) } catch { throw failure(error, store) }
     }
 
     /// The file's bytes; nil where there is none.

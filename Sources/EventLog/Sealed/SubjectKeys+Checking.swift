@@ -8,6 +8,8 @@ struct SlotDamage: Error {
     let reason: String
     /// As the slot has it.
     let code: [UInt8]
+    /// Whether the key is that of a file of lines.
+    var isOfLines = false
     /// Whose event was to be opened, by its id, and which; zero where none was.
     var stream: UInt64 = 0
     var position = Position.start
@@ -16,8 +18,8 @@ struct SlotDamage: Error {
 
     func words(of stream: StreamName?) -> String {
         if number == 0 { return "its file \(SubjectKeys.fileName) \(reason)" }
-        return
-            "the key of \(stream.map { "the stream \($0)" } ?? "a stream") (slot \(number) of its file \(SubjectKeys.fileName)) \(reason)"
+        let whose = isOfLines ? "lines of an archive" : stream.map { "the stream \($0)" } ?? "a stream"
+        return "the key of \(whose) (slot \(number) of its file \(SubjectKeys.fileName)) \(reason)"
     }
 }
 
@@ -82,6 +84,31 @@ extension SubjectKeys {
         var damages = try [headDamage(file)].compactMap(\.self)
         try forEachProven(of: file) { _, damage in damages += [damage].compactMap(\.self) }
         return damages
+    }
+
+    // MARK: What was forgotten
+
+    /// The live slots among those that a ledger names: of a file from before.
+    func revived(_ ledger: [ForgottenLedger.Entry]) throws -> [SubjectSlot] {
+        guard !ledger.isEmpty, try Directory.ownStatus(path) != nil else { return [] }
+        let through = Dictionary(ledger.map { ($0.forgotten.code, $0.forgotten.through) }, uniquingKeysWith: max)
+        let file = try File(path, .read)
+        var revived: [SubjectSlot] = []
+        try forEachSlot(of: file, after: 0, through: slots(in: file)) { slot in
+            if slot.state == .live, let last = through[slot.code], slot.number <= last { revived.append(slot) }
+        }
+        return revived
+    }
+
+    /// Overwrites them again, in a copy that nobody else sees yet.
+    func forgetAgain(_ ledger: [ForgottenLedger.Entry]) throws {
+        let revived = try revived(ledger)
+        if revived.isEmpty { return }
+        let file = try File(path, .write)
+        for slot in revived {
+            try file.write(ring.forgotten(slot.number, code: slot.code).bytes, at: Int(slot.number) * SubjectSlot.byteCount)
+        }
+        try file.sync()
     }
 
     // MARK: Copies

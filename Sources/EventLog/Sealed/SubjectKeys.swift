@@ -2,7 +2,8 @@ internal import EventModel
 internal import LMDB
 internal import Sealing
 
-/// The keys of subjects: one for each stream that has had personal data, in a file of slots (`SubjectSlot`) from byte 128 on.
+/// The keys of subjects: one for each stream that has had personal data, and one for each file of sealed lines, in a file of slots
+/// (`SubjectSlot`) from byte 128 on.
 /// A slot is read whenever its key is wanted, so that what another process has overwritten is gone here too.
 ///
 /// Whoever adds or overwrites slots holds the log's write lock.
@@ -78,7 +79,11 @@ final class SubjectKeys: Sendable {
 
     /// - Throws: `SlotDamage`.
     func prove(_ slot: SubjectSlot) throws -> DataKey? {
-        do throws(SealError) { return try ring.key(of: slot) } catch { throw SlotDamage(slot.number, error.reason, code: slot.code) }
+        do throws(SealError) { return try ring.key(of: slot) } catch {
+            var damage = SlotDamage(slot.number, error.reason, code: slot.code)
+            damage.isOfLines = isOfLines(slot)
+            throw damage
+        }
     }
 
     func damaged(_ reason: String) -> EvstoreError { .storeDamaged(path: store, reason: "its file \(Self.fileName) \(reason)") }
@@ -144,18 +149,22 @@ final class SubjectKeys: Sendable {
         state.withLock { ($0.count, $0.pending) = (count + UInt32(slots.count), []) }
     }
 
-    /// Overwrites the keys of a stream's subject, durably; false where that was done before, nil where it never had one.
+    /// Overwrites the keys of a stream's subject, durably; nil where it never had one.
     /// - Parameter named: the slots that the stream's events name, or why they can't be read.
     /// - Throws: that, once all is overwritten that is known, where there may be more.
-    func forget(_ stream: StreamName, named: Result<Set<UInt32>, any Error>) throws -> Bool? {
+    func forget(_ stream: StreamName, named: Result<Set<UInt32>, any Error>) throws -> Forgotten? {
         try begin()
         let code = ring.code(ofSubject: Array(stream.text.utf8))
         var slots = try self.slots(code)
         // A code that is damaged tells of nobody, or of somebody else.
         if case .success(let named) = named { slots += try named.subtracting(slots).sorted().filter(isDamaged) }
-        let isNew = try slots.isEmpty ? nil : overwrite(slots, code)
+        var forgotten: Forgotten?
+        if !slots.isEmpty {
+            let new = try overwrite(slots.map { ($0, code) })
+            forgotten = Forgotten(code: code, through: state.withLock { $0.count }, isNew: !new.isEmpty)
+        }
         if case .failure(let error) = named, try slots.isEmpty || damages().contains(where: { !slots.contains($0.number) }) { throw error }
-        return isNew
+        return forgotten
     }
 
     /// The slots that are a subject's by what they say, as the file is now: what was read of it before may have been put back since.
@@ -169,21 +178,45 @@ final class SubjectKeys: Sendable {
         return slots
     }
 
-    private func overwrite(_ slots: [UInt32], _ code: [UInt8]) throws -> Bool {
+    /// Returns those that were not forgotten before.
+    private func overwrite(_ slots: [(number: UInt32, code: [UInt8])]) throws -> Set<UInt32> {
         let file = try open()
-        var isNew = false
-        for number in slots {
-            if try !isForgotten(number) { isNew = true }
+        var new: Set<UInt32> = []
+        for (number, code) in slots {
+            if try !isForgotten(number) { new.insert(number) }
             // Also where that was done before: after a sync that failed a file reads as if it were on the disk.
             try file.write(ring.forgotten(number, code: code).bytes, at: Int(number) * SubjectSlot.byteCount)
         }
         // Whoever was ended before its sync had said nothing.
         try file.sync()
         state.withLock { state in
-            for number in slots { state.opened[number] = nil }
+            for (number, _) in slots { state.opened[number] = nil }
         }
-        return isNew
+        return new
     }
+
+    // MARK: Keys of lines
+
+    /// A new key for a file of lines, durable on return.
+    func makeKeyOfLines() throws -> DataKey {
+        try begin()
+        let slot = try add { number throws(SealError) in try ring.newSubject(number, code: ring.code(ofLines: number)) }
+        guard let key = try wholeKey(of: slot) else { throw damaged("gives no key to slot \(slot.number)") }
+        try flush()
+        return key
+    }
+
+    /// Overwrites keys of lines, and those that a ledger names, durably; what a slot says of itself tells that it is one of lines.
+    func forgetLines(_ numbers: Set<UInt32>, _ ledger: [ForgottenLedger.Entry]) throws -> [Forgotten] {
+        try begin()
+        let numbers = try numbers.union(revived(ledger).map(\.number))
+        let slots = try numbers.sorted().compactMap { number in try written(number).flatMap { isOfLines($0) ? (number, $0.code) : nil } }
+        if slots.isEmpty { return [] }
+        let new = try overwrite(slots)
+        return slots.map { number, code in Forgotten(code: code, through: number, isNew: new.contains(number)) }
+    }
+
+    func isOfLines(_ slot: SubjectSlot) -> Bool { slot.code == ring.code(ofLines: slot.number) }
 
     private func isDamaged(_ number: UInt32) throws -> Bool {
         guard number <= Self.slotsMax else { return false }

@@ -16,10 +16,11 @@ extension EventStore {
     /// returns false.
     ///
     /// At birth where `version` is nil, which loses nothing. No transaction is open while `body` runs.
+    /// - Throws: `EvstoreError`, or what `body` throws, as it is.
     public func export(
         at version: SchemaVersion? = nil, from: Position? = nil, format: EventFormat = .jsonl, cancellation: Cancellation? = nil,
         _ body: (_ lines: [UInt8]) throws -> Bool
-    ) throws(EvstoreError) {
+    ) throws {
         let evolution = try evolving.current()
         let history = if let version { try self.history(serving: version, evolution.history) } else { evolution.history }
         let first = from.map { max($0, Position(1)) } ?? Position(1)
@@ -27,7 +28,10 @@ extension EventStore {
         let pass = ExportPass(
             self, history, at: version, format, Checkpoint(epoch: evolution.last.epoch, position: Position(first.rawValue - 1)),
             through: evolution.last.position, cancellation)
-        try converting(at: path) { try pass.run(body) }
+        let errors = CallerErrors()
+        do { try pass.run { text in try errors.noting { try body(text) } } } catch {
+            throw errors.first ?? EvstoreError(converting: error, at: path)
+        }
     }
 
     /// One event as a line of output, without a line feed.

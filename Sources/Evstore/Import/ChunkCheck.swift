@@ -9,6 +9,8 @@ internal import Migration
 struct CheckedLine: Sendable {
     var line: UInt64
     var event: StoredEvent
+    /// Whether the line says when it happened.
+    var hasTime: Bool
     /// Where the line gives an id: a checksum over what the event says, in canonical form.
     var content: UInt64
     /// What adoption makes of it, where it is from before versions existed.
@@ -96,7 +98,9 @@ private struct LineReader: ~Copyable {
             return true
         }
         let event = try door.stored(fields, entry, bytes, time: now)
-        chunk.lines.append(CheckedLine(line: line, event: event, content: event.id == nil ? 0 : try event.contentChecksum()))
+        chunk.lines.append(
+            CheckedLine(
+                line: line, event: event, hasTime: fields.time != nil, content: event.id == nil ? 0 : try event.contentChecksum()))
         return true
     }
 
@@ -113,7 +117,9 @@ private struct LineReader: ~Copyable {
             if try !door.isInItsStream(stored) { chunk.streamMismatches += 1 }
         }
         chunk.lines.append(
-            CheckedLine(line: line, event: stored, content: event.id == nil ? 0 : try stored.contentChecksum(), adopted: adopted))
+            CheckedLine(
+                line: line, event: stored, hasTime: event.time != nil, content: event.id == nil ? 0 : try stored.contentChecksum(),
+                adopted: adopted))
     }
 
     /// What a line says, also one that was sealed.
@@ -127,7 +133,7 @@ private struct LineReader: ~Copyable {
 
 extension CheckedChunk {
     /// Refuses lines that have no image beside those that they would be appended with, until all that are left have one.
-    fileprivate mutating func refuseUnmerged(by door: Door) {
+    mutating func refuseUnmerged(by door: Door) {
         while door.merges {
             var failures: [Int: EvstoreError] = [:]
             do { failures = try door.mergeFailures(of: lines.map(\.event)) } catch {

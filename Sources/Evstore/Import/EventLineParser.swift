@@ -8,7 +8,8 @@ internal import JSONText
 /// export adds (`position revision born part epoch`) is ignored, any other member is refused.
 /// A line of old data that has not both a `type` and `data` is the payload, of the type `$unknown`.
 /// A line that an archive of this store has sealed (`SealedLine`) is opened before it gets here.
-/// CloudEvents (told by `specversion`): `subject` is the stream, `dataschema` = `…/v<born>`; extension attributes are ignored.
+/// CloudEvents (told by `specversion`): `subject` is the stream, `dataschema` = `…/v<born>`; the extension attribute `metadata`
+/// is taken where it is the text of a JSON object, as exports write it; others are ignored.
 struct EventLineParser: ~Copyable {
     private var splice = Splice()
     /// Of a whole line.
@@ -91,7 +92,15 @@ struct EventLineParser: ~Copyable {
         fields.id = splice.member(Names.id, of: splice.root)
         fields.time = splice.member(Names.time, of: splice.root)
         if let schema = splice.member(Names.dataschema, of: splice.root) { fields.version = version(ofSchema: schema) }
-        return try event(fields, Names.subject)
+        var event = try event(fields, Names.subject)
+        if let metadata = splice.member(Names.metadata, of: splice.root) { event.metadata = object(inText: metadata) }
+        return event
+    }
+
+    /// The JSON object that a text is; nil for anything else, which is another's attribute of that name.
+    private func object(inText node: Splice.Node) -> [UInt8]? {
+        guard let text = splice.string(node).map({ Array($0.utf8) }) else { return nil }
+        do { return try JSONScanner.validate(text.lent, limits: limits) == .object ? text : nil } catch { return nil }
     }
 
     /// The nodes of a line's members, under the names of the own form.

@@ -8,16 +8,22 @@ extension EventStore {
     /// Appends event lines (this product's or CloudEvents 1.0) born at `version` unless a line says otherwise; never one twice.
     ///
     /// A file is validated whole before anything is appended; of a pipe, what came before a bad line stays.
+    /// - Parameter stopped: told what was appended and stays where an error ends the import.
     /// - Throws: `EvstoreError.refusedLine` at the first line that is refused, where `onError` is `stop`.
     public func importLines(
         from source: ImportSource, as version: SchemaVersion, options: ImportOptions = .init(), cancellation: Cancellation? = nil,
-        progress: Progress? = nil
+        progress: Progress? = nil, stopped: ((ImportReport) -> Void)? = nil
     ) async throws(EvstoreError) -> ImportReport {
         if isReadOnly, !options.dryRun { throw .readOnly(path: path) }
-        let rules = DoorRules(version: version, takesOld: true, enforcesStream: false)
-        let importer = try Importer(
-            self, from: source, rules: rules, options: options, cancellation: cancellation, progress: progress)
-        return try await importer.run()
+        let rules = DoorRules(version: version, takesOld: true, enforcesStream: !options.takesAnyStream)
+        return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
+            let importer = try Importer(
+                self, from: source, rules: rules, options: options, cancellation: cancellation, progress: progress)
+            do throws(EvstoreError) { return try await importer.run() } catch {
+                if importer.isAppending { stopped?(importer.report) }
+                throw error
+            }
+        }
     }
 
     /// Chunks of an import that are checked side by side.
@@ -37,10 +43,31 @@ extension EventStore {
         }
     }
 
-    /// Leaves a mark where there was nothing to append with it.
+    /// How many there are, and the epoch: both are the same only where no other import has left one and no cut has taken one.
+    func importMarksCount() throws(EvstoreError) -> (marks: Int, epoch: Epoch) {
+        try converting(at: path) { try log.read { reader in (try reader.count(.imports), reader.last.epoch) } }
+    }
+
+    /// Waits until no other import is at work, as long as an append would wait.
+    /// - Throws: `EvstoreError.locked`, naming the other one.
+    func importTurn(_ name: String, _ cancellation: Cancellation?) async throws(EvstoreError) -> HeldLock {
+        let end = ContinuousClock.now + .seconds(options.appendDeadlineSeconds)
+        while true {
+            do { return try StoreLock.importing.acquire(at: path, what: "imports \(name)") } catch {
+                let failure = EvstoreError(converting: error, at: path)
+                guard case .locked = failure, ContinuousClock.now < end else { throw failure }
+            }
+            let isCancelled = cancellation?.isCancelled == true
+            do { try await Task.sleep(for: .milliseconds(isCancelled ? 0 : 20)) } catch {}
+            if isCancelled || Task.isCancelled { throw .interrupted(again: "import \(name) again") }
+        }
+    }
+
+    /// Leaves a mark where there was nothing to append with it. One that is there stays, as it does beside an append.
     func leave(_ mark: ImportMark) async throws(EvstoreError) {
         do {
             try await log.update { update in
+                if try update.get(.imports, mark.hash.bytes) != nil { return }
                 try update.put(.imports, mark.hash.bytes, mark.value(at: update.last.position))
             }
         } catch { throw EvstoreError(converting: error, at: path) }

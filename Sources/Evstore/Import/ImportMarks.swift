@@ -9,11 +9,14 @@ struct ImportMark: Hashable, Sendable {
     var line: UInt64
     /// The hash of the mark before it in the same input; zero for the first.
     var previous: Digest
+    /// Of the last event that was appended with it; known of those that were read.
+    var position = Position.start
 
     /// A row of the catalogue: the position of the batch's last event (put there by the log), line, hash of the mark before.
     init?(key: [UInt8], value: [UInt8]) {
         guard value.count == 48, let hash = Digest(key), let previous = Digest(Array(value[16...])) else { return nil }
         (self.hash, self.previous) = (hash, previous)
+        position = Position(value.lent.load(UInt64.self, at: 0))
         line = value.lent.load(UInt64.self, at: 8)
     }
 
@@ -36,42 +39,59 @@ struct ImportMark: Hashable, Sendable {
     }
 }
 
-/// Finds out how much of an input was imported before: follows the marks that earlier imports of the same input left.
+/// Finds out how much of an input was imported before, by the marks that earlier imports left at lines of it.
 ///
-/// Marks form chains, each leading from one to the next, so that no more than one batch has to be held back
-/// to know whether its lines are new.
+/// A mark is known by what the input says up to its line, so one that is met covers every line before it. Marks name the one
+/// before them in their input: only those that follow one which was met may cover what is read now, and no more than that
+/// has to be held back.
 struct ImportMarks {
-    private let following: [Digest: [ImportMark]]
+    private var all: [Digest: ImportMark] = [:]
+    private var following: [Digest: [ImportMark]] = [:]
+    /// Where marks stand, of whatever input; sorted.
+    private var markedLines: [UInt64] = []
     private var hasher = SHA256Hasher()
-    /// The last mark that this input has passed.
-    private(set) var last = ImportMark(hash: .zero, line: 0, previous: .zero)
-
+    /// The last line that was passed.
+    private var line: UInt64 = 0
+    /// Marks that follow one which was met, at lines that were not read yet.
+    private(set) var ahead: [ImportMark] = []
     /// Nobody asks for hashes where no mark is looked for and none is left.
-    private let isIdle: Bool
+    private let leavesSome: Bool
 
-    init(_ marks: [ImportMark], leavesSome: Bool = true) {
+    private var isIdle: Bool { all.isEmpty && !leavesSome }
+
+    init(leavesSome: Bool) { self.leavesSome = leavesSome }
+
+    /// Looks for these from here on; `tail` is the last mark that stands at a line which was passed.
+    mutating func look(for marks: [ImportMark], after tail: Digest) {
+        all = Dictionary(marks.map { ($0.hash, $0) }) { first, _ in first }
         following = Dictionary(grouping: marks, by: \.previous)
-        isIdle = marks.isEmpty && !leavesSome
+        markedLines = Set(marks.lazy.map(\.line)).sorted()
+        ahead = Array(Set(ahead + following[tail, default: []]).filter { $0.line > line })
     }
 
-    /// The last line that a mark after the one passed could be at; nil where there is none.
-    var horizon: UInt64? { following[last.hash]?.lazy.map(\.line).max() }
+    /// Whether a mark is among those that are looked for.
+    func contains(_ hash: Digest) -> Bool { all[hash] != nil }
 
-    /// Goes on over a chunk; returns how many of its first lines are covered by a mark.
-    mutating func pass(_ chunk: LineChunk) -> Int {
-        if isIdle { return 0 }
+    /// The last line that a mark may yet be met at; 0 where there is none.
+    var horizon: UInt64 { ahead.lazy.map(\.line).max() ?? 0 }
+
+    /// Goes on over a chunk; returns how many of its first lines are covered by a mark, and the last one that was met.
+    mutating func pass(_ chunk: LineChunk) -> (covered: Int, met: Digest?) {
+        line = chunk.lastLine
+        if isIdle { return (0, nil) }
         var (hashed, covered) = (0, 0)
-        while let line = nextMarkedLine(in: chunk, after: hashed) {
-            let count = Int(line - chunk.firstLine) + 1
+        var met: Digest?
+        while let marked = nextMarkedLine(in: chunk, after: hashed) {
+            let count = Int(marked - chunk.firstLine) + 1
             hash(chunk, from: hashed, to: count)
             hashed = count
-            let reached = current
-            if let mark = following[last.hash]?.first(where: { $0.line == line && $0.hash == reached }) {
-                (last, covered) = (mark, count)
-            }
+            guard let mark = all[current], mark.line == marked else { continue }
+            (covered, met) = (count, mark.hash)
+            ahead += following[mark.hash, default: []]
         }
         hash(chunk, from: hashed, to: chunk.ends.count)
-        return covered
+        ahead.removeAll { $0.line <= chunk.lastLine }
+        return (covered, met)
     }
 
     /// The hash of what has been passed.
@@ -87,13 +107,15 @@ struct ImportMarks {
         return current
     }
 
-    /// Takes a mark that this run has left.
-    mutating func leave(_ mark: ImportMark) { last = mark }
-
-    /// The nearest line of a chunk, behind its first ones, that a mark after the last one passed stands at.
+    /// The nearest line of a chunk, behind its first ones, at which a mark stands.
     private func nextMarkedLine(in chunk: LineChunk, after count: Int) -> UInt64? {
         let first = chunk.firstLine + UInt64(count)
-        return following[last.hash]?.lazy.map(\.line).filter { $0 >= first && $0 <= chunk.lastLine }.min()
+        var (low, high) = (0, markedLines.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if markedLines[middle] < first { low = middle + 1 } else { high = middle }
+        }
+        return low < markedLines.count && markedLines[low] <= chunk.lastLine ? markedLines[low] : nil
     }
 
     private mutating func hash(_ chunk: LineChunk, from start: Int, to end: Int) {

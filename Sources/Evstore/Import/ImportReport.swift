@@ -19,11 +19,15 @@ public struct ImportOptions: Sendable, Hashable {
     public var sameID: SameID
     /// Appends also what an earlier import of the same input appended.
     public var again: Bool
+    /// Takes events also into streams that their types' templates do not name; they are counted.
+    public var takesAnyStream: Bool
 
     public init(
-        each: String? = nil, onError: FailureRule = .stop, dryRun: Bool = false, sameID: SameID = .mustMatch, again: Bool = false
+        each: String? = nil, onError: FailureRule = .stop, dryRun: Bool = false, sameID: SameID = .mustMatch, again: Bool = false,
+        takesAnyStream: Bool = false
     ) {
         (self.each, self.onError, self.dryRun, self.sameID, self.again) = (each, onError, dryRun, sameID, again)
+        self.takesAnyStream = takesAnyStream
     }
 }
 
@@ -44,7 +48,7 @@ public struct ImportReport: Hashable, Sendable {
     public var quarantined: UInt64 = 0
     /// The last position of the log.
     public var position: Position = .start
-    /// Events whose stream is not the one that the type's template names: an import takes them as they are.
+    /// Events whose stream is not the one that the type's template names: taken where `takesAnyStream` says so.
     public var streamMismatches: UInt64 = 0
     /// What adoption makes of the added lines that are from before versions existed; nil where none is.
     public var adoption: AdoptionReport?

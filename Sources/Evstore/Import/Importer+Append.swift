@@ -40,16 +40,18 @@ extension Importer {
         if pass == .checking { contents = seen }
         (chunk.lines, report.skipped) = (lines, report.skipped + repeated)
         chunk.refused += refused
+        // What a line that is taken out was to be merged with is left alone.
+        if lines.count < all.count, history.mergesEvents { chunk.refuseUnmerged(by: try store.door(rules)) }
     }
 
-    /// Appends a chunk and leaves its mark in the same commit.
-    func append(_ chunk: CheckedChunk, _ mark: ImportMark) async throws(EvstoreError) {
+    /// Appends a chunk and leaves its mark, if it has one, in the same commit.
+    func append(_ chunk: CheckedChunk, _ mark: ImportMark?) async throws(EvstoreError) {
         var chunk = chunk
         while !chunk.lines.isEmpty {
             let spelled = try store.spelled(chunk.lines.map(\.event), at: rules.version, store.evolving.current().history)
             let request = AppendRequest(
                 events: spelled.events, conditions: spelled.conditions, validated: chunk.stamp,
-                rows: [SideRow(.imports, key: mark.hash.bytes, value: mark.value)],
+                rows: mark.map { [SideRow(.imports, key: $0.hash.bytes, value: $0.value)] } ?? [],
                 deadline: .now + .seconds(store.options.appendDeadlineSeconds))
             let outcome: AppendOutcome?
             do { outcome = try await store.log.append(request) } catch EvstoreError.idReused {
@@ -62,7 +64,7 @@ extension Importer {
             case .appended(let receipt):
                 report.add(chunk)
                 report.position = receipt.position
-                marks.leave(mark)
+                if let mark { note(mark) }
                 return
             case .revalidate: try recheck(&chunk)
             // Somebody else has just appended one of the ids.
@@ -70,8 +72,9 @@ extension Importer {
             }
             try refuse(&chunk)
         }
+        guard let mark else { return }
         try await store.leave(mark)
-        marks.leave(mark)
+        note(mark)
     }
 
     /// Checks a chunk again, because the store's versions have changed since.
@@ -87,6 +90,7 @@ extension Importer {
             } catch { chunk.refused.append(RefusedLine(line: line.line, error: error)) }
         }
         chunk.lines = kept
+        chunk.refuseUnmerged(by: door)
     }
 
     /// Stops at lines that were refused only now, or lists them.
@@ -99,10 +103,10 @@ extension Importer {
 }
 
 extension CheckedChunk {
-    /// Only the lines up to one, and none of the refused.
-    func through(_ line: UInt64) -> CheckedChunk {
+    /// Only the lines of a range, and none of the refused.
+    func only(_ range: Range<UInt64>) -> CheckedChunk {
         var copy = self
-        copy.lines = lines.filter { $0.line <= line }
+        copy.lines.removeAll { !range.contains($0.line) }
         copy.refused = []
         return copy
     }

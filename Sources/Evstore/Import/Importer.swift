@@ -9,12 +9,26 @@ internal import Hashing
 final class Importer {
     let store: EventStore
     private let input: LineInput
+    private let bounds: AppendBounds?
     let name: String
     let rules: DoorRules
     let options: ImportOptions
     private let progress: Progress?
+    private let cancellation: Cancellation?
     var report = ImportReport()
-    var marks = ImportMarks([])
+    /// Whether what the report counts was appended.
+    private(set) var isAppending = false
+    private var marks = ImportMarks(leavesSome: false)
+    /// The last mark that stands at a line which was read.
+    private var tail = Digest.zero
+    /// Held from the look at the marks until what they don't cover is appended with its own.
+    private var turn: HeldLock?
+    /// How many marks there were in the store, and in which epoch, when they were read or left last.
+    private var known: (marks: Int, epoch: Epoch)?
+    /// Chunks that a mark ahead may cover.
+    private var held: [Entry] = []
+    /// Chunks that are being checked, in order.
+    private var pending: [(entry: Entry, task: Task<CheckedChunk, any Error>)] = []
     /// Of the first reading: the lines refused, and each chunk's checksum.
     private var refusedLines: Set<UInt64> = []
     private var checksums: [UInt64: UInt64] = [:]
@@ -40,12 +54,16 @@ final class Importer {
         progress: Progress?
     ) throws(EvstoreError) {
         (self.store, self.rules, self.options) = (store, rules, options)
-        self.progress = progress
+        (self.cancellation, self.progress) = (cancellation, progress)
         name = source.name
-        input = try LineInput(source, each: options.each, options: store.options, cancellation: cancellation)
+        bounds = AppendBounds(
+            try store.evolving.current().history, as: rules.version, store.options, linesMax: LineInput.linesMax(store.options),
+            opening: store.log.lineSealer)
+        input = try LineInput(source, each: options.each, bounds: bounds, options: store.options, cancellation: cancellation)
     }
 
     func run() async throws(EvstoreError) -> ImportReport {
+        defer { turn = nil }
         guard input.isRepeatable || options.dryRun else {
             try await read(.streaming)
             return report
@@ -59,56 +77,105 @@ final class Importer {
         return report
     }
 
-    /// A chunk with the state of the marks before it and the input's hash behind it.
-    private struct Entry {
+    /// A chunk with the state of the marks before it, the input's hash behind it, and the last mark that was met in it.
+    struct Entry {
         var chunk: LineChunk
         var before: ImportMarks
-        var end: Digest
+        var end = Digest.zero
+        var met: Digest?
+        /// The mark before the one that it will leave.
+        var previous = Digest.zero
+
+        var isCovered: Bool { chunk.covered == chunk.ends.count }
     }
 
     private func read(_ pass: Pass) async throws(EvstoreError) {
-        marks = ImportMarks(options.again ? [] : try store.importMarks(), leavesSome: pass != .checking)
+        (marks, tail, known) = (ImportMarks(leavesSome: pass != .checking), .zero, nil)
         report.position = try store.last().position
-        var held: [Entry] = []
-        var pending: [(entry: Entry, task: Task<CheckedChunk, any Error>)] = []
-        while true {
+        isAppending = pass != .checking
+        reading: while true {
             // Whatever can be done is done before the next line is waited for.
             if !pending.isEmpty, pending.count > store.jobs || !input.isReady {
-                let first = pending.removeFirst()
-                try await finish(first.entry, first.task, pass)
+                try await finishFirst(pass)
                 continue
             }
-            guard let entry = try next(&held) else { break }
-            held.append(entry)
-            // A mark that is still ahead may cover what is held.
-            if let horizon = marks.horizon, horizon > entry.chunk.lastLine { continue }
-            pending += held.map { ($0, start($0.chunk, pass)) }
-            held = []
+            let piece: LineInput.Piece
+            do { piece = try input.next() } catch {
+                // What came before a line that is refused stays.
+                if case .refusedLine = error { while !pending.isEmpty { try await finishFirst(pass) } }
+                throw error
+            }
+            switch piece {
+            case .lines(let chunk):
+                try await takeTurn()
+                judge(Entry(chunk: chunk, before: marks))
+                if marks.horizon <= chunk.lastLine { startHeld(pass) }
+            case .nothingYet:
+                while !pending.isEmpty { try await finishFirst(pass) }
+                // Nobody waits for whoever writes into the pipe but this import.
+                turn = nil
+                try input.wait()
+            case .end: break reading
+            }
         }
-        pending += held.map { ($0, start($0.chunk, pass)) }
-        for (entry, task) in pending { try await finish(entry, task, pass) }
+        while !pending.isEmpty { try await finishFirst(pass) }
+        if held.isEmpty { return }
+        try await takeTurn()
+        if try await isBeginning(held, of: marks.ahead) { coverHeld() }
+        startHeld(pass)
+        while !pending.isEmpty { try await finishFirst(pass) }
     }
 
-    /// The next chunk, without what a mark covers: that is skipped, and what is held with it.
-    private func next(_ held: inout [Entry]) throws(EvstoreError) -> Entry? {
-        guard var chunk = try input.next() else { return nil }
-        let before = marks
-        chunk.covered = marks.pass(chunk)
-        if chunk.covered > 0 {
-            for entry in held { skip(entry.chunk, entry.chunk.covered ..< entry.chunk.ends.count) }
-            held = []
-            skip(chunk, 0 ..< chunk.covered)
-        }
-        return Entry(chunk: chunk, before: before, end: marks.current)
+    /// One import at a time looks for marks and leaves them: else two of one input would each find what the other appends new.
+    private func takeTurn() async throws(EvstoreError) {
+        if !options.dryRun, turn == nil { turn = try await store.importTurn(name, cancellation) } else if known != nil { return }
+        let now = try store.importMarksCount()
+        if let known, known == now { return }
+        known = now
+        let entries = held
+        held = []
+        if let first = entries.first { marks = first.before }
+        marks.look(for: try store.importMarks(), after: tail)
+        for entry in entries { judge(Entry(chunk: entry.chunk, before: marks)) }
     }
 
-    private func skip(_ chunk: LineChunk, _ indices: Range<Int>) {
-        let count = UInt64(indices.count { !chunk.isBlank($0) })
+    /// Finds out how much of a chunk a mark covers, and with it what is held.
+    private func judge(_ entry: Entry) {
+        var entry = entry
+        (entry.chunk.covered, entry.met) = marks.pass(entry.chunk)
+        entry.end = marks.current
+        if entry.met != nil { coverHeld() }
+        held.append(entry)
+    }
+
+    private func coverHeld() { for index in held.indices { held[index].chunk.covered = held[index].chunk.ends.count } }
+
+    private func startHeld(_ pass: Pass) {
+        for var entry in held {
+            if let met = entry.met { tail = met }
+            entry.previous = tail
+            if !entry.isCovered { tail = entry.end }
+            var chunk = entry.chunk
+            if options.again { chunk.covered = 0 }
+            skip(chunk)
+            pending.append((entry, start(chunk, pass)))
+        }
+        held = []
+    }
+
+    private func finishFirst(_ pass: Pass) async throws(EvstoreError) {
+        let first = pending.removeFirst()
+        try await finish(first.entry, first.task, pass)
+    }
+
+    /// Counts the lines that a mark covers.
+    private func skip(_ chunk: LineChunk) {
+        let count = UInt64((0 ..< chunk.covered).count { !chunk.isBlank($0) })
         report.read += count
         report.skipped += count
     }
 
-    private func start(_ chunk: LineChunk, _ pass: Pass) -> Task<CheckedChunk, any Error> {
+    func start(_ chunk: LineChunk, _ pass: Pass) -> Task<CheckedChunk, any Error> {
         Task { [store, rules, refusedLines] in
             chunk.check(by: try store.door(rules), options: store.options, pass, refused: refusedLines, opening: store.log.lineSealer)
         }
@@ -122,7 +189,12 @@ final class Importer {
         report.read += chunk.read
         report.streamMismatches += chunk.streamMismatches
         if options.onError == .stop, let bad = chunk.refused.min(by: { $0.line < $1.line }) {
-            if pass == .streaming { try await append(chunk.through(bad.line - 1), mark(entry, through: bad.line - 1)) }
+            if pass == .streaming {
+                // What the bad line belongs with is appended with it, once it is mended.
+                let before = entry.chunk.ends.prefix(Int(bad.line - entry.chunk.firstLine))
+                let settled = bounds?.settled(entry.chunk.text.buffer, from: 0, before, most: before.count, .awaited) ?? before.count
+                try await append(chunk, of: entry, through: entry.chunk.firstLine + UInt64(settled) - 1)
+            }
             throw .refusedLine(bad.line, file: name, bad.error)
         }
         report.note(chunk.refused)
@@ -133,7 +205,7 @@ final class Importer {
             refusedLines.formUnion(refusedNow.map(\.line))
             report.add(chunk)
         } else {
-            try await append(chunk, mark(entry, through: entry.chunk.lastLine))
+            try await append(chunk, of: entry, through: entry.chunk.lastLine)
         }
         linesChecked = max(linesChecked, entry.chunk.lastLine)
         progress?(
@@ -151,6 +223,14 @@ final class Importer {
             .invalidLine(reason: "nor is any line before it: no events are here to import", pointer: ""))
     }
 
+    /// Appends a chunk up to a line, and leaves a mark there. What a mark covers, where it is appended again, gets no other:
+    /// each stands behind what was appended with it since the mark before.
+    private func append(_ chunk: CheckedChunk, of entry: Entry, through line: UInt64) async throws(EvstoreError) {
+        let new = entry.chunk.firstLine + UInt64(entry.chunk.covered)
+        if options.again, entry.chunk.covered > 0 { try await append(chunk.only(entry.chunk.firstLine ..< min(new, line + 1)), nil) }
+        if line >= new { try await append(chunk.only(new ..< line + 1), mark(entry, through: line)) }
+    }
+
     /// An input that changes between its two readings would append what nobody checked.
     private func compareReadings(_ firstLine: UInt64, _ checksum: UInt64, _ pass: Pass) throws(EvstoreError) {
         if pass == .checking { checksums[firstLine] = checksum }
@@ -159,6 +239,9 @@ final class Importer {
         }
     }
 
+    /// What was appended has left its mark.
+    func note(_ mark: ImportMark) { if !marks.contains(mark.hash) { known?.marks += 1 } }
+
     /// The mark behind a line of a chunk.
     private func mark(_ entry: Entry, through line: UInt64) -> ImportMark {
         var hash = entry.end
@@ -166,6 +249,6 @@ final class Importer {
             var marks = entry.before
             hash = marks.hash(entry.chunk, through: line)
         }
-        return ImportMark(hash: hash, line: line, previous: marks.last.hash)
+        return ImportMark(hash: hash, line: line, previous: entry.previous)
     }
 }

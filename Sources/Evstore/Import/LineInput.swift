@@ -57,17 +57,26 @@ final class LineInput {
     private let lineBytesMax: Int
     /// The list of a document becomes one line an element, all of them in the buffer.
     private let isDocument: Bool
+    /// Nil where lines may be parted anywhere.
+    private let bounds: AppendBounds?
     private var buffer: ByteBuffer
     /// Where in the buffer the next line begins.
     private var cursor = 0
+    /// Where whole lines end behind the cursor, and how far was looked for such; no more than fill the window.
+    private var ends: [Int] = []
+    private var scanned = 0
+    /// When lines were first left that may belong with what follows them.
+    private var leftSince: ContinuousClock.Instant?
     private var nextLine: UInt64 = 1
     private var ended: Bool
     private var bytesRead: UInt64 = 0
     private var bytesMax: UInt64
 
     /// Opens the source; a document is read whole, and its list found.
-    init(_ source: ImportSource, each pointer: String?, options: Options, cancellation: Cancellation?) throws(EvstoreError) {
-        self.cancellation = cancellation
+    init(
+        _ source: ImportSource, each pointer: String?, bounds: AppendBounds?, options: Options, cancellation: Cancellation?
+    ) throws(EvstoreError) {
+        (self.cancellation, self.bounds) = (cancellation, bounds)
         name = source.name
         do {
             switch source {
@@ -77,7 +86,7 @@ final class LineInput {
                 file = try InputFile(descriptor: descriptor)
             }
         } catch { throw .usage("can't read \(source.name): \(error)") }
-        linesMax = min(options.appendEventsMax, options.commitEventsMax)
+        linesMax = Self.linesMax(options)
         // A commit has room for its events and what goes with them.
         chunkBytesMax = max(1, min(options.appendBytesMax, options.commitBytesMax) / 4)
         lineBytesMax = options.eventBytesMax + EventLineParser.envelopeBytes
@@ -91,31 +100,85 @@ final class LineInput {
     /// Whether it can be read a second time.
     var isRepeatable: Bool { isDocument || file.isRegular }
 
-    /// Whether `next` returns without waiting for whoever writes into the pipe.
+    /// Whether `next` returns lines or the end without waiting for whoever writes into the pipe.
     var isReady: Bool { ended || file.isReady(withinMilliseconds: 0) }
 
-    /// The next lines; nil at the end.
-    func next() throws(EvstoreError) -> LineChunk? {
-        var ends: [Int] = []
-        var scanned = 0
+    /// Lines of one append, at most.
+    static func linesMax(_ options: Options) -> Int { min(options.appendEventsMax, options.commitEventsMax) }
+
+    enum Piece {
+        case lines(LineChunk)
+        /// Nothing that can be appended has come for a while.
+        case nothingYet
+        case end
+    }
+
+    /// The next lines.
+    ///
+    /// What a slow writer has given so far is not kept waiting for more, be the next line begun or not.
+    func next() throws(EvstoreError) -> Piece {
+        let began = ContinuousClock.now
         while true {
-            scanned = findEnds(&ends, from: scanned)
-            let end = ends.last ?? 0
-            if ended || ends.count >= linesMax || end >= chunkBytesMax { break }
-            if buffer.count - cursor - end > (beginsSealed(at: cursor + end) ? SealedLine.bytesMax(of: lineBytesMax) : lineBytesMax) {
+            findEnds()
+            if ended || isFull { break }
+            if buffer.count - cursor - scannedLines > lineBytes(at: cursor + scannedLines) {
                 throw .refusedLine(
-                    nextLine + UInt64(ends.count), file: name, .eventTooLarge(bytes: buffer.count - cursor - end, limit: lineBytesMax))
+                    nextLine + UInt64(ends.count), file: name,
+                    .invalidLine(reason: "has no line feed within the \(lineBytesMax) bytes that a line may have", pointer: ""))
             }
-            // What a slow writer has given so far is not kept waiting for more.
-            if !ends.isEmpty, !file.isReady(withinMilliseconds: Self.patienceMilliseconds) { break }
+            if !file.isReady(withinMilliseconds: Self.patienceMilliseconds) || !file.isRegular && began.duration(to: .now) > Self.patience {
+                return takeSettled(isLate ? .late : .awaited).map { .lines($0) } ?? .nothingYet
+            }
             try fill()
         }
-        guard let end = ends.last else { return nil }
-        let chunk = LineChunk(text: LineText(copying: buffer, cursor, end), ends: ends, firstLine: nextLine)
+        if ends.isEmpty { return .end }
+        if let chunk = takeSettled(.known) { return .lines(chunk) }
+        throw .refusedLine(
+            nextLine, file: name,
+            .appendTooLarge(
+                reason: "from this line on, more than \(most) lines that steps merge with each other have no place between them "
+                    + "where one append could end, and an append has at most \(linesMax) events"))
+    }
+
+    /// Waits until there is more to read, or what was left has waited long enough.
+    func wait() throws(EvstoreError) {
+        while !file.isReady(withinMilliseconds: Self.askMilliseconds) {
+            try checkCancellation()
+            if isLate { return }
+        }
+    }
+
+    private var scannedLines: Int { ends.last ?? 0 }
+
+    /// Lines are looked at twice as far as one append goes where they may belong together.
+    private var isFull: Bool {
+        let appends = bounds == nil ? 1 : 2
+        return ends.count >= appends * linesMax || scannedLines >= appends * chunkBytesMax
+    }
+
+    /// How many of the lines fit into one append.
+    private var most: Int { min(linesMax, (ends.firstIndex { $0 >= chunkBytesMax } ?? ends.count - 1) + 1) }
+
+    private var isLate: Bool { leftSince.map { $0.duration(to: .now) > Self.leftPatience } ?? false }
+
+    /// Takes lines that can be appended together; nil where there are none, or all may belong with what follows them.
+    private func takeSettled(_ rest: AppendBounds.Rest) -> LineChunk? {
+        if ends.isEmpty { return nil }
+        var count = most
+        let isAll = ended && count == ends.count && cursor + scannedLines == buffer.count
+        if let bounds, !isAll { count = bounds.settled(buffer, from: cursor, ends[...], most: count, rest) }
+        leftSince = count == ends.count ? nil : rest == .late ? .now : leftSince ?? .now
+        if count == 0 { return nil }
+        let end = ends[count - 1]
+        let chunk = LineChunk(text: LineText(copying: buffer, cursor, end), ends: Array(ends[..<count]), firstLine: nextLine)
         cursor += end
-        nextLine += UInt64(ends.count)
+        scanned -= end
+        ends = ends[count...].map { $0 - end }
+        nextLine += UInt64(count)
         return chunk
     }
+
+    private func lineBytes(at start: Int) -> Int { beginsSealed(at: start) ? SealedLine.bytesMax(of: lineBytesMax) : lineBytesMax }
 
     private func beginsSealed(at start: Int) -> Bool {
         let beginning = SealedLine.beginning
@@ -123,6 +186,10 @@ final class LineInput {
     }
 
     private static let patienceMilliseconds: Int32 = 20
+    /// For a writer who gives a little all the time.
+    private static let patience = Duration.milliseconds(200)
+    /// For what may belong with lines that do not come, and can be seen without them.
+    private static let leftPatience = Duration.seconds(5)
     /// How often a wait for more looks whether it is still wanted.
     private static let askMilliseconds: Int32 = 100
 
@@ -138,25 +205,28 @@ final class LineInput {
 
     /// Goes back to the beginning, to read what was there the first time and no more.
     func rewind() throws(EvstoreError) {
-        (nextLine, cursor) = (1, 0)
+        (nextLine, cursor, scanned, ends) = (1, 0, 0, [])
         if isDocument { return }
         buffer.removeAll()
         (bytesMax, bytesRead, ended) = (bytesRead, 0, false)
         do { try file.rewind() } catch { throw .ioFailure(doing: "reading \(name) again", reason: "\(error)") }
     }
 
-    /// Notes where lines end in the buffer, counted from the cursor, up to a chunk's size; returns how far it looked.
-    private func findEnds(_ ends: inout [Int], from start: Int) -> Int { findEnds(of: buffer, &ends, from: start) }
-
-    private func findEnds(of text: borrowing ByteBuffer, _ ends: inout [Int], from start: Int) -> Int {
-        let bytes = text.bytes
-        var index = cursor + start
-        while let feed = bytes.firstLineFeed(from: index) {
-            index = feed + 1
-            ends.append(index - cursor)
-            if ends.count >= linesMax || index - cursor >= chunkBytesMax { return index - cursor }
+    /// Notes where lines end in the buffer, as far as the window goes.
+    private func findEnds() {
+        while !isFull {
+            guard let feed = Self.lineFeed(in: buffer, from: cursor + scanned) else {
+                scanned = buffer.count - cursor
+                return
+            }
+            scanned = feed + 1 - cursor
+            ends.append(scanned)
         }
-        return bytes.byteCount - cursor
+    }
+
+    private static func lineFeed(in text: borrowing ByteBuffer, from start: Int) -> Int? {
+        let bytes = text.bytes
+        return bytes.firstLineFeed(from: start)
     }
 
     private func fill() throws(EvstoreError) {

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventLog
 internal import EventModel
+internal import Projections
 internal import SchemaEvolution
 
 /// Events born at a version, made of events of a store.
@@ -8,6 +9,8 @@ struct DrillEvents {
     private static let eventsMax: UInt64 = 2_000
     /// How many are looked at in one read transaction.
     private static let atOnce: UInt64 = 100
+    /// How far from an event others of its append are looked for that a step merges with it.
+    private static let reach = 8
     private let store: EventStore
     private let version: SchemaVersion
     private let isChanged: Bool
@@ -18,31 +21,89 @@ struct DrillEvents {
         (self.store, self.version, self.isChanged, self.seed) = (store, version, isChanged, seed)
     }
 
-    /// One for each of up to 2,000 events that lie evenly over the log, as far as one can be made.
-    func make() throws(EvstoreError) -> [NewEvent] {
+    /// The appends of one for each of up to 2,000 events that lie evenly over the log, as far as one can be made. What a later
+    /// step merges is appended together, as a program would.
+    func make() throws(EvstoreError) -> [[NewEvent]] {
         let history = try store.evolving.history
         var generator = EventGenerator(history, seed: seed)
         let lens = try Lens(store.log, history, at: version)
         let last = try store.last().position.rawValue
         let distance = (last + Self.eventsMax - 1) / Self.eventsMax
-        var made: [NewEvent] = []
+        var merged: [String: Set<String>] = [:]
+        if history.mergesEvents {
+            for type in history.types(at: version) { merged[type] = try history.types(mergedWith: type, at: version) }
+        }
+        var made: [[NewEvent]] = []
         for start in stride(from: 1, through: last, by: Int(distance * Self.atOnce)) {
-            var seen: [RecordedEvent] = []
+            var seen: [[RecordedEvent]] = []
             try converting(at: store.path) {
                 try store.log.read { reader in
                     for position in stride(from: start, through: last, by: Int(distance)).prefix(Int(Self.atOnce)) {
-                        _ = try reader.record(at: Position(position)) { record in try see(record, lens, &seen) }
+                        try see(Position(position), lens, merged, &seen, reader)
                     }
                 }
             }
-            for event in seen { if let event = isChanged ? changed(event, &generator) : again(event, history) { made.append(event) } }
+            for events in seen {
+                let append = events.compactMap { isChanged ? changed($0, &generator) : again($0, history) }
+                if !append.isEmpty { made.append(try together(append, merged, history)) }
+            }
         }
-        return made
+        return made.filter { !$0.isEmpty }
+    }
+
+    /// Adds what the event at a position is at the version, with what a later step merges with it.
+    private func see(
+        _ position: Position, _ lens: Lens, _ merged: [String: Set<String>], _ seen: inout [[RecordedEvent]], _ reader: borrowing LogReader
+    ) throws {
+        var events: [RecordedEvent] = []
+        _ = try reader.record(at: position) { record in try see(record, lens, &events) }
+        guard events.contains(where: { merged[$0.type]?.isEmpty == false }) else { return seen += events.map { [$0] } }
+        var (first, next) = (position, position.next)
+        var before: [RecordedEvent] = []
+        while position.rawValue - first.rawValue < Self.reach, try reader.closedRecord(at: first, { $0.continuesAppend }) == true {
+            first = Position(first.rawValue - 1)
+            var found: [RecordedEvent] = []
+            _ = try reader.record(at: first) { record in try see(record, lens, &found) }
+            before = found + before
+        }
+        events = before + events
+        while next.rawValue - position.rawValue <= Self.reach, try reader.closedRecord(at: next, { $0.continuesAppend }) == true {
+            _ = try reader.record(at: next) { record in try see(record, lens, &events) }
+            next = next.next
+        }
+        seen.append(events.filter { merged[$0.type]?.isEmpty == false })
     }
 
     /// What has no image at the version is nothing to change.
     private func see(_ record: borrowing RecordView, _ lens: Lens, _ events: inout [RecordedEvent]) throws {
         do { try lens.see(record, &events) } catch EvstoreError.noImage { return }
+    }
+
+    /// Of events to be appended together, those that have an image beside the others at every later version.
+    private func together(
+        _ events: [NewEvent], _ merged: [String: Set<String>], _ history: History
+    ) throws(EvstoreError) -> [NewEvent] {
+        guard events.contains(where: { merged[$0.type]?.isEmpty == false }) else { return events }
+        var (left, target) = (events, version.next)
+        let viewer = Viewer(history)
+        while target <= history.head {
+            var lone: Set<Int> = []
+            for (stream, indices) in Dictionary(grouping: left.indices, by: { left[$0].stream }) {
+                let appended = indices.map { index in
+                    AppendedEvent(
+                        type: left[index].type, payload: left[index].payload, metadata: left[index].metadata ?? [], time: .now,
+                        stream: stream.text)
+                }
+                try converting(at: store.path) {
+                    try viewer.view(appended: appended, born: version, at: target, failed: { at, _ in lone.insert(indices[at]) }) { _, _ in
+                    }
+                }
+            }
+            left = left.indices.filter { !lone.contains($0) }.map { left[$0] }
+            // What one leaves behind may be alone now.
+            if lone.isEmpty { target = target.next }
+        }
+        return left
     }
 
     /// In the stream that the version's program would write it to: where streams were merged since, it lies in another one.
@@ -69,10 +130,10 @@ struct DrillEvents {
 }
 
 extension EventStore {
-    /// Appends an event that was made up; false where the door refuses it, as it may.
-    func takes(_ event: NewEvent) async throws(EvstoreError) -> Bool {
+    /// Appends events that were made up; false where the door refuses them, as it may.
+    func takes(_ events: [NewEvent]) async throws(EvstoreError) -> Bool {
         do {
-            _ = try await append([event])
+            _ = try await append(events)
             return true
         } catch {
             switch error {

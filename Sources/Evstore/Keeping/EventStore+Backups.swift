@@ -15,30 +15,62 @@ extension EventStore {
     }
 
     /// Gives a whole backup, piece by piece, to `sink`: for a pipe, or an object store. No transaction is open while that runs.
+    /// - Throws: `EvstoreError`, or what `sink` throws, as it is.
     public func backUp(
         cancellation: Cancellation? = nil, progress: Progress? = nil, to sink: ([UInt8]) throws -> Void
-    ) throws(EvstoreError) -> BackupReport {
-        try Backup.run(site(again: "evstore backup -", cancellation, progress: progress), to: sink)
+    ) throws -> BackupReport {
+        let errors = CallerErrors()
+        do {
+            return try Backup.run(site(again: "evstore backup -", cancellation, progress: progress)) { bytes in
+                try errors.noting { try sink(bytes) }
+            }
+        } catch { throw errors.first ?? error }
     }
 
-    /// Makes a store at `store` from a backup's directory, whose newest run is taken, or its file: whole, or not at all. Its read
-    /// models are built when they are asked for.
+    /// The runs of a directory's backups, oldest first.
+    /// - Throws: `EvstoreError`: usage where it holds none, backupDamaged, locked.
+    public static func backups(in directory: String) throws(EvstoreError) -> [BackupRun] { try Backup.list(directory) }
+
+    /// Reads every file of a directory's backups again, without a store, its keys or room for a copy: each frame is linked to the one
+    /// before it by a hash, so that every byte is what was written where nothing is found.
+    /// - Throws: `EvstoreError`: usage where it holds none, backupDamaged, locked, interrupted.
+    public static func verifyBackups(
+        in directory: String, cancellation: Cancellation? = nil, progress: Progress? = nil
+    ) throws(EvstoreError) -> [BackupVerdict] {
+        try Backup.verify(directory, cancellation: cancellation, progress: progress)
+    }
+
+    /// Makes a store at `store` from a backup's directory or its file: whole, or not at all. Its read models are built when they are
+    /// asked for.
     ///
-    /// - Parameter target: nil restores all; a position within an append is rounded down to the end of the append before.
+    /// - Parameters:
+    ///   - number: which of the directory's runs (`backups(in:)`); the newest where nil.
+    ///   - target: nil restores all; a position within an append is rounded down to the end of the append before, and
+    ///     `RestoreReport.leftOut` says so. Within the first append there is nothing to restore.
     /// - Throws: `EvstoreError`: storeExists, backupDamaged, notInBackup, diskFull, interrupted.
     public static func restore(
-        from backup: String, into store: String, to target: RestoreTarget? = nil, options: Options = Options(),
+        from backup: String, run number: UInt64? = nil, into store: String, to target: RestoreTarget? = nil, options: Options = Options(),
         cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> RestoreReport {
-        try await Restore.run(from: backup, into: store, to: target, options: options, cancellation: cancellation, progress: progress)
+        try await working(cancellation) { (cancellation) async throws(EvstoreError) in
+            try await Restore.run(
+                from: backup, run: number, into: store, to: target, options: options, cancellation: cancellation, progress: progress)
+        }
     }
 
     /// The same from anything that gives bytes: `source` gives as many as it is asked for, fewer only at the end.
+    /// - Throws: `EvstoreError`, or what `source` throws, as it is.
     public static func restore(
         named name: String, into store: String, to target: RestoreTarget? = nil, options: Options = Options(),
         cancellation: Cancellation? = nil, progress: Progress? = nil, from source: @escaping (Int) throws -> [UInt8]
-    ) async throws(EvstoreError) -> RestoreReport {
-        try await Restore.run(
-            from: source, named: name, into: store, to: target, options: options, cancellation: cancellation, progress: progress)
+    ) async throws -> RestoreReport {
+        let errors = CallerErrors()
+        do {
+            return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
+                try await Restore.run(
+                    from: { count in try errors.noting { try source(count) } }, named: name, into: store, to: target, options: options,
+                    cancellation: cancellation, progress: progress)
+            }
+        } catch { throw errors.first ?? error }
     }
 }

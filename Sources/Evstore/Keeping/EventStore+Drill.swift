@@ -24,6 +24,15 @@ extension EventStore {
         cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> DrillReport {
         if isReadOnly { throw .readOnly(path: path) }
+        return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
+            try await self.rehearse(to: version, backups, olderProgram, seed, cancellation, progress)
+        }
+    }
+
+    private func rehearse(
+        to version: SchemaVersion?, _ backups: String?, _ olderProgram: OlderProgram?, _ seed: UInt64?, _ cancellation: Cancellation,
+        _ progress: Progress?
+    ) async throws(EvstoreError) -> DrillReport {
         let began = ContinuousClock.now
         let site = site(again: "evstore drill", cancellation, progress: progress)
         let scratch = try Scratch.make(site)
@@ -48,10 +57,8 @@ extension EventStore {
     private func write(_ report: DrillReport) throws(EvstoreError) -> String {
         try converting(at: path) {
             let directory = path + "/drills"
-            if try Directory.status(directory) == nil {
-                try Directory.create(directory)
-                try Directory.sync(path)
-            }
+            if try Directory.status(directory) == nil { try Directory.create(directory) }
+            try Directory.sync(path)
             let time = Timestamp.now.description.replacing(":", with: "-")
             let name = "\(directory)/\(time)\(report.to.map { "-\($0)" } ?? "").json"
             try Directory.remove(name + ".new")
@@ -107,7 +114,8 @@ extension DrillReport {
                     loss.map {
                         object([
                             ("version", number($0.version.rawValue)), ("type", .string($0.type)), ("what", .string($0.what)),
-                            ("declared", .bool($0.declared)), ("count", number($0.count)),
+                            ("declared", .bool($0.declared)), ("asks", .bool($0.asks)), ("count", number($0.count)),
+                            ("first", $0.first.map { number($0.rawValue) } ?? .null),
                         ])
                     })
             ),

@@ -1,5 +1,7 @@
+internal import Bytes
 internal import EventLog
 public import EventModel
+internal import JSONText
 public import Migration
 internal import Projections
 internal import SchemaEvolution
@@ -8,21 +10,52 @@ extension EventStore {
     /// Makes the personal data of streams unreadable, for good: members that a version file calls `personal` have their plainest
     /// value from now on, at every version. The events stay, with everything else that they say.
     ///
-    /// It is a sealed store's alone. Each stream has had a key of its own for what is personal; that key is overwritten, and
-    /// read models are built anew. Backups that were made before still hold it, until they are pruned.
+    /// It is a sealed store's alone. Each stream has had a key of its own for what is personal; that key is overwritten, read
+    /// models are built anew, and archives are written anew without it. Backups that were made before still hold it, until they are pruned.
     /// Where one of them can't be forgotten, those before it are, which the journal counts, and read models are taken away: what is
     /// said again names them as forgotten before.
     /// - Throws: `EvstoreError`: keysRefused for a store without keys, migrationInProgress, readOnly; storeDamaged and corruptBlock
     ///   where it can't be said which keys are a stream's.
     public func forget(_ streams: [StreamName]) async throws(EvstoreError) -> ForgetReport {
-        let evolution = try evolving.current()
-        let version = try effective(nil)
-        // The keys are of the names that the log holds the streams by.
-        let stored = try converting(at: path) {
-            try log.read { reader in
-                try streams.map { try evolution.history.storedName(of: $0, at: version, reader) ?? $0 }
+        try await working { (_) async throws(EvstoreError) in
+            let evolution = try evolving.current()
+            let version = try effective(nil)
+            // The keys are of the names that the log holds the streams by.
+            let stored = try converting(at: path) {
+                try log.read { reader in
+                    try streams.map { try evolution.history.storedName(of: $0, at: version, reader) ?? $0 }
+                }
             }
+            let names = Set(streams.flatMap { evolution.history.spellings(of: $0, at: version).map(\.name) } + streams + stored)
+            let rest = ForgottenLine(names, try door(DoorRules(version: version, takesOld: true)), options)
+            return try await Forget.run(
+                site(again: "evstore forget \(streams.map(\.text).joined(separator: " ")) --for-good"), stored
+            ) { line throws(EvstoreError) in try rest.rest(of: line) }
         }
-        return try await Forget.run(site(again: "evstore forget \(streams.map(\.text).joined(separator: " ")) --for-good"), stored)
+    }
+}
+
+/// Takes what is personal out of event lines of some streams, as their shapes tell it.
+private struct ForgottenLine: Sendable {
+    private let names: Set<StreamName>
+    private let door: Door
+    private let options: Options
+
+    init(_ names: Set<StreamName>, _ door: Door, _ options: Options) { (self.names, self.door, self.options) = (names, door, options) }
+
+    /// Nil where nothing of a line goes.
+    func rest(of line: RawSpan) throws(EvstoreError) -> [UInt8]? {
+        var parser = EventLineParser(options: options, takesOldData: false)
+        let event = try parser.parse(line)
+        guard let born = event.version, born.rawValue > 0,
+            names.contains(event.stream) || door.history.spellings(of: event.stream, at: born).contains(where: { names.contains($0.name) })
+        else { return nil }
+        let rest = try door.stored(event, at: .now).forgotten
+        if rest.isEmpty { return nil }
+        do {
+            guard case .object(let members) = try JSONValue(parsing: line, limits: parser.limits) else { return nil }
+            let data = try JSONValue(parsing: rest.lent, limits: parser.limits)
+            return Array(JSONValue.object(members.map { $0.name == "data" ? .init(name: $0.name, value: data) : $0 }).text.utf8)
+        } catch { throw EvstoreError(converting: error) }
     }
 }

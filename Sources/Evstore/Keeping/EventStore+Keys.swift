@@ -15,12 +15,16 @@ extension EventStore {
     public func addKey(
         _ secret: StoreSecret, derivation: KeyDerivation? = nil, label: String = ""
     ) async throws(EvstoreError) -> StoreKey {
-        try await Keys.add(site(again: "evstore key add"), secret, derivation, label: label)
+        try await working { (_) async throws(EvstoreError) in
+            try await Keys.add(site(again: "evstore key add"), secret, derivation, label: label)
+        }
     }
 
     /// Makes a data key, which events are sealed under from now on; those that are there stay as they are.
     public func rotateKey(suite: CipherSuite = .gcm) async throws(EvstoreError) -> StoreKey {
-        try await Keys.rotate(site(again: "evstore key rotate"), suite)
+        try await working { (_) async throws(EvstoreError) in
+            try await Keys.rotate(site(again: "evstore key rotate"), suite)
+        }
     }
 
     /// Gives up a slot, or a data key under which no event of the log is sealed: then nobody else may have the store open.
@@ -30,7 +34,9 @@ extension EventStore {
     public func retireKey(
         _ kind: StoreKey.Kind, _ id: UInt32, cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> StoreKey {
-        try await Keys.retire(site(again: "evstore key retire \(kind.rawValue) \(id)", cancellation, progress: progress), kind, id)
+        try await working(cancellation) { (cancellation) async throws(EvstoreError) in
+            try await Keys.retire(site(again: "evstore key retire \(kind.rawValue) \(id)", cancellation, progress: progress), kind, id)
+        }
     }
 
     /// Makes another store of this one's events under new keys, whole or not at all, with an id of its own and equal content.
@@ -40,7 +46,10 @@ extension EventStore {
     public func recipher(
         into store: String, secret: StoreSecret?, suite: CipherSuite = .gcm, cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> RecipherReport {
-        try Recipher.run(
-            site(again: "evstore recipher --into \(store)", cancellation, progress: progress), into: store, secret: secret, suite: suite)
+        try await working(cancellation) { (cancellation) async throws(EvstoreError) in
+            try Recipher.run(
+                site(again: "evstore recipher --into \(store)", cancellation, progress: progress), into: store, secret: secret, suite: suite
+            )
+        }
     }
 }

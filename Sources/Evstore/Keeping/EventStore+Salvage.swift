@@ -18,9 +18,11 @@ extension EventStore {
         at source: String, into target: String, schemas: Schemas? = nil, options: Options = Options(), cancellation: Cancellation? = nil,
         progress: Progress? = nil
     ) async throws(EvstoreError) -> SalvageReport {
-        try SalvageRun.run(
-            at: source, into: target, history: schemas?.history, definitions: schemas?.definitions, options: options,
-            cancellation: cancellation, progress: progress)
+        try await working(cancellation) { (cancellation) async throws(EvstoreError) in
+            try SalvageRun.run(
+                at: source, into: target, history: schemas?.history, definitions: schemas?.definitions, options: options,
+                cancellation: cancellation, progress: progress)
+        }
     }
 
     /// What is wrong with a store that does not open, and how much of it a salvage would give back; changes nothing.

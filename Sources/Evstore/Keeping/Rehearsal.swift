@@ -129,7 +129,7 @@ final class Rehearsal {
         let free = try Directory.freeBytes(directory)
         // A backup, two stores that are made of it, and read models; the rest stays the store's.
         let needed = try original.log.usage.bytes * 6 + UInt64(original.options.freeDiskFloorBytes)
-        guard free >= needed else { throw EvstoreError.diskFull(path: directory, freeBytes: free) }
+        guard free >= needed else { throw EvstoreError.diskFull(path: directory, freeBytes: free, neededBytes: needed) }
         let made = try original.backUp(into: directory + "/backup", cancellation: cancellation)
         report.position = made.position
         let restored = try await EventStore.restore(
@@ -156,9 +156,10 @@ final class Rehearsal {
 
     private func append(_ from: SchemaVersion, _ to: SchemaVersion) async throws -> String {
         let copy = try await opened()
-        for event in try DrillEvents(copy, at: to, changed: true, seed: seed).make() {
+        for events in try DrillEvents(copy, at: to, changed: true, seed: seed).make() {
             if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "") }
-            if try await copy.takes(event) { report.appended += 1 } else { report.refused += 1 }
+            let count = UInt64(events.count)
+            if try await copy.takes(events) { report.appended += count } else { report.refused += count }
         }
         try require(report.appended > 0, "no event born at \(to) could be made of those of the store")
         let last = try copy.last().position
@@ -167,7 +168,7 @@ final class Rehearsal {
     }
 
     /// The events that were appended, as lines at a version.
-    private func lines(_ store: EventStore, at version: SchemaVersion, through last: Position) throws(EvstoreError) -> [[UInt8]] {
+    private func lines(_ store: EventStore, at version: SchemaVersion, through last: Position) throws -> [[UInt8]] {
         var lines: [[UInt8]] = []
         try store.readAll(at: version, from: report.position.next) { event in
             if event.position > last { return false }
@@ -197,12 +198,17 @@ final class Rehearsal {
         }
         let copy = try await opened()
         try require(try copy.versions.live == from, "\(from) is not live")
+        // What the newer version's events have that the older one does not show.
+        for loss in try await copy.plan(to: from, cancellation: cancellation).loss where loss.count > 0 && loss.version > from {
+            report.loss.removeAll { $0.count == 0 && $0.version == loss.version && $0.type == loss.type && $0.what == loss.what }
+            report.loss.append(loss)
+        }
         let end = try copy.last()
         try require(end == last, "the log ended at \(last.position) and ends at \(end.position)")
         // The older release goes on writing until the next attempt.
         var more = 0
-        for event in try DrillEvents(copy, at: from, changed: false, seed: seed).make().prefix(200) where try await copy.takes(event) {
-            more += 1
+        for events in try DrillEvents(copy, at: from, changed: false, seed: seed).make().prefix(200) where try await copy.takes(events) {
+            more += events.count
         }
         return "\(report.appended) events kept, \(more) more born at \(from)"
     }
@@ -261,14 +267,13 @@ final class Rehearsal {
         }
         // An event that the shapes of the newer version take gave a row that its read model's shape refuses.
         let refused = found.findings.filter { $0.id == "ROW101" }.map(\.message)
-        return (["seed \(seed)"] + refused.map { "an event like the made-up ones would stop the next replay: \($0)" }).joined(
-            separator: "; ")
+        let notes = refused.map { "an event like the made-up ones would stop the next replay: \($0)" }
+        return (["seed \(seed)"] + notes).joined(separator: "; ")
     }
 
     private func restore() async throws -> String {
         try await close()
-        let backup = backups ?? directory + "/backup"
-        let began = ContinuousClock.now
+        let (backup, began) = (backups ?? directory + "/backup", ContinuousClock.now)
         let restored = try await EventStore.restore(
             from: backup, into: directory + "/restored", options: scratchOptions, cancellation: cancellation)
         let store = try open("restored")

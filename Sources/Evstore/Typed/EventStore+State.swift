@@ -19,15 +19,18 @@ public struct StreamState<State: Sendable>: Sendable {
 
 extension EventStore {
     /// The state of a stream, by folding its events, or those since the state that `cache` kept.
+    /// - Throws: `EvstoreError`, or what the fold throws, as it is.
     public func state<State: Sendable>(
         of stream: StreamName, _ fold: StreamFold<State>, cache: StateCache<State>? = nil
-    ) throws(EvstoreError) -> StreamState<State> {
+    ) throws -> StreamState<State> {
         let evolution = try evolving.current()
         let fingerprint = StateCache<State>.Fingerprint(
             store: evolution.state.storeID, name: fold.name, revision: fold.revision, version: fold.version,
             stamp: evolution.state.stamp)
         var result = StreamState(value: fold.initial, revision: nil, folded: 0, wasKept: false)
-        if let kept = cache?.entry(stream.text, fingerprint), isValid(kept.checkpoint) {
+        // Order: read before any event is.
+        let forgettings = cache == nil || log.keyFile == nil ? 0 : try converting(at: path) { try log.read { try $0.forgettings } }
+        if let kept = cache?.entry(stream.text, fingerprint, asOf: forgettings), isValid(kept.checkpoint) {
             result = StreamState(value: kept.state, revision: kept.last, folded: 0, wasKept: true)
         }
         let history = try history(serving: fold.version, evolution.history)
@@ -38,8 +41,7 @@ extension EventStore {
             let page = try page(of: stream, streamLens, next, limit: options.pageEventsMax)
             guard let last = page.last else { break }
             for event in page.events {
-                let isFolded = try converting(at: path) { try fold.apply(event, to: &result.value) }
-                if isFolded { result.folded += 1 }
+                if try fold.apply(event, to: &result.value) { result.folded += 1 }
                 checkpoint.position = event.position
             }
             result.revision = last
@@ -48,7 +50,9 @@ extension EventStore {
         if let cache, let last = result.revision, !result.wasKept || checkpoint.position > .start {
             // A page of hidden events has no position to be cut at: the state is kept as of the log's end before it was read.
             if checkpoint.position < evolution.last.position { checkpoint.position = evolution.last.position }
-            cache.put(.init(fingerprint: fingerprint, state: result.value, last: last, checkpoint: checkpoint), for: stream.text)
+            cache.put(
+                .init(fingerprint: fingerprint, state: result.value, last: last, checkpoint: checkpoint), for: stream.text,
+                asOf: forgettings)
         }
         return result
     }

@@ -2,25 +2,38 @@ public import EventModel
 
 extension EventStore {
     /// Appends a typed event if its stream is as expected; it is born at its type's version.
+    ///
+    /// - Parameter metadata: JSON text of one object; none where nil.
     @discardableResult
     public func append<E: Event>(
-        _ event: E, to stream: StreamName, expecting expectation: Expectation, id: EventID? = nil
+        _ event: E, to stream: StreamName, expecting expectation: Expectation, metadata: [UInt8]? = nil, id: EventID? = nil,
+        time: Timestamp? = nil
     ) async throws(EvstoreError) -> AppendReceipt {
-        try await append(NewEvent(event, to: stream, id: id), expecting: expectation)
+        try await append(NewEvent(event, to: stream, metadata: metadata, id: id, time: time), expecting: expectation)
     }
 
     /// Appends typed events to one stream together, all of them or none.
+    ///
+    /// What differs from event to event is for `append(_:conditions:)`, with a `NewEvent(event, to: stream, …)` for each.
+    ///
+    /// - Parameters:
+    ///   - metadata: JSON text of one object, which each of them has; none where nil.
+    ///   - id: the append's, which is its first event's: repeated with it, the append is made once.
+    ///   - time: when they happened; the moment of the append where nil.
     @discardableResult
     public func append(
-        _ events: [any Event], to stream: StreamName, expecting expectation: Expectation
+        _ events: [any Event], to stream: StreamName, expecting expectation: Expectation, metadata: [UInt8]? = nil, id: EventID? = nil,
+        time: Timestamp? = nil
     ) async throws(EvstoreError) -> AppendReceipt {
         var list: [NewEvent] = []
-        for event in events { list.append(try Self.new(event, to: stream)) }
+        for event in events { list.append(try Self.new(event, to: stream, metadata, list.isEmpty ? id : nil, time)) }
         return try await append(list, conditions: [StreamCondition(stream, expectation)])
     }
 
-    private static func new<E: Event>(_ event: E, to stream: StreamName) throws(EvstoreError) -> NewEvent {
-        try NewEvent(event, to: stream)
+    private static func new<E: Event>(
+        _ event: E, to stream: StreamName, _ metadata: [UInt8]?, _ id: EventID?, _ time: Timestamp?
+    ) throws(EvstoreError) -> NewEvent {
+        try NewEvent(event, to: stream, metadata: metadata, id: id, time: time)
     }
 
     /// The events of a stream as a catalogue's Swift types.
@@ -28,9 +41,8 @@ extension EventStore {
         _ stream: StreamName, as catalogue: EventCatalogue, from: Revision? = nil, limit: Int = 1_000, backwards: Bool = false
     ) throws(EvstoreError) -> [TypedEvent] {
         var events: [TypedEvent] = []
-        try read(stream, at: catalogue.version, from: from, limit: limit, backwards: backwards) { event in
+        for event in try read(stream, at: catalogue.version, from: from, limit: limit, backwards: backwards) {
             events.append(try catalogue.decode(event))
-            return true
         }
         return events
     }
@@ -40,16 +52,16 @@ extension EventStore {
         _ type: E.Type, in stream: StreamName, from: Revision? = nil, limit: Int = 1_000
     ) throws(EvstoreError) -> [(event: E, context: RecordedEvent)] {
         var events: [(event: E, context: RecordedEvent)] = []
-        try read(stream, at: E.version, from: from, limit: limit, type: E.type) { event in
+        for event in try read(stream, at: E.version, from: from, limit: limit, type: E.type) {
             events.append((try event.decode(type), event))
-            return true
         }
         return events
     }
 
     /// Gives the events of a stream to the handlers that want them; how many there were.
+    /// - Throws: `EvstoreError`, or what a handler throws, as it is.
     @discardableResult
-    public func read(_ stream: StreamName, from: Revision? = nil, with handlers: EventHandlers) throws(EvstoreError) -> Int {
+    public func read(_ stream: StreamName, from: Revision? = nil, with handlers: EventHandlers) throws -> Int {
         var count = 0
         try read(stream, at: handlers.version, from: from, limit: nil) { event in
             if try handlers.handle(event) { count += 1 }

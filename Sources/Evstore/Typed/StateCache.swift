@@ -5,7 +5,8 @@ internal import LMDB
 /// States of streams as they were folded last, in memory; whoever drops it loses time and nothing else.
 ///
 /// A state is used again by the fold of the same name, revision and version, on the same store, while the store's versions
-/// and the part of its log that was folded stay the same; every other case folds the stream anew.
+/// and the part of its log that was folded stay the same; every other case folds the stream anew. Nothing is kept over a
+/// `forget`, by whatever process.
 public final class StateCache<State: Sendable>: Sendable {
     struct Fingerprint: Hashable {
         var store: StoreID
@@ -24,24 +25,39 @@ public final class StateCache<State: Sendable>: Sendable {
     }
 
     private let limit: Int
-    private let entries = Monitor<[String: Entry]>([:])
+    private struct Kept {
+        var entries: [String: Entry] = [:]
+        /// How often each store had forgotten something when these were folded.
+        var forgettings: [StoreID: UInt64] = [:]
+    }
+
+    private let kept = Monitor(Kept())
 
     /// - Parameter streamsMax: beyond so many it begins anew.
     public init(streamsMax: Int = 65_536) { limit = max(streamsMax, 1) }
 
     /// How many streams it holds a state of.
-    public var count: Int { entries.withLock { $0.count } }
+    public var count: Int { kept.withLock { $0.entries.count } }
 
-    public func removeAll() { entries.withLock { $0.removeAll() } }
+    public func removeAll() { kept.withLock { $0.entries.removeAll() } }
 
-    func entry(_ stream: String, _ fingerprint: Fingerprint) -> Entry? {
-        entries.withLock { $0[stream] }.flatMap { $0.fingerprint == fingerprint ? $0 : nil }
+    /// - Parameter forgettings: how often the store has forgotten something by now.
+    func entry(_ stream: String, _ fingerprint: Fingerprint, asOf forgettings: UInt64) -> Entry? {
+        kept.withLock { kept in
+            if let before = kept.forgettings.updateValue(forgettings, forKey: fingerprint.store), before != forgettings {
+                kept.entries.removeAll()
+            }
+            return kept.entries[stream]
+        }.flatMap { $0.fingerprint == fingerprint ? $0 : nil }
     }
 
-    func put(_ entry: Entry, for stream: String) {
-        entries.withLock { entries in
-            if entries.count >= limit, entries[stream] == nil { entries.removeAll(keepingCapacity: true) }
-            entries[stream] = entry
+    /// - Parameter forgettings: as it was before the entry's events were read.
+    func put(_ entry: Entry, for stream: String, asOf forgettings: UInt64) {
+        kept.withLock { kept in
+            // Folded of what has been forgotten since, perhaps.
+            if kept.forgettings[entry.fingerprint.store] != forgettings { return }
+            if kept.entries.count >= limit, kept.entries[stream] == nil { kept.entries.removeAll(keepingCapacity: true) }
+            kept.entries[stream] = entry
         }
     }
 }

@@ -19,11 +19,3 @@ extension AdoptionReport {
         return quarantined > 0 ? words + "; \(grouped(quarantined)) that no case takes, in quarantine" : words
     }
 }
-
-extension OutputValue {
-    /// With one more member, where there is a value for it.
-    func adding(_ name: String, _ value: OutputValue?) -> OutputValue {
-        guard let value, case .object(let members) = self else { return self }
-        return .object(members + [(name: name, value: value)])
-    }
-}

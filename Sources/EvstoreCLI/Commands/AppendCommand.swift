@@ -5,19 +5,28 @@ internal import Evstore
 struct AppendCommand: Command {
     static let configuration = CommandConfiguration(
         commandName: "append",
-        abstract: "Appends one event and returns when it is on the disk.",
+        abstract: "Appends one event, or several together, and returns when it is on the disk.",
         discussion: """
             The payload is one JSON object, {} where it is not given; - reads it from standard input. \
             With --id, the same append can be repeated safely: it is made once.
 
+            With --lines, the events of a file are one append, all of them or none: a line is what import \
+            takes, {"stream":"order-42","type":"OrderPlaced","data":{…}}, with id, time, metadata and \
+            version where they matter. --expect is of the first line's stream, and its id makes the append \
+            safe to repeat. What merge-events joins is appended so.
+
             Example: evstore append order-42 OrderPaid '{"id":"42","method":"card"}' --expect 0
+            Several: evstore append --lines moved.jsonl
             """)
 
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
-    @Argument(help: "The stream, such as order-42.") var stream: String
-    @Argument(help: "The event's type, as the version names it.") var type: String
-    @Argument(help: "One JSON object, or - for standard input.") var payload: String = "{}"
+    @Argument(help: "The stream, such as order-42.") var stream: String?
+    @Argument(help: "The event's type, as the version names it.") var type: String?
+    @Argument(help: "One JSON object, or - for standard input; {} where it is not given.") var payload: String?
+
+    @Option(help: ArgumentHelp("Append the events of a file of lines together; - is standard input.", valueName: "file"))
+    var lines: String?
 
     @Option(help: ArgumentHelp("The revision the stream must be at: a number, none, exists or any.", valueName: "n"))
     var expect: ExpectationChoice = ExpectationChoice(.any)
@@ -31,16 +40,23 @@ struct AppendCommand: Command {
     @Option(help: ArgumentHelp("One JSON object of metadata.", valueName: "json"))
     var metadata: String?
 
+    func validate() throws {
+        if lines == nil {
+            if stream == nil || type == nil { throw ValidationError("say STREAM and TYPE of one event, or --lines FILE") }
+        } else if stream != nil || id != nil || metadata != nil {
+            throw ValidationError("--lines says stream, type, id and metadata of each event: leave them out")
+        }
+    }
+
     func run(in session: Session) async throws {
-        let stream = try StreamName(stream)
-        let id = try id.map { text throws(EvstoreError) in try EventID(text) }
-        let payload = try payload == "-" ? Self.payload(session.cancellation) : Array(payload.utf8)
-        let receipt = try await session.withStore { store in
+        let one = try lines == nil ? event(session.cancellation) : nil
+        let text = try lines.map { try Input.all($0, atMost: Options().appendBytesMax, session.cancellation) }
+        let (receipt, count) = try await session.withStore { store in
             let version = try at.map { text throws(EvstoreError) in try store.version(named: text) }
-            return try await store.append(
-                NewEvent(
-                    stream: stream, type: type, payload: payload, metadata: metadata.map { Array($0.utf8) }, id: id, version: version),
-                expecting: expect.expectation)
+            var events = try one.map { [$0] } ?? store.events(ofLines: text ?? [], of: lines == "-" ? nil : lines)
+            guard let first = events.first else { throw EvstoreError.usage("\(lines.map(quoted) ?? "") has no line to append") }
+            for index in events.indices where events[index].version == nil { events[index].version = version }
+            return (try await store.append(events, conditions: [StreamCondition(first.stream, expect.expectation)]), events.count)
         }
         if session.output.json {
             try session.output.object([
@@ -48,11 +64,20 @@ struct AppendCommand: Command {
                 "duplicate": .bool(receipt.duplicate),
             ])
         } else {
+            let what = one.map { "\($0.type) to \($0.stream)" } ?? counted(count, "event")
+            let place = "revision \(grouped(receipt.revision.rawValue))" + (one == nil ? " of \(receipt.stream)" : "")
             try session.output.line(
                 (receipt.duplicate ? "was there already: " : "appended ")
-                    + "\(type) to \(stream) at revision \(grouped(receipt.revision.rawValue)), position \(grouped(receipt.position.rawValue)), id \(receipt.id)"
-            )
+                    + "\(what) at \(place), position \(grouped(receipt.position.rawValue)), id \(receipt.id)")
         }
+    }
+
+    /// What the words of the command line say to append.
+    private func event(_ cancellation: Cancellation) throws -> NewEvent {
+        let stream = try StreamName(stream ?? "")
+        let id = try id.map { text throws(EvstoreError) in try EventID(text) }
+        let payload = try payload == "-" ? Self.payload(cancellation) : Array((payload ?? "{}").utf8)
+        return NewEvent(stream: stream, type: type ?? "", payload: payload, metadata: metadata.map { Array($0.utf8) }, id: id)
     }
 }
 

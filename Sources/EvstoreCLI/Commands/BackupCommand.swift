@@ -10,6 +10,10 @@ struct BackupCommand: Command {
             What was written is read again. To - goes one whole backup, for a pipe to another machine. \
             The store can be in use; read models are not copied, since they are made from the events.
 
+            --list prints a directory's runs, which `restore --run` takes by their numbers; --verify reads \
+            their files again as well and says which can't be restored. Both need no store, no keys and \
+            no room.
+
             Example: evstore backup /mnt/other/orders --keep 14
             Over a pipe: evstore backup - | ssh other 'cat > orders.evf'
             """)
@@ -19,7 +23,13 @@ struct BackupCommand: Command {
     @Argument(help: ArgumentHelp("A directory for the backups of this store alone, or -.", valueName: "dir|-")) var target: String
     @Option(help: ArgumentHelp("Forget all runs but the newest ones.", valueName: "n")) var keep: Int?
 
+    @Flag(help: "Print the runs of the directory, oldest first.") var list = false
+    @Flag(help: "Read every file of the directory's runs again; exit with 7 where one is damaged.") var verify = false
+
     func validate() throws {
+        if list && verify { throw ValidationError("--verify prints the runs that --list does: say one of them") }
+        if (list || verify) && keep != nil { throw ValidationError("--keep is for making a backup") }
+        if (list || verify) && target == "-" { throw ValidationError("--list and --verify are for a directory of backups") }
         if let keep, keep < 1 { throw ValidationError("--keep is 1 or more: a backup that was just made is never forgotten") }
         if target == "-" && keep != nil { throw ValidationError("--keep is for a directory: nothing is known of what went through a pipe") }
     }
@@ -28,6 +38,8 @@ struct BackupCommand: Command {
         if target == "-" && session.output.resultsOnTerminal {
             throw EvstoreError.usage("a backup is not for a terminal: evstore backup - > FILE, or | a program")
         }
+        if list { return try EventStore.backups(in: target).forEach { try $0.write(nil, to: session.output) } }
+        if verify { return try check(session) }
         let report = try await session.withStore(.reading) { store in
             if target != "-" {
                 return try store.backUp(into: target, keeping: keep, cancellation: session.cancellation, progress: session.progress)
@@ -43,6 +55,32 @@ struct BackupCommand: Command {
         } else {
             try session.output.line(report.words("written and read again"))
         }
+    }
+}
+
+extension BackupCommand {
+    private func check(_ session: Session) throws {
+        let verdicts = try EventStore.verifyBackups(in: target, cancellation: session.cancellation, progress: session.progress)
+        session.bar.finish()
+        for verdict in verdicts { try verdict.run.write(verdict.damage ?? "ok", to: session.output) }
+        if verdicts.contains(where: { $0.damage != nil }) { throw Exit.integrity }
+    }
+}
+
+extension BackupRun {
+    /// - Parameter verdict: what is wrong with it, or "ok"; nil where nobody has looked.
+    fileprivate func write(_ verdict: String?, to output: Output) throws {
+        if output.json {
+            return try output.object([
+                "number": .count(number), "time": .time(time), "position": .position(position), "epoch": .count(epoch.rawValue),
+                "content": .text(content), "bytes": .count(bytes), "verdict": .optional(verdict),
+            ])
+        }
+        let words = [
+            "run \(number)".padded(to: 8), time.description, "at \(grouped(position.rawValue).aligned(to: 13))", size(bytes: bytes),
+            epoch > .first ? "epoch \(epoch)" : nil, verdict,
+        ]
+        try output.line(words.compactMap(\.self).joined(separator: "   "))
     }
 }
 

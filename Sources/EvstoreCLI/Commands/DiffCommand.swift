@@ -32,6 +32,9 @@ struct DiffCommand: Command {
             try lines.end()
             notes.a.write(projection, to: session.output)
             notes.b.write(projection, to: session.output)
+            if let key, differing == 0, try await store.query(projection, at: a, key: key) == nil {
+                return session.output.note("note: \(projection) has no row \(quoted(key)), neither at \(a) nor at \(b)")
+            }
             if !session.output.json {
                 session.output.note(differing == 0 ? "\(a) and \(b) are equal" : "\(counted(differing, "key")) differ")
             }

@@ -51,7 +51,7 @@ struct DrillCommand: Command {
         if !laws.isEmpty { try output.line("laws   \(laws.joined(separator: "  "))") }
         for loss in report.loss where loss.count > 0 {
             try output.line(
-                "loss   \(loss.version) \(loss.type): \(loss.what), \(counted(loss.count, "event")) of the sample\(loss.declared ? " (declared)" : "")"
+                "loss   \(loss.version) \(loss.type): \(loss.what), \(counted(loss.count, "event")) of the sample (\(loss.standing))"
             )
         }
         try output.line("not exercised: \(report.notExercised.isEmpty ? "none" : report.notExercised.joined(separator: "; "))")

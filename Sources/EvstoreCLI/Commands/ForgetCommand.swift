@@ -12,7 +12,8 @@ struct ForgetCommand: Command {
             text), at every version, and all else stays. Read models are built anew when they are asked for. Names of \
             streams, ids and metadata are not personal.
 
-            What was copied before still holds it: prune older backups, and delete files below archive/ that are named.
+            Archives of cuts are written anew without it. What was copied elsewhere before still holds it: prune older \
+            backups (backup --keep).
 
             Example: evstore forget customer-17 --for-good
             """)
@@ -34,7 +35,8 @@ struct ForgetCommand: Command {
             try session.output.object([
                 "forgotten": .list(report.forgotten.map { .text($0.text) }), "before": .list(report.before.map { .text($0.text) }),
                 "unknown": .list(report.unknown.map { .text($0.text) }), "readModels": .count(report.readModels),
-                "archives": .list(report.archives.map { .text($0) }),
+                "archives": .list(report.archives.map { .text($0) }), "lines": .count(report.lines),
+                "inUse": .list(report.inUse.map { .text($0) }), "fileSystem": .optional(report.fileSystem),
             ])
             return
         }
@@ -44,6 +46,15 @@ struct ForgetCommand: Command {
         if report.readModels > 0 {
             try session.output.line("read models \(report.readModels) taken away; they are built anew when they are asked for")
         }
-        for file in report.archives { try session.output.line("archive    archive/\(file) may hold an older copy: delete it when you can") }
+        if report.lines > 0 { try session.output.line("archives   \(counted(report.lines, "line")) written anew without it") }
+        for file in report.archives {
+            try session.output.line("unread     \(file) has lines that can't be read, and may hold it: delete it when you can")
+        }
+        for copy in report.inUse { try session.output.line("in use     \(copy) is a copy that a drill works with: it goes when that ends") }
+        if let kind = report.fileSystem {
+            try session.output.line(
+                "warning    \(kind) has copies of what is overwritten: the old keys may be on the disk until their room is used again, "
+                    + "and in snapshots; delete those, and trim or fill what is free")
+        }
     }
 }

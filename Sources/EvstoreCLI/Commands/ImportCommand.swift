@@ -10,8 +10,9 @@ struct ImportCommand: Command {
             A line is {"stream":"order-42","type":"OrderPlaced","data":{…}}, with id, time, metadata \
             and version where they matter, or a CloudEvent 1.0 in JSON. A file is validated whole \
             before anything is appended; from a pipe, what came before a bad line stays. Running it \
-            again finishes an interrupted import and adds nothing that is there. Where there is no \
-            store, one is made at the version of --as.
+            again finishes an interrupted import and adds nothing that is there; nor does an input that \
+            ends before one that was imported. One import is at work at a time, and another waits for it. \
+            Where there is no store, one is made at the version of --as.
 
             --as 0 is data from before versions existed: any JSON object, a line or (--each) an element \
             of a document, is stored as it is, and read by the cases of adopt: in v1.yaml. What they do \
@@ -47,19 +48,28 @@ struct ImportCommand: Command {
     @Flag(help: "Append also what an earlier import of this input appended.")
     var again = false
 
+    @Flag(help: "Take events also into streams that their type's template does not name; they are refused where not given.")
+    var anyStream = false
+
     func run(in session: Session) async throws {
         let source: ImportSource = file == "-" ? .descriptor(0) : .file(file)
         if case .file(let path) = source, !FileManager.default.fileExists(atPath: path) {
             throw EvstoreError.usage("there is no file \(quoted(path)) to import")
         }
-        let report = try await withStore(session) { store, isNew in
+        let report = try await withStore(session) { store in
             let born = try Self.birth(version, in: store)
             return try await store.importLines(
                 from: source, as: born,
                 options: ImportOptions(
                     each: each, onError: onError == .quarantine ? .quarantine : .stop, dryRun: dryRun,
-                    sameID: sameID == nil ? .mustMatch : .keepFirst, again: again),
-                cancellation: session.cancellation, progress: session.progress)
+                    sameID: sameID == nil ? .mustMatch : .keepFirst, again: again, takesAnyStream: anyStream),
+                cancellation: session.cancellation, progress: session.progress
+            ) { report in
+                session.bar.finish()
+                guard report.added > 0 else { return }
+                session.output.note(
+                    "kept       \(counted(report.added, "event")) of the lines before, up to position \(grouped(report.position.rawValue))")
+            }
         }
         try report.write(to: session.output, dryRun: dryRun)
         if report.quarantined + (report.adoption?.quarantined ?? 0) > 0 { throw Exit.quarantined }
@@ -69,37 +79,64 @@ struct ImportCommand: Command {
         text == "0" || text == "v0" ? SchemaVersion(0) : try store.version(named: text)
     }
 
-    /// The store that is there, or a new one at the version of `--as`, which is taken back where nothing
-    /// came of it: then it is as if the command had not been run.
-    private func withStore(
-        _ session: Session, _ body: (EventStore, Bool) async throws -> ImportReport
-    ) async throws -> ImportReport {
-        let path = try dryRun && !isThere() ? scratch() : global.storePath()
-        if try isThere() { return try await session.withStore { store in try await body(store, false) } }
-        let schemas = try Schemas.load(global.schemasPath(for: "import into a new store"))
-        let born = try version == "0" || version == "v0" ? SchemaVersion(1) : schemas.version(named: version)
-        let store = try await EventStore.create(
-            at: path, schemas: schemas, at: born, steps: session.application.steps,
-            projections: session.application.projections, options: session.options(), logger: session.logger)
+    /// The store that is there, or a new one at the version of `--as`, which is taken back where nothing came of it: then it is as
+    /// if the command had not been run. Of several that find none, one makes it, and the others wait for their turn in it.
+    private func withStore(_ session: Session, _ body: (EventStore) async throws -> ImportReport) async throws -> ImportReport {
+        while true {
+            let (there, beginning) = (try place(), Beginning())
+            do {
+                if there == nil { return try await make(session) { store in try await beginning.make { try await body(store) } } }
+                return try await session.withStore { store in try await beginning.make { try await body(store) } }
+            } catch {
+                // Another import has made the store meanwhile, or taken back what it had made.
+                if try beginning.isMade || dryRun && there == nil || place() == there { throw error }
+            }
+        }
+    }
+
+    private func make(_ session: Session, _ body: (EventStore) async throws -> ImportReport) async throws -> ImportReport {
+        let store = try await create(session)
         do {
-            let report = try await body(store, true)
+            let report = try await body(store)
             session.bar.finish()
-            try await store.close()
-            if dryRun { try FileManager.default.removeItem(atPath: path) }
+            try await dryRun ? store.discard() : store.close()
             return report
         } catch {
             session.bar.finish()
-            let isEmpty = try store.last().position == .start
-            try await store.close()
-            if isEmpty { try FileManager.default.removeItem(atPath: path) }
+            try await store.discard()
             throw error
         }
     }
 
-    private func isThere() throws -> Bool { try FileManager.default.fileExists(atPath: global.storePath()) }
+    private func create(_ session: Session) async throws -> EventStore {
+        let schemas = try Schemas.load(global.schemasPath(for: "import into a new store"))
+        return try await EventStore.create(
+            at: dryRun ? scratch() : global.storePath(), schemas: schemas,
+            at: version == "0" || version == "v0" ? SchemaVersion(1) : schemas.version(named: version),
+            steps: session.application.steps, projections: session.application.projections, options: session.options(),
+            logger: session.logger)
+    }
+
+    /// What tells the store that is there from one that comes after it; nil where there is none.
+    private func place() throws -> Data? {
+        let path = try global.storePath()
+        do { return try Data(contentsOf: URL(filePath: path + "/evstore.json")) } catch {
+            return FileManager.default.fileExists(atPath: path) ? Data() : nil
+        }
+    }
 
     private func scratch() -> String {
         FileManager.default.temporaryDirectory.appendingPathComponent("evstore-import-\(UUID().uuidString)").path
+    }
+}
+
+/// Whether what must not be begun twice has begun.
+private final class Beginning {
+    private(set) var isMade = false
+
+    func make<Result>(_ body: () async throws -> Result) async throws -> Result {
+        isMade = true
+        return try await body()
     }
 }
 
@@ -113,12 +150,10 @@ extension ImportReport {
             output.note("note: \(counted(streamMismatches, "event")) of a stream that its type's template does not name")
         }
         if output.json {
-            let object: OutputValue = [
+            return try output.object([
                 "read": .count(read), "added": .count(added), "skipped": .count(skipped), "quarantined": .count(quarantined),
-                "position": .position(position),
-            ]
-            try output.object(object.adding("adoption", adoption?.object))
-            return
+                "position": .position(position), "adoption": adoption?.object ?? nil,
+            ])
         }
         try output.line("read       \(counted(read, "line"))")
         try output.line((dryRun ? "would add  " : "added      ") + counted(added, "event"))

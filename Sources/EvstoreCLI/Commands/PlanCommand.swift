@@ -8,6 +8,9 @@ struct PlanCommand: Command {
         abstract: "What a replay would do, how long it would take and what it would lose. Changes nothing.",
         discussion: """
             Example: evstore plan --to v5 --schemas Schemas/shop
+
+            Where the replay would be refused, it says why and exits with the code that the replay would exit \
+            with: 3 where events have no image, 10 where it asks for --yes, 6 where it needs the application.
             """)
 
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
@@ -21,26 +24,35 @@ struct PlanCommand: Command {
             try await store.plan(to: store.version(named: to), cancellation: session.cancellation)
         }
         try session.output.json ? session.output.object(report.object) : report.write(to: session.output)
+        if let refusal = report.refused.first { throw Exit(code: refusal.exit) }
         if exitCode && report.pending { throw Exit.pending }
     }
 }
 
 extension PlanReport {
     var object: OutputValue {
-        let object: OutputValue = [
+        [
             "from": .version(from), "to": .version(to), "events": .count(events), "rebuild": .list(rebuild.map { .text($0) }),
             "carry": .list(carry.map { .text($0) }),
-            "loss": .list(
-                loss.map {
+            "loss": .list(loss.map(\.object)),
+            "oneWay": .list(oneWay.map { .text($0) }), "seconds": .measure(seconds), "bytes": .count(bytes),
+            "types": .list(
+                types.map {
                     [
-                        "version": .version($0.version), "type": .text($0.type), "what": .text($0.what), "declared": .bool($0.declared),
-                        "count": .count($0.count),
+                        "type": .text($0.type), "born": .version($0.born), "count": .count($0.count),
+                        "becomes": .list($0.becomes.map { .text($0) }), "changes": .text($0.changes), "noImage": .count($0.failures),
                     ]
                 }),
-            "oneWay": .list(oneWay.map { .text($0) }), "seconds": .measure(seconds), "bytes": .count(bytes),
+            "refused": .list(
+                refused.map {
+                    [
+                        "code": .text($0.code), "exit": .count($0.exit), "message": .text($0.message),
+                        "fix": $0.fix.map { .text($0) } ?? .null,
+                    ]
+                }),
+            "adoption": adoption?.object ?? nil, "needs": .list(needs.map { .text($0) }),
+            "appendsRefused": .list(appendsRefused.map(\.object)),
         ]
-        return object.adding("adoption", adoption?.object)
-            .adding("needs", needs.isEmpty ? nil : .list(needs.map { .text($0) }))
     }
 
     func write(to output: Output) throws {
@@ -56,15 +68,18 @@ extension PlanReport {
         try output.line("projections  " + projectionWords)
         for line in loss {
             let seen = line.count > 0 ? ", \(grouped(line.count)) in the sample" : ""
-            try output.line(
-                "loss         \(line.version) \(line.type): \(line.what) (\(line.declared ? "declared" : "not declared")\(seen))"
-            )
+            try output.line("loss         \(line.version) \(line.type): \(line.what) (\(line.standing)\(seen))")
         }
         if let adoption { try output.line("adopted      \(adoption.words) (of the sample)") }
         for step in oneWay { try output.line("one way      \(step) (needs --yes)") }
         for step in needs { try output.line("needs        \(step), which is written in Swift: run the application's own command line") }
+        for refused in appendsRefused {
+            let types = refused.types.joined(separator: ", ")
+            try output.line("appends      once \(to) is live, a program without \(refused.step) can't append \(types) (needs --yes)")
+        }
         try output.line("estimate     " + estimate)
         try output.line("rollback     " + (oneWay.isEmpty ? "possible until finalize" : "not across the one-way steps"))
+        for line in refused { try output.line("refused      \(line.message)" + (line.fix.map { "; \($0)" } ?? "")) }
         try output.line("nothing was changed")
     }
 
@@ -84,4 +99,20 @@ extension PlanReport {
         let measured = sample > 0 ? " (measured on a sample of \(counted(sample, "event")))" : ""
         return "\(counted(events, "event")), about \(duration(seconds: seconds)) and \(size(bytes: bytes)) of extra disk\(measured)"
     }
+}
+
+extension RefusedAppends {
+    var object: OutputValue { ["step": .text(step), "types": .list(types.map { .text($0) })] }
+}
+
+extension PlannedLoss {
+    var object: OutputValue {
+        [
+            "version": .version(version), "type": .text(type), "what": .text(what), "declared": .bool(declared), "asks": .bool(asks),
+            "count": .count(count), "first": first.map { .position($0) } ?? .null,
+        ]
+    }
+
+    /// What a person has to do about it.
+    var standing: String { declared ? "declared" : asks ? "not declared, needs --yes" : "told, not asked for" }
 }

@@ -9,7 +9,8 @@ struct QueryCommand: Command {
         abstract: "Prints rows of a read model, in key order.",
         discussion: """
             The read model first catches up with the log; where it may not, standard error says how \
-            far it lags. A row is {"key":…,"value":{…}}; as tab-separated values it is the key and \
+            far it lags, and always how many quarantined events it lacks. No such row is no line, a \
+            note on standard error, and exit code 0. A row is {"key":…,"value":{…}}; as tab-separated values it is the key and \
             then a field for each pointer of --columns.
 
             Example: evstore query orders 42
@@ -45,7 +46,7 @@ struct QueryCommand: Command {
         try await session.withStore(.writingIfAllowed) { store in
             let version = try at.map { text throws(EvstoreError) in try store.version(named: text) }
             let note: QueryNote
-            var lines = Lines(session)
+            var (lines, isEmpty) = (Lines(session), true)
             if count {
                 let counted = try await store.count(projection, at: version, key: key, prefix: prefix)
                 note = counted.note
@@ -56,7 +57,8 @@ struct QueryCommand: Command {
                 }
             } else {
                 note = try await store.query(projection, at: version, key: key, prefix: prefix) { row in
-                    lines.next { output in
+                    isEmpty = false
+                    return lines.next { output in
                         switch format {
                         case .jsonl: try output.object(["key": .text(row.key), "value": .json(row.value)])
                         case .tsv: try output.line(row.fields(pointers))
@@ -65,6 +67,10 @@ struct QueryCommand: Command {
                 }
             }
             try lines.end()
+            if isEmpty && !count {
+                let which = key.map { " \(quoted($0))" } ?? prefix.map { "s whose key begins with \(quoted($0))" } ?? "s"
+                session.output.note("note: \(projection) at \(note.version) has no row\(which)")
+            }
             note.write(projection, to: session.output)
         }
     }
@@ -97,6 +103,11 @@ extension ReadModelRow {
 
 extension QueryNote {
     func write(_ projection: String, to output: Output) {
+        if quarantined > 0 {
+            output.note(
+                "note: \(projection) at \(version) lacks \(counted(quarantined, "quarantined event")): "
+                    + "evstore quarantine list --at \(version)")
+        }
         if lag > 0 {
             output.note("note: \(projection) at \(version) is \(counted(lag, "event")) behind" + (reason.map { ": \($0)" } ?? ""))
         }

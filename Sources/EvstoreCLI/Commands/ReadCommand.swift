@@ -8,7 +8,7 @@ struct ReadCommand: Command {
         discussion: """
             With a stream, --from is a revision; without one it is a position in the whole log. Both \
             are inclusive. A --type is found under all the names it has had. A line can be imported \
-            elsewhere as it is.
+            elsewhere as it is. Where there is nothing to print, standard error says so.
 
             Example: evstore read order-42 --at v4
             The last event of all: evstore read --backwards --limit 1
@@ -40,17 +40,26 @@ struct ReadCommand: Command {
         let name = try stream.map { text throws(EvstoreError) in try StreamName(text) }
         try await session.withStore(.reading) { store in
             let version = try at.map { text throws(EvstoreError) in try store.version(named: text) }
-            var lines = Lines(session)
+            var (lines, isEmpty) = (Lines(session), true)
+            func show(_ event: RecordedEvent) -> Bool {
+                isEmpty = false
+                return lines.next { try $0.put(store.line(event)) }
+            }
             if let name {
                 try store.read(
-                    name, at: version, from: from.map { Revision($0) }, limit: limit, backwards: backwards, type: type
-                ) { event in lines.next { try $0.put(store.line(event)) } }
+                    name, at: version, from: from.map { Revision($0) }, limit: limit, backwards: backwards, type: type, show)
             } else {
-                try store.readAll(
-                    at: version, from: from.map { Position($0) }, limit: limit, backwards: backwards, type: type
-                ) { event in lines.next { try $0.put(store.line(event)) } }
+                try store.readAll(at: version, from: from.map { Position($0) }, limit: limit, backwards: backwards, type: type, show)
             }
             try lines.end()
+            if isEmpty && limit != 0 { session.output.note("note: \(try absence(of: name, in: store, version))") }
         }
+    }
+
+    /// Why nothing was printed.
+    private func absence(of name: StreamName?, in store: EventStore, _ version: SchemaVersion?) throws -> String {
+        guard let name else { return from == nil && type == nil ? "the store has no events" : "no event is what was asked for" }
+        let isUnknown = try store.read(name, at: version, limit: 1).isEmpty
+        return isUnknown ? "there is no event in a stream \(quoted(name.text))" : "no event of \(quoted(name.text)) is what was asked for"
     }
 }

@@ -29,7 +29,7 @@ struct ReplayCommand: Command {
     @Option(help: "What becomes of an event that has no image: stop or quarantine.", transform: oneOf)
     var onError: FailureRule = .stop
 
-    @Flag(help: "Consent to one-way steps and to loss that no step declares.") var yes = false
+    @Flag(help: "Consent to one-way steps, to appends that plan says are refused, and to loss that no step declares.") var yes = false
 
     func validate() throws {
         if let jobs, jobs < 1 { throw ValidationError("--jobs is a number of threads from 1 on, not \(jobs)") }

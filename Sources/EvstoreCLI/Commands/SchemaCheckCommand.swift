@@ -9,31 +9,67 @@ struct SchemaCheckCommand: Command {
         abstract: "Proves that the steps explain each version's difference from the one before.",
         discussion: """
             Prints a finding a line, file:line:column: severity id: message, and how to mend it. \
-            Errors are findings that a replay would refuse; a note is what only the data can prove, \
+            Errors are findings that a replay would refuse, and a rules.yaml that lint can't read; a note is what only the data can prove, \
             which plan and replay do.
 
+            The lines below a finding are an edit: - goes, + comes. Each was tried before it is shown: with it the finding is \
+            gone and no error has come. --fix makes these edits, one after the other, and prints each. It leaves alone what is \
+            released, and every edit that needs a reason or a value of your choice; all other bytes of the files stay as they are. \
+            The exit code tells of what remains.
+
             Example: evstore schema check --schemas Schemas/shop
+            Mend what can be mended: evstore schema check --fix --schemas Schemas/shop
             """)
 
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
+    @Flag(help: "Make the edits that take no decision of yours.") var fix = false
+    @Flag(help: "With --fix: print the edits and write nothing.") var dryRun = false
+
     func run(in session: Session) async throws {
-        let findings = try Self.findings(in: global.schemasPath(for: "schema check"))
+        if dryRun, !fix { throw UsageError("--dry-run is about --fix", see: "evstore schema check") }
+        let texts = SchemaTexts(directory: try global.schemasPath(for: "schema check"))
+        let isFixing = fix
+        let result = try await session.computing {
+            var fixes = SchemaFixes(texts)
+            if isFixing { try fixes.makeAll() }
+            let findings = try Self.said(of: fixes.texts).findings
+            return (fixes, try MendingTrial(fixes.texts, Self.whole).proposals(for: findings))
+        }
+        let (fixes, findings) = result
+        if !dryRun { try fixes.write() }
         let ok = !findings.contains { $0.severity == .error }
-        try session.output.findings(findings, ok: ok, checked: "shapes, steps and projections")
-        if !ok { throw Exit.refused }
+        try session.output.findings(
+            findings, ok: ok, extra: fix ? [("fixed", fixes.object)] : [], checked: "shapes, steps and projections",
+            before: fix ? fixes.lines(isDryRun: dryRun) : [])
+        if !ok { throw Exit(code: findings.refusedExit) }
     }
 
-    /// Everything there is to say about a directory; files that can't be read are findings too.
-    static func findings(in directory: String) throws -> [Finding] {
-        var findings: [Finding] = []
+    /// As a person reads it; files that can't be read are findings too.
+    static func said(of texts: SchemaTexts) throws -> MendingTrial.Verdict { try verdict(on: texts, isWhole: false) }
+
+    /// Each finding of its own, also what only repeats others.
+    static func whole(_ texts: SchemaTexts) throws -> MendingTrial.Verdict { try verdict(on: texts, isWhole: true) }
+
+    private static func verdict(on texts: SchemaTexts, isWhole: Bool) throws -> MendingTrial.Verdict {
+        var verdict = MendingTrial.Verdict([], nil)
         do {
-            let history = try History.load(directory: directory)
-            findings = history.warnings + history.check()
-            findings += try Schemas.load(directory).definitions.check(against: history)
+            let history = try History.load(texts, isWhole: isWhole)
+            verdict.history = history
+            verdict.findings = history.warnings + history.check()
+            verdict.findings += try projections(in: texts, history)
         } catch EvstoreError.schemaInvalid(let unreadable) {
-            findings += unreadable
+            verdict.findings += unreadable
         }
-        return Mending.complete(findings)
+        do { _ = try LintRules.load(texts) } catch EvstoreError.schemaInvalid(let unreadable) { verdict.findings += unreadable }
+        return verdict
+    }
+
+    private static func projections(in texts: SchemaTexts, _ history: History) throws -> [Finding] {
+        let names = try texts.names()
+        guard let name = ["projections.yaml", "projections.json"].first(where: { names.contains($0) }) else { return [] }
+        let path = texts.path(name)
+        let text = try texts.bytes(path: path)
+        return try DefinitionSet.load(text: text, file: path, history: history).check(against: history)
     }
 }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import EventModel
 internal import Evstore
 internal import SchemaEvolution
 
@@ -24,21 +25,35 @@ struct TypeChoice: ExpressibleByArgument, Sendable {
         (type, version) = (parts[0], parts.count == 2 ? parts[1] : nil)
     }
 
-    func resolved(in history: History) throws(EvstoreError) -> (version: SchemaVersion, shape: EventShape) {
+    func resolved(in history: History) throws -> (version: SchemaVersion, shape: EventShape) {
         let version =
             if let version {
                 try history.resolve(version)
             } else {
                 history.versions.last { $0.events[type] != nil }?.number ?? history.head
             }
+        if history[version] != nil, history.shape(of: type, at: version) == nil {
+            throw AbsentType(type, at: version, fix: history.whereabouts(of: type, at: version))
+        }
         return try (version, history.requireShape(of: type, at: version))
+    }
+}
+
+/// A type that a version does not have, and where it is.
+struct AbsentType: Error {
+    let details: ErrorDetails
+
+    init(_ type: String, at version: SchemaVersion, fix: String) {
+        details = ErrorDetails("unknownType", 3, "there is no event type \(quoted(type)) at \(version)", fix: fix, place: .init(type: type))
     }
 }
 
 extension Session {
     /// The history of --schemas, or of the store where no directory is given.
     func history() async throws -> History {
-        if let directory = global.schemas { return try Schemas.load(directory).history }
+        if let directory = global.schemas {
+            return try await computing { try Schemas.load(directory).history }
+        }
         return try await withStore(.reading) { store in try store.history }
     }
 }

@@ -10,7 +10,9 @@ struct SchemaExplainCommand: Command {
         discussion: """
             Up or down: --from may be the newer version. Without --from, from the oldest version that \
             has the type; without --to, to the newest. From v0, what becomes of data from before versions existed, \
-            whatever its type. Without --schemas, as the store knows it.
+            whatever its type. Without --schemas, as the store knows it. Below each member stands what each step does with \
+            it: where a new one comes from, why one is gone. With --json, outcomes: for each event that it can be seen as, \
+            its type (null where there is none), stream, changes and members.
 
             Example: evstore schema explain OrderPlaced --from v1 --to v5 --schemas Schemas/shop
             """)
@@ -75,7 +77,7 @@ extension Explanation.Member {
         switch (before?.description, after?.description) {
         case (let before?, let after?): before == after ? before : "\(before) -> \(after)"
         case (let before?, nil): "\(before) -> gone"
-        case (nil, let after): "new -> \(after ?? "gone again")"
+        case (nil, let after): "new -> \(after ?? "")"
         }
     }
 

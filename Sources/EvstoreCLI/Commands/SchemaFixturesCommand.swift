@@ -17,13 +17,14 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
     struct Record: Command {
         static let configuration = CommandConfiguration(
             commandName: "record",
-            abstract: "Writes events of the newest version, and what every version sees of every fixture.",
+            abstract: "Writes events of every version, and what every version sees of every fixture.",
             discussion: """
-                The events come from a file of event lines; or from a store, the first few of each type, with a stand-in for \
-                what the shapes call personal (names of streams and metadata stay: look at them); or, where the version has \
-                no fixtures yet, from its shapes. What is there already is never changed by accident: a file that would \
-                change is refused with its first difference unless --overwrite is given, and one that only released \
-                versions have a part in is refused whatever is given.
+                Without a file or a store, each type of each version that has no event yet gets some, made from its shape; \
+                a type for which none can be made is named with the reason. Those of the newest version may come from a \
+                file of event lines, or from a store: the first few of each type, with a stand-in for \
+                what the shapes call personal (names of streams and metadata stay: look at them). What is there already is \
+                never changed by accident: a file may grow, but one that would change is refused with its first difference \
+                unless --overwrite is given, and one that only released versions have a part in is refused whatever is given.
 
                 Example: evstore schema fixtures record orders.jsonl --schemas Schemas/shop
                 From a store: evstore schema fixtures record --store /var/shop --each 5 --schemas Schemas/shop
@@ -42,24 +43,29 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
             let found = try Fixtures.load(directory: directory, history)
             var fixtures = found ?? Fixtures(beside: directory)
             var files = FixtureFiles()
-            if let source = try await source(newest, history, hasSome: !(fixtures.lines[newest.number] ?? []).isEmpty, session) {
+            var skipped: [Fixtures.Skipped] = []
+            if let source = try await source(newest, session) {
                 guard !source.text.isEmpty else { throw EvstoreError.usage("there is no event of \(newest.number) to record") }
                 try files.add(fixtures.path(of: newest.number), source.text, isFixed: newest.isReleased)
                 try fixtures.replace(source.text, of: newest)
+            } else {
+                let made = try fixtures.fill(history)
+                for (version, text) in made.files {
+                    try files.add(fixtures.path(of: version.number), text, isFixed: version.isReleased)
+                }
+                skipped = made.skipped
             }
             let renderings = try fixtures.renderings(history)
             if let failure = renderings.flatMap(\.failures).first { throw EvstoreError.schemaInvalid([failure]) }
             try files.add(renderings, history)
-            let refused = files.changes.filter { $0.old != nil && ($0.isFixed || !overwrite) }
+            let refused = files.changes.filter { $0.old != nil && !$0.isGrowth && ($0.isFixed || !overwrite) }
             if refused.isEmpty { try files.write() }
-            try report(files, refused, newest.number, session.output)
+            try report(files, refused, skipped, newest.number, session.output)
             if !refused.isEmpty { throw Exit.refused }
         }
 
-        /// Nil where the version has fixtures and nothing else is named.
-        private func source(
-            _ version: VersionFile, _ history: History, hasSome: Bool, _ session: Session
-        ) async throws -> FixtureSource? {
+        /// Nil where none is named.
+        private func source(_ version: VersionFile, _ session: Session) async throws -> FixtureSource? {
             if let file {
                 return try FixtureSource(
                     lines: try Input.all(file, atMost: FixtureSource.bytesMax, session.cancellation), of: version, file: file)
@@ -69,25 +75,36 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
                     try FixtureSource(of: version, each: each) { take in try store.readAll(at: version.number, take) }
                 }
             }
-            return hasSome ? nil : FixtureSource(generating: version, history)
+            return nil
         }
 
-        private func report(_ files: FixtureFiles, _ refused: [FixtureFiles.Change], _ version: SchemaVersion, _ output: Output) throws {
+        private func report(
+            _ files: FixtureFiles, _ refused: [FixtureFiles.Change], _ skipped: [Fixtures.Skipped], _ version: SchemaVersion,
+            _ output: Output
+        ) throws {
             if output.json {
                 try output.object([
                     "ok": .bool(refused.isEmpty), "version": .version(version),
                     "written": .list(refused.isEmpty ? files.changes.map { .text($0.file) } : []),
                     "refused": .list(refused.map(\.object)), "unchanged": .count(files.unchanged),
+                    "skipped": .list(
+                        skipped.map { ["version": .version($0.version), "type": .text($0.type), "why": .text($0.why)] as OutputValue }),
                 ])
                 return
             }
             for change in refused.isEmpty ? files.changes : refused {
-                let verb = change.old == nil ? "new" : refused.isEmpty ? "changed" : change.isFixed ? "RELEASED" : "REFUSED"
+                let verb =
+                    change.old == nil
+                    ? "new" : refused.isEmpty ? (change.isGrowth ? "grown" : "changed") : change.isFixed ? "RELEASED" : "REFUSED"
                 try output.line("\(verb.padded(to: 10)) \(change.file)")
                 guard change.old != nil else { continue }
                 let difference = change.difference
                 if let old = difference.old { try output.line("  \(difference.line)  - \(old)") }
                 if let new = difference.new { try output.line("  \(difference.line)  + \(new)") }
+            }
+            for one in skipped {
+                try output.line("skipped    \(one.type) of \(one.version): no event could be made: \(one.why)")
+                try output.line("  -> append one to fixtures/\(one.version)/events.jsonl, as an event line")
             }
             if refused.isEmpty {
                 try output.line("\(counted(files.changes.count, "file")) written, \(files.unchanged) as they were")

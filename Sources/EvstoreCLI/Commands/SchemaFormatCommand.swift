@@ -68,10 +68,12 @@ struct SchemaFormatCommand: Command {
     }
 
     private func report(_ changed: [String], of count: Int, _ findings: [Finding], _ output: Output) throws {
-        if check || !findings.isEmpty {
-            try output.findings(findings, ok: findings.isEmpty, checked: counted(count, "file"))
-        } else if output.json {
-            try output.object(["ok": true, "written": .list(changed.map { .text($0) }), "unchanged": .count(count - changed.count)])
+        if check || output.json || !findings.isEmpty {
+            try output.findings(
+                findings, ok: findings.isEmpty,
+                extra: [
+                    ("written", .list(check ? [] : changed.map { .text($0) })), ("unchanged", .count(count - changed.count)),
+                ], checked: counted(count, "file"))
         } else {
             for file in changed { try output.line(file) }
             try output.line("\(counted(changed.count, "file")) written, \(count - changed.count) as they were")

@@ -9,7 +9,8 @@ struct SchemaLintCommand: Command {
         commandName: "lint",
         abstract: "Says what is allowed and not advised, and what rules.yaml forbids.",
         discussion: """
-            Beyond `schema check`: fixtures for every type of every released version, removal only of what was \
+            Beyond `schema check`: fixtures for every type of every version, which look as they were recorded (a difference \
+            is a note while a version of it is not released), removal only of what was \
             deprecated before, rounding, names and descriptions, personal members where they are never sealed (names of \
             streams, keys of rows, metadata). In rules.yaml beside the version files: forbid: [ops], \
             error: [ids], forward: N, and waive: [{id, file, because, until}]; a waiver without reason or end is an error.
@@ -21,22 +22,22 @@ struct SchemaLintCommand: Command {
 
     func run(in session: Session) async throws {
         let directory = try global.schemasPath(for: "schema lint")
-        let findings = try Self.findings(in: directory)
+        let (findings, hasFixtures) = try Self.findings(in: directory, SwiftSteps(session.application.steps))
         let ok = !findings.contains { $0.severity == .error }
-        try session.output.findings(findings, ok: ok, checked: "fixtures, losses, names, rules")
-        if !ok { throw Exit.refused }
+        try session.output.findings(findings, ok: ok, checked: (hasFixtures ? "fixtures, " : "") + "losses, names, rules")
+        if !ok { throw Exit(code: findings.refusedExit) }
     }
 
     /// Files that can't be read are findings too.
-    private static func findings(in directory: String) throws -> [Finding] {
+    private static func findings(in directory: String, _ steps: SwiftSteps) throws -> (findings: [Finding], hasFixtures: Bool) {
         do {
-            let history = try History.load(directory: directory)
+            let history = try History.load(directory: directory).with(steps)
             let (rules, fixtures) = (try LintRules.load(directory: directory), try Fixtures.load(directory: directory, history))
             let today = String(Timestamp.now.description.prefix(10))
             let found = try Lint.run(history, rules, fixtures: fixtures, today: today, others: exposedKeys(in: directory, history))
-            return Mending.complete(history.warnings + found)
+            return (Mending.complete(history.warnings + found), fixtures != nil)
         } catch EvstoreError.schemaInvalid(let unreadable) {
-            return Mending.complete(unreadable)
+            return (Mending.complete(unreadable), false)
         }
     }
 

@@ -19,8 +19,10 @@ struct SchemaLockCommand: Command {
     func run(in session: Session) async throws {
         let directory = try global.schemasPath(for: "schema lock")
         // Reading the directory compares what is there with the lock.
-        let history = try History.load(directory: directory)
-        let errors = history.check().filter { $0.severity == .error }
+        let (history, errors) = try await session.computing {
+            let history = try History.load(directory: directory)
+            return (history, history.check().filter { $0.severity == .error })
+        }
         if !errors.isEmpty { throw EvstoreError.schemaInvalid(errors) }
         let lock = SchemaLock(locking: history)
         let path = directory + (directory.hasSuffix("/") ? "" : "/") + SchemaLock.fileName

@@ -8,10 +8,11 @@ internal import SchemaEvolution
 struct SchemaNewCommand: Command {
     static let configuration = CommandConfiguration(
         commandName: "new",
-        abstract: "Writes the next version file: the shapes of the last one, and no steps yet.",
+        abstract: "Writes the next version file: the shapes of the last one, and no steps yet; or version 1.",
         discussion: """
             Change the shapes and say in upcast how events of the version before become those; `schema check` proves that \
-            the two agree and proposes what is missing. Nothing is overwritten.
+            the two agree and proposes what is missing. Where there is no version yet, nor a directory, it writes version 1 to \
+            start from. Nothing is overwritten.
 
             Example: evstore schema new --schemas Schemas/shop
             """)
@@ -20,20 +21,47 @@ struct SchemaNewCommand: Command {
 
     func run(in session: Session) async throws {
         let directory = try global.schemasPath(for: "schema new")
-        let history = try History.load(directory: directory)
-        let path = directory + (directory.hasSuffix("/") ? "" : "/") + "\(history.head.next).yaml"
-        guard !FileManager.default.fileExists(atPath: path) else { throw EvstoreError.usage("\(path) is there already") }
-        let text = try Self.file(after: history, at: path, session.cancellation)
-        do { try Data(text.utf8).write(to: URL(filePath: path), options: .withoutOverwriting) } catch {
-            throw EvstoreError.ioFailure(doing: "writing \(path)", reason: "\(error)")
-        }
-        if session.output.json {
-            try session.output.object(["file": .text(path), "version": .version(history.head.next)])
-        } else {
-            try session.output.line("new        \(path)")
-            try session.output.line("next       change its shapes, say how in upcast, and: evstore schema check --schemas \(directory)")
-        }
+        let cancellation = session.cancellation
+        let (version, path, text) = try await session.computing { try Self.next(in: directory, cancellation) }
+        do {
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            try Data(text.utf8).write(to: URL(filePath: path), options: .withoutOverwriting)
+        } catch { throw EvstoreError.ioFailure(doing: "writing \(path)", reason: "\(error)") }
+        if session.output.json { return try session.output.object(["file": .text(path), "version": .version(version)]) }
+        try session.output.line("new        \(path)")
+        let change = version.number == 1 ? "say what your events are" : "change its shapes, say how in upcast"
+        try session.output.line("next       \(change), and: evstore schema check --schemas \(directory.shellWord)")
     }
+
+    private static func next(in directory: String, _ cancellation: Cancellation) throws -> (SchemaVersion, path: String, text: String) {
+        let texts = SchemaTexts(directory: directory)
+        guard FileManager.default.fileExists(atPath: directory), try !History.isEmpty(directory: directory) else {
+            return (SchemaVersion(1), texts.path("v1.yaml"), first)
+        }
+        let history = try History.load(texts)
+        let path = texts.path("\(history.head.next).yaml")
+        guard !FileManager.default.fileExists(atPath: path) else { throw EvstoreError.usage("\(path) is there already") }
+        return (history.head.next, path, try file(after: history, at: path, cancellation))
+    }
+
+    /// Version 1 to start from.
+    private static let first = """
+        evstore: 1
+        version: 1
+        description: "Say what these events are about."
+        # An event is a fact: it has a name in the past tense, and a payload of this shape. Its stream is what it is about,
+        # named by members of the payload; required names the members that every event has. A day or a moment is
+        # {type: string, format: date} or date-time; words of a fixed list are {type: string, enum: [open, paid]}.
+        # Once a program writes this version, add released: and the day, then: evstore schema lock. After that: evstore schema new
+        events:
+          ThingHappened:
+            description: "Say when this is written."
+            stream: "thing-{/id}"
+            required: [id]
+            properties:
+              id: {type: string}
+
+        """
 
     /// The file of the version behind the last one, laid out as `schema fmt` does and in the order that its author chose.
     private static func file(after history: History, at path: String, _ cancellation: Cancellation) throws -> String {

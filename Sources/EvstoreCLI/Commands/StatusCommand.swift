@@ -7,7 +7,8 @@ struct StatusCommand: Command {
         abstract: "What the store holds and whether it is well.",
         discussion: """
             Shows the four versions, how many events were born at each, the read models and how far \
-            they lag, what is quarantined, and the snapshots. Changes nothing.
+            they lag, what is quarantined, the snapshots, and the room on the disk with the ballast \
+            that is kept for the commands which lead out of a full one. Changes nothing.
 
             Example: evstore --store shop status
             In a deployment: evstore status --expect v5 || evstore replay --to v5 --schemas Schemas/shop
@@ -65,7 +66,7 @@ extension StatusReport {
             "projections": .list(projections.map(\.object)), "window": .bool(window),
             "snapshots": .list(snapshots.map { .text($0) }),
             "lastDrill": lastDrill.map { ["time": .time($0.time), "passed": .bool($0.passed)] } ?? nil,
-            "healthy": .bool(healthy),
+            "healthy": .bool(healthy), "freeBytes": .count(freeBytes), "ballastBytes": .count(ballastBytes),
         ]
     }
 
@@ -95,6 +96,8 @@ extension StatusReport {
             let behind = oldestReader.commitsBehind == 1 ? "1 commit" : "\(grouped(oldestReader.commitsBehind)) commits"
             try output.line("readers      the oldest is process \(oldestReader.process), \(behind) behind")
         }
+        let ballast = ballastBytes == 0 ? "no ballast" : "\(size(bytes: ballastBytes)) of ballast"
+        try output.line("disk         \(size(bytes: freeBytes)) free, \(ballast)")
         if let pending { try output.line("pending      \(pending)") }
         try output.line("health       " + (healthy ? "good" : complaints.joined(separator: "; ")))
     }

@@ -15,15 +15,18 @@ struct VerifyCommand: Command {
             opening it: what is damaged, and how many events `salvage` would take out.
 
             The hash chain finds a change, but not one by somebody who makes the whole chain anew. \
-            --sign prints the log's end signed by your key: one line, to be kept where the store's \
-            users can't reach it, as the key is. --since takes such a line and shows that every event \
-            up to there is as it was, or says what is not: altered, taken off the end, cut, an older \
-            copy, another store. Events that came after are not vouched for: sign again.
+            --sign prints the log's end, and the versions, definitions, keys and ledger beside it, signed by your \
+            key: one line, to be kept where the store's users can't reach it, as the key is. --since takes \
+            such a line and shows that all of it is as it was, or says what is not: altered, taken off the \
+            end, cut, an older copy, another store. What came after is not vouched for: sign again. A file \
+            of several lines, oldest first, is a series: each names the one before it, as does what --sign \
+            prints beside --since.
 
             Example: evstore verify --deep --laws
             A key:   (umask 077; openssl genpkey -algorithm ed25519 -out head.key)
-            Sign:    evstore verify --sign head.key > head-today.json
-            Later:   evstore verify --since head-today.json --trust head.key.pub
+            Sign:    evstore verify --sign head.key > heads.jsonl
+            Again:   evstore verify --since heads.jsonl --sign head.key >> heads.jsonl
+            Later:   evstore verify --since heads.jsonl --trust head.key.pub
             """)
 
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
@@ -36,29 +39,35 @@ struct VerifyCommand: Command {
             "Print the log's end signed by this Ed25519 key (PEM of openssl, or 64 hex digits; 0600), if nothing is wrong.",
             valueName: "keyfile"))
     var sign: String?
-    @Option(help: ArgumentHelp("Also show that what was signed before is still so.", valueName: "signed")) var since: String?
+    @Option(
+        help: ArgumentHelp("Also show that what was signed before, a head or a series of them, is still so.", valueName: "signed"))
+    var since: String?
     @Option(
         help: ArgumentHelp(
             "With --since: whose signature it must be (PEM or 64 hex digits); the owner of --sign's key where not given.",
             valueName: "keyfile.pub"))
     var trust: String?
+    @Flag(help: "With --since and --sign: a cut, or a changed definition, that --since tells of was meant.") var accept = false
     @Flag(help: "A warning, or an op that no event went through, is a failure too.") var strict = false
 
     func validate() throws {
         if trust != nil && since == nil { throw ValidationError("--trust says who must have signed what --since names") }
+        if accept && (since == nil || sign == nil) { throw ValidationError("--accept says with --sign that what --since tells was meant") }
     }
 
     func run(in session: Session) async throws {
         let key = try sign.map { path throws(EvstoreError) in try SigningKey(file: path) }
         let trusted = try trust.map { path throws(EvstoreError) in try PublicKey(file: path) }
-        let head = try since.map { path in try SignedHead(parsing: Input.all(path, atMost: 65_536, session.cancellation)) }
+        let heads = try since.map { path in
+            try SignedHead.series(parsing: Input.all(path, atMost: SignedHead.seriesBytesMax, session.cancellation))
+        }
         let report: VerifyReport
         let quarantined: Int
         do {
             (report, quarantined) = try await session.withStore(.reading) { store in
                 let report = try await store.verify(
-                    deep: deep, laws: laws, seed: seed, signing: key, since: head, trusting: trusted, cancellation: session.cancellation,
-                    progress: session.progress)
+                    deep: deep, laws: laws, seed: seed, signing: key, since: heads ?? [], trusting: trusted, accepting: accept,
+                    cancellation: session.cancellation, progress: session.progress)
                 return try (report, store.quarantine().count)
             }
         } catch let error as EvstoreError { return try examine(after: error, session) }
@@ -88,9 +97,9 @@ struct VerifyCommand: Command {
             checked: (["\(counted(report.events, "event")): structure, checksums, hash chain, indexes"] + checked).joined(separator: ", "),
             isAside: isAside)
         if isAside, let head = report.head { try session.output.line(head.line) }
-        // A law that does not hold says that a step is wrong, and a cut is what a rollback or a restore makes; the bytes are as
-        // they were written.
-        if !errors.allSatisfy({ $0.id.hasPrefix("LAW") || $0.id == "STORE104" }) { throw Exit.integrity }
+        // A law that does not hold says that a step is wrong, and a cut is what a rollback or a restore makes, a definition what a
+        // replay brings; the bytes are as they were written.
+        if !errors.allSatisfy({ $0.id.hasPrefix("LAW") || SignedHead.told.contains($0.id) }) { throw Exit.integrity }
         if !ok { throw Exit.refused }
         if quarantined > 0 {
             session.output.note("note: \(counted(quarantined, "event")) quarantined; see: evstore quarantine list")
@@ -122,7 +131,8 @@ struct VerifyCommand: Command {
 
     private func words(_ since: SinceReport) -> String {
         let whose = since.isTrusted ? "by the key that is trusted" : "by \(since.key)"
-        return "as signed: positions 1 to \(grouped(since.position.rawValue)), signed \(since.time) \(whose)"
+        let series = since.heads > 1 ? ", the last of \(grouped(UInt64(since.heads))) heads" : ""
+        return "as signed: positions 1 to \(grouped(since.position.rawValue)), signed \(since.time) \(whose)\(series)"
     }
 
     private func words(_ cases: LawCases, _ seed: UInt64) -> String {
@@ -148,7 +158,7 @@ struct VerifyCommand: Command {
                         ["law": .text($0.law), "tried": .count($0.tried), "failed": .count($0.failed), "lossy": .count($0.lossy)]
                     })
             ),
-            ("cases", laws ? .object(counts.map { (name: $0, value: .count($1)) }) : .null),
+            ("loss", .list(report.loss.map(\.object))), ("cases", laws ? .object(counts.map { (name: $0, value: .count($1)) }) : .null),
             (
                 "exercised",
                 .list(
@@ -164,6 +174,7 @@ struct VerifyCommand: Command {
                     [
                         "position": .position($0.position), "epoch": .count($0.epoch.rawValue), "time": .text($0.time.description),
                         "key": .text($0.key.description), "trusted": .bool($0.isTrusted), "holds": .bool($0.holds),
+                        "heads": .count($0.heads),
                     ]
                 } ?? .null
             ),

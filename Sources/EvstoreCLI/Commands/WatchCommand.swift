@@ -6,7 +6,7 @@ struct WatchCommand: Command {
         commandName: "watch",
         abstract: "Prints what is appended, as it is appended, also by other processes.",
         discussion: """
-            Begins at the end of the log and goes on until ^C.
+            Begins at the end of the log and goes on until ^C, which ends it with 0.
 
             Example: evstore watch order-42
             """)
@@ -28,11 +28,14 @@ struct WatchCommand: Command {
             let end = try store.last()
             var pages = store.subscribe(to: name, after: end, at: version, type: type).makeAsyncIterator()
             session.output.note("watching after position \(grouped(end.position.rawValue)); ^C ends it")
-            while let page = try await pages.next() {
-                for event in page { try session.output.put(store.line(event)) }
-                try session.output.flush()
+            do {
+                while let page = try await pages.next() {
+                    for event in page { try session.output.put(store.line(event)) }
+                    try session.output.flush()
+                }
+            } catch  where session.cancellation.isCancelled {
+                // That is how a watch ends.
             }
-            throw EvstoreError.interrupted(again: "")
         }
     }
 }

@@ -1,23 +1,27 @@
 /// A set of page numbers, one bit for each page of the file.
 struct PageSet {
-    private var words: [UInt64]
-
-    /// - Parameter last: the largest number that it takes.
-    init(through last: UInt64) { words = [UInt64](repeating: 0, count: Int(last / 64) + 1) }
+    /// A bit for each page of a part of the file, by its number; only of parts that something was seen of, since a file may be
+    /// longer than all memory and hold nothing.
+    private var parts: [UInt64: [UInt64]] = [:]
+    private static let wordsPerPart = 512
+    private static let pagesPerPart = UInt64(wordsPerPart * 64)
+    private static let empty = [UInt64](repeating: 0, count: wordsPerPart)
 
     /// False where the page was in the set.
     mutating func insert(_ page: UInt64) -> Bool {
-        let bit: UInt64 = 1 << (page % 64)
-        let word = Int(page / 64)
-        if words[word] & bit != 0 { return false }
-        words[word] |= bit
+        let (word, bit) = Self.place(page)
+        let before = parts[page / Self.pagesPerPart, default: Self.empty][word]
+        if before & bit != 0 { return false }
+        parts[page / Self.pagesPerPart, default: Self.empty][word] |= bit
         return true
     }
 
-    /// Numbers beyond the last are in no set.
     func contains(_ page: UInt64) -> Bool {
-        page / 64 < UInt64(words.count) && words[Int(page / 64)] & 1 << (page % 64) != 0
+        let (word, bit) = Self.place(page)
+        return parts[page / Self.pagesPerPart].map { $0[word] & bit != 0 } ?? false
     }
 
-    var count: UInt64 { words.reduce(0) { $0 + UInt64($1.nonzeroBitCount) } }
+    private static func place(_ page: UInt64) -> (word: Int, bit: UInt64) { (Int(page % pagesPerPart / 64), 1 << (page % 64)) }
+
+    var count: UInt64 { parts.values.reduce(0) { $0 + $1.reduce(0) { $0 + UInt64($1.nonzeroBitCount) } } }
 }

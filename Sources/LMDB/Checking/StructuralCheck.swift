@@ -47,7 +47,7 @@ package struct StructuralCheck {
 
     var lastPage: UInt64 { meta.lastPage }
 
-    /// Walks everything once: time and reads grow with the number of pages, memory with a bit for each.
+    /// Walks everything once: time and reads grow with the number of pages, memory with a bit for each that is reached.
     /// - Parameters:
     ///   - meta: of the commit to check; nil is the newest, which both meta pages are looked at for.
     ///   - tables: the tables that may be there, and whether their keys are integers.
@@ -84,7 +84,7 @@ package struct StructuralCheck {
         (self.file, self.meta, self.tables, self.rows, pageBytes) = (
             file, meta, tables, rows, meta.pageBytes
         )
-        seen = PageSet(through: meta.lastPage)
+        seen = PageSet()
         report = StructureReport(transaction: meta.transaction)
     }
 

@@ -47,8 +47,8 @@ package struct TreeRemains {
         (self.commit, self.file, pageBytes) = (commit, file, commit.pageBytes)
         // What a damaged meta page says is no reason to ask for memory.
         pages = min(commit.lastPage == .max ? .max : commit.lastPage + 1, UInt64(try file.status().bytes / commit.pageBytes))
-        seen = PageSet(through: pages)
-        free = PageSet(through: pages)
+        seen = PageSet()
+        free = PageSet()
     }
 
     /// Lends every entry of the tables that is left, each table's in the order of its keys.

@@ -2,20 +2,65 @@ internal import Glibc
 
 extension File {
     /// Takes an open-file-description lock on one byte (`fcntl(2)`, F_OFD_SETLK) without waiting;
-    /// false where another holder is in the way. Goes when the file is closed.
+    /// false where another holder is in the way. Goes when the file is closed, and does not go along with a fork.
     package func lock(byte: Int, shared: Bool) throws(LMDBError) -> Bool {
-        try setLock(byte, Int16(shared ? F_RDLCK : F_WRLCK))
+        LockedFiles.add(descriptor)
+        return try setLock(byte, Int16(shared ? F_RDLCK : F_WRLCK))
     }
 
     package func unlock(byte: Int) throws(LMDBError) {
         _ = try setLock(byte, Int16(F_UNLCK))
     }
 
-    private func setLock(_ byte: Int, _ type: Int16) throws(LMDBError) -> Bool {
-        // Linux: F_OFD_SETLK is 37; the C library hides it behind a feature macro.
-        let setOpenFileLock: Int32 = 37
+    /// Runs `body` with the lock on a byte, alone, and gives it up again; false where somebody keeps it for longer than that.
+    package func alone(byte: Int, waiting milliseconds: Int, _ body: () throws -> Void) throws -> Bool {
+        for waited in 0 ... milliseconds {
+            if waited > 0 { _ = Monitor(false).wait(milliseconds: 1) { $0 } }
+            guard try lock(byte: byte, shared: false) else { continue }
+            let result = Result { try body() }
+            try unlock(byte: byte)
+            try result.get()
+            return true
+        }
+        return false
+    }
+
+    /// Whether somebody else has a lock on the byte: another open file description, or a process, this one included.
+    package func isLocked(byte: Int) throws(LMDBError) -> Bool { try asksLock(byte, Self.getOpenFileLock) }
+
+    /// Takes a lock that is the process's own (F_SETLK), alone; false where another process has one.
+    func lockForProcess(byte: Int) throws(LMDBError) -> Bool { try setLock(byte, Int16(F_WRLCK), F_SETLK) }
+
+    func unlockForProcess(byte: Int) throws(LMDBError) { _ = try setLock(byte, Int16(F_UNLCK), F_SETLK) }
+
+    /// Which other process has a lock on the byte; 0 or less where that can't be told.
+    func processWithLock(byte: Int) throws(LMDBError) -> Int32? {
+        let found = try askLock(byte, F_GETLK)
+        return found.l_type == Int16(F_UNLCK) ? nil : found.l_pid
+    }
+
+    /// Whether another process has a lock on the byte.
+    func isLockedByOtherProcess(byte: Int) throws(LMDBError) -> Bool { try asksLock(byte, F_GETLK) }
+
+    // Linux; the C library hides both behind a feature macro.
+    private static let getOpenFileLock: Int32 = 36
+    private static let setOpenFileLock: Int32 = 37
+
+    private func asksLock(_ byte: Int, _ question: Int32) throws(LMDBError) -> Bool {
+        try askLock(byte, question).l_type != Int16(F_UNLCK)
+    }
+
+    private func askLock(_ byte: Int, _ question: Int32) throws(LMDBError) -> flock {
+        var range = flock(l_type: Int16(F_WRLCK), l_whence: Int16(SEEK_SET), l_start: off_t(byte), l_len: 1, l_pid: 0)
+        while unsafe fcntl(descriptor, question, &range) != 0 {
+            if errno != EINTR { throw .system("asking for the locks of \(path)") }
+        }
+        return range
+    }
+
+    private func setLock(_ byte: Int, _ type: Int16, _ command: Int32 = setOpenFileLock) throws(LMDBError) -> Bool {
         var range = flock(l_type: type, l_whence: Int16(SEEK_SET), l_start: off_t(byte), l_len: 1, l_pid: 0)
-        while unsafe fcntl(descriptor, setOpenFileLock, &range) != 0 {
+        while unsafe fcntl(descriptor, command, &range) != 0 {
             if errno == EAGAIN || errno == EACCES { return false }
             if errno != EINTR { throw .system("locking \(path)") }
         }

@@ -2,9 +2,31 @@ internal import Glibc
 
 /// Directories and names, each call one system call with its failure named.
 package enum Directory {
-    /// Makes a directory that only its owner can enter.
+    /// Makes a directory that only its owner can enter. What root makes belongs to whom the directory around it belongs to.
     package static func create(_ path: String) throws(LMDBError) {
         if unsafe mkdir(path, 0o700) != 0 { throw .system("making \(path)") }
+        guard ProcessIdentity.user == 0 else { return }
+        let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        // Whoever sweeps what others have left may have taken it already, as long as it is not locked (`OwnedDirectory`).
+        if descriptor < 0, errno == ENOENT { return }
+        if descriptor < 0 { throw .system("opening \(path)") }
+        defer { close(descriptor) }
+        try giveAway(descriptor, path)
+    }
+
+    /// Gives what root has made to whom the directory around it belongs to, who would be locked out of it else.
+    static func giveAway(_ made: Int32, _ path: String) throws(LMDBError) {
+        guard ProcessIdentity.user == 0 else { return }
+        var (status, named, around) = (stat(), stat(), stat())
+        guard unsafe fstat(made, &status) == 0, unsafe stat(parent(of: path), &around) == 0 else {
+            throw .system("asking for the status of \(path)")
+        }
+        // Order: only what is surely there under this name alone; a link may lead to what is somebody else's.
+        guard status.st_uid == 0, around.st_uid != 0, status.st_mode & S_IFMT == S_IFDIR || status.st_nlink == 1,
+            unsafe lstat(path, &named) == 0, named.st_ino == status.st_ino, named.st_dev == status.st_dev
+        else { return }
+        // A root that may not give files away, as in some containers, keeps them.
+        if fchown(made, around.st_uid, around.st_gid) != 0, errno != EPERM { throw .system("giving \(path) to the user \(around.st_uid)") }
     }
 
     /// What is at the path, or nil where nothing is.
@@ -35,10 +57,21 @@ package enum Directory {
         if Guard.directorySync.isOn, fsync(descriptor) != 0 { throw .system("syncing \(path)") }
     }
 
+    /// Makes a directory's own name durable, as far as can be: what it lies in is not always its user's to look at, nor on a file
+    /// system that syncs directories (fsync(2): EINVAL).
+    package static func syncName(of path: String) throws(LMDBError) {
+        do throws(LMDBError) { try sync(path + "/..") } catch { if !error.isReadOnly && !error.isNotSupported { throw error } }
+    }
+
     /// The names in a directory, sorted, without `.` and `..`.
     package static func names(_ path: String) throws(LMDBError) -> [String] {
         guard let directory = unsafe opendir(path) else { throw .system("listing \(path)") }
         defer { unsafe closedir(directory) }
+        return unsafe names(directory)
+    }
+
+    @unsafe
+    static func names(_ directory: OpaquePointer) -> [String] {
         var names: [String] = []
         while let entry = unsafe readdir(directory) {
             let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
@@ -66,14 +99,6 @@ package enum Directory {
         var path = path[...]
         while path.count > 1 && path.hasSuffix("/") { path.removeLast() }
         return path
-    }
-
-    /// Removes a file, or a directory with everything in it; nothing there is no failure.
-    package static func remove(_ path: String) throws(LMDBError) {
-        if unsafe unlink(path) == 0 || errno == ENOENT { return }
-        if errno != EISDIR && errno != EPERM { throw .system("removing \(path)") }
-        for name in try names(path) { try remove(path + "/" + name) }
-        if unsafe rmdir(path) != 0 { throw .system("removing \(path)") }
     }
 
     /// Bytes that an ordinary user can still write to the file system of the path.

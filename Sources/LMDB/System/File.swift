@@ -1,7 +1,8 @@
 internal import Bytes
 internal import Glibc
 
-/// An open file: made 0600, closed on exec and when the last reference goes.
+/// An open file: made 0600, closed on exec and when the last reference goes. What root makes belongs to whom the directory around it
+/// belongs to.
 package final class File: Sendable {
     package enum Access: Sendable { case read, write, create, createNew }
 
@@ -22,9 +23,10 @@ package final class File: Sendable {
         (self.path, descriptor) = (path, opened)
         let status = try status()
         if !status.isFile { throw LMDBError(noFile: path, status.isDirectory ? "a directory" : "a pipe or a device") }
+        if status.owner == 0, status.bytes == 0, access == .create || access == .createNew { try Directory.giveAway(descriptor, path) }
     }
 
-    deinit { close(descriptor) }
+    deinit { LockedFiles.close(descriptor) }
 
     /// Up to `count` bytes from `offset`; fewer at the end of the file.
     package func read(_ count: Int, at offset: Int = 0) throws(LMDBError) -> [UInt8] {
@@ -70,6 +72,17 @@ package final class File: Sendable {
     package func reserve(_ bytes: Int) throws(LMDBError) {
         let code = posix_fallocate(descriptor, 0, off_t(bytes))
         if code != 0 { throw LMDBError(code, "reserving \(bytes) bytes for \(path)") }
+    }
+
+    /// Where the next bytes lie that are no hole, from `offset` on; nil where there are none.
+    package func data(from offset: Int) throws(LMDBError) -> Int? {
+        // SEEK_DATA of lseek(2), which the C library's headers show to GNU's own programs alone.
+        let place = lseek(descriptor, off_t(offset), 3)
+        if place >= 0 { return Int(place) }
+        // A file system that does not tell of holes has none.
+        if errno == EINVAL || errno == EOPNOTSUPP { return offset }
+        if errno == ENXIO { return nil }
+        throw .system("reading \(path)")
     }
 
     package func status() throws(LMDBError) -> FileStatus {

@@ -17,6 +17,33 @@ package enum FileSystem: Hashable, Sendable {
         return FileSystem(magic: UInt32(truncatingIfNeeded: result.f_type))
     }
 
+    /// The name of the file system of a path where it has copies of what is overwritten: it does not write in place, or its journal holds
+    /// data. They are on the disk until something else takes their room, and as long as a snapshot has them.
+    package static func keeping(_ path: String) throws(LMDBError) -> String? {
+        let kind = try of(path)
+        guard case .lasting(let name) = kind else { return nil }
+        if kind.isWrittenElsewhere { return name }
+        guard name == "ext4", try hasDataInJournal(path) else { return nil }
+        return "ext4 with data=journal"
+    }
+
+    /// Whether what is overwritten there is written elsewhere, and stays for a time where it was.
+    package var isWrittenElsewhere: Bool { [.lasting("btrfs"), .lasting("f2fs"), .lasting("zfs")].contains(self) }
+
+    /// What the kernel tells of a mounted ext4, also where it was not mounted so but made so; false where it does not tell.
+    private static func hasDataInJournal(_ path: String) throws(LMDBError) -> Bool {
+        guard let device = try Directory.status(path)?.device else { return false }
+        // As `makedev(3)` has laid it.
+        let (major, minor) = (device >> 8 & 0xfff | device >> 32 & ~0xfff, device & 0xff | device >> 12 & ~0xff)
+        var name = [CChar](repeating: 0, count: 4_096)
+        let count = unsafe readlink("/sys/dev/block/\(major):\(minor)", &name, name.count)
+        guard count > 0 else { return false }
+        let link = String(decoding: name[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
+        let options = "/proc/fs/ext4/\(Directory.name(of: link))/options"
+        guard try Directory.status(options) != nil else { return false }
+        return try String(decoding: File(options, .read).read(1 << 16), as: UTF8.self).split(separator: "\n").contains("data=journal")
+    }
+
     /// - Parameter magic: of `linux/magic.h`.
     package init(magic: UInt32) {
         self =

@@ -6,17 +6,21 @@
 /// its environment names, so that it is seen which test notices; in every other build this is `true` and costs nothing.
 package enum Guard: String, Sendable {
     // What LMDB does not do by itself.
-    case registry, thread, reentry, fork, cloexec, readerCheck, grow, lockRoom, inPlace, metaCheck
+    case registry, thread, reentry, fork, cloexec, readerCheck, grow, lockRoom, inPlace, lockKept, metaCheck
     // What is asked of the place where a store lies.
     case fileSystem, permissions, owner, symlink, lifeSign
     // A disk that is full or fails.
     case floor, ballast, poison
     // Power cuts.
-    case aheadSync, logSync, fileSync, directorySync, baseRestore, pin
+    case aheadSync, logSync, fileSync, directorySync, baseRestore, pin, settling
     // Damage.
     case anchor, structure, blockChecksum, recordChecksum, rowSeal, headRow, generationRow, generationPages
+    // Who changes files and has no key.
+    case rowCode, blockCode, frameCode
     // Backups, salvage, signed heads.
-    case frameLink, backupRead, salvageLink, headSignature, headEpoch, headLink
+    case frameLink, backupRead, salvageLink, headSignature, headEpoch, headLink, headState, headSeries
+    // What is thrown away.
+    case overwriting
 
     #if EVSTORE_MUTANTS
         private static let missing = unsafe getenv("EVSTORE_MUTANT").map { unsafe String(cString: $0) }

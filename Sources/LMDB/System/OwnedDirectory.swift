@@ -13,7 +13,11 @@ package final class OwnedDirectory: Sendable {
         // Somebody who sweeps may come between the making and the lock.
         for _ in 0 ..< Self.attemptsMax {
             let path = prefix + String(UInt64.random(in: 1 << 60 ... .max), radix: 16)
-            try Directory.create(path)
+            do throws(LMDBError) { try Directory.create(path) } catch {
+                // Swept before it was whole; where there is nothing to make it in, another try won't help.
+                if error.code == ENOENT, try Directory.status(Directory.parent(of: path)) != nil { continue }
+                throw error
+            }
             do throws(LMDBError) {
                 guard let descriptor = try Self.lock(path) else { continue }
                 (self.path, self.descriptor) = (path, descriptor)
@@ -26,12 +30,16 @@ package final class OwnedDirectory: Sendable {
         throw LMDBError(EWOULDBLOCK, "locking a new directory at \(prefix)…")
     }
 
-    deinit { close(descriptor) }
+    deinit { LockedFiles.close(descriptor) }
 
-    /// Removes the directories made with this prefix whose makers have ended; nothing whose name was not made here.
-    package static func sweep(_ prefix: String) throws(LMDBError) {
+    /// Removes the directories made with this prefix whose makers have ended; nothing whose name was not made here, or that
+    /// belongs to another user.
+    /// - Parameter overwriting: says by their names which files are overwritten first.
+    package static func sweep(_ prefix: String, overwriting: (String) -> Bool = { _ in false }) throws(LMDBError) {
         let (parent, start) = (Directory.parent(of: prefix), Directory.name(of: prefix))
-        for name in try Directory.names(parent) where isMade(name, start) { try removeIfLeft("\(parent)/\(name)") }
+        for name in try Directory.names(parent) where isMade(name, start) {
+            try removeIfLeft("\(parent)/\(name)", overwriting: overwriting)
+        }
     }
 
     private static func isMade(_ name: String, _ start: String) -> Bool {
@@ -44,14 +52,14 @@ package final class OwnedDirectory: Sendable {
 
     /// Removes a directory whose maker has ended; false where it lives.
     @discardableResult
-    package static func removeIfLeft(_ path: String) throws(LMDBError) -> Bool {
+    package static func removeIfLeft(_ path: String, overwriting: (String) -> Bool = { _ in false }) throws(LMDBError) -> Bool {
         guard let descriptor = try lock(path) else { return false }
-        defer { close(descriptor) }
-        try Directory.remove(path)
+        defer { LockedFiles.close(descriptor) }
+        try Directory.remove(path, overwriting: overwriting)
         return true
     }
 
-    /// Nil where somebody else holds it, or nothing is there.
+    /// Nil where somebody else holds it, nothing is there, or another user has made it.
     private static func lock(_ path: String) throws(LMDBError) -> Int32? {
         let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         if descriptor < 0 {
@@ -60,18 +68,31 @@ package final class OwnedDirectory: Sendable {
         }
         var (opened, named) = (stat(), stat())
         var isMine = true
+        do throws(LMDBError) {
+            // Order: no lock is taken of what is not this user's, so that nobody waits for it.
+            if try !Directory.isOwn(descriptor, path) {
+                LockedFiles.close(descriptor)
+                return nil
+            }
+        } catch {
+            LockedFiles.close(descriptor)
+            throw error
+        }
+        LockedFiles.add(descriptor)
         if Guard.lifeSign.isOn, flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             let code = errno
             isMine = false
             if code != EWOULDBLOCK {
-                close(descriptor)
+                LockedFiles.close(descriptor)
                 throw LMDBError(code, "locking \(path)")
             }
         }
-        if isMine, unsafe fstat(descriptor, &opened) == 0, unsafe stat(path, &named) == 0, opened.st_ino == named.st_ino {
+        if isMine, unsafe fstat(descriptor, &opened) == 0, unsafe lstat(path, &named) == 0, opened.st_ino == named.st_ino,
+            opened.st_dev == named.st_dev
+        {
             return descriptor
         }
-        close(descriptor)
+        LockedFiles.close(descriptor)
         return nil
     }
 }

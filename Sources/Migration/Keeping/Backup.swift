@@ -21,7 +21,9 @@ package enum Backup {
             let summary = try write(site, to: directory)
             let pruned = try keep.map { count in
                 // What a cut took off, and what another restored copy of the store has written, nobody else may have.
-                try directory.prune(keeping: count) { run in try run.blocks.last?.base.map { try site.log.holds($0) } ?? false }
+                try directory.prune(keeping: count, overwriting: site.log.keyFile != nil) { run in
+                    try run.blocks.last?.base.map { try site.log.holds($0) } ?? false
+                }
             }
             return BackupReport(summary, seconds: began.duration(to: .now).inSeconds, pruned: pruned ?? 0)
         } catch { throw storeError(error, path, doing: "backing up to \(path)") }
@@ -45,7 +47,7 @@ package enum Backup {
         let before = try directory.numbers().last.map { try directory.run($0) }
         let store = site.log.storeID.description
         if let before, before.store != store { throw EvstoreError.otherBackup(path: directory.path) }
-        try directory.sweep()
+        try directory.sweep(overwriting: site.log.keyFile != nil)
         var shared = try directory.whole(before?.blocks ?? [])
         // A cut may have taken off what the newest runs ended with.
         while let last = shared.last, try last.base.map({ try site.log.holds($0) }) != true { shared.removeLast() }
@@ -77,6 +79,8 @@ package enum Backup {
         }
         if isNew { shared.append(.init(file: blocksName, bytes: blocks.bytes, summary.base, slots: summary.slots)) }
         for name in ["/blocks", "/rows"] { try Directory.sync(directory.path + name) }
+        // Order: what was forgotten before the run is told before the run counts.
+        try directory.add(site.log.ledger())
         try directory.finish(
             .init(
                 number: number, store: store, time: Timestamp.now.description, epoch: summary.last.epoch.rawValue,
@@ -105,7 +109,7 @@ private struct FileWriter {
 
     mutating func write(_ bytes: RawSpan) throws {
         if file == nil {
-            try Directory.remove(path)
+            try Directory.removeFiles(in: Directory.parent(of: path), overwriting: false) { $0 == Directory.name(of: path) }
             file = try File(path, .createNew)
         }
         try file?.write(bytes, at: offset)

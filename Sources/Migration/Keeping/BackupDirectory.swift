@@ -11,12 +11,13 @@ internal import LMDB
 ///     blocks/<number>-<last position>.evf    frames of blocks; the first file begins, each goes on after the one before
 ///     rows/<number>.evf                      frames of rows, and the end
 ///     runs/<number>.json                     which of these a run is made of, in order; written last
+///     forgotten                              the ledger of what was forgotten, of a store whose events are sealed
 ///
 /// The files of a run, one after the other, are a backup as a pipe carries it (`Frame`). Names are ten digits and twenty.
 struct BackupDirectory {
     /// What a run file says.
     struct Run: Codable {
-        struct Blocks: Codable {
+        struct Blocks: Codable, Hashable {
             var file: String
             var bytes: Int
             var epoch: UInt32
@@ -57,9 +58,10 @@ struct BackupDirectory {
             throw EvstoreError.usage("there is no directory \(Directory.parent(of: path))")
         }
         // Order: what says that it is one of backups comes first.
-        for name in ["", "/runs", "/blocks", "/rows"] where try Directory.status(path + name) == nil {
-            try Directory.create(path + name)
-            try Directory.sync(Directory.parent(of: path + name))
+        for name in ["", "/runs", "/blocks", "/rows"] {
+            if try Directory.status(path + name) == nil { try Directory.create(path + name) }
+            // Also where another run has made it, which may have been ended before its sync.
+            if name.isEmpty { try Directory.syncName(of: path) } else { try Directory.sync(path) }
         }
     }
 
@@ -93,6 +95,17 @@ struct BackupDirectory {
         return try run(number)
     }
 
+    /// The run of that number, the newest where nil.
+    func chosen(_ number: UInt64?) throws -> Run {
+        guard let number else { return try newest() }
+        let numbers = try numbers()
+        guard numbers.contains(number) else {
+            let known = numbers.isEmpty ? "none was ever finished" : "there are " + numbers.map(String.init).joined(separator: ", ")
+            throw EvstoreError.usage("\(path) has no run \(number): \(known)")
+        }
+        return try run(number)
+    }
+
     func damaged(_ reason: String) -> EvstoreError { .backupDamaged(path: path, reason: reason) }
 
     static func rowsName(_ number: UInt64) -> String { "rows/\(padded(Int64(number), 10)).evf" }
@@ -112,19 +125,27 @@ struct BackupDirectory {
             && digits.joined().utf8.allSatisfy { (UInt8(ascii: "0") ... UInt8(ascii: "9")).contains($0) }
     }
 
+    private static func isUnfinished(_ name: String) -> Bool { name.hasSuffix(".new") && UInt64(name.dropLast(4)) != nil }
+
     /// Writes a run's file durably; the run is there from then on.
     func finish(_ run: Run) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let name = "\(path)/runs/\(padded(Int64(run.number), 10)).json"
-        try Directory.remove(name + ".new")
-        let file = try File(name + ".new", .createNew)
         let text = [UInt8](try encoder.encode(run)) + [10]
         guard text.count <= Self.fileBytesMax else { throw damaged("it has too many runs: begin a new directory") }
+        try write(text, to: name)
+    }
+
+    /// Writes a file durably, whole or not at all.
+    func write(_ text: [UInt8], to name: String) throws {
+        let directory = Directory.parent(of: name)
+        try Directory.removeFiles(in: directory, overwriting: false) { $0 == Directory.name(of: name) + ".new" }
+        let file = try File(name + ".new", .createNew)
         try file.write(text)
         try file.sync()
         try Directory.rename(name + ".new", to: name)
-        try Directory.sync(path + "/runs")
+        try Directory.sync(directory)
     }
 
     /// Of the files that a run shares, those before the first that is missing or cut off.
@@ -139,24 +160,26 @@ struct BackupDirectory {
 
     /// Forgets all runs of this history but the newest ones, then files that no run names; returns how many runs.
     @discardableResult
-    func prune(keeping count: Int, _ isOfThisHistory: (Run) throws -> Bool) throws -> Int {
+    func prune(keeping count: Int, overwriting: Bool, _ isOfThisHistory: (Run) throws -> Bool) throws -> Int {
         let old = try numbers().filter { try isOfThisHistory(run($0)) }.dropLast(count)
-        for number in old { try Directory.remove("\(path)/runs/\(padded(Int64(number), 10)).json") }
-        try Directory.sync(path + "/runs")
-        try sweep()
+        let names = Set(old.map { padded(Int64($0), 10) + ".json" })
+        try Directory.removeFiles(in: path + "/runs", overwriting: false, named: names.contains)
+        try sweep(overwriting: overwriting)
         return old.count
     }
 
     /// Removes what no run names: of runs that were forgotten, and of some that never ended.
-    func sweep() throws {
+    /// - Parameter overwriting: what they held is not on the disk any more, where it opens what is sealed.
+    func sweep(overwriting: Bool) throws {
+        // Order: runs that were forgotten stay so before their files go.
+        try Directory.sync(path + "/runs")
         let runs = try numbers().map { try run($0) }
         let named = Set(runs.flatMap { run in run.blocks.map(\.file) + [run.rows] })
         for directory in ["blocks", "rows"] {
-            for name in try Directory.names("\(path)/\(directory)") {
+            try Directory.removeFiles(in: "\(path)/\(directory)", overwriting: overwriting) { name in
                 let file = "\(directory)/\(name)"
                 // Nothing else than what a backup has written.
-                guard !named.contains(file), Self.isBlocksName(file) || Self.isRowsName(file) || name.hasSuffix(".new") else { continue }
-                try Directory.remove("\(path)/\(file)")
+                return !named.contains(file) && (Self.isBlocksName(file) || Self.isRowsName(file) || Self.isUnfinished(name))
             }
         }
     }

@@ -1,4 +1,4 @@
-internal import EventLog
+package import EventLog
 package import EventModel
 internal import Hashing
 internal import LMDB
@@ -6,20 +6,26 @@ internal import Projections
 
 /// Makes a store from a backup.
 package enum Restore {
-    /// - Parameter path: a backup's directory, whose newest run is taken, or a file of frames.
+    /// - Parameters:
+    ///   - path: a backup's directory, or a file of frames.
+    ///   - number: which of the directory's runs; the newest where nil.
     /// - Throws: `EvstoreError`: storeExists, backupDamaged, notInBackup, diskFull, interrupted.
     package static func run(
-        from path: String, into store: String, to target: RestoreTarget?, options: Options, cancellation: Cancellation?,
-        progress: Progress?
+        from path: String, run number: UInt64? = nil, into store: String, to target: RestoreTarget?, options: Options,
+        cancellation: Cancellation?, progress: Progress?
     ) async throws(EvstoreError) -> RestoreReport {
-        let files = try files(of: path)
+        let (files, ledger) = try files(of: path, run: number)
         return try await run(
-            from: files.take, named: path, into: store, to: target, options: options, cancellation: cancellation, progress: progress)
+            from: files.take, named: path, forgetting: ledger, into: store, to: target, options: options, cancellation: cancellation,
+            progress: progress)
     }
 
-    /// - Parameter source: gives the next bytes of a backup, fewer only at its end.
+    /// - Parameters:
+    ///   - source: gives the next bytes of a backup, fewer only at its end.
+    ///   - ledger: what was forgotten since it was made.
     package static func run(
-        from source: @escaping (Int) throws -> [UInt8], named name: String, into store: String, to target: RestoreTarget?,
+        from source: @escaping (Int) throws -> [UInt8], named name: String, forgetting ledger: [ForgottenLedger.Entry] = [],
+        into store: String, to target: RestoreTarget?,
         options: Options, cancellation: Cancellation?, progress: Progress?
     ) async throws(EvstoreError) -> RestoreReport {
         let began = ContinuousClock.now
@@ -31,7 +37,8 @@ package enum Restore {
             }
         let again = "evstore restore \(name) --into \(store)"
         do {
-            let summary = try EventLog.restore(from: source, named: name, into: store, to: point, options: options) { bytes in
+            let summary = try EventLog.restore(from: source, named: name, into: store, to: point, options: options, forgetting: ledger) {
+                bytes in
                 if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: again) }
                 progress?(ProgressEvent(step: "restore", done: bytes, total: 0, quarantined: 0, note: ""))
             } finish: { update in
@@ -43,25 +50,31 @@ package enum Restore {
             }
             return RestoreReport(
                 position: summary.last.position, epoch: summary.last.epoch, backupPosition: summary.backup.position,
+                leftOut: summary.leftOut,
                 content: summary.content.hex, bytes: summary.bytes, seconds: began.duration(to: .now).inSeconds)
         } catch { throw storeError(error, store, doing: "restoring \(name)") }
     }
 
     /// Keeps backups from removing what is being read; nil where the directory can't be locked.
-    private static func lock(_ path: String) throws -> File? {
+    static func lock(_ path: String) throws -> File? {
         guard try Directory.status(path + "/lock") != nil else { return nil }
         let lock = try File(path + "/lock", .read)
         guard try lock.lock(byte: 0, shared: true) else { throw EvstoreError.locked(path: path, holder: "a backup") }
         return lock
     }
 
-    private static func files(of path: String) throws(EvstoreError) -> FileSequence {
+    private static func files(of path: String, run number: UInt64?) throws(EvstoreError) -> (FileSequence, [ForgottenLedger.Entry]) {
         do {
             guard let status = try Directory.status(path) else { throw EvstoreError.usage("there is no backup at \(path)") }
-            if !status.isDirectory { return FileSequence([path]) }
+            if !status.isDirectory {
+                if number != nil { throw EvstoreError.usage("\(path) is one backup and has no runs") }
+                return (FileSequence([path]), [])
+            }
             let lock = try lock(path)
-            let run = try BackupDirectory(path).newest()
-            return FileSequence((run.blocks.map(\.file) + [run.rows]).map { path + "/" + $0 }, holding: lock)
+            let directory = BackupDirectory(path)
+            let run = try directory.chosen(number)
+            let files = (run.blocks.map(\.file) + [run.rows]).map { path + "/" + $0 }
+            return (FileSequence(files, holding: lock), try directory.ledger())
         } catch { throw storeError(error, path, doing: "reading the backup \(path)") }
     }
 }

@@ -92,6 +92,7 @@ private struct SalvagedCatalogues {
         for row in rows.catalogues[.journal] ?? [] where isJournal(row) { try update.put(.journal, row.key, row.value) }
         // Other positions, other restore points; and a line that is lost may be imported again.
         if rows.isRenumbered { return }
+        try update.takeForgotten(rows.catalogues[.notes] ?? [])
         for row in rows.catalogues[.snapshots] ?? [] where isSnapshot(row) { try update.put(.snapshots, row.key, row.value) }
         for row in rows.catalogues[.imports] ?? [] where row.key.count == 32 && row.value.count == 48 {
             if row.value.lent.load(UInt64.self, at: 0) <= update.last.position.rawValue { try update.put(.imports, row.key, row.value) }

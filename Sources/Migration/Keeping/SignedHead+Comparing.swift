@@ -37,7 +37,7 @@ extension SignedHead {
             return finding(
                 "STORE104", at: cut.position,
                 "the log was cut at position \(cut.position) (epoch \(cut.epoch)) since \(signed); what was signed can't be shown any more",
-                fix: "if the cut or the restore was yours (evstore journal), sign anew: evstore verify --sign KEYFILE")
+                fix: "if the cut or the restore was yours (evstore journal), say so: evstore verify --since HEADS --sign KEYFILE --accept")
         }
         guard position <= walk.end.position else {
             return finding(
@@ -53,4 +53,13 @@ extension SignedHead {
         }
         return []
     }
+
+    /// What of that which stands beside the log is another, and what has come since.
+    func findings(_ now: SignedState, _ ledger: [ForgottenLedger.Entry]) -> [Finding] {
+        guard let state, Guard.headState.isOn else { return [] }
+        return state.findings(now, ledger, signed: time.description)
+    }
+
+    /// What is told because only who signs can know whether it was meant: a cut or a restore, and what a replay has brought.
+    package static let told: Set<String> = ["STORE104", "STORE108"]
 }

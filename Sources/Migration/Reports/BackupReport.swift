@@ -14,6 +14,27 @@ public struct BackupReport: Hashable, Sendable {
     public var pruned: Int
 }
 
+/// One run of a directory's backups: what the store was at one time.
+public struct BackupRun: Hashable, Sendable {
+    /// What it is named by in that directory.
+    public var number: UInt64
+    public var time: Timestamp
+    /// The last event in it.
+    public var position: Position
+    public var epoch: Epoch
+    /// As in `BackupReport`.
+    public var content: String
+    /// Of all files that it is made of, also those that it shares with other runs.
+    public var bytes: UInt64
+}
+
+/// What reading a run's files again came to.
+public struct BackupVerdict: Hashable, Sendable {
+    public var run: BackupRun
+    /// What is wrong with them; nil where every byte is what was written.
+    public var damage: String?
+}
+
 /// What was restored.
 public struct RestoreReport: Hashable, Sendable {
     /// The last event of the restored store, in an epoch of its own.
@@ -21,6 +42,9 @@ public struct RestoreReport: Hashable, Sendable {
     public var epoch: Epoch
     /// The last event of the backup.
     public var backupPosition: Position
+    /// The append that the position asked for lies in and that goes on behind it, first to last position: it was left out, since an
+    /// append is whole or not there. Nil where nothing was parted.
+    public var leftOut: ClosedRange<UInt64>?
     public var content: String
     /// Read from the backup.
     public var bytes: UInt64

@@ -4,7 +4,7 @@ public import EventModel
 public struct PlanReport: Hashable, Sendable {
     public var from: SchemaVersion
     public var to: SchemaVersion
-    /// All events of the log, whatever happens to them.
+    /// Events that the builds read; 0 where nothing is to be built.
     public var events: UInt64 = 0
     /// Projections whose read models the replay builds anew, by name.
     public var rebuild: [String] = []
@@ -12,7 +12,7 @@ public struct PlanReport: Hashable, Sendable {
     public var carry: [String] = []
     /// Of `rebuild`, those that the live version does not have.
     public var new: [String] = []
-    /// What the steps on the way lose.
+    /// What the steps on the way lose, and what events that are newer than `to` have that it does not show.
     public var loss: [PlannedLoss] = []
     /// What adoption makes of the events of the sample that are from before versions existed; nil where there are none.
     public var adoption: AdoptionReport?
@@ -20,6 +20,9 @@ public struct PlanReport: Hashable, Sendable {
     public var oneWay: [String] = []
     /// Steps in Swift that this program does not have: it can't replay past them, and what they do is not measured.
     public var needs: [String] = []
+    /// What programs that lack a step in Swift can't append any more once the version is live, whichever version they work at: the
+    /// gate needs the step for each such event. A replay asks for consent to it.
+    public var appendsRefused: [RefusedAppends] = []
     /// Estimated from a sample; 0 where nothing is to be built.
     public var seconds: Double = 0
     /// Estimated further disk space, in bytes.
@@ -32,6 +35,25 @@ public struct PlanReport: Hashable, Sendable {
     public var opClass = "iso"
     /// Whether a replay has anything to do.
     public var pending = false
+    /// Why a replay that is asked for nothing more would stop, in the order in which it would find out.
+    public var refused: [PlannedRefusal] = []
+}
+
+/// Why a replay would be refused.
+public struct PlannedRefusal: Hashable, Sendable {
+    /// As of the error that the replay would end with.
+    public var code: String
+    public var exit: Int32
+    public var message: String
+    public var fix: String?
+}
+
+/// The events that no program without a step can append.
+public struct RefusedAppends: Hashable, Sendable {
+    /// The step in words.
+    public var step: String
+    /// Event types, as they are called at the promised versions below the target.
+    public var types: [String]
 }
 
 /// What becomes of the events of one type and birth version.
@@ -54,6 +76,10 @@ public struct PlannedLoss: Hashable, Sendable {
     public var what: String
     /// Whether the step says why (`because`, `hide`).
     public var declared: Bool
+    /// Whether a replay asks for consent to it: it is lost on the way up, no step says so, and it is no mere other form of a value.
+    public var asks: Bool
     /// How many events of the sample lost something there.
     public var count: UInt64
+    /// The first of them; nil where there is none.
+    public var first: Position?
 }

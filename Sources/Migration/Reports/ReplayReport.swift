@@ -9,7 +9,7 @@ public struct ReplayOptions: Hashable, Sendable {
     /// Worker threads; `Options.replayJobs` where nil.
     public var jobs: Int?
     public var onError: FailureRule
-    /// Consent to one-way steps and to loss that no step declares.
+    /// Consent to one-way steps, to appends that programs without a step in Swift can't make any more, and to loss that no step declares.
     public var yes: Bool
     /// Whether a row that does not keep its shape stops it.
     package var refusesRows = true

@@ -79,6 +79,8 @@ public struct VerifyReport: Hashable, Sendable {
     /// What made the events that were not in the log; nil where the laws were not asked for.
     public var seed: UInt64?
     public var cases = LawCases()
+    /// What the log's events lose on their way to the live version, and what newer ones have that it does not show.
+    public var loss: [PlannedLoss] = []
     /// The log's end, where it was to be signed and no finding is an error.
     public var head: SignedHead?
     /// What has become of what was signed before, where that was asked.
@@ -93,8 +95,10 @@ public struct SinceReport: Hashable, Sendable {
     public var key: PublicKey
     /// Whether the key is one that the caller has named.
     public var isTrusted: Bool
-    /// Everything up to the position is as it was signed.
+    /// Everything up to the position is as it was signed, and what stands beside the log, as far as it may not change.
     public var holds: Bool
+    /// How many heads there were in the series; the last is the one that was compared.
+    public var heads: Int = 1
 }
 
 /// How often a law was tried and how often it did not hold.

@@ -50,7 +50,7 @@ package struct BulkBuild: Sendable {
     package func run(
         cancellation: Cancellation? = nil, progress: Progress? = nil, meanwhile: (@Sendable () -> Void)? = nil
     ) throws(EvstoreError) -> Report {
-        try converting("building the read models of \(version)") {
+        try converting("building the read models of \(version)", at: evolving.log.path) {
             let run = try BuildRun(self, cancellation, progress)
             try run.passLog()
             return try alongside(meanwhile) { try run.complete() }

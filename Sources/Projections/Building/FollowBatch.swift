@@ -18,9 +18,9 @@ final class FollowBatch {
     }
 
     /// Consumes the next events in one transaction; returns what the generation then says of itself.
-    func run(_ generation: Generation, through target: Position) throws(EvstoreError) -> GenerationHeader {
-        try converting("following with \(generation.directory)") {
-            try generation.write { transaction in
+    func run(_ generation: Generation, _ turn: WriteTurn, through target: Position) throws(EvstoreError) -> GenerationHeader {
+        try converting("following with \(generation.directory)", at: generation.directory) {
+            try generation.write(turn) { transaction in
                 // LMDB may run this again with a larger map.
                 preparer.removeAll()
                 var header = try generation.header(transaction.reads)

@@ -20,7 +20,7 @@ final class RejectionDesk: @unchecked Sendable {
         if build.onError == .stop, let first = all.filter({ !$0.rejection.isDeclared }).min(by: Self.isBefore) {
             throw EvstoreError.buildStopped(
                 projection: build.targets[first.target].definition.name, position: first.rejection.position,
-                reason: first.rejection.message)
+                reason: first.rejection.message, inFold: first.rejection.isInFold)
         }
         for (index, target) in build.targets.enumerated() {
             let rows = try QuarantineRow.rows(all.filter { $0.target == index }.map(\.rejection), build.evolving.log)

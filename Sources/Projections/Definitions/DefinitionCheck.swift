@@ -22,6 +22,8 @@ struct DefinitionCheck {
         var shape: Shape
         var item: Shape?
         var mark: Mark
+        /// What another definition, from this version on, could be made for; nil where one follows already.
+        var next: History?
     }
 
     init(_ projection: DeclaredProjection) {
@@ -31,7 +33,8 @@ struct DefinitionCheck {
         layout = RowLayout(targets: targets)
     }
 
-    mutating func run(through end: SchemaVersion, _ history: History) {
+    /// - Parameter isLast: whether no other definition follows, so that one can.
+    mutating func run(through end: SchemaVersion, _ history: History, isLast: Bool = true) {
         guard projection.since <= history.head else {
             note(
                 ProjectionRule.since, projection.mark,
@@ -45,6 +48,10 @@ struct DefinitionCheck {
             for (type, folds) in projection.on.sorted(by: { $0.key < $1.key }) {
                 let mark = projection.typeMarks[type] ?? projection.mark
                 guard let shape = history.shape(of: type, at: version)?.shape else {
+                    if number > projection.since.number, history.shape(of: type, at: version.previous) != nil {
+                        ended(type, mark, version, history, isLast)
+                        continue
+                    }
                     let types = history.types(at: version)
                     let meant = nearest(to: type, among: types.filter { projection.on[$0] == nil })
                     note(
@@ -53,9 +60,24 @@ struct DefinitionCheck {
                         mend: meant.map { mark.mend(.rename($0)) })
                     continue
                 }
-                check(type, folds, Site(type: type, version: version, shape: shape, mark: mark))
+                check(type, folds, Site(type: type, version: version, shape: shape, mark: mark, next: isLast ? history : nil))
+            }
+            for finding in NestingCheck(projection, at: version, history).findings {
+                let mark = Mark(file: finding.file ?? "", line: finding.line ?? 0, column: finding.column ?? 0)
+                let place = Place(mark: mark, id: finding.id, subject: "nesting: \(finding.severity)")
+                if seen.insert(place).inserted { findings.append(finding) }
             }
         }
+    }
+
+    /// A type that was there up to a version: the definition is right as far as it goes, and another one has to follow.
+    private mutating func ended(_ type: String, _ mark: Mark, _ version: SchemaVersion, _ history: History, _ isLast: Bool) {
+        let names = history.names(of: type, from: version.previous, upTo: version)
+        let there = names.isEmpty ? "nothing takes its place" : "it is \(names.joined(separator: " or "))"
+        note(
+            ProjectionRule.type, mark, "there is no event type \(type) at \(version)", type,
+            fix: "from \(version) on \(there): give \(projection.name) another definition, since: \(version.number)",
+            mend: isLast ? projection.following(at: version, history) : nil)
     }
 
     private mutating func check(_ type: String, _ folds: [FoldRule], _ given: Site) {
@@ -75,17 +97,20 @@ struct DefinitionCheck {
         }
         site.mark = projection.keyMark
         if let shape = self.shape(of: projection.key, site) { checkText("the key", shape, site) }
-        if case .pointer(let pointer) = projection.key, site.shape.at(pointer) != nil, !site.shape.isAlwaysPresent(at: pointer),
-            folds.contains(where: { $0.guardTest == nil })
-        {
-            note(
-                ProjectionRule.key, projection.keyMark,
-                "\(type) at \(given.version) may lack \(pointer): such an event has no row and fails", type,
-                severity: .note)
-        }
+        if folds.contains(where: { $0.guardTest == nil }) { checkKey(site) }
         for fold in folds {
             if let test = fold.guardTest { check(test, site) }
             for edit in fold.edits { check(edit, site) }
+        }
+    }
+
+    /// What the key is made of that an event may lack.
+    private mutating func checkKey(_ site: Site) {
+        for pointer in projection.key.pointers where site.shape.at(pointer) != nil && !site.shape.isAlwaysPresent(at: pointer) {
+            note(
+                ProjectionRule.key, projection.keyMark,
+                "\(site.type) at \(site.version) may lack \(pointer): such an event has no row and fails", "\(site.type) \(pointer)",
+                severity: .note)
         }
     }
 
@@ -135,6 +160,11 @@ struct DefinitionCheck {
     /// What stands at a source; nil where that was noted or can't be known.
     private mutating func shape(of source: Source, _ site: Site) -> Shape? {
         switch source {
+        case .pointer(let pointer) where pointer.isRoot:
+            note(
+                ProjectionRule.pointer, site.mark, "\"\" names no member of \(site.type)", site.type,
+                fix: "a member is /name, the whole payload $payload")
+            return nil
         case .pointer(let pointer): return look(pointer, in: site.shape, site)
         case .item(let pointer):
             guard let item = site.item else {
@@ -181,6 +211,17 @@ struct DefinitionCheck {
 
     private mutating func look(_ pointer: JSONPointer, in shape: Shape, _ site: Site) -> Shape? {
         if let found = shape.at(pointer) { return found }
+        if let history = site.next, site.version > projection.since,
+            history.shape(of: site.type, at: site.version.previous)?.shape.at(pointer) != nil, site.item == nil
+        {
+            let place = history.turn(of: site.type, to: site.version)?.place(of: pointer)
+            let there = place.flatMap { $0 != pointer && shape.at($0) != nil ? "it is \($0)" : nil } ?? "it is gone"
+            note(
+                ProjectionRule.pointer, site.mark, "\(site.type) at \(site.version) has no \(pointer)", "\(site.type) \(pointer)",
+                fix: "from \(site.version) on \(there): give \(projection.name) another definition, since: \(site.version.number)",
+                mend: projection.following(at: site.version, history))
+            return nil
+        }
         let names = (pointer.parent.flatMap { shape.at($0) } ?? shape).properties.map(\.name)
         let near = pointer.last.flatMap { nearest(to: $0.text, among: names) }
         let meant = near.map { "\(pointer.parent ?? JSONPointer())/\($0)" }

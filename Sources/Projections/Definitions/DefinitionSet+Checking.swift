@@ -31,7 +31,7 @@ extension DefinitionSet {
                 switch entry {
                 case .declared(let projection):
                     var check = DefinitionCheck(projection)
-                    check.run(through: end, history)
+                    check.run(through: end, history, isLast: index + 1 == list.count)
                     findings += check.findings
                 case .swift(let declaration):
                     findings += declaration.check(through: end, history)

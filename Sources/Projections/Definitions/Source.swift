@@ -24,6 +24,17 @@ package indirect enum Source: Hashable, Sendable {
         }
     }
 
+    /// The members of the payload that it is made of.
+    var pointers: [JSONPointer] {
+        switch self {
+        case .pointer(let pointer): [pointer]
+        case .day(let source), .month(let source): source.pointers
+        case .template(let pieces):
+            pieces.flatMap { piece -> [JSONPointer] in if case .source(let source) = piece { source.pointers } else { [] } }
+        default: []
+        }
+    }
+
     /// Whether `each` is needed to read it.
     var readsItem: Bool {
         switch self {

@@ -7,7 +7,7 @@ internal import Sealing
 
 /// A table of a generation, whose rows are checked when they are read. From format 2 of a generation on a value is
 ///
-///     0    u8   kind: 0 plain (format 2), 1 sealed (format 3)
+///     0    u8   kind: 0 plain (format 2), 2 sealed (format 4), 1 sealed under a key made of the master key (format 3)
 ///     1         plain: JSON text; sealed: what `ValueSealer` makes of it, bound to the row's key
 ///     end  u32  the low half of XXH3-64(the bytes from 1 on, with the seed XXH3-64(key))
 ///
@@ -30,7 +30,8 @@ struct CheckedTable: Sendable {
     static func format(of value: RawSpan) -> Int {
         switch value.byteCount > 0 ? value.byte(at: 0) : .max {
         case 0: 2
-        case 1: GenerationHeader.sealedFormat
+        case 1: 3
+        case 2: GenerationHeader.sealedFormat
         default: 1
         }
     }

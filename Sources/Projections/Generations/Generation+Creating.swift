@@ -13,12 +13,11 @@ extension Generation {
     ///   - store: where it is to lie: the log's directory, or a scratch directory.
     ///   - log: whose events it is made of; its rows are sealed where those are.
     package static func create(for definition: Definition, in store: String, of log: EventLog) throws(EvstoreError) -> Generation {
-        try converting("making a generation of \(definition.name)") {
+        try converting("making a generation of \(definition.name)", at: store) {
             let home = home(in: store)
-            if try Directory.status(home) == nil {
-                try Directory.create(home)
-                try Directory.sync(store)
-            }
+            if try Directory.status(home) == nil { try Directory.create(home) }
+            // Also where another process has made it, which may have been ended before its sync.
+            try Directory.sync(store)
             let name = try freeName(String(definition.fingerprint.hex.prefix(16)), in: home)
             let made = home + "/new-" + name
             try Directory.remove(made)
@@ -27,8 +26,8 @@ extension Generation {
                 projection: definition.name, fingerprint: definition.fingerprint, storeID: log.storeID, version: definition.version,
                 checkpoint: .start)
             let environment = try Environment.open(directory: made, configuration(log.options, creating: true))
-            let keys = log.modelKeys(of: name)
             do {
+                let keys = try log.makeModelKeys(of: name, in: made)
                 let mark = try GenerationMark(made)
                 try mark.make()
                 let generation = try Generation(
@@ -52,11 +51,12 @@ extension Generation {
         }
     }
 
-    /// Removes a generation's directory, or a leftover's; nobody may have it open.
+    /// Removes a generation's directory, or a leftover's, its key first: nothing else opens what the disk may still hold of it. Nobody
+    /// may have it open.
     package static func remove(named name: String, in store: String) throws(EvstoreError) {
         try converting("removing the generation \(name)") {
             guard !name.contains("/"), !name.hasPrefix(".") else { throw EvstoreError.misuse("\(quoted(name)) is not a name") }
-            try Directory.remove(home(in: store) + "/" + name)
+            try Directory.remove(home(in: store) + "/" + name, overwriting: KeyedFiles.isOne)
         }
     }
 

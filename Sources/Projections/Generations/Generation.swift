@@ -7,8 +7,8 @@ internal import LMDB
 /// One built copy of a projection: an LMDB environment of its own in `generations/<fingerprint16>-<random>/`.
 ///
 /// Tables: `rows`, key -> JSON text of the row; `meta` (`GenerationHeader`); `quarantine` (`QuarantineRow`); each a `CheckedTable`,
-/// whose values are sealed where the log's events are. Rows, quarantine and header always change in one transaction. Beside it lie `mark` (`GenerationMark`) and, where something is
-/// wrong, `damaged` (`DamageNote`).
+/// whose values are sealed where the log's events are. Rows, quarantine and header always change in one transaction. Beside it lie `mark` (`GenerationMark`), `key`
+/// (`ModelKeys`) where it is sealed and, where something is wrong, `damaged` (`DamageNote`).
 package final class Generation: Sendable {
     /// The name of its directory.
     package let name: String
@@ -16,7 +16,7 @@ package final class Generation: Sendable {
     package let fingerprint: Digest
     let environment: Environment
     let rows, meta, quarantine: CheckedTable
-    /// 2 since rows carry checksums, 3 where they are sealed; one of format 1 stays as it is.
+    /// 2 since rows carry checksums; 4 where they are sealed, 3 where that was under the master key; older ones stay as they are.
     let format: Int
     let note: DamageNote
     private let mark: GenerationMark
@@ -90,16 +90,18 @@ package final class Generation: Sendable {
     ) throws -> Generation {
         try note.check()
         let mark = try GenerationMark(directory)
-        try mark.enter(note)
+        try mark.enter(note, within: log.options.readModelDeadlineSeconds)
         let environment = try Environment.open(directory: directory, configuration(log.options, readOnly: readOnly))
         do {
             let format = try format(of: environment, directory)
-            let keys = log.modelKeys(of: name)
-            if keys != nil, format != GenerationHeader.sealedFormat {
+            let isSealed = format > GenerationHeader.format(isSealed: false)
+            let isOwn = format == GenerationHeader.sealedFormat
+            let keys = isOwn ? try log.modelKeys(of: name, in: directory) : log.derivedModelKeys(of: name)
+            if keys != nil, !isSealed {
                 // Made by an older program, or put there by somebody: nothing proves what it says.
                 throw EvstoreError.storeDamaged(path: directory, reason: "its rows are in the clear, and the store's events are sealed")
             }
-            if keys == nil, format == GenerationHeader.sealedFormat {
+            if keys == nil, isSealed {
                 throw note.damaged("its rows are sealed, and the store's events are not")
             }
             let meta = try CheckedTable("meta", of: environment, format: format, keys, note)
@@ -133,9 +135,9 @@ package final class Generation: Sendable {
     }
 
     /// Writes in one transaction (`Environment.write`), and notes damage that LMDB comes upon.
-    func write<R>(_ body: (inout WriteTransaction) throws -> R) throws -> R {
+    func write<R>(_ turn: WriteTurn? = nil, _ body: (inout WriteTransaction) throws -> R) throws -> R {
         try mark.begin()
-        do { return try environment.write(body) } catch let error as LMDBError {
+        do { return try environment.write(turn, body) } catch let error as LMDBError {
             if error.isFailedDisk { mark.disown() }
             if error.isDamagedPage { throw note.damaged(error.message) }
             throw error

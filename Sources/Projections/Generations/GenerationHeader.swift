@@ -20,10 +20,10 @@ package struct GenerationHeader: Hashable, Sendable {
     /// False until the transaction that completes its building.
     package var isReady: Bool
 
-    /// The format of generations whose rows are sealed, and the newest that this program reads.
-    package static let sealedFormat = 3
+    /// The format of generations whose rows are sealed under a key of their own, and the newest that this program reads.
+    package static let sealedFormat = 4
 
-    /// The format of new generations; plain ones of format 1 are kept as they are.
+    /// The format of new generations; those of format 1, and sealed ones of format 3, are kept as they are.
     package static func format(isSealed: Bool) -> Int { isSealed ? sealedFormat : 2 }
 
     func json(format: Int) -> JSONValue {

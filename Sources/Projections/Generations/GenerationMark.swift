@@ -6,7 +6,7 @@ internal import LMDB
 
 /// `mark`: which file a generation's `data.mdb` is and how it was left, as the anchor says it of the log. Whoever has the
 /// generation open holds a shared lock on the file's first byte; whoever looks at all pages, or says that nobody has it open
-/// any more, holds it alone.
+/// any more, holds it alone. Whoever changes the mark beside others holds the second byte from the look to the write.
 ///
 ///     0   u32  "evm" and the format, 1
 ///     4   64   the mark (FileMark)
@@ -14,8 +14,7 @@ internal import LMDB
 final class GenerationMark: Sendable {
     private static let magic: UInt32 = 0x01_6d_76_65
     private static let size = 4 + FileMark.size + 8
-    /// A walk over a large read model takes some seconds, and whoever comes meanwhile waits for it.
-    private static let (waitsMax, waitMilliseconds) = (120_000, 5)
+    private static let (waitMilliseconds, changeMilliseconds) = (5, 1_000)
 
     private let directory: String
     /// Nil where it is not there and can't be made.
@@ -42,11 +41,13 @@ final class GenerationMark: Sendable {
         try putIfRoom(FileMark(status(), isClosed: false))
     }
 
-    /// Comes in: walks all pages first where nobody vouches for them.
-    /// - Throws: `EvstoreError.storeDamaged`, once it is noted.
-    func enter(_ note: DamageNote) throws {
+    /// Comes in: walks all pages first where nobody vouches for them. That takes some seconds of a large read model, and whoever
+    /// comes meanwhile waits for it.
+    /// - Throws: `EvstoreError.storeDamaged`, once it is noted; `locked` where the time has passed.
+    func enter(_ note: DamageNote, within seconds: Double) throws {
         guard let file else { return try walk(note, isShared: true) }
-        for _ in 0 ..< Self.waitsMax {
+        let end = ContinuousClock.now + .seconds(seconds)
+        while ContinuousClock.now < end {
             if try vouches() {
                 guard try file.lock(byte: 0, shared: true) else {
                     wait()
@@ -60,6 +61,8 @@ final class GenerationMark: Sendable {
                 try note.check()
                 if try !vouches() {
                     try walk(note, isShared: false)
+                    // Order: whoever put the file there may not have made durable what was looked at.
+                    try File(directory + "/data.mdb", .read).sync()
                     try putIfRoom(FileMark(status(), isClosed: true))
                 }
                 _ = try file.lock(byte: 0, shared: true)
@@ -77,14 +80,15 @@ final class GenerationMark: Sendable {
     private func wait() { _ = Monitor(false).wait(milliseconds: Self.waitMilliseconds) { $0 } }
 
     /// Says durably that the file is in use, before anything is written to it: after a power cut nobody takes it for one that
-    /// was closed.
+    /// was closed. Another process may have said so already, or that nobody vouches for it, and been ended before its sync.
     func begin() throws {
         try hasBegun.withLock { hasBegun in
             if hasBegun { return }
-            if let file, let mark = try read(), mark.isClosed, !mark.vouchesForNothing {
-                try put(FileMark(status(), isClosed: false))
-                try file.sync()
+            let isDone = try change {
+                guard let mark = try read() else { return }
+                try put(mark.vouchesForNothing ? mark : FileMark(status(), isClosed: false))
             }
+            if !isDone { throw EvstoreError.locked(path: directory, holder: "another process, which was stopped while it wrote there,") }
             hasBegun = true
         }
     }
@@ -92,10 +96,20 @@ final class GenerationMark: Sendable {
     /// Says that nobody vouches for the file: its disk has failed.
     func disown() {
         do {
+            if try change({ try put(.nothing) }) { return }
             try put(.nothing)
             try file?.sync()
         } catch {
             // Nor can anything else be written there; after the next boot it is walked all the same.
+        }
+    }
+
+    /// Changes the mark durably, and nobody else meanwhile; false where somebody was stopped who does.
+    private func change(_ body: () throws -> Void) throws -> Bool {
+        guard let file, isWritable else { return true }
+        return try file.alone(byte: 1, waiting: Self.changeMilliseconds) {
+            try body()
+            try file.sync()
         }
     }
 

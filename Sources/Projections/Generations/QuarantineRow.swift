@@ -16,11 +16,15 @@ public struct QuarantineRow: Hashable, Sendable {
     public init(position: Position, type: String, error: [UInt8]) { (self.position, self.type, self.error) = (position, type, error) }
 
     /// Whether version 1 says itself that such an event is set aside: data from before versions existed that it can't adopt.
-    package var isDeclared: Bool {
-        do {
-            let error = try JSONValue(parsing: error.lent)
-            return error["code"] == .string("noImage") && error["born"] == .number("0")
-        } catch { return false }
+    package var isDeclared: Bool { says("code", .string("noImage")) && says("born", .number("0")) }
+
+    /// Whether the event has an image, which the projection can't fold.
+    package var isInFold: Bool { says("code", .string(Self.foldFailed)) }
+
+    static let foldFailed = "foldFailed"
+
+    private func says(_ name: String, _ value: JSONValue) -> Bool {
+        do { return try JSONValue(parsing: error.lent)[name] == value } catch { return false }
     }
 
     /// Why, as a sentence.

@@ -20,6 +20,11 @@ struct Rejection: Sendable {
         if case .image(let failure) = reason { failure.born.rawValue == 0 } else { false }
     }
 
+    /// Whether the event has an image, which the projection can't fold.
+    var isInFold: Bool {
+        if case .fold = reason { true } else { false }
+    }
+
     var message: String {
         switch reason {
         case .image(let failure): EvstoreError.noImage(failure).message
@@ -39,7 +44,7 @@ struct Rejection: Sendable {
                 ("expected", .string(failure.expected)), ("found", .string(failure.found)),
             ]
         case .fold(let error, let key):
-            members.append(("code", .string("foldFailed")))
+            members.append(("code", .string(QuarantineRow.foldFailed)))
             if let pointer = error.pointer { members.append(("pointer", .string(pointer))) }
             if let key { members.append(("key", .string(key))) }
         }

@@ -11,6 +11,7 @@ extension CompiledStep {
     ) {
         let said = findings
         defer { if !isSaying { findings = said } }
+        var notes: [Finding] = []
         for type in made.keys.sorted() where file.events[type] == nil { vanished(type, made, file) }
         for type in file.types {
             guard let declared = file.events[type] else { continue }
@@ -19,21 +20,27 @@ extension CompiledStep {
                 continue
             }
             let differences = ShapeDifference.compare(EventShape(shape: state.shape, stream: state.stream), declared)
-            let known = findings
-            for difference in differences { explain(difference, type, state, declared, differences, file) }
-            if silent.contains(type) { findings = known }
+            guard isSaying, !silent.contains(type) else {
+                // Of such a version an error is said already, and for each difference every other is looked at.
+                if !differences.isEmpty { narrowed.insert(type) }
+                continue
+            }
+            if differences.isEmpty { continue }
+            let matching = MemberMatching(differences, made: state.shape, declared: declared.shape)
+            for difference in differences { explain(difference, type, state, declared, matching, file, &notes) }
         }
+        findings += notes.merged(ignoringPlaces: true)
         if step.items.isEmpty, step.findings.isEmpty, file.events.mapValues(\.content) == before.events.mapValues(\.content) {
             note(file.mark, Rule.changesNothing, .error, "the version changes nothing", fix: "leave it out, or change something")
         }
     }
 
     private mutating func note(
-        _ mark: Mark, _ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil, mend: Repair? = nil
+        _ mark: Mark, _ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil, mend: [Repair] = []
     ) {
         var finding = Finding(
             id: rule, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, fix: fix)
-        if let mend { finding.repairs = [mend] }
+        finding.repairs = mend
         findings.append(finding)
     }
 
@@ -46,7 +53,7 @@ extension CompiledStep {
         note(
             file.upcast?.mark ?? file.mark, Rule.unexplained, .error,
             "\(type) is not declared any more and no item says what becomes of it",
-            fix: twin == nil ? item.words : "did you mean \(item.words)?", mend: missing(item, file))
+            fix: twin == nil ? item.words : "did you mean \(item.words)?", mend: [missing(item, file)])
     }
 
     private func isAdded(_ type: String) -> Bool {
@@ -61,29 +68,35 @@ extension CompiledStep {
         let why = JSONValue.string("\(version.previous) has no \(type)")
         let item = JSONValue.op(
             AddEvent.name, [("type", .string(type)), ("down", .object([.init(name: "hide", value: why)]))])
-        note(declared.mark, Rule.unexplained, .error, "\(type) is new and no item says so", fix: item.words, mend: missing(item, file))
+        note(declared.mark, Rule.unexplained, .error, "\(type) is new and no item says so", fix: item.words, mend: [missing(item, file)])
     }
 
     private mutating func explain(
-        _ difference: ShapeDifference, _ type: String, _ state: StepSite.TypeState, _ declared: EventShape, _ all: [ShapeDifference],
-        _ file: VersionFile
+        _ difference: ShapeDifference, _ type: String, _ state: StepSite.TypeState, _ declared: EventShape, _ matching: MemberMatching,
+        _ file: VersionFile, _ notes: inout [Finding]
     ) {
-        let proposal = StepProposal(difference, state, declared, all)
+        let proposal = StepProposal(difference, state, declared, matching, in: version)
         // What is not proved is checked on every event that passes here.
         narrowed.insert(type)
         if proposal.isNote { opClass.insert(.partial) }
         let place = difference.pointer
         let what = place.isRoot ? type : "\(type) \(place)"
-        let mend: Repair? =
-            switch (difference.kind, proposal.op) {
-            case (.stream, _):
-                state.stream.map { Repair(file: file.file, path: ["events", type, "stream"], .set(JSONValue.string("\($0)").text)) }
-            case (_, let op?): missing(op, on: type, file)
-            default: nil
+        let mend: [Repair] =
+            if difference.kind == .stream {
+                state.stream.map { [Repair(file: file.file, path: ["events", type, "stream"], .set(JSONValue.string("\($0)").text))] } ?? []
+            } else if !proposal.ops.isEmpty {
+                missing(proposal.ops, on: type, file).map { proposal.isOpen ? $0.guessed : $0 }
+            } else {
+                []
             }
-        note(
-            declared.mark, proposal.rule, proposal.isNote ? .note : .error, "\(what): \(difference.words)",
-            fix: proposal.isNote ? "nothing to do: plan and replay prove it on the data" : proposal.fix, mend: mend)
+        if proposal.isNote {
+            var note = Finding(
+                id: proposal.rule, severity: .note, file: declared.mark.file, line: declared.mark.line, column: declared.mark.column,
+                message: "\(what): \(difference.words)", fix: "nothing to do: plan and replay prove it on the data")
+            note.subject = type
+            return notes.append(note)
+        }
+        note(declared.mark, proposal.rule, .error, "\(what): \(difference.words)", fix: proposal.fix, mend: mend)
     }
 
     // MARK: where a missing op goes
@@ -94,10 +107,10 @@ extension CompiledStep {
         return Repair(file: file.file, path: ["upcast"], .set(JSONValue.array([item]).text, before: "events"))
     }
 
-    private func missing(_ op: JSONValue, on type: String, _ file: VersionFile) -> Repair {
+    private func missing(_ ops: [JSONValue], on type: String, _ file: VersionFile) -> [Repair] {
         if let last = step.items.last, case .payload(.types([type]), _) = last.action {
-            return last.node.mark.mend(.append(op.text), at: "do")
+            return ops.map { last.node.mark.mend(.append($0.text), at: "do") }
         }
-        return missing(.object([.init(name: "on", value: .string(type)), .init(name: "do", value: .array([op]))]), file)
+        return [missing(.object([.init(name: "on", value: .string(type)), .init(name: "do", value: .array(ops))]), file)]
     }
 }

@@ -14,6 +14,7 @@ extension History {
                     message: "version 1 has no version before to take a step from", fix: "take upcast: out"))
         }
         findings += Adoption(versions.first)?.findings ?? []
+        for file in versions { findings += file.contradictions }
         var names = ReservedNames()
         for step in chain.steps {
             guard let file = self[step.version] else { continue }
@@ -21,7 +22,7 @@ extension History {
             names.cross(step)
             findings += names.reused(in: file)
             // Paths across a step that is wrong itself would only repeat what is wrong with it.
-            if !findings.contains(where: { $0.severity == .error }) { findings += checkForward(file) }
+            if chain.isWhole || !findings.contains(where: { $0.severity == .error }) { findings += checkForward(file) }
         }
         return findings
     }
@@ -41,7 +42,7 @@ extension History {
                         id: Rule.downNotTotal, severity: file.forward == nil ? .warning : .error, file: mark.file, line: mark.line,
                         column: mark.column, message: "\(type) of \(file.number) may have no image at \(target): \(block.why)",
                         fix: "hide it instead: down: {hide: \"…\"}\(file.forward == nil ? "" : ", or leave forward: out")")
-                    finding.repairs = [mark.hiding]
+                    (finding.repairs, finding.subject) = ([mark.hiding], type)
                     findings.append(finding)
                 } catch {
                     findings.append(Finding(id: Rule.downNotTotal, file: file.file, message: error.message, fix: error.fix))
@@ -49,7 +50,32 @@ extension History {
                 break
             }
         }
-        return findings
+        return findings.merged()
+    }
+}
+
+extension VersionFile {
+    /// Members that no value fits, since their `const` is none of their `enum`; what is released can't be mended.
+    fileprivate var contradictions: [Finding] {
+        types.flatMap { type -> [Finding] in
+            guard let event = events[type] else { return [] }
+            return event.shape.contradictions.map { place in
+                Finding(
+                    id: FileRule.shape, severity: isReleased ? .warning : .error, file: event.mark.file, line: event.mark.line,
+                    column: event.mark.column, message: "\(type) \(place): const is none of enum, so no value fits",
+                    fix: "take enum out, or add the value to it")
+            }
+        }
+    }
+}
+
+extension Shape {
+    /// Where `const` is none of `enum`.
+    fileprivate var contradictions: [String] {
+        var found: [String] = []
+        if let constant, let enumeration, !enumeration.contains(where: { $0.canonical() == constant.canonical() }) { found.append("") }
+        for property in properties { found += property.shape.contradictions.map { "/\(property.name)\($0)" } }
+        return found + (items?.contradictions ?? []).map { "/*\($0)" } + (additional?.contradictions ?? []).map { "/*\($0)" }
     }
 }
 

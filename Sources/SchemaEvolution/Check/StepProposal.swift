@@ -6,42 +6,66 @@ struct StepProposal {
     private(set) var rule = Rule.unexplained
     /// Whether it is proved on the data rather than by an op.
     private(set) var isNote = false
-    /// Nil where there is none, or where what it needs can't be guessed.
-    private(set) var op: JSONValue?
+    /// None where what they need can't be guessed.
+    private(set) var ops: [JSONValue] = []
     private(set) var fix: String?
 
-    init(_ difference: ShapeDifference, _ state: StepSite.TypeState, _ declared: EventShape, _ all: [ShapeDifference]) {
+    /// Whether the ops hold a value that stands for one of the author's choice.
+    private(set) var isOpen = false
+
+    init(
+        _ difference: ShapeDifference, _ state: StepSite.TypeState, _ declared: EventShape, _ matching: MemberMatching,
+        in version: SchemaVersion
+    ) {
         let place = difference.pointer
-        let (old, new) = (state.shape.shape(at: place), declared.shape.shape(at: place))
+        let (old, new) = (matching.made.shape(at: place), matching.declared.shape(at: place))
         switch difference.kind {
         case .missing(let isRequired):
-            if let origin = Self.origin(of: difference, state, declared, all) {
-                propose(origin)
+            let moves = matching.moves(to: place)
+            let candidates = moves.isEmpty ? matching.candidates(for: place, new, isAlways: isRequired) : []
+            rule = isRequired && moves.isEmpty ? Rule.upNotTotal : Rule.unexplained
+            if !moves.isEmpty {
+                propose(moves)
+            } else if !candidates.isEmpty {
+                let ways = candidates.map { "move: {from: \($0), path: \(place)}" }
+                let other = isRequired ? "add: {path: \(place), value: …}" : "allow: {path: \(place), down: absent}"
+                fix = "if it had another name: \(ways.joined(separator: ", or ")); if it is new: \(other)"
             } else {
-                rule = isRequired ? Rule.upNotTotal : Rule.unexplained
-                op = Self.inside(place) { pointer in
+                let op = Self.inside(place) { pointer in
                     isRequired
                         ? .op(Add.name, [("path", pointer), ("value", new?.sample ?? .null)])
                         : .op(Allow.name, [("path", pointer), ("down", .string("absent"))])
                 }
-                if isRequired { fix = op.map { "\($0.words), with a value of your choice" } }
+                (ops, isOpen) = ([op], isRequired)
+                if isRequired { fix = "\(op.words), with a value of your choice" }
             }
         case .extra:
-            if state.mayNarrow, !state.shape.isRequired(at: place) {
+            let isRequired = state.shape.isRequired(at: place)
+            let moves = matching.moves(from: place)
+            let successors = moves.isEmpty ? matching.successors(of: place, old, isAlways: isRequired) : []
+            let restore = isRequired ? "…" : "absent"
+            let remove = Self.inside(place) {
+                .op(
+                    Remove.name,
+                    [("path", $0), ("restore", .string(restore)), ("because", .string(isRequired ? "…" : unexplainedReason))])
+            }
+            if state.mayNarrow, !isRequired {
                 (rule, isNote) = (Rule.tightened, true)
-            } else if let twin = all.lazy.compactMap({ Self.origin(of: $0, state, declared, all) }).first(where: {
-                $0.from.hasPrefix(place)
-            }) {
-                propose(twin)
+            } else if !moves.isEmpty {
+                propose(moves)
+            } else if !successors.isEmpty {
+                let ways = successors.map { "move: {from: \(place), path: \($0)}" }
+                fix = "if it has another name: \(ways.joined(separator: ", or ")); if it is gone: \(remove.words)"
+            } else if isRequired {
+                // What the version before sees in its place is for the author to say.
+                fix = "\(remove.words), where restore is what \(version.previous) sees"
             } else {
-                let restore = state.shape.isRequired(at: place) ? old?.sample ?? .null : .string("absent")
-                op = Self.inside(place) {
-                    .op(Remove.name, [("path", $0), ("restore", restore), ("because", .string(unexplainedReason))])
-                }
+                (ops, isOpen) = ([remove], true)
             }
         case .type:
             rule = Rule.upNotTotal
-            (op, fix) = Self.conversion(place, old, new, isRequired: state.shape.isRequired(at: place))
+            let (op, open) = Self.conversion(place, old, new, isRequired: state.shape.isRequired(at: place))
+            if let op, !open { ops = [op] } else { fix = op?.words }
         case .format:
             rule = Rule.upNotTotal
             let codec: JSONValue? =
@@ -51,9 +75,12 @@ struct StepProposal {
                 default: nil
                 }
             let convert = Self.inside(place) {
-                .op(Convert.name, [("path", $0), ("to", .string("string")), ("using", codec ?? .string("…"))])
+                .op(
+                    Convert.name,
+                    [("path", $0), ("to", .string("string")), ("using", codec ?? .string("…"))]
+                        + (new?.format == .date ? [("because", .string(unexplainedReason))] : []))
             }
-            (op, fix) = (codec == nil ? nil : convert, convert.words)
+            if codec == nil { fix = convert.words } else { (ops, isOpen) = ([convert], new?.format == .date) }
         case .stream:
             fix = "declare the template that the ops make of the older one"
             if let before = state.stream, let after = declared.stream, Set(before.members) == Set(after.members) {
@@ -61,44 +88,16 @@ struct StepProposal {
                 fix = "\(fix ?? ""), or give the streams other names: rekey: {from: \(quoted(names[0])), to: \(quoted(names[1]))}"
             }
         case .wider(let constraint):
-            op = Self.inside(place) { .op(Allow.name, [("path", $0), ("down", Self.down(constraint, old, new))]) }
-            fix = op.map { "\($0.words), with a value of your choice" }
+            let op = Self.inside(place) { .op(Allow.name, [("path", $0), ("down", Self.down(constraint, old, new))]) }
+            (ops, isOpen, fix) = ([op], true, "\(op.words), with a value of your choice")
         case .narrower: (rule, isNote) = (Rule.tightened, true)
         }
-        fix = fix ?? op?.words
+        fix = fix ?? (ops.isEmpty ? nil : ops.map(\.words).joined(separator: ", "))
     }
 
-    private mutating func propose(_ origin: (from: JSONPointer, to: JSONPointer)) {
-        let move = JSONValue.op(Move.name, [("from", .string(origin.from.description)), ("path", .string(origin.to.description))])
-        (op, fix) = (move, "did you mean \(move.words)?")
-    }
-
-    /// Where a member that is missing, or one within it, may have stood: of its kind, still there, if there is one of its name.
-    private static func origin(
-        of difference: ShapeDifference, _ state: StepSite.TypeState, _ declared: EventShape, _ all: [ShapeDifference]
-    ) -> (from: JSONPointer, to: JSONPointer)? {
-        guard case .missing = difference.kind else { return nil }
-        let left = all.filter { $0.kind == .extra }.flatMap { places(at: $0.pointer, in: state.shape) }
-        for (to, new) in places(at: difference.pointer, in: declared.shape) {
-            let alike = left.filter { $0.shape.kind == new.kind }
-            if let same = alike.first(where: { $0.place.last == to.last }) { return (same.place, to) }
-            let name = to.last?.text ?? ""
-            if let word = nearest(to: name, among: left.compactMap { $0.place.last?.text }),
-                let near = left.first(where: { $0.place.last?.text == word }),
-                near.shape.kind == new.kind || near.shape.kind == new.items?.kind
-            {
-                return (near.place, to)
-            }
-            if to == difference.pointer, let any = alike.first { return (any.place, to) }
-        }
-        return nil
-    }
-
-    /// A place and those of the members within it, outermost first.
-    private static func places(at place: JSONPointer, in shape: Shape) -> [(place: JSONPointer, shape: Shape)] {
-        guard let found = shape.shape(at: place) else { return [] }
-        return [(place, found)]
-            + found.properties.flatMap { places(at: JSONPointer(tokens: place.tokens + [MemberName($0.name)]), in: shape) }
+    private mutating func propose(_ moves: [(from: JSONPointer, to: JSONPointer)]) {
+        ops = moves.map { .op(Move.name, [("from", .string($0.from.description)), ("path", .string($0.to.description))]) }
+        fix = "did you mean \(ops.map(\.words).joined(separator: " and "))?"
     }
 
     /// An op for a place, within `each` where the place lies in a list or a map.
@@ -124,30 +123,22 @@ struct StepProposal {
         }
     }
 
+    /// - Returns: the op, and whether it holds a place that its author has to fill.
     private static func conversion(
         _ place: JSONPointer, _ old: Shape?, _ new: Shape?, isRequired: Bool
-    ) -> (op: JSONValue?, fix: String?) {
-        guard let old, let new else { return (nil, nil) }
+    ) -> (op: JSONValue?, isOpen: Bool) {
+        guard let old, let new else { return (nil, false) }
         if new.kind == .array, new.items?.kind == old.kind {
             let empty: [(String, JSONValue)] = isRequired && new.minItems ?? 0 < 1 ? [("empty", old.sample(refusedBy: new.items))] : []
-            return (inside(place) { .op(Wrap.name, [("path", $0)] + empty) }, nil)
+            return (inside(place) { .op(Wrap.name, [("path", $0)] + empty) }, false)
         }
         if old.kind == .array, old.items?.kind == new.kind {
             let empty: [(String, JSONValue)] = isRequired && old.minItems ?? 0 < 1 ? [("empty", new.sample)] : []
-            return (inside(place) { .op(Head.name, [("path", $0)] + empty) }, nil)
+            return (inside(place) { .op(Head.name, [("path", $0)] + empty) }, false)
         }
-        let isTime = old.format == .dateTime || new.format == .dateTime
-        let codec: String? =
-            switch (old.kind, new.kind) {
-            case (.string, .integer), (.integer, .string): isTime ? "epoch-seconds" : "integer-text"
-            case (.string, .number), (.number, .string): isTime ? "epoch-seconds" : "number-text"
-            case (.string, .boolean), (.boolean, .string): "boolean-text"
-            default: nil
-            }
-        let op = inside(place) {
-            .op(Convert.name, [("path", $0), ("to", .string(new.kind.rawValue)), ("using", .string(codec ?? "…"))])
-        }
-        return codec == nil ? (nil, op.words) : (op, nil)
+        let codec = ProposedCodec(from: old, to: new)
+        let op = inside(place) { .op(Convert.name, [("path", $0), ("to", .string(new.kind.rawValue)), ("using", codec.using)]) }
+        return (op, codec.isOpen)
     }
 }
 

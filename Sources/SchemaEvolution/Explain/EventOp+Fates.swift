@@ -12,12 +12,18 @@ struct EventFate: Sendable {
     var pick: [JSONPointer]?
     /// What is said of a member that does not go on.
     var otherwise: @Sendable (JSONPointer) -> String = { _ in "does not go on" }
+    /// Whether only the members that the type itself declares go on.
+    var isApart = false
+    /// The events that it becomes one with, and what is done to their members first.
+    var joined: [(type: String, effects: [OpEffect])] = []
     /// After the picking.
     var later: [OpEffect] = []
+    /// How its stream is named then, where that changes.
+    var stream: StreamTemplate?
 }
 
 extension RenameEvent {
-    func fates(of type: String, _ direction: Direction) -> [EventFate]? {
+    func fates(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventFate]? {
         switch (target, direction) {
         case (.one(let name), .up): return type == from ? [EventFate(type: name, words: "is called \(name)")] : nil
         case (.one(let name), .down): return type == name ? [EventFate(type: from, words: "is called \(from)")] : nil
@@ -38,13 +44,13 @@ extension RenameEvent {
 }
 
 extension DropEvent {
-    func fates(of type: String, _ direction: Direction) -> [EventFate]? {
+    func fates(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventFate]? {
         direction == .up && type == self.type ? [EventFate(type: nil, words: "is dropped: \(because)")] : nil
     }
 }
 
 extension AddEvent {
-    func fates(of type: String, _ direction: Direction) -> [EventFate]? {
+    func fates(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventFate]? {
         guard direction == .down, type == self.type else { return nil }
         switch down {
         case .hide(let why): return [EventFate(type: nil, words: "is hidden: \(why)")]
@@ -60,14 +66,14 @@ extension AddEvent {
 }
 
 extension SplitEvent {
-    func fates(of type: String, _ direction: Direction) -> [EventFate]? {
+    func fates(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventFate]? {
         switch direction {
         case .up:
             guard type == self.type else { return nil }
             let because = because.map { ": \($0)" } ?? ""
             return parts.map { part in
                 EventFate(
-                    type: part.type, words: "is split: \(part.type)" + (part.test.map { ", where \($0.words)" } ?? ""), pick: part.pick,
+                    type: part.type, words: "is split: \(part.type)" + (part.test.map { ", where \($0.words())" } ?? ""), pick: part.pick,
                     otherwise: { [parts] place in
                         let others = parts.filter { $0.pick.contains { place.hasPrefix($0) } }.map(\.type)
                         return others.isEmpty ? "is in no part\(because)" : "is in \(others.joined(separator: " and "))"
@@ -78,28 +84,41 @@ extension SplitEvent {
             guard let part = parts.first(where: { $0.type == type }) else { return nil }
             let back = part.entries.reversed().flatMap { $0.op.effects(.down) }
             let joined = "is joined with the other parts to \(self.type)"
+            let others = parts.filter { $0.type != type }.map { other in
+                (type: other.type, effects: other.entries.reversed().flatMap { $0.op.effects(.down) })
+            }
             switch part.down {
             case .alone(let fills):
                 let made = fills.map { OpEffect(.appears($0.pointer), "is \($0.value.text) where the part is alone") }
-                return [EventFate(type: self.type, words: joined, effects: back + made)]
-            case .hide(let why): return [EventFate(type: self.type, words: "\(joined); alone it is hidden: \(why)", effects: back)]
-            case .block: return [EventFate(type: self.type, words: "\(joined); alone it is refused", effects: back)]
+                return [EventFate(type: self.type, words: joined, effects: back, joined: others, later: made)]
+            case .hide(let why):
+                return [EventFate(type: self.type, words: "\(joined); alone it is hidden: \(why)", effects: back, joined: others)]
+            case .block: return [EventFate(type: self.type, words: "\(joined); alone it is refused", effects: back, joined: others)]
             }
         }
     }
 }
 
 extension MergeEvents {
-    func fates(of type: String, _ direction: Direction) -> [EventFate]? {
+    func fates(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventFate]? {
         let key = on.map(\.description).joined(separator: ", ")
         switch direction {
         case .up:
             guard types.contains(type) else { return nil }
-            let others = types.filter { $0 != type }.joined(separator: ", ")
-            return [EventFate(type: into, words: "is merged with \(others) of its append that has the same \(key)")]
+            let others = types.filter { $0 != type }
+            return [
+                EventFate(
+                    type: into, words: "is merged with \(others.joined(separator: ", ")) of its append that has the same \(key)",
+                    joined: others.map { ($0, []) })
+            ]
         case .down:
             guard type == into else { return nil }
-            return types.map { EventFate(type: $0, words: "is \($0) again, where it has what only \($0) has") }
+            return types.map { one in
+                let others = types.filter { $0 != one }.joined(separator: " or ")
+                return EventFate(
+                    type: one, words: "is \(one) again, where it has what only \(one) has", otherwise: { _ in "is in \(others)" },
+                    isApart: true)
+            }
         }
     }
 }
@@ -126,8 +145,13 @@ extension Adopt {
 }
 
 extension Rekey {
-    func fates(of type: String, _ direction: Direction) -> [EventFate]? {
+    /// Nil where the names that the type's streams have are none of those that change.
+    func fates(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventFate]? {
         let (old, new) = direction == .up ? (from, to) : (to, from)
+        if let stream, let made = old.renaming(stream, to: new) {
+            return [EventFate(type: type, words: "is in a stream \(new), which was \(old)", stream: made)]
+        }
+        if let stream, !old.mayMeet(stream) { return nil }
         return [EventFate(type: type, words: "is in a stream \(new) where that was \(old)")]
     }
 }

@@ -15,6 +15,8 @@ struct Explainer {
     /// An event on its way.
     fileprivate struct Traveller {
         var type: String
+        /// How its stream is named; nil where any name will do.
+        var stream: StreamTemplate?
         var tracks: [MemberTrack]
         var changes: [Explanation.Change] = []
     }
@@ -36,8 +38,8 @@ struct Explainer {
     /// Data from before versions existed: a way for each case of `adopt`, and the one for what none of them takes.
     mutating func run(_ adoption: Adoption) -> [Explanation.Outcome] {
         for one in adoption.cases {
-            let guarded = one.test.map { ", where \($0.words)" } ?? ""
-            var traveller = Traveller(type: one.type, tracks: one.tracks)
+            let guarded = one.test.map { ", where \($0.words())" } ?? ""
+            var traveller = Traveller(type: one.type, stream: one.stream, tracks: one.tracks)
             traveller.changes = [.init(version: SchemaVersion(1), words: "is adopted as \(one.type)\(guarded)")]
             if let stream = one.stream {
                 traveller.changes.append(.init(version: SchemaVersion(1), words: "goes to the stream \(stream) of its old members"))
@@ -52,6 +54,10 @@ struct Explainer {
         var traveller = start
         for index in first ..< max(first, stations.count) {
             let (version, item) = stations[index]
+            let here = direction == .up ? version.previous : version
+            if index == 0 || stations[index - 1].version != version {
+                traveller.stream = history.shape(of: traveller.type, at: here)?.stream
+            }
             switch item.action {
             case .reserve: continue
             case .payload(let selection, let entries):
@@ -59,17 +65,19 @@ struct Explainer {
                 let ops = direction == .up ? entries : entries.reversed()
                 for effect in ops.flatMap({ $0.op.effects(direction) }) { traveller.tracks.apply(effect, at: version) }
             case .event(let op, _):
-                guard let fates = op.fates(of: traveller.type, direction) else { continue }
+                guard let fates = op.fates(of: traveller.type, in: traveller.stream, direction) else { continue }
                 for fate in fates {
                     var next = traveller
                     next.changes.append(.init(version: version, words: fate.words))
                     for effect in fate.effects { next.tracks.apply(effect, at: version) }
-                    next.keep(fate.pick, else: fate.otherwise, at: version)
                     guard let type = fate.type else {
                         outcomes.append(.init(type: nil, stream: nil, changes: next.changes, members: []))
                         continue
                     }
-                    next.type = type
+                    let pick = fate.isApart ? history.shape(of: type, at: version.previous)?.shape.leaves : fate.pick
+                    next.keep(pick, else: fate.otherwise, at: version)
+                    for other in fate.joined { next.join(other.type, history.shape(of: other.type, at: here), other.effects, at: version) }
+                    (next.type, next.stream) = (type, fate.stream ?? next.stream)
                     for effect in fate.later { next.tracks.apply(effect, at: version) }
                     follow(next, from: index + 1)
                 }
@@ -81,16 +89,25 @@ struct Explainer {
 
     private mutating func arrive(_ traveller: Traveller) {
         guard let shape = history.shape(of: traveller.type, at: to) else { return }
-        var members = traveller.tracks.filter { $0.before != nil || $0.place != nil }.map { track in
+        func change(_ words: String) -> Explanation.Change { .init(version: direction == .up ? to : to.next, words: words) }
+        var members = traveller.tracks.compactMap { track -> Explanation.Member? in
             let noun = track.place.flatMap(shape.shape.memberNoun)
+            if noun == nil, track.before == nil { return nil }
             // A type that a member told apart does not declare what none of its events has.
+            let wasNoun = track.before.flatMap(origin.memberNoun)
+            var changes = track.changes
+            if noun == nil, track.place != nil {
+                changes.append(change("is not in \(traveller.type) of version \(to.number)"))
+            } else if changes.isEmpty, let noun, let wasNoun, noun != wasNoun {
+                changes.append(change("is \(noun) in \(traveller.type) of version \(to.number)"))
+            }
             return Explanation.Member(
-                before: track.before, after: noun == nil ? nil : track.place, wasNoun: track.before.flatMap(origin.memberNoun), noun: noun,
-                changes: track.changes)
+                before: track.before, after: noun == nil ? nil : track.place, wasNoun: wasNoun, noun: noun, changes: changes)
         }
         let known = traveller.tracks.compactMap(\.place)
         for leaf in shape.shape.leaves where !known.contains(where: { leaf.hasPrefix($0) }) {
-            members.append(.init(before: nil, after: leaf, wasNoun: nil, noun: shape.shape.memberNoun(at: leaf), changes: []))
+            let change = change("is not in \(type) of version \(from.number)")
+            members.append(.init(before: nil, after: leaf, wasNoun: nil, noun: shape.shape.memberNoun(at: leaf), changes: [change]))
         }
         outcomes.append(
             .init(type: traveller.type, stream: shape.stream?.description, changes: traveller.changes, members: members))
@@ -98,6 +115,17 @@ struct Explainer {
 }
 
 extension Explainer.Traveller {
+    /// Takes in the members of another event, where they are none of its own.
+    fileprivate mutating func join(_ other: String, _ shape: EventShape?, _ effects: [OpEffect], at version: SchemaVersion) {
+        let words = "comes from \(other), where there is one"
+        var theirs = (shape?.shape.leaves ?? []).map {
+            MemberTrack(before: nil, place: $0, changes: [.init(version: version, words: words)])
+        }
+        for effect in effects { theirs.apply(effect, at: version) }
+        let known = Set(tracks.compactMap(\.place))
+        tracks += theirs.filter { track in track.place.map { !known.contains($0) } ?? false }
+    }
+
     /// Leaves behind what is not picked; everything is kept where nothing is said.
     fileprivate mutating func keep(_ pick: [JSONPointer]?, else words: (JSONPointer) -> String, at version: SchemaVersion) {
         guard let pick else { return }

@@ -1,8 +1,19 @@
 internal import EventModel
 internal import JSONText
 
+extension Op {
+    /// What it does to members of the payload, for an explanation.
+    func effects(_ direction: Direction) -> [OpEffect] { effects(direction, in: JSONPointer()) }
+}
+
+extension JSONPointer {
+    /// The same member below a holder: that of an element, say.
+    fileprivate func below(_ holder: JSONPointer) -> JSONPointer { JSONPointer(tokens: holder.tokens + tokens) }
+}
+
 extension Add {
-    func effects(_ direction: Direction) -> [OpEffect] {
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let path = path.below(holder)
         guard direction == .up else { return [OpEffect(.goes(path), "is left out: it was added")] }
         let what =
             switch source {
@@ -17,24 +28,26 @@ extension Add {
 }
 
 extension Remove {
-    func effects(_ direction: Direction) -> [OpEffect] {
-        switch direction {
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let path = path.below(holder)
+        return switch direction {
         case .up: [OpEffect(.goes(path), "is removed" + (because.map { ": \($0)" } ?? ""))]
-        case .down: restore.map { [OpEffect(.appears(path), "is restored as \($0.text)")] } ?? []
+        case .down: [OpEffect(.appears(path), restore.map { "is restored as \($0.text)" } ?? "is absent: it was removed")]
         }
     }
 }
 
 extension Move {
-    func effects(_ direction: Direction) -> [OpEffect] {
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let (old, new) = direction == .up ? (from, path) : (path, from)
-        return [OpEffect(.moves(from: old, to: new), "")]
+        return [OpEffect(.moves(from: old.below(holder), to: new.below(holder)), "")]
     }
 }
 
 extension Copy {
-    func effects(_ direction: Direction) -> [OpEffect] {
-        let form = codec.map { ", \($0.words)" } ?? ""
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let (from, path) = (from.below(holder), path.below(holder))
+        let form = codec.map { ", \($0.words(.up))" } ?? ""
         return direction == .up
             ? [OpEffect(.appears(path), "is added: a copy of \(from)\(form)")]
             : [OpEffect(.goes(path), "is left out: it was a copy of \(from)")]
@@ -42,59 +55,64 @@ extension Copy {
 }
 
 extension Wrap {
-    func effects(_ direction: Direction) -> [OpEffect] {
-        let none = empty.map { "absent or \($0.text)" } ?? "absent"
-        return [
-            direction == .up
-                ? OpEffect(.changes(path), "becomes a list of its value; \(none) becomes []")
-                : OpEffect(
-                    .changes(path), "becomes the first of its list, and \(none) where that is empty; what follows the first is not seen")
-        ]
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let path = path.below(holder)
+        return [direction == .up ? .becomesList(path, empty) : .becomesFirst(path, empty)]
     }
 }
 
 extension Head {
-    func effects(_ direction: Direction) -> [OpEffect] {
-        let none = empty.map { $0.text } ?? "absent"
-        return [
-            direction == .up
-                ? OpEffect(
-                    .changes(path), "becomes the first of its list, and \(none) where that is empty; what follows the first is not seen")
-                : OpEffect(.changes(path), "becomes a list of its value; \(none) becomes []")
-        ]
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let path = path.below(holder)
+        return [direction == .up ? .becomesFirst(path, empty, because) : .becomesList(path, empty)]
+    }
+}
+
+extension OpEffect {
+    fileprivate static func becomesList(_ path: JSONPointer, _ empty: JSONValue?) -> OpEffect {
+        let none = empty.map { "absent or \($0.text)" } ?? "absent"
+        return OpEffect(.changes(path), "becomes a list of its value; \(none) becomes []")
+    }
+
+    fileprivate static func becomesFirst(_ path: JSONPointer, _ empty: JSONValue?, _ because: String? = nil) -> OpEffect {
+        let (none, why) = (empty?.text ?? "absent", because.map { ": \($0)" } ?? "")
+        return OpEffect(
+            .changes(path), "becomes the first of its list, and \(none) where that is empty; what follows the first is not seen\(why)")
     }
 }
 
 extension Unset {
-    func effects(_ direction: Direction) -> [OpEffect] {
-        [
-            direction == .up
-                ? OpEffect(.changes(path), "is absent where it is \(sentinel.text)")
-                : OpEffect(.changes(path), "is \(sentinel.text) where it is absent")
-        ]
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let words =
+            direction == .up ? "is absent where it is \(sentinel.text)" : "is \(sentinel.text) where it is absent"
+        return [OpEffect(.changes(path.below(holder)), words)]
     }
 }
 
 extension Convert {
-    func effects(_ direction: Direction) -> [OpEffect] {
-        [
-            direction == .up
-                ? OpEffect(.changes(path), "becomes \(Shape(kind).noun): \(codec.words)")
-                : OpEffect(.changes(path), "is converted back: \(codec.words)")
-        ]
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let turn = direction == .up ? "becomes \(Shape(kind).noun)" : "is converted back"
+        let strict = isStrict && direction == .up ? "; any other form of it is refused" : ""
+        let why = because.map { direction == .up ? "; loses something: \($0)" : "" } ?? ""
+        return [OpEffect(.changes(path.below(holder)), "\(turn): \(codec.words(direction))\(strict)\(why)")]
     }
 }
 
 extension Split {
-    func effects(_ direction: Direction) -> [OpEffect] { rule.effects(whole: path, splits: direction == .up) }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        rule.effects(whole: path, splits: direction == .up, in: holder)
+    }
 }
 
 extension Join {
-    func effects(_ direction: Direction) -> [OpEffect] { rule.effects(whole: path, splits: direction == .down) }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        rule.effects(whole: path, splits: direction == .down, in: holder)
+    }
 }
 
 extension SeparatorRule {
-    fileprivate func effects(whole: JSONPointer, splits: Bool) -> [OpEffect] {
+    fileprivate func effects(whole: JSONPointer, splits: Bool, in holder: JSONPointer) -> [OpEffect] {
+        let (whole, parts) = (whole.below(holder), parts.map { $0.below(holder) })
         let all = parts.map(\.description).joined(separator: ", ")
         let missing = refusesMissing ? "refused" : "absent"
         if splits {
@@ -113,12 +131,13 @@ extension SeparatorRule {
 }
 
 extension Compute {
-    func effects(_ direction: Direction) -> [OpEffect] {
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let path = path.below(holder)
         guard direction == .up else { return [OpEffect(.goes(path), "is left out: it was computed")] }
         let text = template.parts.map { part in
             switch part {
             case .literal(let bytes): String(decoding: bytes, as: UTF8.self)
-            case .member(let pointer): "{\(pointer)}"
+            case .member(let pointer): "{\(pointer.below(holder))}"
             }
         }
         return [OpEffect(.appears(path), "is computed: \(quoted(text.joined()))")]
@@ -126,41 +145,52 @@ extension Compute {
 }
 
 extension Each {
-    func effects(_ direction: Direction) -> [OpEffect] {
-        (direction == .up ? entries : entries.reversed()).flatMap { $0.op.effects(direction) }.map { $0.within(path) }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let element = path.below(holder).appending("*")
+        return (direction == .up ? entries : entries.reversed()).flatMap { $0.op.effects(direction, in: element) }
     }
 }
 
 extension When {
-    func effects(_ direction: Direction) -> [OpEffect] {
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         func guarded(_ entries: [OpEntry], _ condition: String) -> [OpEffect] {
-            (direction == .up ? entries : entries.reversed()).flatMap { $0.op.effects(direction) }.map { effect in
+            (direction == .up ? entries : entries.reversed()).flatMap { $0.op.effects(direction, in: holder) }.map { effect in
                 OpEffect(effect.turn, "\(condition) \(effect.words)")
             }
         }
-        return guarded(entries, "where \(test.words)") + guarded(otherwise, "elsewhere")
+        return guarded(entries, "where \(test.words(in: holder))") + guarded(otherwise, "elsewhere")
     }
 }
 
 extension Allow {
-    func effects(_ direction: Direction) -> [OpEffect] {
-        guard direction == .down else { return [] }
-        let words =
-            switch down.misfit {
-            case .absent?: "is left out where the older version does not know it"
-            case .value(let text)?: "is \(String(decoding: text, as: UTF8.self)) where the older version does not know it"
-            case .block?: "is refused where the older version does not know it"
-            case .hide(let why)?: "hides the event where the older version does not know it: \(why)"
-            case nil:
-                (down.table.map { "\(String(decoding: $0.old, as: UTF8.self)) for \(String(decoding: $0.new, as: UTF8.self))" }
-                    + (down.absent.map { ["\(String(decoding: $0, as: UTF8.self)) for absent"] } ?? [])).joined(separator: ", ")
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+        let path = path.below(holder)
+        return direction == .up ? [OpEffect(.widens(path), "")] : [OpEffect(.changes(path), down.words)]
+    }
+}
+
+extension AllowedDown {
+    fileprivate var words: String {
+        let unknown = "where the older version does not know it"
+        let misfitWords: String? =
+            switch misfit {
+            case .absent?: "is left out \(unknown)"
+            case .value(let text)?: "is \(String(decoding: text, as: UTF8.self)) \(unknown)"
+            case .block?: "is refused \(unknown)"
+            case .hide(let why)?: "hides the event \(unknown): \(why)"
+            case nil: nil
             }
-        return [OpEffect(.changes(path), words)]
+        let rows = rows.map { "is \($0.value.text) where it is \($0.key.inWords)" }
+        // A value that stands for all that is not known stands for nothing as well.
+        var isSaid = false
+        if case .value(let text)? = misfit { isSaid = text == absent }
+        let absentWords = isSaid ? nil : absent.map { "is \(String(decoding: $0, as: UTF8.self)) where it is absent" }
+        return (rows + [misfitWords, absentWords].compactMap(\.self)).joined(separator: "; ")
     }
 }
 
 extension SwiftOp {
-    func effects(_ direction: Direction) -> [OpEffect] {
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         if direction == .down, down == .oneWay { return writes.map { OpEffect(.changes($0), "has no way down: \(id) is one-way") } }
         let source = reads.isEmpty ? "" : " from \(reads.map(\.description).joined(separator: ", "))"
         let kept = down == .shadow ? " when the event is appended, and kept with it" : ""
@@ -170,5 +200,5 @@ extension SwiftOp {
 }
 
 extension Reserve {
-    func effects(_ direction: Direction) -> [OpEffect] { [] }
+    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] { [] }
 }

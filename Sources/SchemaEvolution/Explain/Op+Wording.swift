@@ -2,8 +2,8 @@ internal import EventModel
 internal import JSONText
 
 extension Codec {
-    /// The codec in a few words that hold both ways.
-    var words: String {
+    /// The codec in a few words; those that hold both ways are the same in both directions.
+    func words(_ direction: Direction) -> String {
         switch self {
         case let decimal as DecimalText: "a decimal text <-> whole units, \(decimal.scale) digits"
         case let epoch as EpochSeconds:
@@ -11,20 +11,67 @@ extension Codec {
         case is EpochMillis: "milliseconds since 1970 <-> RFC 3339"
         case is DateOfTime: "a moment <-> its day"
         case is LocalTime: "a local time <-> RFC 3339"
-        case let scale as Scale: "times \(scale.num) / \(scale.den), and back"
-        case let table as Table: table.rows.map { "\($0.key) is \($0.value.word)" }.joined(separator: ", ")
+        case let scale as Scale:
+            "times \(scale.num) / \(scale.den), and back" + (scale.rounding.map { ", rounded \($0.words)" } ?? "")
+        case let table as Table: table.words(direction)
         case is IntegerText, is NumberText, is BooleanText: "a text <-> its value"
         default: Self.name
         }
     }
 }
 
+extension DecimalNumber.Rounding {
+    fileprivate var words: String {
+        switch self {
+        case .down: "down"
+        case .halfUp: "half up"
+        case .halfEven: "half to even"
+        }
+    }
+}
+
+extension Table {
+    fileprivate func words(_ direction: Direction) -> String {
+        var words: [String] = []
+        switch direction {
+        case .up:
+            words = rows.map { "\($0.key.inWords) is \($0.value.inWords)" }
+            if case .value(let value) = otherwise { words.append("anything else is \(value.inWords)") }
+        case .down:
+            words = down.map { "\($0.key.inWords) is \($0.value.inWords)" }
+            // Of several words that became one, the first is what it is on the way back.
+            var known = Set(down.map(\.key))
+            for row in rows where known.insert(row.value.word).inserted { words.append("\(row.value.inWords) is \(row.key.inWords)") }
+        }
+        if case .keep = otherwise { words.append("anything else stays") }
+        return words.joined(separator: ", ")
+    }
+}
+
+extension String {
+    /// A word of a table: as it is, or in quotes where it would be lost among others.
+    var inWords: String {
+        let isPlain = unicodeScalars.allSatisfy {
+            $0.properties.isAlphabetic || $0.properties.numericType != nil || "-_./".unicodeScalars.contains($0)
+        }
+        return !isEmpty && isPlain ? self : JSONValue.string(self).text
+    }
+}
+
+extension JSONValue {
+    /// A scalar as a table's words have it; texts that a number or a word of JSON would look like are in quotes.
+    fileprivate var inWords: String {
+        guard case .string(let text) = self, case .string = Shape.value(text, .any) else { return self.text }
+        return text.inWords
+    }
+}
+
 extension Guard {
     /// The test as a clause.
-    var words: String {
+    func words(in holder: JSONPointer = JSONPointer()) -> String {
         let what =
             switch subject {
-            case .payload(let pointer): pointer.description
+            case .payload(let pointer): JSONPointer(tokens: holder.tokens + pointer.tokens).description
             case .metadata(let pointer): "$metadata\(pointer)"
             case .time: "$time"
             }

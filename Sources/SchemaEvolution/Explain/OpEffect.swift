@@ -9,25 +9,14 @@ struct OpEffect: Sendable {
         case moves(from: JSONPointer, to: JSONPointer)
         case appears(JSONPointer)
         case goes(JSONPointer)
+        /// It may be more than before, or may be there at all; its value is the same.
+        case widens(JSONPointer)
     }
 
     let turn: Turn
     var words: String
 
     init(_ turn: Turn, _ words: String) { (self.turn, self.words) = (turn, words) }
-
-    /// The same for the elements of a list or map.
-    func within(_ holder: JSONPointer) -> OpEffect {
-        func inner(_ pointer: JSONPointer) -> JSONPointer {
-            JSONPointer(tokens: holder.tokens + [MemberName("*")] + pointer.tokens)
-        }
-        return switch turn {
-        case .changes(let place): OpEffect(.changes(inner(place)), words)
-        case .moves(let from, let to): OpEffect(.moves(from: inner(from), to: inner(to)), words)
-        case .appears(let place): OpEffect(.appears(inner(place)), words)
-        case .goes(let place): OpEffect(.goes(inner(place)), words)
-        }
-    }
 }
 
 /// A member on its way through the steps.
@@ -48,18 +37,31 @@ extension [MemberTrack] {
             } else {
                 append(MemberTrack(before: nil, place: place, changes: [change(effect.words)]))
             }
+        case .widens(let place):
+            if contains(where: { $0.place.map { $0.hasPrefix(place) || place.hasPrefix($0) } ?? false }) {
+                touch(place, change("\(effect.words)may be more than version \(version.number - 1) knows; what was written before stays")) {
+                    $0
+                }
+            } else {
+                append(
+                    MemberTrack(
+                        before: nil, place: place, changes: [change("\(effect.words)may be there; nothing that was written before has it")])
+                )
+            }
         case .changes(let place): touch(place, change(effect.words)) { $0 }
         case .goes(let place): touch(place, change(effect.words)) { _ in nil }
         case .moves(let from, let to):
             var isFound = false
+            // Only a guard says more than that.
+            let guarded = effect.words
             for index in indices {
                 guard let place = self[index].place, place.hasPrefix(from) else { continue }
                 isFound = true
                 let target = JSONPointer(tokens: to.tokens + place.tokens.dropFirst(from.tokens.count))
                 self[index].place = target
-                self[index].changes.append(change("moves to \(target)"))
+                self[index].changes.append(change("\(guarded)moves to \(target)"))
             }
-            if !isFound { noteHolder(of: from, change("its \(from) moves to \(to)")) }
+            if !isFound { noteHolder(of: from, change("\(guarded)its \(from) moves to \(to)")) }
         }
     }
 

@@ -84,7 +84,8 @@ extension FileNode {
         do { return try JSONPointer(text) } catch {
             throw problem(
                 "\(what) must be a pointer, not \(quoted(text)): \(error.reason)",
-                fix: text.hasPrefix("/") ? "~ is written ~0 and / within a name ~1" : "begin it with a slash: /\(text)"
+                fix: !text.hasPrefix("/")
+                    ? "begin it with a slash: /\(text)" : text.contains("~") ? "~ is written ~0 and / within a name ~1" : nil
             ).mended(text.hasPrefix("/") ? nil : becomes(.string("/" + text)))
         }
     }

@@ -49,5 +49,5 @@ package enum FileRule {
     /// A stream template that can't be read, or does not fit its shape.
     package static let stream = "FILE006"
     /// A file of a newer format than this program knows.
-    package static let format = "FILE007"
+    package static let format = [Finding].newerFormat
 }

@@ -86,14 +86,14 @@ struct YAMLFileReader {
                     throw FileProblem(FileRule.syntax, "the name of a member must be a text", at: keyPlace)
                 }
                 if scalar.string == "<<", scalar.style == .plain {
-                    throw FileProblem(FileRule.syntax, "merge keys are refused", at: keyPlace, fix: "write the members out, or use $ref")
+                    throw FileProblem(FileRule.syntax, "merge keys are refused", at: keyPlace, fix: "write the members out")
                 }
                 guard seen.insert(scalar.string).inserted else { throw duplicate(scalar.string, at: keyPlace) }
                 let child = try self.node(value, depth: depth + 1, parent: keyPlace)
                 members.append(.init(name: scalar.string, place: keyPlace, value: child))
             }
             return FileNode(.map(members), at: place)
-        case .alias: throw FileProblem(FileRule.syntax, "aliases are refused", at: place, fix: "write it out, or use $ref")
+        case .alias: throw FileProblem(FileRule.syntax, "aliases are refused", at: place, fix: "write it out where it is used")
         }
     }
 
@@ -112,7 +112,7 @@ struct YAMLFileReader {
     /// Refuses an anchor, an alias or a tag. What the parser resolves away still stands in the text.
     private func refuseProperties(at place: Mark) throws(FileProblem) {
         guard lines.indices.contains(place.line - 1), lines[place.line - 1].indices.contains(place.column - 1) else { return }
-        let fix = "write it out, or use $ref"
+        let fix = "write it out where it is used"
         switch lines[place.line - 1][place.column - 1] {
         case "&":
             var problem = FileProblem(FileRule.syntax, "anchors are refused", at: place, fix: fix)
@@ -139,7 +139,7 @@ struct YAMLFileReader {
         case .composer(_, let problem, let place, _):
             let place = mark(place.line, place.column)
             if problem.contains("alias") {
-                return FileProblem(FileRule.syntax, "aliases are refused", at: place, fix: "write it out, or use $ref")
+                return FileProblem(FileRule.syntax, "aliases are refused", at: place, fix: "write it out where it is used")
             }
             return FileProblem(FileRule.syntax, "a second document begins here", at: place, fix: "a file holds one document")
         case .duplicatedKeysInMapping(let names, let context):

@@ -11,6 +11,9 @@ package struct FixtureFiles: Sendable {
         /// Whether only released versions have a part in it, so that it never changes.
         package let isFixed: Bool
 
+        /// Whether what was there stays as it is, and more comes behind it.
+        package var isGrowth: Bool { old.map { text.hasPrefix($0) } ?? false }
+
         /// Where the two first differ, and how.
         package var difference: (line: Int, old: String?, new: String?) {
             let (a, b) = (Self.lines(old ?? ""), Self.lines(text))

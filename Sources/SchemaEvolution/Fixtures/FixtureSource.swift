@@ -8,6 +8,8 @@ package struct FixtureSource: Sendable {
     package static let bytesMax = 64 << 20
 
     package let text: String
+    /// The types for which no event could be made.
+    private(set) var skipped: [Fixtures.Skipped] = []
 
     /// Lines that somebody gives, each of which must be an event of the version.
     package init(lines text: [UInt8], of version: VersionFile, file: String) throws(EvstoreError) {
@@ -26,27 +28,38 @@ package struct FixtureSource: Sendable {
     }
 
     /// Events made from the shapes: with and without what may be absent, null where null may stand, each word of an enum.
-    /// One that an older version, which the file promises an image, can't take is left out.
-    package init(generating version: VersionFile, _ history: History) {
+    /// Those are left out that have no image at a newer version, or at an older one that the file promises an image; where
+    /// none is left, values are tried at which steps go wrong, or right.
+    init(generating types: [String], of version: VersionFile, _ history: History, _ generator: inout EventGenerator) {
         let viewer = Viewer(history)
         let lowest = max(version.forward ?? version.number.previous, SchemaVersion(1))
         var text = ""
-        for type in version.types {
+        for type in types {
             guard let shape = version.events[type] else { continue }
-            var seen: Set<[UInt8]> = []
-            for payload in ShapeExamples(of: shape.shape).texts where seen.insert(payload).inserted {
-                guard let line = version.line(of: type, payload) else { continue }
+            var (lines, why): ([String], String?) = ([], nil)
+            func take(_ payload: [UInt8], _ metadata: [UInt8] = []) {
+                guard let line = version.line(of: type, payload, metadata: metadata) else { return }
                 do {
                     let event = try Fixtures.Line(Array(line.utf8), of: version, file: "", number: 1)
-                    for number in lowest.number ... version.number.number {
+                    for number in lowest.number ... history.head.number {
                         _ = try event.images(born: version.number, at: SchemaVersion(number), viewer)
                     }
-                } catch { continue }
-                text += line + "\n"
+                    if !lines.contains(line) { lines.append(line) }
+                } catch { why = why ?? (error as? EvstoreError)?.message ?? "\(error)" }
             }
+            for payload in ShapeExamples(of: shape.shape).texts { take(payload) }
+            for _ in 0 ..< Self.trials where lines.isEmpty {
+                if let event = generator.event(type: type, born: version.number) { take(event.payload, event.metadata) }
+            }
+            if lines.isEmpty {
+                skipped.append(.init(version: version.number, type: type, why: why ?? "no payload was found that its shape allows"))
+            }
+            for line in lines { text += line + "\n" }
         }
         self.text = text
     }
+
+    private static let trials = 500
 
     /// The first events of each type that a reader hands over, with a stand-in for every member that is somebody's own.
     package init(of version: VersionFile, each most: Int, _ read: (_ take: (RecordedEvent) throws -> Bool) throws -> Void) throws {

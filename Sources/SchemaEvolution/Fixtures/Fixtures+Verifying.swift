@@ -4,7 +4,13 @@ extension Fixtures {
     /// Every fixture is an event of its version, has an image at every newer one, and looks at every other version as it did
     /// when that was recorded.
     package func verify(_ history: History) throws(EvstoreError) -> (findings: [Finding], images: Int) {
-        var all = findings
+        let (compared, images) = try compare(history)
+        return (findings + compared, images)
+    }
+
+    /// What the events look like at every other version, against what was recorded.
+    func compare(_ history: History) throws(EvstoreError) -> (findings: [Finding], images: Int) {
+        var all: [Finding] = []
         var images = 0
         for rendering in try renderings(history) {
             all += rendering.failures
@@ -14,6 +20,25 @@ extension Fixtures {
             for change in files.changes { all.append(finding(change, rendering)) }
         }
         return (all, images)
+    }
+
+    /// The same for a lint: what was never recorded is a note, and so is what differs while one of both versions may change.
+    func differences(_ history: History) throws(EvstoreError) -> [Finding] {
+        var (found, missing): ([Finding], [Finding]) = ([], [])
+        for var finding in try compare(history).findings {
+            if finding.severity == .warning {
+                missing.append(finding)
+                continue
+            }
+            if finding.id == Rule.fixture, finding.fix?.contains("--overwrite") == true { finding.severity = .note }
+            found.append(finding)
+        }
+        if var first = missing.first {
+            let others = missing.count == 1 ? "" : ", and so of \(missing.count - 1) more"
+            (first.severity, first.message) = (.note, "\(first.message) to compare with\(others)")
+            found.append(first)
+        }
+        return found
     }
 
     private func finding(_ change: FixtureFiles.Change, _ rendering: FixtureRendering) -> Finding {

@@ -15,8 +15,17 @@ package struct Fixtures: Sendable {
         let metadata: [UInt8]
     }
 
+    /// A type of a version for which no event could be made, and why.
+    package struct Skipped: Hashable, Sendable {
+        package let version: SchemaVersion
+        package let type: String
+        package let why: String
+    }
+
     let directory: String
     package private(set) var lines: [SchemaVersion: [Line]] = [:]
+    /// The files as they are, by their paths.
+    private var texts: [String: String] = [:]
     /// Lines that are no events of their version.
     private(set) var findings: [Finding] = []
 
@@ -47,13 +56,38 @@ package struct Fixtures: Sendable {
     package mutating func replace(_ text: String, of version: VersionFile) throws(EvstoreError) {
         let path = path(of: version.number)
         lines[version.number, default: []].removeAll { $0.file == path }
-        for (index, line) in text.split(separator: "\n").enumerated() {
+        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() where !line.isEmpty {
             lines[version.number, default: []].append(try Line(Array(line.utf8), of: version, file: path, number: index + 1))
         }
     }
 
+    /// Makes events from their shapes for the types that have none.
+    /// - Returns: the files that grow by them, and the types for which none could be made, with the reason.
+    package mutating func fill(
+        _ history: History
+    ) throws(EvstoreError) -> (files: [(version: VersionFile, text: String)], skipped: [Skipped]) {
+        try history.requireSwiftSteps(through: history.head)
+        var generator = EventGenerator(history, seed: 1)
+        var files: [(version: VersionFile, text: String)] = []
+        var skipped: [Skipped] = []
+        for version in history.versions {
+            let kept = Set((lines[version.number] ?? []).map(\.type))
+            let source = FixtureSource(generating: version.types.filter { !kept.contains($0) }, of: version, history, &generator)
+            skipped += source.skipped
+            if source.text.isEmpty { continue }
+            let path = path(of: version.number)
+            let before = texts[path] ?? ""
+            let text = before + (before.isEmpty || before.hasSuffix("\n") ? "" : "\n") + source.text
+            files.append((version, text))
+            // Order: a file's lines are renumbered with it.
+            try replace(text, of: version)
+        }
+        return (files, skipped)
+    }
+
     private mutating func read(_ path: String, _ version: VersionFile) throws {
         let text = try FileReader.bytes(path: path, atMost: FixtureSource.bytesMax)
+        texts[path] = String(decoding: text, as: UTF8.self)
         for (index, line) in text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() where !line.isEmpty {
             do throws(EvstoreError) {
                 lines[version.number, default: []].append(try Line(Array(line), of: version, file: path, number: index + 1))
@@ -77,7 +111,7 @@ package struct Fixtures: Sendable {
                 var finding = Finding(
                     id: Rule.fixture, severity: version.isReleased ? .error : .warning, file: version.file,
                     line: version.events[type]?.mark.line ?? 1, column: 1, message: "the fixtures of \(version.number) hold no \(type)",
-                    fix: "append one to \(file), as an event line")
+                    fix: "evstore schema fixtures record makes one; or append one to \(file), as an event line")
                 if let line = version.sampleLine(of: type) { finding.repairs = [Repair(file: file, .lines([line]))] }
                 all.append(finding)
             }
@@ -93,13 +127,14 @@ extension VersionFile {
     }
 
     /// An event line of a type; nil where the payload does not fit, or names no stream.
-    func line(of type: String, _ payload: [UInt8]) -> String? {
+    func line(of type: String, _ payload: [UInt8], metadata: [UInt8] = []) -> String? {
         guard let event = events[type] else { return nil }
         do throws(ShapeError) {
             try event.validate(payload.lent)
             let stream = try event.stream?.name(for: payload.lent) ?? "\(type)-1"
-            return
-                "{\"stream\":\(JSONValue.string(stream).text),\"type\":\(JSONValue.string(type).text),\"data\":\(String(decoding: payload, as: UTF8.self))}"
+            let more = metadata.isEmpty ? "" : ",\"metadata\":\(String(decoding: metadata, as: UTF8.self))"
+            return "{\"stream\":\(JSONValue.string(stream).text),\"type\":\(JSONValue.string(type).text),"
+                + "\"data\":\(String(decoding: payload, as: UTF8.self))\(more)}"
         } catch { return nil }
     }
 }

@@ -5,16 +5,12 @@ internal import FoundationEssentials
 extension History {
     /// Reads every `vN.yaml` or `vN.json` of a directory, and its `schemas.lock`. Throws `schemaInvalid`
     /// with all that is wrong, each with its place and its fix.
-    package static func load(directory: String) throws(EvstoreError) -> History {
-        let names: [String]
-        do { names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted() } catch {
-            throw .schemaInvalid([
-                Finding(
-                    id: "LOG001", file: directory, message: "the directory can't be read",
-                    fix: "check --schemas: it names the directory that holds v1.yaml")
-            ])
-        }
-        let prefix = directory.hasSuffix("/") ? directory : directory + "/"
+    package static func load(directory: String) throws(EvstoreError) -> History { try load(SchemaTexts(directory: directory)) }
+
+    /// The same from texts.
+    /// - Parameter isWhole: whether the check also says what usually only repeats something else: all of it, each of its own.
+    package static func load(_ texts: SchemaTexts, isWhole: Bool = false) throws(EvstoreError) -> History {
+        let (names, directory, prefix) = (try texts.names(), texts.directory, texts.path(""))
         var findings = FindingList()
         var found: [Int: VersionFile?] = [:]
         for name in names {
@@ -29,7 +25,7 @@ extension History {
             // A file that can't be read still stands for its number: there is no gap beside it.
             found[number] = .some(nil)
             do throws(EvstoreError) {
-                let file = try VersionFile(FileReader.read(path: prefix + name))
+                let file = try VersionFile(texts.read(path: prefix + name))
                 if file.number.number != number { findings.add(misnamed(file, number)) } else { found[number] = file }
             } catch {
                 guard case .schemaInvalid(let problems) = error else { throw error }
@@ -51,7 +47,7 @@ extension History {
         if names.contains(SchemaLock.fileName) {
             do throws(EvstoreError) {
                 // Only what was read can be compared; what was not read is reported already.
-                let locked = try SchemaLock(text: FileReader.bytes(path: lock), file: lock)
+                let locked = try SchemaLock(text: texts.bytes(path: lock), file: lock)
                 if files.count == found.count { findings.add(locked.check(files, file: lock)) }
             } catch {
                 guard case .schemaInvalid(let problems) = error else { throw error }
@@ -68,7 +64,16 @@ extension History {
             findings.add(finding)
         }
         if findings.hasErrors { throw .schemaInvalid(findings.findings) }
-        return History(versions: files, warnings: findings.findings)
+        return History(versions: files, warnings: findings.findings, isWhole: isWhole)
+    }
+
+    /// Whether a directory that is there holds no version files, not even ones that can't be read.
+    package static func isEmpty(directory: String) throws(EvstoreError) -> Bool {
+        try !SchemaTexts(directory: directory).names().contains { name in
+            let parts = name.split(separator: ".", maxSplits: 1)
+            return name.hasPrefix("v") && parts.count == 2 && Int(parts[0].dropFirst()) != nil
+                && ["yaml", "yml", "json"].contains(parts[1])
+        }
     }
 
     /// A history of files that were read already, in any order.
@@ -149,7 +154,11 @@ extension History {
 
     private static func gaps(_ numbers: [Int], in directory: String) -> [Finding] {
         guard let newest = numbers.last else {
-            return [Finding(id: "LOG001", file: directory, message: "there are no version files", fix: "write v1.yaml: evstore schema new")]
+            return [
+                Finding(
+                    id: "LOG001", file: directory, message: "there are no version files",
+                    fix: "evstore schema new --schemas \(directory.shellWord) writes v1.yaml")
+            ]
         }
         let there = Set(numbers)
         guard there.count < newest else { return [] }

@@ -17,9 +17,10 @@ package struct History: Sendable {
     package static let empty = History(versions: [], warnings: [])
 
     /// The versions must have been checked to be 1 … n.
-    init(versions: [VersionFile], warnings: [Finding], swiftSteps: SwiftSteps = .none, steps: [CompiledStep]? = nil) {
+    init(versions: [VersionFile], warnings: [Finding], swiftSteps: SwiftSteps = .none, steps: [CompiledStep]? = nil, isWhole: Bool = false)
+    {
         (self.versions, self.warnings, self.swiftSteps) = (versions, warnings, swiftSteps)
-        chain = Chain(versions, swiftSteps, steps: steps)
+        chain = Chain(versions, swiftSteps, steps: steps, isWhole: isWhole)
         var hasher = SHA256Hasher()
         for version in versions {
             hasher.update(UInt64(version.number.rawValue))

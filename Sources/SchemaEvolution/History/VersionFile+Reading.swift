@@ -162,6 +162,7 @@ private struct VersionFileReader {
         guard
             let members = attempt({ root throws(FileProblem) in try root.required("events", of: "the file").map("events") })
         else { return ([], [:]) }
+        var reader = ShapeReader(definitions: definitions)
         var types: [String] = []
         var events: [String: EventShape] = [:]
         for member in members {
@@ -174,7 +175,7 @@ private struct VersionFileReader {
                         fix: "a type has 1 to 200 bytes, no spaces, no $ in front, and is not called all"))
                 continue
             }
-            var reader = ShapeReader(definitions: definitions)
+            reader.begin()
             let shape = reader.readEvent(member.value)
             findings.add(reader.findings.findings)
             let stream = shape.flatMap { readStream(of: member.value, $0) }
@@ -188,10 +189,12 @@ private struct VersionFileReader {
     /// Definitions that no event refers to are read too, so that what is wrong in them does not wait.
     private mutating func checkDefinitions(_ definitions: FileNode?) {
         guard case .map(let members)? = definitions?.kind else { return }
+        var reader = ShapeReader(definitions: definitions)
+        var known = Set(findings.findings)
         for member in members {
-            var reader = ShapeReader(definitions: definitions)
+            reader.begin()
             _ = reader.read(member.value)
-            for finding in reader.findings.findings where !findings.findings.contains(finding) { findings.add(finding) }
+            for finding in reader.findings.findings where known.insert(finding).inserted { findings.add(finding) }
         }
     }
 

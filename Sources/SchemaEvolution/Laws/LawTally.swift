@@ -16,6 +16,8 @@ package struct LawTally: Sendable {
     package internal(set) var refused: UInt64 = 0
     package internal(set) var counts: [String: Count] = [:]
     package internal(set) var crossings: [Crossing: UInt64] = [:]
+    /// What events of the log lose on their way.
+    package internal(set) var losses = LossAccount()
     /// The first of each law and type.
     package internal(set) var failures: [LawFailure] = []
 
@@ -52,6 +54,7 @@ package struct LawTally: Sendable {
             Count(tried: $0.tried + $1.tried, failed: $0.failed + $1.failed, lossy: $0.lossy + $1.lossy)
         }
         crossings.merge(later.crossings, uniquingKeysWith: +)
+        losses.add(later.losses)
         for failure in later.failures { keep(failure) }
     }
 

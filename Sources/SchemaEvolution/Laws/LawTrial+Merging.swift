@@ -80,12 +80,11 @@ extension LawTrial {
             }
             return [LawVerdict(law: "T-up", holds: false, error: error)]
         }
-        let isCanonical = viewer.counts.nonCanonical == counts.nonCanonical
-        let isPlain = isCanonical && viewer.counts.lost == counts.lost
+        let (isCanonical, isPlain) = viewer.counts.forms(since: counts)
         var found = [LawVerdict(law: "T-up"), LawVerdict(law: "L5", holds: events.allSatisfy { keepsStream($0, target) })]
         if let stepping = stepping(events, start, images, target) { found.append(stepping) }
         guard Self.isStated(history, from: target, to: last.born) else { return found }
-        var verdict = LawVerdict(law: "L1", weight: weight(last, target, isCanonical, isPlain))
+        var verdict = LawVerdict(law: "L1")
         do {
             var back: [[GroupPart]] = []
             var isStable = true
@@ -96,10 +95,11 @@ extension LawTrial {
                 back.append(parts)
             }
             verdict.holds = Self.isSame(Self.sorted(back.flatMap(\.self)), Self.sorted(start))
+            if !verdict.holds { verdict.weight = weight(events, target, isCanonical, isPlain) }
             return found + [verdict, LawVerdict(law: "L3", holds: isStable)]
         } catch {
             if isExcused(last, target, error) { return found }
-            (verdict.holds, verdict.error) = (false, error)
+            (verdict.holds, verdict.error, verdict.weight) = (false, error, weight(events, target, isCanonical, isPlain))
             return found + [verdict, LawVerdict(law: "L3", holds: false, error: error)]
         }
     }
@@ -121,16 +121,18 @@ extension LawTrial {
     }
 
     /// The images of what events of one append are at a version, for each of them: none where a later one has it.
-    private func see(
+    func see(
         appended all: [[GroupPart]], of events: [LawEvent], from: SchemaVersion, to: SchemaVersion
     ) throws(EvstoreError) -> [[GroupPart]] {
         var (parts, sources): ([AppendedEvent], [Int]) = ([], [])
         for (index, event) in events.enumerated() {
+            let first = parts.count
             for part in all[index] {
                 sources.append(index)
                 parts.append(
                     AppendedEvent(
-                        type: part.type, payload: part.payload, metadata: event.metadata, time: event.time, stream: event.stream))
+                        type: part.type, payload: part.payload, metadata: event.metadata, time: event.time, stream: event.stream,
+                        first: first))
             }
         }
         var found: [[GroupPart]] = events.map { _ in [] }
@@ -167,7 +169,7 @@ extension LawTrial {
         }
     }
 
-    private static func sorted(_ parts: [GroupPart]) -> [GroupPart] {
+    static func sorted(_ parts: [GroupPart]) -> [GroupPart] {
         parts.map { part in
             do { return GroupPart(type: part.type, payload: try Canonical.bytes(of: part.payload.lent)) } catch { return part }
         }.sorted { ($0.type, String(decoding: $0.payload, as: UTF8.self)) < ($1.type, String(decoding: $1.payload, as: UTF8.self)) }

@@ -6,8 +6,8 @@ internal import JSONText
 ///
 /// T-up, T-down: every event has an image, and it fits its shape. L1: what went up comes down as it was, the images of an
 /// event together; L2: what went down comes up as it was. L3: an image that went there and back is the same image. L4:
-/// stepping version by version gives the same as skipping. L5: the parts of an event are in order, and the name of its
-/// stream leads back. L8: what was accepted has an image at every version that was promised then.
+/// stepping version by version gives the same as skipping. L5: the parts of an event keep their order over every step, and
+/// the name of its stream leads back. L8: what was accepted has an image at every version that was promised then.
 package struct LawTrial {
     package internal(set) var tally = LawTally()
     let words: StepWords
@@ -17,15 +17,11 @@ package struct LawTrial {
     private let isFull: Bool
     /// The append that is being read from a log.
     var append = AppendInHand()
-    private var losses: [Way: Bool] = [:]
-
-    private struct Way: Hashable {
-        let type: String
-        let born, target: SchemaVersion
-    }
+    let probe: LossProbe
 
     package init(_ history: History, isFull: Bool) {
         (viewer, self.isFull) = (Viewer(history), isFull)
+        probe = LossProbe(history)
         words = StepWords(history)
         domains = CodecDomains(history, words: words)
     }
@@ -70,7 +66,7 @@ package struct LawTrial {
         guard event.born != target, event.born.number > 0 else { return [] }
         let isUp = event.born < target
         let start = [GroupPart(type: event.type, payload: event.payload)]
-        let (nonCanonical, lost) = (viewer.counts.nonCanonical, viewer.counts.lost)
+        let counts = viewer.counts
         var parts: [Int] = []
         let images: [GroupPart]
         do { images = try see(start, of: event, from: event.born, to: target, parts: &parts) } catch {
@@ -80,16 +76,20 @@ package struct LawTrial {
             }
             return [LawVerdict(law: isUp ? "T-up" : "T-down", holds: false, error: error)]
         }
-        let isPlain = viewer.counts.nonCanonical == nonCanonical && viewer.counts.lost == lost
-        let isCanonical = viewer.counts.nonCanonical == nonCanonical
+        let (isCanonical, isPlain) = viewer.counts.forms(since: counts)
         var found = [LawVerdict(law: isUp ? "T-up" : "T-down")]
+        var keepsOrder = true
+        let stepping = stepping(event, start, images, target, &keepsOrder)
         if isFull {
-            found.append(LawVerdict(law: "L5", holds: parts == Array(parts.indices) && keepsStream(event, target)))
+            found.append(LawVerdict(law: "L5", holds: parts == Array(parts.indices) && keepsOrder && keepsStream(event, target)))
         }
-        if let stepping = stepping(event, start, images, target) { found.append(stepping) }
-        guard !images.isEmpty, isFull || isUp, isUp || Self.isStated(history, from: event.born, to: target) else { return found }
+        if let stepping { found.append(stepping) }
+        if images.isEmpty || history.opClass(from: event.born, to: target).contains(.oneWay) {
+            enterLosses(of: [event], at: target)
+            return found
+        }
+        guard isUp || Self.isStated(history, from: event.born, to: target) else { return found }
         if isUp, isFull, !Self.isStated(history, from: target, to: event.born) { return found }
-        if history.opClass(from: event.born, to: target).contains(.oneWay) { return found }
         found += returning(event, start, images, target, isCanonical: isCanonical, isPlain: isPlain)
         return found
     }
@@ -98,15 +98,16 @@ package struct LawTrial {
         _ event: LawEvent, _ start: [GroupPart], _ images: [GroupPart], _ target: SchemaVersion, isCanonical: Bool, isPlain: Bool
     ) -> [LawVerdict] {
         let isUp = event.born < target
-        var verdict = LawVerdict(
-            law: isUp ? "L1" : "L2", weight: isUp ? weight(event, target, isCanonical, isPlain) : weightBelow(event, target))
+        var verdict = LawVerdict(law: isUp ? "L1" : "L2")
         let back: [GroupPart]
         do { back = try see(images, of: event, from: target, to: event.born) } catch {
             if isExcused(event, target, error) { return [] }
             (verdict.holds, verdict.error) = (false, error)
+            verdict.weight = isUp ? weight([event], target, isCanonical, isPlain) : weightBelow(event, target)
             return isFull ? [verdict, LawVerdict(law: "L3", holds: false, error: error)] : [verdict]
         }
         verdict.holds = Self.isSame(back, start)
+        if !verdict.holds { verdict.weight = isUp ? weight([event], target, isCanonical, isPlain) : weightBelow(event, target) }
         guard isFull else { return [verdict] }
         do {
             let again = try see(back, of: event, from: event.born, to: target)
@@ -116,29 +117,32 @@ package struct LawTrial {
         }
     }
 
-    /// What it means where an event does not come down as it was.
+    /// What it means where events do not come down as they were.
     mutating func weight(
-        _ event: LawEvent, _ target: SchemaVersion, _ isCanonical: Bool, _ isPlain: Bool
+        _ events: [LawEvent], _ target: SchemaVersion, _ isCanonical: Bool, _ isPlain: Bool
     ) -> LawVerdict.Weight {
-        guard isCanonical, !declaresLoss(event, target) else { return .measured }
+        let lost = enterLosses(of: events, at: target)
+        if !lost.isEmpty, !lost.contains(where: \.isUntold) { return .measured }
+        guard isCanonical || lost.contains(where: \.isUntold), let event = events.first else { return .measured }
         let mayLose = !history.opClass(from: event.born, to: target).isDisjoint(with: [.narrow, .partial, .oneWay])
         if isPlain, !mayLose { return .required }
-        return event.origin == .log ? .noted : .measured
+        return lost.contains(where: \.isUntold) ? .noted : .measured
+    }
+
+    /// Enters what events of the log, or adopted ones, have lost at a version where they did not come back as they were.
+    @discardableResult
+    private mutating func enterLosses(of events: [LawEvent], at target: SchemaVersion) -> Set<LossAccount.Entry> {
+        guard let event = events.last, event.origin == .log || event.origin == .adopted else { return [] }
+        let lost = losses(of: events, at: target)
+        tally.losses.add(lost, of: event)
+        return lost
     }
 
     /// What it means where an event does not come up as it was: the class of a Swift step is a promise, not a proof.
-    private func weightBelow(_ event: LawEvent, _ target: SchemaVersion) -> LawVerdict.Weight {
+    private mutating func weightBelow(_ event: LawEvent, _ target: SchemaVersion) -> LawVerdict.Weight {
+        enterLosses(of: [event], at: target)
         let steps = history.steps(from: target, to: event.born)
         return steps.contains(where: \.hasSwiftSteps) && steps.allSatisfy { $0.opClass == .iso } ? .required : .measured
-    }
-
-    private mutating func declaresLoss(_ event: LawEvent, _ target: SchemaVersion) -> Bool {
-        let way = Way(type: event.type, born: event.born, target: target)
-        if let known = losses[way] { return known }
-        let declares: Bool
-        do { declares = try !history.declaredLosses(of: event.type, born: event.born, to: target).isEmpty } catch { declares = false }
-        losses[way] = declares
-        return declares
     }
 
     /// A step that is partial, and a codec that can't read a value, may refuse an event that was made up; an event of the
@@ -156,7 +160,7 @@ package struct LawTrial {
     }
 
     private mutating func stepping(
-        _ event: LawEvent, _ start: [GroupPart], _ images: [GroupPart], _ target: SchemaVersion
+        _ event: LawEvent, _ start: [GroupPart], _ images: [GroupPart], _ target: SchemaVersion, _ keepsOrder: inout Bool
     ) -> LawVerdict? {
         let isUp = event.born < target
         let isFar = (isUp ? event.born.next : event.born.previous) != target
@@ -170,7 +174,10 @@ package struct LawTrial {
             while version != target {
                 let next = isUp ? version.next : version.previous
                 let after = try see(current, of: event, from: version, to: next)
-                if isFull { note(current, after, from: version, to: next) }
+                if isFull {
+                    note(current, after, from: version, to: next)
+                    keepsOrder = keepsOrder && self.keepsOrder(current, after, of: event, from: version, to: next)
+                }
                 (current, version) = (after, next)
             }
         } catch {

@@ -9,10 +9,11 @@ package struct Lint {
 
     /// - Parameters:
     ///   - today: a day as `2026-12-31`: waivers end.
+    ///   - fixtures: nil where there are none.
     ///   - others: what the rooms above have found, which the same rules weigh.
     package static func run(
         _ history: History, _ rules: LintRules, fixtures: Fixtures?, today: String, others: [Finding] = []
-    ) -> [Finding] {
+    ) throws(EvstoreError) -> [Finding] {
         var lint = Lint(history: history, rules: rules)
         for file in history.versions {
             lint.names(file)
@@ -20,7 +21,7 @@ package struct Lint {
             lint.reach(file)
             lint.persons(file)
         }
-        if let fixtures { lint.findings += fixtures.check(history) }
+        try lint.look(at: fixtures)
         lint.findings += others
         return lint.weighed(today)
     }
@@ -33,6 +34,26 @@ package struct Lint {
         var finding = Finding(id: id, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, fix: fix)
         finding.repairs = mend.compactMap(\.self)
         findings.append(finding)
+    }
+
+    // MARK: LOG
+
+    /// Whether every type has events, and they look as they did; nothing is compared where the steps are wrong themselves.
+    private mutating func look(at fixtures: Fixtures?) throws(EvstoreError) {
+        guard let fixtures else {
+            guard let mark = history.versions.first?.mark else { return }
+            return note(
+                Rule.fixture, .warning, mark, "there are no fixtures: nothing was compared",
+                "evstore schema fixtures record makes events of every type, and keeps what every version sees of them")
+        }
+        findings += fixtures.check(history)
+        guard !history.check().contains(where: { $0.severity == .error }) else { return }
+        do throws(EvstoreError) { findings += try fixtures.differences(history) } catch {
+            guard case .programNeeded(let what, _) = error, let mark = history.versions.last?.mark else { throw error }
+            note(
+                Rule.fixture, .note, mark, "the fixtures were not compared: \(what) is written in Swift and this program does not have it",
+                "run the application's own command line")
+        }
     }
 
     // MARK: STYLE
@@ -109,9 +130,9 @@ package struct Lint {
                     Rule.rounds, .warning, mark, "\(convert.path) is rounded", "leave round out to refuse what is not exact",
                     mend: mark.mend(.remove, at: "*", "using", "*", "round"))
             }
-        case let each as Each: for entry in each.entries { look(at: entry.op, named: entry.name, selection, entry.mark, file) }
         default: break
         }
+        for entry in op.inner { look(at: entry.op, named: entry.name, selection, entry.mark, file) }
     }
 
     private mutating func forbid(_ op: String, _ mark: Mark) {

@@ -1,5 +1,4 @@
 package import EventModel
-internal import FoundationEssentials
 internal import JSONText
 
 /// `rules.yaml`: what a directory of version files asks for beyond the product's own rules.
@@ -28,10 +27,12 @@ package struct LintRules: Sendable {
     package init() {}
 
     /// The rules of a directory; none where it has no such file.
-    package static func load(directory: String) throws(EvstoreError) -> LintRules {
-        let path = directory + (directory.hasSuffix("/") ? "" : "/") + fileName
-        guard FileManager.default.fileExists(atPath: path) else { return LintRules() }
-        let root = try FileReader.read(path: path)
+    package static func load(directory: String) throws(EvstoreError) -> LintRules { try load(SchemaTexts(directory: directory)) }
+
+    package static func load(_ texts: SchemaTexts) throws(EvstoreError) -> LintRules {
+        let path = texts.path(fileName)
+        guard texts.isThere(path: path) else { return LintRules() }
+        let root = try texts.read(path: path)
         do throws(FileProblem) { return try LintRules(root) } catch { throw .schemaInvalid([error.finding]) }
     }
 

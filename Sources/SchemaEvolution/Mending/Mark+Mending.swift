@@ -42,4 +42,4 @@ extension JSONValue {
 }
 
 /// Stands where only an author can say why something is lost.
-let unexplainedReason = "say why"
+let unexplainedReason = Finding.reasonMissing

@@ -1,5 +1,4 @@
 package import EventModel
-internal import FoundationEssentials
 
 /// Makes lines of what mends findings, from the texts of the files that it is for.
 package enum Mending {
@@ -13,11 +12,20 @@ package enum Mending {
         return findings.map { finding in
             guard room > 0 else { return finding }
             var finding = finding
-            for file in finding.repairs.map(\.file) where sources[file] == nil { sources[file] = MendedSource(file, lines(ofFile: file)) }
+            for file in finding.repairs.map(\.file) where sources[file] == nil {
+                sources[file] = MendedSource(file, SchemaTexts(directory: "").lines(path: file))
+            }
             finding.edits = edits(of: finding.repairs, in: sources) ?? []
             for line in finding.edits.flatMap({ $0.remove + $0.insert }) { room -= line.utf8.count }
             return finding
         }
+    }
+
+    /// What mends a finding, as edits of texts; nil where nothing does.
+    static func edits(of finding: Finding, in texts: SchemaTexts) -> [FileEdit]? {
+        var sources: [String: MendedSource] = [:]
+        for file in finding.repairs.map(\.file) where sources[file] == nil { sources[file] = MendedSource(file, texts.lines(path: file)) }
+        return edits(of: finding.repairs, in: sources).flatMap { $0.isEmpty ? nil : $0 }
     }
 
     private static func edits(of repairs: [Repair], in sources: [String: MendedSource]) -> [FileEdit]? {
@@ -46,11 +54,6 @@ package enum Mending {
             edits += made
         }
         return edits
-    }
-
-    private static func lines(ofFile path: String) -> [[Unicode.Scalar]] {
-        guard let data = FileManager.default.contents(atPath: path) else { return [] }
-        return YAMLFileReader.lines(of: String(decoding: data, as: UTF8.self))
     }
 }
 

@@ -61,7 +61,7 @@ struct Add: Op {
             site.note(
                 Rule.opArgument, "nothing says what \(path) is in older events",
                 fix: "add: {path: \(path), value: \(value.text)}, with a value of your choice",
-                mend: site.mark.mend("*", "value", to: value))
+                mend: site.mark.mend("*", "value", to: value).guessed)
             _ = site.put(declared ?? .any, at: path, .added)
             return nil
         }
@@ -72,7 +72,7 @@ struct Add: Op {
                 site.note(
                     Rule.upNotTotal, "the value \(value.text) does not fit the declared shape: \(why.pointer) \(why.reason)",
                     fix: "give a value that is \(why.expected)",
-                    mend: site.mark.mend("*", "value", to: declared.likest(value)))
+                    mend: site.mark.mend("*", "value", to: declared.likest(value)).guessed)
             }
             member = declared ?? Shape(natural: value)
         case .time: member = declared.flatMap { $0.kind == .string ? $0 : nil } ?? .dateTime

@@ -65,19 +65,19 @@ struct Allow: Op {
                 Rule.downNotTotal, "\(path) may be absent now, and the version before requires it",
                 fix: "allow: {path: \(path), down: {absent-as: …}}",
                 mend: down.table.isEmpty
-                    ? site.mark.mend("*", "down", to: .object([.init(name: "absent-as", value: old.sample)]))
-                    : site.mark.mend("*", "down", "absent-as", to: old.sample))
+                    ? site.mark.mend("*", "down", to: .object([.init(name: "absent-as", value: old.sample)])).guessed
+                    : site.mark.mend("*", "down", "absent-as", to: old.sample).guessed)
         }
         if wasRequired, case .absent? = down.misfit {
             site.note(
                 Rule.downNotTotal, "down: absent, and the version before requires \(path)", fix: "give a value: down: {value: …}",
-                mend: site.mark.mend("*", "down", to: .object([.init(name: "value", value: old.sample)])))
+                mend: site.mark.mend("*", "down", to: .object([.init(name: "value", value: old.sample)])).guessed)
         }
         for value in down.values {
             if let why = old.accepts(value) {
                 site.note(
                     Rule.downNotTotal, "\(value.text) does not fit the older shape: it \(why.reason)",
-                    mend: site.mark.mend(.swap(value.word, old.likest(value.word).text), at: "*", "down"))
+                    mend: site.mark.mend(.swap(value.word, old.likest(value.word).text), at: "*", "down").guessed)
             }
         }
         let before = site.shape
@@ -93,7 +93,7 @@ struct Allow: Op {
             site.note(
                 Rule.upNotTotal, "\(path) is new and required: events of the version before have none",
                 fix: "give it a value: add: {path: \(path), value: …}",
-                mend: site.mark.mend(to: .op("add", [("path", .string(path.description)), ("value", declared.sample)])))
+                mend: site.mark.mend(to: .op("add", [("path", .string(path.description)), ("value", declared.sample)])).guessed)
         }
         if down.absent != nil || !down.table.isEmpty || down.misfit.map(\.isValue) == true {
             site.note(

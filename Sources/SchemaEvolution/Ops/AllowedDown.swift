@@ -17,6 +17,8 @@ struct AllowedDown: Sendable {
     let misfit: Misfit?
     /// New values, in canonical form, and what stands for them.
     let table: [(new: [UInt8], old: [UInt8])]
+    /// The same as it is written.
+    let rows: [Table.Row]
     /// What stands for a member that is absent.
     let absent: [UInt8]?
     /// All values that the older version may see.
@@ -32,7 +34,7 @@ struct AllowedDown: Sendable {
                     "down is absent, block, {value: x}, {table: {new: old}}, {absent-as: x} or {hide: why}", rule: Rule.opArgument
                 ).mended(nearest(to: word, among: ["absent", "block"]).map { node.becomes(.string($0)) })
             }
-            (table, absent, values) = ([], nil, [])
+            (table, rows, absent, values) = ([], [], nil, [])
             return
         }
         let members = try node.map("down", allowing: ["value", "table", "absent-as", "hide", "because"])
@@ -47,18 +49,17 @@ struct AllowedDown: Sendable {
             misfit = .hide(try why.text("hide"))
         }
         var table: [(new: [UInt8], old: [UInt8])] = []
-        if let rows = node.member("table") {
-            for row in try Table.rows(rows, "table") {
-                for new in Self.spellings(row.key) { table.append((new, Array(row.value.text.utf8))) }
-                values.append(row.value)
-            }
+        let rows = try node.member("table").map { node throws(FileProblem) in try Table.rows(node, "table") } ?? []
+        for row in rows {
+            for new in Self.spellings(row.key) { table.append((new, Array(row.value.text.utf8))) }
+            values.append(row.value)
         }
         absent = node.member("absent-as").map { Array($0.constant.text.utf8) } ?? node.member("value").map { Array($0.constant.text.utf8) }
         if let value = node.member("absent-as") { values.append(value.constant) }
         guard members.contains(where: { $0.name != "because" }) else {
             throw node.problem("down says nothing", rule: Rule.opArgument, fix: "down: absent").mended(node.becomes(.string("absent")))
         }
-        (self.misfit, self.table, self.values) = (misfit, table, values)
+        (self.misfit, self.table, self.rows, self.values) = (misfit, table, rows, values)
     }
 
     /// Whether an event that does not fit goes no further.

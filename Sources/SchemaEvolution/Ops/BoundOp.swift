@@ -11,10 +11,22 @@ protocol BoundOp: AnyObject, Sendable {
 
     /// Does to a draft what the op does to a document, or gives the draft up.
     func fuse(_ draft: inout FusedDraft, _ direction: Direction)
+
+    /// The ops that do the same one after the other, in the order of the way up, each with what it loses: more than one only
+    /// where the op holds others.
+    func parts(losing loss: OpLoss) -> [BoundPart]
 }
 
 extension BoundOp {
     func fuse(_ draft: inout FusedDraft, _ direction: Direction) { draft.giveUp() }
+
+    func parts(losing loss: OpLoss) -> [BoundPart] { [BoundPart(op: self, loss: loss)] }
+}
+
+/// One of the ops that an op holds.
+struct BoundPart: Sendable {
+    let op: any BoundOp
+    let loss: OpLoss
 }
 
 /// Why an op goes no further with an event.
@@ -56,6 +68,11 @@ package struct PathCounts: Hashable, Sendable {
         sum.notKept += b.notKept
         sum.defaulted += b.defaulted
         return sum
+    }
+
+    /// Whether, since an earlier moment, all values were in their codec's own form, and nothing was lost besides.
+    func forms(since before: PathCounts) -> (isCanonical: Bool, isPlain: Bool) {
+        (nonCanonical == before.nonCanonical, nonCanonical == before.nonCanonical && lost == before.lost)
     }
 
     /// What was counted since an earlier moment.

@@ -10,6 +10,8 @@ final class BoundSwiftStep: BoundOp {
         let before, after: Place?
     }
 
+    /// The step as errors name it.
+    let words: String
     /// What this program lacks, in words; nil where it can run the step.
     let missing: String?
     private let id: String
@@ -24,6 +26,7 @@ final class BoundSwiftStep: BoundOp {
     init(_ op: SwiftOp, _ step: (any SwiftStep)?, type: String, version: SchemaVersion, before: Shape, after: Shape) {
         (id, self.type, reads, writes, isOneWay) = (op.id, type, op.reads, op.writes, op.down == .oneWay)
         keepsShadow = op.down == .shadow
+        words = op.words(version)
         visibleBelow = op.writes + op.reads.filter { read in !op.writes.contains { read.hasPrefix($0) } }
         written = op.writes.map { pointer in
             Written(

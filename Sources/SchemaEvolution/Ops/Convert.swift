@@ -12,9 +12,11 @@ struct Convert: Op {
     let codecName: String
     /// Whether parseable input that is not in the codec's own form is refused.
     let isStrict: Bool
+    /// Why what the codec does not give back is lost.
+    let because: String?
 
     init(_ arguments: FileNode) throws(FileProblem) {
-        try arguments.map("convert", allowing: ["path", "to", "using", "canonical"])
+        try arguments.map("convert", allowing: ["path", "to", "using", "canonical", "because"])
         path = try arguments.required("path", of: "convert").pointer("path")
         let to = try arguments.required("to", of: "convert")
         let word = try to.text("to")
@@ -34,6 +36,7 @@ struct Convert: Op {
         codec = try CodecRegistry.codec(
             try arguments.required("using", of: "convert", choices: "one of \(choices)", guess: guess.map { .string($0) }))
         codecName = type(of: codec).name
+        because = try arguments.member("because")?.text("because")
         switch try arguments.member("canonical")?.text("canonical") {
         case nil: isStrict = false
         case "require"?: isStrict = true
@@ -43,13 +46,14 @@ struct Convert: Op {
 
     var writes: [JSONPointer] { [path] }
 
-    var loss: String? { (codec as? Table)?.because }
+    var loss: String? { because ?? (codec as? Table)?.because }
 
     var summary: OpSummary { OpSummary(verb: "convert", object: path.description) }
 
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
         guard let old = site.require(path), !site.namesStream(path) else { return nil }
         guard let binding = codec.bind(old, to: kind, declared: site.declared(at: path), &site) else { return nil }
+        refuse(old, by: binding, &site)
         if !binding.keepsBounds, old.hasBounds {
             // The way back may give what the older version's bounds refuse.
             site.opClass.insert(.partial)
@@ -60,6 +64,25 @@ struct Convert: Op {
         _ = site.shape.replace(at: path, with: made)
         return BoundConvert(
             path: path, codec: binding.codec, isStrict: isStrict, below: old.kind.jsonKind, above: binding.result.kind.jsonKind)
+    }
+}
+
+extension Convert {
+    /// Notes the values that the older shape names and the codec can't read; a table says so itself.
+    private func refuse(_ old: Shape, by binding: CodecBinding, _ site: inout OpSite) {
+        guard !(codec is Table), let values = old.enumeration ?? old.constant.map({ [$0] }) else { return }
+        var output = ByteBuffer()
+        let refused = values.filter { value in
+            guard value != .null, let kind = JSONKind(firstByte: Array(value.text.utf8)[0]) else { return false }
+            output.removeAll()
+            do { _ = try binding.codec.up(Array(value.word.utf8).lent, kind, into: &output) } catch { return true }
+            return false
+        }
+        if refused.isEmpty { return }
+        let rows = values.filter { $0 != .null }.map { "\($0.word): …" }.joined(separator: ", ")
+        site.note(
+            Rule.upNotTotal, site.mayChange ? .error : .warning, "\(codecName) can't read \(refused.map(\.text).joined(separator: ", "))",
+            fix: "using: {table: {map: {\(rows)}}}")
     }
 }
 

@@ -16,9 +16,7 @@ struct Each: Op {
 
     var writes: [JSONPointer] { [path] }
 
-    var loss: String? { entries.compactMap(\.op.loss).first }
-
-    var blocks: Bool { entries.contains { $0.op.blocks } }
+    var inner: [OpEntry] { entries }
 
     var summary: OpSummary { OpSummary(verb: "each", object: path.description) }
 
@@ -31,28 +29,34 @@ struct Each: Op {
         let label = site.label
         let declared = site.declared(at: path).flatMap { $0.items ?? $0.additional }
         var inner = site.nested(element, destinies: [])
-        var bound: [any BoundOp] = []
+        var bound: [BoundPart] = []
+        let moving = MovingOps(entries.map(\.op))
         for (index, entry) in entries.enumerated() {
             (inner.mark, inner.label) = (entry.mark, "\(label), \(entry.label)")
-            let later = entries[(index + 1)...].map(\.op)
-            let here = inner.nested(inner.shape, destinies: declared.map { [Destiny(declared: $0, ops: later)] } ?? [])
+            let destinies = declared.map { [Destiny(declared: $0, ops: moving, from: index + 1)] } ?? []
+            let here = inner.nested(inner.shape, destinies: destinies)
             var at = here
-            if let op = entry.op.bind(&at) { bound.append(op) }
+            if let op = entry.op.bind(&at) { bound += op.parts(losing: entry.op.ownLoss) }
             inner.shape = at.shape
             inner.absorb(at)
         }
         site.absorb(inner)
         if holder.kind == .array { holder.items = inner.shape } else { holder.additional = inner.shape }
         _ = site.shape.replace(at: path, with: holder)
-        return BoundEach(path: path, ops: bound)
+        return BoundEach(path: path, parts: bound, holder: summary)
     }
 }
 
 private final class BoundEach: BoundOp {
     let path: JSONPointer
-    let ops: [any BoundOp]
+    let parts: [BoundPart]
+    let holder: OpSummary
 
-    init(path: JSONPointer, ops: [any BoundOp]) { (self.path, self.ops) = (path, ops) }
+    init(path: JSONPointer, parts: [BoundPart], holder: OpSummary) { (self.path, self.parts, self.holder) = (path, parts, holder) }
+
+    func parts(losing loss: OpLoss) -> [BoundPart] {
+        parts.map { BoundPart(op: BoundEach(path: path, parts: [$0], holder: holder), loss: $0.loss.within(holder)) }
+    }
 
     func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
         guard let holder = doc.find(path, from: object) else { return }
@@ -61,7 +65,9 @@ private final class BoundEach: BoundOp {
         while let node = child {
             child = doc.next(after: node)
             if doc.kind(node) != .null {
-                do { for op in ops { try op.up(&doc, at: node, &run, context) } } catch { throw located(error, node, index, &doc, holder) }
+                do { for part in parts { try part.op.up(&doc, at: node, &run, context) } } catch {
+                    throw located(error, node, index, &doc, holder)
+                }
             }
             index += 1
         }
@@ -74,7 +80,7 @@ private final class BoundEach: BoundOp {
         while let node = child {
             child = doc.next(after: node)
             if doc.kind(node) != .null {
-                do { for op in ops.reversed() { try op.down(&doc, at: node, &run, context) } } catch {
+                do { for part in parts.reversed() { try part.op.down(&doc, at: node, &run, context) } } catch {
                     throw located(error, node, index, &doc, holder)
                 }
             }

@@ -19,6 +19,8 @@ struct Move: Op {
 
     init(from: JSONPointer, path: JSONPointer) { (self.from, self.path) = (from, path) }
 
+    var origin: JSONPointer? { from }
+
     func destination(of pointer: JSONPointer) -> JSONPointer {
         pointer.hasPrefix(from) ? JSONPointer(tokens: path.tokens + pointer.tokens.dropFirst(from.tokens.count)) : pointer
     }

@@ -30,10 +30,17 @@ enum OpRegistry {
         return (member.name, try type.init(member.value))
     }
 
+    /// Ops that a step may have for one type, and that one op may hold: each changes a shape that may be as large.
+    static let opsMax = 1_000
+
     /// Reads the `do` list of an op that holds others.
     static func nested(_ node: FileNode) throws(FileProblem) -> [OpEntry] {
         var entries: [OpEntry] = []
-        for item in try node.list("do") {
+        let items = try node.list("do")
+        guard items.count <= opsMax else {
+            throw node.problem("the list has \(items.count) ops, and may have \(opsMax)", rule: Rule.opArgument)
+        }
+        for item in items {
             let (name, op) = try payloadOp(item)
             if op is SwiftOp {
                 throw item.problem(

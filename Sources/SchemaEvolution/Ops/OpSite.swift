@@ -3,13 +3,19 @@ internal import JSONText
 
 /// What an event's type will be at version n: the declared shape, and the ops on the way there.
 struct Destiny: Sendable {
-    var declared: Shape
-    var ops: [any Op]
+    let declared: Shape
+    private let moving: MovingOps
+    /// The first of them that is still to come.
+    private let next: Int
+
+    init(declared: Shape, ops: [any Op]) { self.init(declared: declared, ops: MovingOps(ops), from: 0) }
+
+    init(declared: Shape, ops: MovingOps, from next: Int) { (self.declared, moving, self.next) = (declared, ops, next) }
+
+    var ops: [any Op] { Array(moving.from(next)) }
 
     /// Where a member will stand in the declared shape.
-    func place(of pointer: JSONPointer) -> JSONPointer {
-        ops.reduce(pointer) { place, op in op.destination(of: place) }
-    }
+    func place(of pointer: JSONPointer) -> JSONPointer { moving.destination(of: pointer, from: next) }
 }
 
 /// Where an op is bound: a shape that it changes, the shape that version n declares, and what it reports.
@@ -33,6 +39,8 @@ struct OpSite {
     var swiftSteps = SwiftSteps.none
     /// Whether the step gives streams other names, so that a member in them may change with them.
     var isRekeyed = false
+    /// Whether the version can still be changed: of one that was released, what its ops refuse is a warning.
+    var mayChange = false
     var findings: [Finding] = []
 
     mutating func note(_ rule: String, _ message: String, fix: String? = nil, mend: Repair?...) {
@@ -43,7 +51,7 @@ struct OpSite {
         var finding = Finding(
             id: rule, severity: severity, file: mark.file, line: mark.line, column: mark.column,
             message: "\(type): \(label): \(message)", fix: fix)
-        finding.repairs = mend
+        (finding.repairs, finding.subject) = (mend, type)
         findings.append(finding)
     }
 

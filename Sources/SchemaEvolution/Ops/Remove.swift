@@ -42,12 +42,12 @@ struct Remove: Op {
             if let why = old.accepts(restore) {
                 site.note(
                     Rule.downNotTotal, "restore: \(restore.text) does not fit the older shape: \(why.pointer) \(why.reason)",
-                    fix: "give a value that is \(why.expected)", mend: site.mark.mend("*", "restore", to: old.likest(restore.word)))
+                    fix: "give a value that is \(why.expected)", mend: site.mark.mend("*", "restore", to: old.likest(restore.word)).guessed)
             }
         } else if site.shape.isRequired(at: path) {
             site.note(
                 Rule.downNotTotal, "restore: absent, and the version before requires \(path)",
-                fix: "give a value that version n-1 can live with: restore: …", mend: site.mark.mend("*", "restore", to: old.sample))
+                fix: "give a value that version n-1 can live with: restore: …")
         }
         guard let parent = path.parent, let name = path.last else { return nil }
         site.shape.remove(at: path)

@@ -10,6 +10,10 @@ struct SeparatorRule: Sendable {
     let isAtLast: Bool
     /// Whether a text with too few separators is refused.
     let refusesMissing: Bool
+    /// Why what is not the same after going there and back is lost.
+    let because: String?
+
+    private static let partsMax = 63
 
     init(_ arguments: FileNode, parts name: String, of op: String) throws(FileProblem) {
         var parts: [JSONPointer] = []
@@ -18,6 +22,10 @@ struct SeparatorRule: Sendable {
         guard parts.count >= 2, Set(parts).count == parts.count else {
             throw list.problem("\(name) must be at least two members, each once", rule: Rule.opArgument)
         }
+        guard parts.count <= Self.partsMax else {
+            throw list.problem(
+                "\(name) has \(parts.count) members, and at most \(Self.partsMax) are parts of one text", rule: Rule.opArgument)
+        }
         self.parts = parts
         separator = try arguments.required("separator", of: op, choices: "the text between two parts", guess: .string(" "))
             .text("separator")
@@ -25,6 +33,7 @@ struct SeparatorRule: Sendable {
         let ends = ["first", "last"]
         let end = try arguments.required("at", of: op, choices: "first or last", guess: .string("first"))
         isAtLast = try end.word("at", of: ends, why: "at says which separator counts where the text has several") == "last"
+        because = try arguments.member("because")?.text("because")
         let answers = ["absent", "error"]
         let missing = try arguments.required("missing", of: op, choices: "absent or error", guess: .string("absent"))
         refusesMissing = try missing.word("missing", of: answers, why: "missing says what a text without separator is") == "error"

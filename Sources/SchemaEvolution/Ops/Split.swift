@@ -9,15 +9,19 @@ struct Split: Op {
     let rule: SeparatorRule
 
     init(_ arguments: FileNode) throws(FileProblem) {
-        try arguments.map("split", allowing: ["path", "into", "separator", "at", "missing"])
+        try arguments.map("split", allowing: ["path", "into", "separator", "at", "missing", "because"])
         path = try arguments.required("path", of: "split").pointer("path")
         rule = try SeparatorRule(arguments, parts: "into", of: "split")
     }
+
+    var origin: JSONPointer? { path }
 
     /// What names the whole names its first part.
     func destination(of pointer: JSONPointer) -> JSONPointer { pointer == path ? rule.parts[0] : pointer }
 
     var writes: [JSONPointer] { [path] + rule.parts }
+
+    var loss: String? { rule.because }
 
     var summary: OpSummary { OpSummary(verb: "split", object: path.description) }
 
@@ -50,14 +54,18 @@ struct Join: Op {
     let rule: SeparatorRule
 
     init(_ arguments: FileNode) throws(FileProblem) {
-        try arguments.map("join", allowing: ["paths", "path", "separator", "at", "missing"])
+        try arguments.map("join", allowing: ["paths", "path", "separator", "at", "missing", "because"])
         path = try arguments.required("path", of: "join").pointer("path")
         rule = try SeparatorRule(arguments, parts: "paths", of: "join")
     }
 
+    var origin: JSONPointer? { rule.parts[0] }
+
     func destination(of pointer: JSONPointer) -> JSONPointer { pointer == rule.parts[0] ? path : pointer }
 
     var writes: [JSONPointer] { [path] + rule.parts }
+
+    var loss: String? { rule.because }
 
     var summary: OpSummary { OpSummary(verb: "join", object: rule.parts.map(\.description).joined(separator: " ")) }
 

@@ -17,9 +17,7 @@ struct When: Op {
 
     var writes: [JSONPointer] { (entries + otherwise).flatMap(\.op.writes) }
 
-    var loss: String? { (entries + otherwise).compactMap(\.op.loss).first }
-
-    var blocks: Bool { (entries + otherwise).contains { $0.op.blocks } }
+    var inner: [OpEntry] { entries + otherwise }
 
     var summary: OpSummary { OpSummary(verb: "when") }
 
@@ -38,17 +36,17 @@ struct When: Op {
         }
         let ups = branch(entries, &site)
         let others = branch(otherwise, &site)
-        return BoundWhen(test: test, ops: ups, otherwise: others)
+        return BoundWhen(test: test, parts: ups, otherwise: others, holder: summary)
     }
 
-    private func branch(_ entries: [OpEntry], _ site: inout OpSite) -> [any BoundOp] {
+    private func branch(_ entries: [OpEntry], _ site: inout OpSite) -> [BoundPart] {
         let label = site.label
         var inner = site.nested(site.shape, destinies: [Destiny(declared: site.shape, ops: [])])
         inner.stream = site.stream
-        var bound: [any BoundOp] = []
+        var bound: [BoundPart] = []
         for entry in entries {
             (inner.mark, inner.label) = (entry.mark, "\(label), \(entry.label)")
-            if let op = entry.op.bind(&inner) { bound.append(op) }
+            if let op = entry.op.bind(&inner) { bound += op.parts(losing: entry.op.ownLoss) }
         }
         for difference in ShapeDifference.compare(inner.shape, site.shape) {
             if case .narrower = difference.kind {
@@ -67,17 +65,28 @@ struct When: Op {
 
 private final class BoundWhen: BoundOp {
     let test: Guard
-    let ops, otherwise: [any BoundOp]
+    let parts, otherwise: [BoundPart]
+    let holder: OpSummary
 
-    init(test: Guard, ops: [any BoundOp], otherwise: [any BoundOp]) { (self.test, self.ops, self.otherwise) = (test, ops, otherwise) }
+    init(test: Guard, parts: [BoundPart], otherwise: [BoundPart], holder: OpSummary) {
+        (self.test, self.parts, self.otherwise, self.holder) = (test, parts, otherwise, holder)
+    }
+
+    func parts(losing loss: OpLoss) -> [BoundPart] {
+        func alone(_ part: BoundPart, _ parts: [BoundPart], _ otherwise: [BoundPart]) -> BoundPart {
+            let op = BoundWhen(test: test, parts: parts, otherwise: otherwise, holder: holder)
+            return BoundPart(op: op, loss: part.loss.within(holder))
+        }
+        return parts.map { alone($0, [$0], []) } + otherwise.map { alone($0, [], [$0]) }
+    }
 
     func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        let chosen = test.holds(&doc, at: object, &run, context) ? ops : otherwise
-        for op in chosen { try op.up(&doc, at: object, &run, context) }
+        let chosen = test.holds(&doc, at: object, &run, context) ? parts : otherwise
+        for part in chosen { try part.op.up(&doc, at: object, &run, context) }
     }
 
     func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
-        let chosen = test.holds(&doc, at: object, &run, context) ? ops : otherwise
-        for op in chosen.reversed() { try op.down(&doc, at: object, &run, context) }
+        let chosen = test.holds(&doc, at: object, &run, context) ? parts : otherwise
+        for part in chosen.reversed() { try part.op.down(&doc, at: object, &run, context) }
     }
 }

@@ -31,7 +31,7 @@ struct Wrap: Op {
         if let empty, let why = element.accepts(empty) {
             site.note(
                 Rule.downNotTotal, "empty: \(empty.text) does not fit the older shape: it \(why.reason)",
-                mend: site.mark.mend("*", "empty", to: element.likest(empty.word)))
+                mend: site.mark.mend("*", "empty", to: element.likest(empty.word)).guessed)
         }
         if let empty, !wasRequired {
             site.note(
@@ -49,7 +49,7 @@ struct Wrap: Op {
                 site.note(
                     Rule.downNotTotal, "[] would have no image at the version before, which requires \(path)",
                     fix: "say which value is none: wrap: {path: \(path), empty: …}, or declare minItems: 1",
-                    mend: site.mark.mend("*", "empty", to: element.sample(refusedBy: declared.items)))
+                    mend: site.mark.mend("*", "empty", to: element.sample(refusedBy: declared.items)).guessed)
                 list.minItems = nil
             }
         }
@@ -67,14 +67,19 @@ struct Head: Op {
 
     let path: JSONPointer
     let empty: JSONValue?
+    /// Why what follows the first is lost.
+    let because: String?
 
     init(_ arguments: FileNode) throws(FileProblem) {
-        try arguments.map("head", allowing: ["path", "empty"])
+        try arguments.map("head", allowing: ["path", "empty", "because"])
         path = try arguments.required("path", of: "head").pointer("path")
         empty = arguments.member("empty")?.constant
+        because = try arguments.member("because")?.text("because")
     }
 
     var writes: [JSONPointer] { [path] }
+
+    var loss: String? { because }
 
     var summary: OpSummary { OpSummary(verb: "head", object: path.description) }
 

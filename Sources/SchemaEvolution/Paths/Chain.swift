@@ -5,11 +5,13 @@ internal import Synchronization
 final class Chain: Sendable {
     private let versions: [VersionFile]
     private let swiftSteps: SwiftSteps
+    /// Whether findings that only repeat others are said too.
+    let isWhole: Bool
     private let compiled: Mutex<[CompiledStep]?>
 
     /// - Parameter steps: where they are not to be compiled from the files.
-    init(_ versions: [VersionFile], _ swiftSteps: SwiftSteps, steps: [CompiledStep]? = nil) {
-        (self.versions, self.swiftSteps) = (versions, swiftSteps)
+    init(_ versions: [VersionFile], _ swiftSteps: SwiftSteps, steps: [CompiledStep]? = nil, isWhole: Bool = false) {
+        (self.versions, self.swiftSteps, self.isWhole) = (versions, swiftSteps, isWhole)
         compiled = Mutex(steps)
     }
 
@@ -17,7 +19,9 @@ final class Chain: Sendable {
     var steps: [CompiledStep] {
         compiled.withLock { steps in
             if let steps { return steps }
-            let made = versions.indices.dropFirst().map { StepCompiler.compile(versions[$0], after: versions[$0 - 1], swiftSteps) }
+            let made = versions.indices.dropFirst().map {
+                StepCompiler.compile(versions[$0], after: versions[$0 - 1], swiftSteps, isWhole: isWhole)
+            }
             steps = made
             return made
         }

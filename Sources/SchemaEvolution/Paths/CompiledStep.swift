@@ -15,9 +15,12 @@ struct CompiledStep: Sendable {
     var findings: [Finding] = []
     /// Types of version n whose shape is not proved to take what the ops make.
     var narrowed: Set<String> = []
+    /// Types of version n of whose shape something depends on what ops make without a proof that it fits.
+    var unproved: Set<String> = []
     var opClass: OpClass = .iso
-    /// Ops that this program does not know: a newer one wrote the file.
-    var unknownOps: [String] = []
+    /// What this program can't read, or has no room for. A store may hold it, since another program registered it: then no
+    /// path leads through the step, for without it events would look otherwise than they are.
+    var unread: [String] = []
     /// What is lost by declaration, in the order of the list.
     var losses: [LossDeclaration] = []
     /// Members that are gone for ever, by the name of the type in version n.
@@ -40,9 +43,11 @@ struct BoundEntry: Sendable {
     let isUnproved: Bool
     let readsStream: Bool
     let blocks: Bool
+    /// Where what it does not give back is entered.
+    let loss: LossDeclaration
 }
 
-/// Something that a step loses by intent, with the author's reason.
+/// Something that a step loses, with the author's reason: empty where nothing says it.
 package struct LossDeclaration: Hashable, Sendable {
     package let version: SchemaVersion
     /// The type as its step names it.
@@ -50,6 +55,14 @@ package struct LossDeclaration: Hashable, Sendable {
     /// The op with what it is about, such as `remove /email`.
     package let op: String
     package let because: String
+
+    func because(_ why: String) -> LossDeclaration { LossDeclaration(version: version, type: type, op: op, because: why) }
+}
+
+extension LossDeclaration {
+    init(version: SchemaVersion, type: String, _ loss: OpLoss) {
+        self.init(version: version, type: type, op: loss.op, because: loss.because)
+    }
 }
 
 /// Stands where an op could not be bound: the version was never checked.

@@ -1,6 +1,4 @@
 package import EventModel
-package import Hashing
-internal import JSONText
 
 /// A type of event at one version.
 package struct TypeAtVersion: Hashable, Sendable {
@@ -37,17 +35,6 @@ extension History {
         steps(from: from, to: to).flatMap(\.losses)
     }
 
-    /// The losses on the way of events of a type that a step declares: under the names that the type has on its way.
-    package func declaredLosses(of type: String, born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> [LossDeclaration] {
-        var found: [LossDeclaration] = []
-        for loss in losses(from: born, to: target) {
-            let before = try path(type: type, born: born, to: max(born, loss.version.previous)).types
-            let after = try path(type: type, born: born, to: loss.version).types
-            if before.contains(loss.type) || after.contains(loss.type) { found.append(loss) }
-        }
-        return found
-    }
-
     /// The types as stored, each at its birth version, whose events can have an image of `type` at a version.
     package func ancestry(of type: String, at version: SchemaVersion) -> Set<TypeAtVersion> {
         var found: Set<TypeAtVersion> = []
@@ -64,38 +51,5 @@ extension History {
             }
         }
         return found
-    }
-
-    /// The digest of every item of the steps at or below a version that touches the types, in either
-    /// direction and under the names they had: what a fingerprint depends on.
-    package func stepsDigest(for types: Set<String>, at version: SchemaVersion) -> Digest {
-        var hasher = SHA256Hasher()
-        var names = types
-        if let adopt = versions.first?.adopt { hasher.update(adopt.json.canonical()) }
-        for step in chain.steps.filter({ $0.version <= version }).map(\.step).reversed() {
-            for item in step.items.reversed() {
-                var touched: [String] = []
-                switch item.action {
-                case .payload(let selection, _): touched = names.filter(selection.contains)
-                case .reserve: break
-                // The names of streams belong to every type.
-                case .event(is Rekey, _): touched = Array(names)
-                case .event(let op, _):
-                    touched = names.filter { op.predecessors(of: $0) != nil }
-                    names = Set(names.flatMap { op.predecessors(of: $0) ?? [$0] })
-                }
-                guard !touched.isEmpty else { continue }
-                var subject = item.node.json
-                // A list of types does not depend on the others in it.
-                if case .object(let members) = subject, item.node.member("on") != nil {
-                    subject = .object(
-                        members.filter { $0.name != "on" } + [.init(name: "on", value: .array(touched.sorted().map { .string($0) }))])
-                }
-                let text = subject.canonical()
-                hasher.update(UInt64(text.count))
-                hasher.update(text)
-            }
-        }
-        return hasher.finalize()
     }
 }

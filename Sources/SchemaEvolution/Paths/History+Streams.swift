@@ -17,7 +17,8 @@ extension History {
                 guard let next = rekey.renamed(text, direction), let made = StreamName(checking: next) else {
                     throw .noImage(
                         ImageFailure(
-                            type: "the stream", born: from, target: to, step: step.version, op: rekey.label, pointer: "$stream",
+                            type: "the stream", born: from, target: to, step: step.version, op: rekey.label,
+                            pointer: ImageFailure.streamName,
                             expected: "a name that leads back from the other version", found: quoted(text)))
                 }
                 text = made.text

@@ -59,8 +59,10 @@ package final class Path: Sendable {
 final class PathSegment: Sendable {
     let ops: [PathOp]
     let next: PathNext
+    /// Where what the change to whole events at its end does not give back is entered.
+    let turn: LossDeclaration?
 
-    init(ops: [PathOp], next: PathNext) { (self.ops, self.next) = (ops, next) }
+    init(ops: [PathOp], next: PathNext, turn: LossDeclaration? = nil) { (self.ops, self.next, self.turn) = (ops, next, turn) }
 
     func visit(_ body: (PathSegment) -> Void) {
         body(self)
@@ -92,6 +94,7 @@ struct PathOp: Sendable {
     let mark: Mark?
     let readsStream: Bool
     let blocks: Bool
+    let loss: LossDeclaration
 }
 
 enum PathNext: Sendable {
@@ -148,8 +151,13 @@ final class PathFan: Sendable {
     let parts: [Part]
     /// Members that no part takes.
     let unpicked: [JSONPointer]
+    let step: SchemaVersion
 
-    init(parts: [Part], unpicked: [JSONPointer]) { (self.parts, self.unpicked) = (parts, unpicked) }
+    init(parts: [Part], unpicked: [JSONPointer], step: SchemaVersion) {
+        (self.parts, self.unpicked, self.step) = (parts, unpicked, step)
+    }
+
+    func with(_ parts: [Part]) -> PathFan { PathFan(parts: parts, unpicked: unpicked, step: step) }
 }
 
 /// There is no image.

@@ -35,6 +35,9 @@ struct PathCompiler {
     static func compile(_ history: History, type: String, born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> Path {
         let compiler = try PathCompiler(history, type: type, born: born, to: target)
         if born.number == 0 {
+            if let wrong = Adoption(history.versions.first)?.findings.first(where: { $0.severity == .error }) {
+                throw .schemaNewer(version: SchemaVersion(1), reason: wrong.message)
+            }
             let root = compiler.adoption(of: history)
             return Path(type: type, born: born, target: target, root: root, merges: compiler.found.merges, rekeys: compiler.found.rekeys)
         }
@@ -50,8 +53,12 @@ struct PathCompiler {
         var compiler = try PathCompiler(history, type: first, born: born, to: target)
         for type in types.dropFirst() where born.number > 0 { _ = try history.requireShape(of: type, at: born) }
         compiler.isGroup = types.count > 1
+        var known: [String: PathSegment] = [:]
         let roots = types.map { type in
-            born.number == 0 ? compiler.adoption(of: history) : compiler.segment(of: type, from: 0, ops: [], isUnproved: false)
+            if let root = known[type] { return root }
+            let root = born.number == 0 ? compiler.adoption(of: history) : compiler.segment(of: type, from: 0, ops: [], isUnproved: false)
+            known[type] = root
+            return root
         }
         return PathGroup(path: Path(type: first, born: born, target: target, root: roots[0]), roots: roots)
     }
@@ -70,7 +77,7 @@ struct PathCompiler {
         var steps: [CompiledStep] = []
         for number in numbers {
             guard let step = history.chain.step(to: SchemaVersion(number)) else { continue }
-            if let unknown = step.unknownOps.first { throw .schemaNewer(version: step.version, reason: unknown) }
+            if let reason = step.unread.first { throw .schemaNewer(version: step.version, reason: reason) }
             steps.append(step)
         }
         self.init(history, file, steps, direction: born < target ? .up : .down)
@@ -101,23 +108,29 @@ struct PathCompiler {
                 }
             case .event(let event, let label, let mark):
                 if let rekey = event.rekey { note(rekey, of: type, crossing.step.version) }
+                let why = event.loss.map { $0.type == type ? $0.why : "" } ?? ""
+                var turn = LossDeclaration(version: crossing.step.version, type: type, op: event.name, because: why)
                 switch (direction == .up ? event.up : event.down)[type] {
                 case nil: break
                 case .becomes(let next, let change)?:
                     type = next
-                    if let change { ops.append(PathOp(change, direction, crossing.step.version, label, mark)) }
+                    if let change { ops.append(PathOp(change, direction, turn, label, mark)) }
                 case .dispatch(let by, let cases)?:
-                    return dispatch(by, cases, crossing, index, label, mark, ops, isUnproved)
-                case .parts(let parts, let unpicked)?: return fan(parts, unpicked, crossing, index, label, mark, ops, isUnproved)
+                    return dispatch(by, cases, crossing, index, label, mark, ops, isUnproved, turn)
+                case .parts(let parts, let unpicked)?: return fan(parts, unpicked, crossing, index, label, mark, ops, isUnproved, turn)
                 case .rejoin(let split, let arm)?:
                     if direction == .up { found.merges = true }
-                    let undone = split.arms[arm].ops.reversed().map { PathOp($0, .down, crossing.step.version, label, mark) }
-                    let junction = junction(split, crossing, index, label, mark)
-                    if isGroup { return PathSegment(ops: ops + undone, next: .junction(junction, arm: arm)) }
+                    let undone = split.arms[arm].ops.reversed().map { PathOp($0, .down, turn, label, mark) }
+                    let junction = junction(split, crossing, index, turn, label, mark)
+                    if isGroup { return PathSegment(ops: ops + undone, next: .junction(junction, arm: arm), turn: turn) }
                     let lone = junction.arms[arm].lone
-                    return PathSegment(ops: ops + undone + lone.ops, next: lone.next)
-                case .hidden(let why)?: return PathSegment(ops: ops, next: .hidden(step: crossing.step.version, why: why))
-                case .dropped(let because)?: return PathSegment(ops: ops, next: .dropped(step: crossing.step.version, because: because))
+                    return PathSegment(ops: ops + undone + lone.ops, next: lone.next, turn: lone.turn ?? turn)
+                case .hidden(let why)?:
+                    turn = turn.because(why)
+                    return PathSegment(ops: ops, next: .hidden(step: crossing.step.version, why: why), turn: turn)
+                case .dropped(let because)?:
+                    turn = turn.because(because)
+                    return PathSegment(ops: ops, next: .dropped(step: crossing.step.version, because: because), turn: turn)
                 case .blocked(let why)?:
                     let block = PathBlock(step: crossing.step.version, label: label, why: why, mark: mark)
                     return PathSegment(ops: ops, next: .blocked(block))
@@ -148,37 +161,38 @@ struct PathCompiler {
 
     private func dispatch(
         _ by: JSONPointer, _ cases: [DispatchCase], _ crossing: Crossing, _ index: Int, _ label: String, _ mark: Mark, _ ops: [PathOp],
-        _ isUnproved: Bool
+        _ isUnproved: Bool, _ turn: LossDeclaration
     ) -> PathSegment {
         let branches = cases.map { one in
-            let change = PathOp(one.change, direction, crossing.step.version, label, mark)
+            let change = PathOp(one.change, direction, turn, label, mark)
             let unproved = isUnproved || crossing.isLast && crossing.step.narrowed.contains(one.type)
             return PathDispatch.Branch(
                 value: one.value, segment: segment(of: one.type, from: index + 1, ops: [change], isUnproved: unproved))
         }
         return PathSegment(
-            ops: ops, next: .dispatch(PathDispatch(by: by, branches: branches, step: crossing.step.version, label: label)))
+            ops: ops, next: .dispatch(PathDispatch(by: by, branches: branches, step: crossing.step.version, label: label)), turn: turn)
     }
 
     private func fan(
         _ parts: [EventPart], _ unpicked: [JSONPointer], _ crossing: Crossing, _ index: Int, _ label: String, _ mark: Mark, _ ops: [PathOp],
-        _ isUnproved: Bool
+        _ isUnproved: Bool, _ turn: LossDeclaration
     ) -> PathSegment {
         var group = self
         group.isGroup = parts.count > 1 || isGroup
         let made = parts.map { part in
-            let moves = part.moves.map { PathOp($0, .up, crossing.step.version, label, mark) }
+            let moves = part.moves.map { PathOp($0, .up, turn, label, mark) }
             return PathFan.Part(
                 rule: part, segment: group.segment(of: part.type, from: index + 1, ops: moves, isUnproved: isUnproved || part.isUnproved))
         }
-        return PathSegment(ops: ops, next: .fan(PathFan(parts: made, unpicked: unpicked)))
+        return PathSegment(ops: ops, next: .fan(PathFan(parts: made, unpicked: unpicked, step: crossing.step.version)), turn: turn)
     }
 
     /// The first case whose guard holds, then the steps from version 1 on.
     private func adoption(of history: History) -> PathSegment {
         let first = SchemaVersion(1)
         let branches = (Adoption(history.versions.first)?.cases ?? []).map { one in
-            let ops = one.ops.map { PathOp($0, .up, first, one.label, one.mark) }
+            let loss = LossDeclaration(version: first, type: one.type, op: one.label, because: "")
+            let ops = one.ops.map { PathOp($0, .up, loss, one.label, one.mark) }
             return PathAdoption.Branch(
                 test: one.test, stream: one.stream, segment: segment(of: one.type, from: 0, ops: ops, isUnproved: true))
         }
@@ -186,7 +200,9 @@ struct PathCompiler {
     }
 
     /// Where the parts of a split meet again.
-    private func junction(_ split: PartedEvent, _ crossing: Crossing, _ index: Int, _ label: String, _ mark: Mark) -> PathJunction {
+    private func junction(
+        _ split: PartedEvent, _ crossing: Crossing, _ index: Int, _ turn: LossDeclaration, _ label: String, _ mark: Mark
+    ) -> PathJunction {
         let key = Found.Key(index: index, type: split.type)
         if let made = found.junctions[key] { return made }
         let version = crossing.step.version
@@ -195,15 +211,15 @@ struct PathCompiler {
         let arms = split.arms.map { arm in
             let lone =
                 switch arm.lone {
-                case .alone(let fill): whole(fill.map { [PathOp($0, .down, version, label, mark)] } ?? [])
-                case .hidden(let why): PathSegment(ops: [], next: .hidden(step: version, why: why))
+                case .alone(let fill): whole(fill.map { [PathOp($0, .down, turn, label, mark)] } ?? [])
+                case .hidden(let why): PathSegment(ops: [], next: .hidden(step: version, why: why), turn: turn.because(why))
                 case .blocked(let why):
                     PathSegment(ops: [], next: .blocked(PathBlock(step: version, label: label, why: why, mark: mark)))
                 }
             return PathJunction.Arm(pick: arm.pick, lone: lone)
         }
         let junction = PathJunction(
-            order: index, arms: arms, on: split.on, joined: whole(fills.map { PathOp($0, .down, version, label, mark) }))
+            order: index, step: version, arms: arms, on: split.on, joined: whole(fills.map { PathOp($0, .down, turn, label, mark) }))
         found.junctions[key] = junction
         return junction
     }
@@ -217,11 +233,12 @@ extension PathOp {
     init(_ entry: BoundEntry, _ direction: Direction) {
         self.init(
             op: entry.op, direction: direction, step: entry.step, label: entry.label, summary: entry.summary, mark: entry.mark,
-            readsStream: entry.readsStream, blocks: entry.blocks)
+            readsStream: entry.readsStream, blocks: entry.blocks, loss: entry.loss)
     }
 
-    init(_ change: any BoundOp, _ direction: Direction, _ step: SchemaVersion, _ label: String, _ mark: Mark) {
+    init(_ change: any BoundOp, _ direction: Direction, _ loss: LossDeclaration, _ label: String, _ mark: Mark) {
         self.init(
-            op: change, direction: direction, step: step, label: label, summary: nil, mark: mark, readsStream: false, blocks: false)
+            op: change, direction: direction, step: loss.version, label: label, summary: nil, mark: mark, readsStream: false, blocks: false,
+            loss: loss)
     }
 }

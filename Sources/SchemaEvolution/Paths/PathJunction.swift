@@ -12,15 +12,22 @@ final class PathJunction: Sendable {
 
     /// Junctions are passed in the order of the crossings.
     let order: Int
+    let step: SchemaVersion
     let arms: [Arm]
     /// Members whose values parts that meet have in common; empty where all that come are parts of one event.
     let on: [JSONPointer]
     /// For the event that several parts are joined to.
     let joined: PathSegment
 
-    init(order: Int, arms: [Arm], on: [JSONPointer], joined: PathSegment) {
-        (self.order, self.arms, self.on, self.joined) = (order, arms, on, joined)
+    init(order: Int, step: SchemaVersion, arms: [Arm], on: [JSONPointer], joined: PathSegment) {
+        (self.order, self.step, self.arms, self.on, self.joined) = (order, step, arms, on, joined)
     }
+}
+
+/// What parts that a step made of one event have in common, within that step: they meet one another before they meet others.
+struct PartOrigin: Equatable {
+    let step: SchemaVersion
+    let number: Int
 }
 
 /// The parts of one event of a version, which are taken on together.
@@ -32,6 +39,20 @@ final class PathGroup: Sendable {
     init(path: Path, roots: [PathSegment]) { (self.path, self.roots) = (path, roots) }
 }
 
+/// Parts that met at a junction, and where what they are goes on.
+struct PathMeeting {
+    let segment: PathSegment
+    /// The events of the group that they are of, in their order.
+    let sources: [Int]
+    /// Whether there is one for each arm.
+    let isWhole: Bool
+    /// What all of them have in common.
+    let origin: PartOrigin?
+
+    /// The one that the whole stands for.
+    var source: Int { sources.last ?? 0 }
+}
+
 /// An event of a group, as text.
 package struct GroupPart: Hashable, Sendable {
     package var type: String
@@ -40,34 +61,66 @@ package struct GroupPart: Hashable, Sendable {
     package init(type: String, payload: [UInt8]) { (self.type, self.payload) = (type, payload) }
 }
 
-/// Parts that wait at junctions until all others have come or ended.
+/// The parts of one event in their order: those that wait at junctions until all others have come or ended, and images that come
+/// after one that waits.
 struct PathWaiting: ~Copyable {
+    private enum Stand {
+        case junction(PathJunction, arm: Int, key: [UInt8])
+        case image(PathEnd)
+    }
+
     private struct Part {
-        var junction: PathJunction
-        var arm: Int
+        var stand: Stand
         var text: Range<Int>
         /// The event of the group that it comes from.
         var source: Int
-        var key: [UInt8]
+        /// Where the step of its junction made it.
+        var origin: PartOrigin?
     }
 
-    private var parts: [Part] = []
+    /// A slice, so that it costs little to take out the first ones.
+    private var parts: ArraySlice<Part> = []
+    /// How many wait at junctions of an order, and how many of them have an origin.
+    private var (waiting, related): ([Int: Int], [Int: Int]) = ([:], [:])
+    /// Where the next part stands: behind what the same part has become so far.
+    private var cursor = 0
     private var texts = ByteBuffer()
     private var side = Splice()
 
     init() {}
 
+    var isEmpty: Bool { parts.isEmpty }
+
     mutating func removeAll() {
         guard !parts.isEmpty || texts.count > 0 else { return }
-        parts.removeAll(keepingCapacity: true)
+        parts = []
+        waiting.removeAll(keepingCapacity: true)
+        related.removeAll(keepingCapacity: true)
+        cursor = 0
         texts.removeAll()
     }
 
-    mutating func add(_ doc: inout Splice, _ object: Splice.Node, _ junction: PathJunction, _ arm: Int, from source: Int) {
+    mutating func add(
+        _ doc: inout Splice, _ object: Splice.Node, _ junction: PathJunction, _ arm: Int, from source: Int, _ origin: PartOrigin?
+    ) {
         let key = key(&doc, object, junction)
         let start = texts.count
         doc.write(object, into: &texts)
-        parts.append(Part(junction: junction, arm: arm, text: start ..< texts.count, source: source, key: key))
+        let within = origin.flatMap { $0.step == junction.step ? $0 : nil }
+        waiting[junction.order, default: 0] += 1
+        if within != nil { related[junction.order, default: 0] += 1 }
+        add(Part(stand: .junction(junction, arm: arm, key: key), text: start ..< texts.count, source: source, origin: within))
+    }
+
+    mutating func add(_ end: PathEnd, _ payload: borrowing ByteBuffer, from source: Int) {
+        let start = texts.count
+        texts.append(payload.bytes)
+        add(Part(stand: .image(end), text: start ..< texts.count, source: source, origin: nil))
+    }
+
+    private mutating func add(_ part: Part) {
+        parts.insert(part, at: parts.startIndex + cursor)
+        cursor += 1
     }
 
     /// The text of the members that parts have in common.
@@ -82,44 +135,82 @@ struct PathWaiting: ~Copyable {
         return [UInt8](copying: texts.slice(start, texts.count - start))
     }
 
-    /// Takes out what meets at the next junction, loads it as one event, and returns where that goes on, and for the last of
-    /// which events; nil where nothing waits.
-    mutating func next(_ doc: inout Splice) throws(JSONError) -> (segment: PathSegment, source: Int)? {
-        guard let junction = parts.min(by: { $0.junction.order < $1.junction.order })?.junction else { return nil }
-        var (met, rest): ([Part], [Part]) = ([], [])
-        for part in parts {
-            if part.junction === junction, met.isEmpty || junction.on.isEmpty || Self.joins(part, met) {
-                met.append(part)
-            } else {
-                rest.append(part)
-            }
-        }
-        parts = rest
-        let source = met.reduce(0) { max($0, $1.source) }
-        if met.count == 1 {
-            try doc.load(texts, met[0].text)
-            return (junction.arms[met[0].arm].lone, source)
-        }
-        try doc.load(Self.empty.lent)
-        for part in met {
-            try side.load(texts, part.text)
-            let (source, root) = (side.root, doc.root)
-            for place in junction.arms[part.arm].pick {
-                guard let node = place.find(in: &side, at: source), place.find(in: &doc, at: root) == nil,
-                    let holder = place.holder(in: &doc, at: root, forValue: true)
-                else { continue }
-                let start = texts.count
-                Self.write(node, of: side, into: &texts)
-                doc.set(place.name, of: holder, to: texts.slice(start, texts.count - start))
-                texts.truncate(to: start)
-            }
-        }
-        return (junction.joined, source)
+    /// Takes out the first part where it is an image, writes its payload, and returns the rest of it.
+    mutating func nextImage(into output: inout ByteBuffer) -> (end: PathEnd, source: Int)? {
+        guard let first = parts.first, case .image(let end) = first.stand else { return nil }
+        parts.removeFirst()
+        cursor = max(0, cursor - 1)
+        output.removeAll()
+        output.append(texts.slice(first.text.lowerBound, first.text.count))
+        return (end, first.source)
     }
 
-    /// Of each type there is one.
-    private static func joins(_ part: Part, _ met: [Part]) -> Bool {
-        part.key == met[0].key && !met.contains { $0.arm == part.arm }
+    private typealias Waiting = (arm: Int, key: [UInt8], index: Int)
+
+    /// The parts that meet at the junction of an order next: those that its step made of one event, else the first of each type.
+    private func meeting(_ order: Int) -> (junction: PathJunction, parts: [Waiting])? {
+        var next: PathJunction?
+        var (met, kin): ([Waiting], [Int: [Waiting]]) = ([], [:])
+        for (index, part) in parts.enumerated() {
+            guard case .junction(let junction, let arm, let key) = part.stand, junction === next ?? junction, junction.order == order
+            else { continue }
+            next = junction
+            // Of each type there is one.
+            func joins(_ others: [Waiting]) -> Bool { others.isEmpty || key == others[0].key && !others.contains { $0.arm == arm } }
+            if joins(met) { met.append((arm, key, index)) }
+            if let origin = part.origin?.number, joins(kin[origin, default: []]) { kin[origin, default: []].append((arm, key, index)) }
+            if met.count == junction.arms.count, related[order] == nil { break }
+        }
+        let own = kin.values.filter { $0.count > 1 }.min { $0[0].index < $1[0].index }
+        return next.map { ($0, own ?? met) }
+    }
+
+    /// Takes out what meets at the next junction, and loads it as one event; nil where nothing waits.
+    ///
+    /// It stands where the first of the parts of the last event among them stood.
+    mutating func next(_ doc: inout Splice) throws(JSONError) -> PathMeeting? {
+        guard let order = waiting.keys.min(), let (next, met) = meeting(order) else { return nil }
+        let found = met.map { parts[parts.startIndex + $0.index] }
+        let (sources, origins) = (found.map(\.source).sorted(), found.map(\.origin))
+        let origin = origins.allSatisfy { $0 == origins[0] } ? origins[0] : nil
+        waiting.take(found.count, from: order)
+        related.take(origins.count { $0 != nil }, from: order)
+        cursor = found.firstIndex { $0.source == sources.last }.map { met[$0].index } ?? 0
+        cursor -= met.count { $0.index < cursor }
+        for one in met.reversed() { remove(one.index) }
+        if met.count == 1 {
+            try doc.load(self.texts, found[0].text)
+            return PathMeeting(segment: next.arms[met[0].arm].lone, sources: sources, isWhole: next.arms.count == 1, origin: origin)
+        }
+        try doc.load(Self.empty.lent)
+        for (one, part) in zip(met, found) { try join(part.text, next.arms[one.arm].pick, to: &doc) }
+        return PathMeeting(segment: next.joined, sources: sources, isWhole: met.count == next.arms.count, origin: origin)
+    }
+
+    /// Takes one out by moving those on the side that has fewer.
+    private mutating func remove(_ offset: Int) {
+        let index = parts.startIndex + offset
+        if offset > parts.count / 2 {
+            parts.remove(at: index)
+        } else {
+            for place in stride(from: index, to: parts.startIndex, by: -1) { parts.swapAt(place, place - 1) }
+            parts.removeFirst()
+        }
+    }
+
+    /// Puts what a part takes into the event that it is a part of, where that is not there yet.
+    private mutating func join(_ text: Range<Int>, _ pick: [Place], to doc: inout Splice) throws(JSONError) {
+        try side.load(texts, text)
+        let (source, root) = (side.root, doc.root)
+        for place in pick {
+            guard let node = place.find(in: &side, at: source), place.find(in: &doc, at: root) == nil,
+                let holder = place.holder(in: &doc, at: root, forValue: true)
+            else { continue }
+            let start = texts.count
+            Self.write(node, of: side, into: &texts)
+            doc.set(place.name, of: holder, to: texts.slice(start, texts.count - start))
+            texts.truncate(to: start)
+        }
     }
 
     private static func write(_ node: Splice.Node, of side: borrowing Splice, into texts: inout ByteBuffer) {
@@ -127,4 +218,8 @@ struct PathWaiting: ~Copyable {
     }
 
     private static let empty = Array("{}".utf8)
+}
+
+extension [Int: Int] {
+    fileprivate mutating func take(_ count: Int, from key: Int) { self[key] = self[key].flatMap { $0 > count ? $0 - count : nil } }
 }

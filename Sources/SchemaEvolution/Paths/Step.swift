@@ -53,7 +53,7 @@ struct Step: Sendable {
     }
 
     private mutating func note(_ action: Action, at index: Int) {
-        if case .payload(_, let entries) = action { converts = converts || entries.contains { Self.converts($0.op) } }
+        if case .payload(_, let entries) = action { converts = converts || entries.contains { $0.op.nested.contains { $0 is Convert } } }
         switch action {
         case .payload(.types(let types), _): for type in types { naming[type, default: []].append(index) }
         case .payload(.all, _): general.append(index)
@@ -62,10 +62,6 @@ struct Step: Sendable {
             rekeysStreams = rekeysStreams || op is Rekey
         case .reserve: break
         }
-    }
-
-    private static func converts(_ op: any Op) -> Bool {
-        op is Convert || (op as? Each)?.entries.contains { converts($0.op) } ?? false
     }
 
     private static func action(_ node: FileNode, _ number: inout Int, _ found: inout FindingList) -> Action? {
@@ -121,20 +117,8 @@ struct Step: Sendable {
 
     /// The first item from an index on that may be about a type.
     private func place(of type: String, from index: Int) -> Int? {
-        let named = naming[type].flatMap { $0.first(from: index) }
-        guard let general = general.first(from: index) else { return named }
+        let named = naming[type].flatMap { rows in rows.first(from: index).map { rows[$0] } }
+        guard let general = general.first(from: index).map({ general[$0] }) else { return named }
         return named.map { min($0, general) } ?? general
-    }
-}
-
-extension [Int] {
-    /// The first of rising numbers that is not below a bound.
-    fileprivate func first(from bound: Int) -> Int? {
-        var (low, high) = (0, count)
-        while low < high {
-            let middle = (low + high) / 2
-            if self[middle] < bound { low = middle + 1 } else { high = middle }
-        }
-        return low < count ? self[low] : nil
     }
 }

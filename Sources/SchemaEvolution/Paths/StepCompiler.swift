@@ -11,11 +11,16 @@ struct StepCompiler {
     /// Types of version n, and whether all of them, whose difference would only repeat what is wrong with an op.
     private var broken: Set<String> = []
     private var isBroken = false
+    /// Whether all is said, each of its own.
+    private var isWhole = false
+    private var opCounts: [String: Int] = [:]
 
-    static func compile(_ file: VersionFile, after before: VersionFile, _ swiftSteps: SwiftSteps) -> CompiledStep {
+    static func compile(_ file: VersionFile, after before: VersionFile, _ swiftSteps: SwiftSteps, isWhole: Bool = false) -> CompiledStep {
         var compiler = StepCompiler(file, before, swiftSteps)
+        compiler.isWhole = isWhole
         for index in compiler.step.items.indices { compiler.run(index) }
-        compiler.result.compare(compiler.types, with: file, before: before, saying: !compiler.isBroken, but: compiler.broken)
+        compiler.result.compare(
+            compiler.types, with: file, before: before, saying: isWhole || !compiler.isBroken, but: isWhole ? [] : compiler.broken)
         return compiler.result
     }
 
@@ -25,7 +30,7 @@ struct StepCompiler {
         result = CompiledStep(version: file.number, step: step)
         result.findings = step.findings
         isBroken = !step.findings.isEmpty
-        result.unknownOps = step.findings.filter { $0.id == Rule.unknownOp }.map(\.message)
+        result.unread = step.findings.filter { $0.severity == .error }.map(\.message)
     }
 
     private mutating func run(_ index: Int) {
@@ -58,7 +63,15 @@ struct StepCompiler {
                 LossDeclaration(version: step.version, type: loss.type, op: type(of: op).name, because: loss.why))
         }
         isBroken = isBroken || bound == nil
-        if let bound { result.stages.append(.event(bound, label: label, mark: item.node.mark)) }
+        if var bound {
+            for case .parts(let parts, _) in bound.up.values {
+                for part in parts where part.isUnproved {
+                    result.unproved.formUnion(step.fates(of: part.type, after: index + 1).map(\.type))
+                }
+            }
+            (bound.name, bound.loss) = (type(of: op).name, op.loss)
+            result.stages.append(.event(bound, label: label, mark: item.node.mark))
+        }
     }
 
     private mutating func payload(_ selection: Step.Selection, _ entries: [OpEntry], _ item: Step.Item, _ index: Int) {
@@ -68,6 +81,7 @@ struct StepCompiler {
         case .types(let given):
             names = given.filter { types[$0] != nil }
             for name in given where types[name] == nil { noteMissing(name, item) }
+            for (place, name) in given.enumerated() where given.firstIndex(of: name) != place { noteTwice(name, item) }
         }
         // Items that follow each other are one stage: a path crosses stages, and asks each for its type.
         var stage: [String: [BoundEntry]] = [:]
@@ -75,7 +89,11 @@ struct StepCompiler {
             result.stages.removeLast()
             stage = before
         }
+        let said = result.findings.count
         for name in names { stage[name, default: []] += bind(entries, to: name, index) }
+        let new = Array(result.findings[said...])
+        result.findings.removeSubrange(said...)
+        result.findings += isWhole ? new : new.merged()
         result.stages.append(.payload(stage))
     }
 
@@ -91,45 +109,72 @@ struct StepCompiler {
         result.findings.append(finding)
     }
 
+    /// A version that was released so does the ops twice, and has to stay as it is.
+    private mutating func noteTwice(_ name: String, _ item: Step.Item) {
+        let mark = item.node.member("on")?.mark ?? item.node.mark
+        result.findings.append(
+            Finding(
+                id: Rule.opArgument, severity: file.released == nil ? .error : .warning, file: mark.file, line: mark.line,
+                column: mark.column, message: "\(name) is named twice: its ops would be done twice", fix: "name each type once"))
+    }
+
     private mutating func bind(_ entries: [OpEntry], to type: String, _ index: Int) -> [BoundEntry] {
         guard var state = types[type] else { return [] }
+        guard mayHave(entries, type) else { return [] }
         var bound: [BoundEntry] = []
         var removed: [(path: JSONPointer, kind: Shape.Kind, isRequired: Bool, mark: Mark)] = []
+        let fates = step.fates(of: type, after: index + 1, ops: entries.map(\.op))
+        let ways = fates.compactMap { fate in file.events[fate.type].map { (declared: $0.shape, ops: MovingOps(fate.ops)) } }
         for (number, entry) in entries.enumerated() {
-            let later = entries[(number + 1)...].map(\.op)
-            let destinies = step.fates(of: type, after: index + 1, ops: later).compactMap { fate in
-                file.events[fate.type].map { Destiny(declared: $0.shape, ops: fate.ops) }
-            }
+            let destinies = ways.map { Destiny(declared: $0.declared, ops: $0.ops, from: number + 1) }
             var site = OpSite(
                 shape: state.shape, stream: state.stream, destinies: destinies, type: type, mark: entry.mark, label: entry.label)
             site.isRekeyed = step.rekeysStreams
+            site.mayChange = file.released == nil
             (site.version, site.swiftSteps) = (step.version, swiftSteps)
             let op = entry.op.bind(&site)
             guessMove(entry.op, state.shape, &site, &removed)
             let failure = site.findings.first { $0.severity == .error }
             if op == nil, failure != nil {
-                broken.formUnion(step.fates(of: type, after: index + 1, ops: later).map(\.type))
+                broken.formUnion(fates.map(\.type))
             }
             if let op = op ?? failure.map({ UnboundOp(why: $0.message) }) {
                 bound.append(
                     BoundEntry(
                         op: op, step: step.version, label: entry.label, summary: entry.op.summary, mark: entry.mark,
-                        isUnproved: site.isUnproved, readsStream: site.readsStream, blocks: entry.op.blocks))
+                        isUnproved: site.isUnproved, readsStream: site.readsStream, blocks: entry.op.blocks,
+                        loss: LossDeclaration(version: step.version, type: type, entry.op.ownLoss)))
             }
+            if site.isUnproved { result.unproved.formUnion(fates.map(\.type)) }
             (state.shape, state.stream) = (site.shape, site.stream)
             result.findings += site.findings
             result.opClass.formUnion(site.opClass)
-            remember(entry, type, index)
+            remember(entry, type, fates.map(\.type))
         }
         types[type] = state
         return bound
     }
 
+    /// Whether a type has no more ops than a step may have for one; else a finding, once.
+    private mutating func mayHave(_ entries: [OpEntry], _ type: String) -> Bool {
+        let before = opCounts[type, default: 0]
+        opCounts[type] = before + entries.count
+        guard before + entries.count > OpRegistry.opsMax else { return true }
+        isBroken = true
+        guard before <= OpRegistry.opsMax, let mark = entries.first?.mark else { return false }
+        let message = "\(type) has more than \(OpRegistry.opsMax) ops in this step"
+        result.unread.append(message)
+        result.findings.append(
+            Finding(
+                id: Rule.opArgument, file: mark.file, line: mark.line, column: mark.column, message: message,
+                fix: "put some of them into a version of their own, or write the change as a Swift step"))
+        return false
+    }
+
     /// Losses, and names that are gone for ever.
-    private mutating func remember(_ entry: OpEntry, _ type: String, _ index: Int) {
-        if let because = entry.op.loss {
-            let op = [entry.op.summary.verb, entry.op.summary.object].compactMap(\.self).joined(separator: " ")
-            result.losses.append(LossDeclaration(version: step.version, type: type, op: op, because: because))
+    private mutating func remember(_ entry: OpEntry, _ type: String, _ fates: [String]) {
+        for loss in entry.op.losses where !loss.because.isEmpty {
+            result.losses.append(LossDeclaration(version: step.version, type: type, loss))
         }
         let gone: [JSONPointer] =
             switch entry.op {
@@ -137,7 +182,7 @@ struct StepCompiler {
             case let reserve as Reserve: reserve.members
             default: []
             }
-        for fate in step.fates(of: type, after: index + 1) { result.reserved[fate.type, default: []] += gone }
+        for fate in fates where !gone.isEmpty { result.reserved[fate, default: []] += gone }
     }
 
     /// A `remove` and an `add` of one type may have been meant as a `move`.

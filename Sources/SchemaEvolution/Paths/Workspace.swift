@@ -13,6 +13,9 @@ package struct Workspace: ~Copyable {
     private var part = 0
     /// Which event of a group is followed.
     private var source = 0
+    /// Which event of its step a part is followed of, and how many were parted so far.
+    private var origin: PartOrigin?
+    private var parted = 0
     private var fused = FusedRun()
     /// The case that took the last event that was adopted.
     private(set) var adopted: PathAdoption.Branch?
@@ -61,18 +64,22 @@ package struct Workspace: ~Copyable {
 
     /// The same for events of one append that may be merged; each has its own context, and a merged one that of the last.
     mutating func run(
-        _ group: PathGroup, appended events: [AppendedEvent], failed: (Int, ImageFailure) -> Void,
+        _ group: PathGroup, appended events: [AppendedEvent], failed: (Int, ImageFailure) -> Void, met: ([Int], Bool) -> Void,
         _ body: (Int, borrowing Image) -> Void
     ) throws {
         begin()
         for (index, event) in events.enumerated() {
             try attempt(index, events, group.path, failed, body) { (workspace: inout Workspace) throws(EvstoreError) in
+                workspace.origin = nil
                 try workspace.load(event.payload.lent, group.path)
                 return group.roots[index]
             }
         }
-        while let (segment, index) = try next(group.path) {
-            try attempt(index, events, group.path, failed, body) { (_: inout Workspace) throws(EvstoreError) in segment }
+        while true {
+            try flush { body($1, $0) }
+            guard let meeting = try next(group.path) else { return }
+            met(meeting.sources, meeting.isWhole)
+            try attempt(meeting.source, events, group.path, failed, body) { (_: inout Workspace) throws(EvstoreError) in meeting.segment }
         }
     }
 
@@ -81,7 +88,7 @@ package struct Workspace: ~Copyable {
         _ index: Int, _ events: [AppendedEvent], _ path: Path, _ failed: (Int, ImageFailure) -> Void,
         _ body: (Int, borrowing Image) -> Void, _ start: (inout Workspace) throws(EvstoreError) -> PathSegment
     ) throws {
-        source = index
+        source = events[index].first ?? index
         run.begin()
         let event = events[index]
         let context = EventContext(time: event.time, stream: event.stream, metadata: event.metadata.lent)
@@ -95,7 +102,7 @@ package struct Workspace: ~Copyable {
     }
 
     private mutating func begin() {
-        (part, source) = (0, 0)
+        (part, source, origin, parted) = (0, 0, nil, 0)
         fans.removeAll()
         waiting.removeAll()
         run.begin()
@@ -106,13 +113,26 @@ package struct Workspace: ~Copyable {
         _ path: Path, _ context: borrowing EventContext, validating: Bool, _ body: (borrowing Image) throws -> Void
     ) throws {
         while true {
+            try flush { image, _ in try body(image) }
             guard let segment = try next(path)?.segment else { return }
             try follow(segment, at: doc.root, path, context, validating: validating, body)
         }
     }
 
-    private mutating func next(_ path: Path) throws(EvstoreError) -> (segment: PathSegment, source: Int)? {
-        do { return try waiting.next(&doc) } catch { throw path.malformed(error) }
+    /// Hands over the images that nothing waits before, each with the event of the group that it is of.
+    private mutating func flush(_ body: (borrowing Image, Int) throws -> Void) throws {
+        while let (end, source) = waiting.nextImage(into: &output) {
+            try body(Image(type: end.type, typeIndex: end.typeIndex, payload: output.bytes, part: part), source)
+            part += 1
+        }
+    }
+
+    private mutating func next(_ path: Path) throws(EvstoreError) -> PathMeeting? {
+        do {
+            let next = try waiting.next(&doc)
+            origin = next?.origin
+            return next
+        } catch { throw path.malformed(error) }
     }
 
     private mutating func load(_ text: RawSpan, _ path: Path) throws(EvstoreError) {
@@ -130,6 +150,7 @@ package struct Workspace: ~Copyable {
             doc.write(object, into: &output)
             if let fault = doc.fault { throw path.malformed(fault) }
             if validating || end.isUnproved { try path.check(end, output.bytes) }
+            if !waiting.isEmpty { return waiting.add(end, output, from: source) }
             try body(Image(type: end.type, typeIndex: end.typeIndex, payload: output.bytes, part: part))
             part += 1
         case .dispatch(let dispatch):
@@ -145,10 +166,16 @@ package struct Workspace: ~Copyable {
                     step: path.target, op: "merge-events", pointer: "", expected: "members of one of the events it was merged from",
                     found: "none")
             }
+            let outer = origin
+            if outer?.step != fan.step {
+                origin = PartOrigin(step: fan.step, number: parted)
+                parted += 1
+            }
             for (index, part) in fan.parts.enumerated() where chosen & 1 << UInt64(index) != 0 {
                 let made = try pick(part.rule, start ..< end, path)
                 try follow(part.segment, at: made, path, context, validating: validating, body)
             }
+            origin = outer
             fans.truncate(to: start)
         case .adoption(let adoption):
             guard let branch = choose(adoption, at: object, context) else {
@@ -157,7 +184,7 @@ package struct Workspace: ~Copyable {
             }
             adopted = branch
             try follow(branch.segment, at: object, path, context, validating: validating, body)
-        case .junction(let junction, let arm): waiting.add(&doc, object, junction, arm, from: source)
+        case .junction(let junction, let arm): waiting.add(&doc, object, junction, arm, from: source, origin)
         case .hidden: run.counts.hidden += 1
         case .dropped: run.counts.dropped += 1
         case .blocked(let block):

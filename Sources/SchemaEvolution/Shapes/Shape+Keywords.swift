@@ -59,3 +59,14 @@ extension Shape {
             .mended(member.value.mark.mend(.remove))
     }
 }
+
+extension Shape {
+    /// Reads a shape with the references of a file's `$defs`; throws the first problem.
+    package init(reading node: FileNode, definitions: FileNode? = nil) throws(FileProblem) {
+        var reader = ShapeReader(definitions: definitions)
+        let shape = reader.read(node)
+        if let first = reader.findings.findings.first { throw FileProblem(first) }
+        guard let shape else { throw node.problem("this is no shape", rule: FileRule.shape) }
+        self = shape
+    }
+}

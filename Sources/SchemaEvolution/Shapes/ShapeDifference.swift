@@ -110,7 +110,8 @@ private struct ShapeComparison {
     /// `enum` and `const`, each value by its canonical text.
     private mutating func compareValues(_ made: Shape, _ declared: Shape, at pointer: JSONPointer) {
         for (constraint, old, new) in [
-            (Constraint.enumeration, made.enumeration, declared.enumeration),
+            // A boolean may be true or false whether or not its enum says so.
+            (Constraint.enumeration, made.booleans ?? made.enumeration, declared.booleans ?? declared.enumeration),
             (Constraint.constant, made.constant.map { [$0] }, declared.constant.map { [$0] }),
         ] {
             switch (old, new) {
@@ -157,6 +158,11 @@ private struct ShapeComparison {
 }
 
 extension Shape {
+    fileprivate var booleans: [JSONValue]? {
+        guard kind == .boolean else { return nil }
+        return enumeration ?? [.bool(true), .bool(false)] + (isNullable ? [.null] : [])
+    }
+
     /// What a sentence calls such a value: `a string`, `an array`.
     package var noun: String {
         switch kind {

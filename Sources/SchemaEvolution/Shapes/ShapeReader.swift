@@ -4,16 +4,18 @@ internal import JSONText
 
 /// Reads shapes out of a file and notes everything that is wrong with them.
 struct ShapeReader {
-    /// What `$ref: "#/$defs/NAME"` may name.
-    let definitions: [FileNode.Member]
+    /// What `$ref: "#/$defs/NAME"` may name, and where each stands.
+    private let (definitions, places): ([FileNode.Member], [String: Int])
     var findings = FindingList()
-
     /// The names of the references being followed: one that comes again leads back to itself.
     private var following: [String] = []
-    private var budget = 10_000
+    /// Shapes in all, and within shapes, through references too: no payload is deeper.
+    private static let (budgetMax, depthMax) = (10_000, 64)
+    private var (budget, depth) = (budgetMax, 0)
 
     init(definitions: FileNode?) {
         if case .map(let members)? = definitions?.kind { self.definitions = members } else { self.definitions = [] }
+        places = Dictionary(self.definitions.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
     static let keywords = [
@@ -21,25 +23,11 @@ struct ShapeReader {
         "minLength", "maxLength", "format", "$ref", "default", "deprecated", "description", "personal", "sealed", "any",
     ]
 
-    /// How other languages call the types.
-    private static let elsewhere = [
-        "int": "integer", "int32": "integer", "int64": "integer", "long": "integer", "float": "number", "double": "number",
-        "decimal": "number", "bool": "boolean", "str": "string", "text": "string", "list": "array", "map": "object", "dict": "object",
-        "struct": "object",
-    ]
-
     /// What else a shape that refers to another may say.
     private static let besideReference = ["$ref", "default", "deprecated", "description", "personal", "sealed"]
 
-    private static let advice = [
-        "pattern": "shapes hold no regular expressions: use enum, format, or check it in the program",
-        "oneOf": "make an event type of each alternative", "anyOf": "make an event type of each alternative",
-        "allOf": "write the members out in one shape", "not": "say what is allowed",
-        "if": "make an event type of each alternative", "patternProperties": "additionalProperties: SHAPE is a map with any names",
-        "nullable": "type: [string, \"null\"]", "optional": "leave the name out of required", "examples": "put fixtures into fixtures/vN",
-        "exclusiveMinimum": "use minimum", "exclusiveMaximum": "use maximum", "uniqueItems": "check it in the program",
-        "$id": "references are local: \"#/$defs/Name\"", "$defs": "$defs stands at the top of the file",
-    ]
+    /// Begins anew, with nothing found.
+    mutating func begin() { (findings, budget) = (FindingList(), Self.budgetMax) }
 
     /// The shape; nil where it can't be made sense of, which is noted.
     mutating func read(_ node: FileNode) -> Shape? { read(node, allowing: [], isRoot: false) }
@@ -51,6 +39,12 @@ struct ShapeReader {
         budget -= 1
         guard budget > 0 else {
             note(node.problem("the shape is too large once its references are followed", rule: FileRule.reference))
+            return nil
+        }
+        depth += 1
+        defer { depth -= 1 }
+        guard depth <= Self.depthMax else {
+            note(node.problem("the shape is more than \(Self.depthMax) deep, through references too", rule: FileRule.reference))
             return nil
         }
         guard case .map(let members) = node.kind else {
@@ -92,7 +86,12 @@ struct ShapeReader {
         guard let text = findings.attempt({ () throws(FileProblem) in try reference.value.text("$ref") }) else { return nil }
         let prefix = "#/$defs/"
         guard text.hasPrefix(prefix) else {
-            note(reference.value.problem("$ref is local, not \(quoted(text))", rule: FileRule.reference, fix: "\"#/$defs/Name\""))
+            let meant = text.split(separator: "/").last.flatMap { nearest(to: String($0), among: definitions.map(\.name)) }
+            note(
+                reference.value.problem(
+                    "$ref is local, not \(quoted(text))", rule: FileRule.reference,
+                    fix: meant.map { "did you mean \"\(prefix)\($0)\"?" } ?? knownDefinitions
+                ).mended(meant.map { reference.value.becomes(.string(prefix + $0)) }))
             return nil
         }
         let name = String(text.dropFirst(prefix.count))
@@ -100,13 +99,12 @@ struct ShapeReader {
             note(reference.value.problem("\(name) leads back to itself", rule: FileRule.reference, fix: "shapes can't be recursive"))
             return nil
         }
-        guard let target = definitions.first(where: { $0.name == name })?.value else {
-            let names = definitions.map(\.name)
-            let meant = nearest(to: name, among: names)
-            let fix = meant.map { "did you mean \($0)?" } ?? "known: \(names.joined(separator: ", "))"
+        guard let target = places[name].map({ definitions[$0].value }) else {
+            let meant = nearest(to: name, among: definitions.map(\.name))
             note(
                 reference.value.problem(
-                    "$ref: there is no \(quoted(name)) in $defs", rule: FileRule.reference, fix: names.isEmpty ? nil : fix
+                    "$ref: there is no \(quoted(name)) in $defs", rule: FileRule.reference,
+                    fix: meant.map { "did you mean \($0)?" } ?? knownDefinitions
                 )
                 .mended(meant.map { reference.value.becomes(.string(prefix + $0)) }))
             return nil
@@ -118,6 +116,11 @@ struct ShapeReader {
             for member in members where Self.besideReference.contains(member.name) { attempt(member, &shape) }
         }
         return shape
+    }
+
+    private var knownDefinitions: String {
+        definitions.isEmpty
+            ? "this file has no $defs: write the shape out" : "known: \(definitions.map { "#/$defs/\($0.name)" }.joined(separator: ", "))"
     }
 
     private mutating func kind(of node: FileNode, isRoot: Bool) -> Shape? {
@@ -284,16 +287,5 @@ struct ShapeReader {
                 least.problem("\(low) is above \(high)", rule: FileRule.shape, fix: "were they meant the other way round?")
                     .mended(least.becomes(most.json), most.becomes(least.json)))
         }
-    }
-}
-
-extension Shape {
-    /// Reads a shape with the references of a file's `$defs`; throws the first problem.
-    package init(reading node: FileNode, definitions: FileNode? = nil) throws(FileProblem) {
-        var reader = ShapeReader(definitions: definitions)
-        let shape = reader.read(node)
-        if let first = reader.findings.findings.first { throw FileProblem(first) }
-        guard let shape else { throw node.problem("this is no shape", rule: FileRule.shape) }
-        self = shape
     }
 }

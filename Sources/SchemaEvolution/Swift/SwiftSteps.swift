@@ -37,6 +37,25 @@ extension History {
     package func missingSwiftSteps(from: SchemaVersion, to: SchemaVersion) -> [String] {
         steps(from: from, to: to).flatMap(\.missingSwiftSteps)
     }
+
+    /// The steps in Swift between two versions, in words and in their order, each with the types of the versions `floor` … `to` - 1
+    /// whose events come up through it: those that a program without the step can't append once `to` is live.
+    package func typesUpThroughSwift(
+        from: SchemaVersion, to: SchemaVersion, floor: SchemaVersion
+    ) throws(EvstoreError) -> [(step: String, types: [String])] {
+        let steps = steps(from: from, to: to).filter(\.hasSwiftSteps)
+        if steps.isEmpty || from >= to { return [] }
+        var found: [String: Set<String>] = [:]
+        for born in floor.rawValue ..< to.rawValue {
+            for type in types(at: SchemaVersion(rawValue: born)) {
+                let path = try path(type: type, born: SchemaVersion(rawValue: born), to: to)
+                for step in path.swiftStepsUp(from: from) { found[step, default: []].insert(type) }
+            }
+        }
+        var order: [String] = []
+        for words in steps.flatMap(\.boundSwiftSteps).map(\.words) where !order.contains(words) { order.append(words) }
+        return order.compactMap { step in found[step].map { (step, $0.sorted()) } }
+    }
 }
 
 extension CompiledStep {
@@ -52,5 +71,18 @@ extension CompiledStep {
             guard case .payload(let entries) = stage else { return [] }
             return entries.keys.sorted().flatMap { entries[$0] ?? [] }.compactMap { $0.op as? BoundSwiftStep }
         }
+    }
+}
+
+extension Path {
+    /// The steps in Swift above a version that run on the way up.
+    fileprivate func swiftStepsUp(from: SchemaVersion) -> Set<String> {
+        var found: Set<String> = []
+        root.visit { segment in
+            for op in segment.ops where op.direction == .up && op.step > from {
+                if let bound = op.op as? BoundSwiftStep { found.insert(bound.words) }
+            }
+        }
+        return found
     }
 }

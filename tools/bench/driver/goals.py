@@ -286,7 +286,7 @@ class Goals:
             run([evstore, "replay", "--to", "v1", *at])
             run([evstore, "replay", "--to", "v5", *at])
             if tail:
-                run([evstore, "import", self.scene.events(tail, keys, lines=True), "--as", "v1", *at])
+                run([evstore, "import", self.scene.events(tail, keys, lines=True), "--as", "v1", "--again", *at])
             result = run([evstore, "rollback", "--json", *at])
             if result["tail"] != tail:
                 raise Failed(f"the rollback followed {result['tail']} events, not {tail}")

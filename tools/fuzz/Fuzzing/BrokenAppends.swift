@@ -62,7 +62,7 @@ final class BrokenAppends {
             let report: ImportReport
             do {
                 report = try await temporary.store.importLines(
-                    from: .file(file), as: version, options: ImportOptions(onError: rule, dryRun: dry))
+                    from: .file(file), as: version, options: ImportOptions(onError: rule, dryRun: dry, takesAnyStream: true))
             } catch { return Judge.verdict(error) }
             if report.read != report.added + report.skipped + report.quarantined { return .wrong("lines are not accounted for: \(report)") }
             let after = try temporary.store.last().position.rawValue

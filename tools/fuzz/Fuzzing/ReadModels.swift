@@ -22,7 +22,7 @@ struct ReadModels {
             for (index, file) in seed.history.versions.enumerated() {
                 let lines = seed.lines.filter { $0.version == file.number }.map { String(decoding: $0.text, as: UTF8.self) + "\n" }
                 let path = try temporary.write(lines.joined(), to: "lines-\(index).jsonl")
-                _ = try await store.importLines(from: .file(path), as: file.number)
+                _ = try await store.importLines(from: .file(path), as: file.number, options: ImportOptions(takesAnyStream: true))
                 try await store.follow()
             }
             var digests: [String: String] = [:]

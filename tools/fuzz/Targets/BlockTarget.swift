@@ -32,21 +32,22 @@ extension FuzzTarget {
             bytes.put(checksum(bytes.lent.slice(0, end)), at: end)
             let (first, tag) = (Position(bytes.number(UInt64.self, at: 16)), bytes.number(UInt64.self, at: 8))
             let names = TypeNames()
-            let block = try BlockView(checking: bytes.lent, at: first, storeTag: tag, names)
+            let block = try BlockView(checking: bytes.lent, at: first, storeTag: tag)
+            block.learn(names)
             var draft = BlockDraft()
-            draft.begin(at: first)
+            let commit = BlockDraft.Commit(storeTag: tag, epoch: block.epoch, time: block.time.microseconds, isSealed: block.isSealed)
+            draft.begin(at: first, commit)
             for index in 0 ..< block.count {
                 try readAll(block.record(index))
                 draft.add(copyOf: block.record(index), names)
             }
-            let commit = BlockDraft.Commit(storeTag: tag, epoch: block.epoch, time: block.time.microseconds, isSealed: block.isSealed)
             _ = draft.complete(commit, after: .zero)
             try again(draft.text, block, tag)
         })
 
     private static func again(_ text: RawSpan, _ block: borrowing BlockView, _ tag: UInt64) throws {
         let again: BlockView
-        do { again = try BlockView(checking: text, at: block.first, storeTag: tag, TypeNames()) } catch {
+        do { again = try BlockView(checking: text, at: block.first, storeTag: tag) } catch {
             throw Broken(description: "a block that is made again is refused: \(error)")
         }
         try hold(again.count == block.count && again.epoch == block.epoch && again.time == block.time, "it is another block")

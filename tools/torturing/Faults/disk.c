@@ -5,16 +5,23 @@
 //             known what had been promised when
 // DISK_CALLS  a file of 16 bytes: how many calls there have been, and whether the fault was reached
 // DISK_AT     the number of the call, from 1, that DISK_DOES happens to:
-//             kill, tear (half of the write, then kill), sectors (of that the sectors that are whole, then kill), fail, failing
-//             (from there on), short (half of the write), alter (another first byte is written, and nothing is said)
+//             kill, stop (SIGSTOP, and then it is done), tear (half of the write, then kill), sectors (of that the sectors that are whole, then kill), fail, failing
+//             (from there on), late (it is done, and said to have failed), short (half of the write), alter (another first byte
+//             is written, and nothing is said), stall (it is held up for DISK_STALL milliseconds, while others go on)
 // DISK_ERRNO  what a failing call says
 // DISK_CALL   only these calls are counted: write, sync or name (default: all)
 // DISK_FILE   only calls on files whose path ends like this are counted
+// DISK_SLOW   how many milliseconds a slow sync takes, while others go on
+// DISK_EVERY  which syncs are slow: every so many
 // DISK_LIES   where it is set, a sync is said to be done and nothing is durable: a control, which every test of durability must fail
+//
+// Processes that have one DISK_LOG write it in one order, which is that of their calls: each call and its record are made under
+// a lock that goes with its process.
 //
 // A record, little-endian: u32 kind, u32 bytes, u64 inode, u64 offset, u32 path bytes, u32 other path bytes, the paths
 // (below DISK_ROOT), the bytes. Kinds: 1 write, 2 write that is durable when it returns, 3 sync, 4 rename, 5 size, 6 ack,
-// 7 new file, 8 new directory, 9 name removed.
+// 7 new file, 8 new directory, 9 name removed, 10 slow sync begun, 11 sync failed, 12 slow write is durable. A slow call has a
+// number, which stands for the offset, or as the other path of a write; else 0, and none.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,14 +35,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { WRITE = 1, DURABLE, SYNC, RENAME, SIZE, ACK, CREATE, MKDIR, REMOVE };
-enum fault { NONE, FAIL, SHORT, TEAR, SECTORS, ALTER };
+enum { WRITE = 1, DURABLE, SYNC, RENAME, SIZE, ACK, CREATE, MKDIR, REMOVE, BEGUN, FAILED, LASTING };
+enum fault { NONE, FAIL, LATE, SHORT, TEAR, SECTORS, ALTER };
 
 static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
 static int log_file = -1;
@@ -44,9 +52,11 @@ static atomic_long *calls = own_calls;
 
 static struct {
     const char *root, *log, *does, *call, *file;
-    long at;
+    long at, slow, every, stall;
     int error, lies;
 } disk;
+
+static atomic_long syncs;
 
 __attribute__((constructor)) static void begin(void) {
     disk.root = getenv("DISK_ROOT");
@@ -55,6 +65,9 @@ __attribute__((constructor)) static void begin(void) {
     disk.call = getenv("DISK_CALL");
     disk.file = getenv("DISK_FILE");
     disk.lies = getenv("DISK_LIES") != NULL;
+    disk.slow = getenv("DISK_SLOW") ? atol(getenv("DISK_SLOW")) : 0;
+    disk.stall = getenv("DISK_STALL") ? atol(getenv("DISK_STALL")) : 0;
+    disk.every = getenv("DISK_EVERY") ? atol(getenv("DISK_EVERY")) : 1;
     disk.at = getenv("DISK_AT") ? atol(getenv("DISK_AT")) : 0;
     disk.error = getenv("DISK_ERRNO") ? atoi(getenv("DISK_ERRNO")) : EIO;
     const char *name = getenv("DISK_CALLS");
@@ -63,6 +76,33 @@ __attribute__((constructor)) static void begin(void) {
     void *map = mmap(NULL, 16, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map != MAP_FAILED) calls = map;
     close(fd);
+}
+
+static void in_order(void) {
+    pthread_mutex_lock(&order);
+    if (!disk.log) return;
+    if (log_file < 0) log_file = (int)syscall(SYS_openat, AT_FDCWD, disk.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    while (flock(log_file, LOCK_EX) != 0)
+        if (errno != EINTR) abort();
+}
+
+static void out_of_order(void) {
+    int failure = errno;
+    if (disk.log) flock(log_file, LOCK_UN);
+    pthread_mutex_unlock(&order);
+    errno = failure;
+}
+
+// The number of a sync that is slow, else 0.
+static uint64_t slow(void) {
+    long number = atomic_fetch_add(&syncs, 1) + 1;
+    return disk.slow && number % disk.every == 0 ? (uint64_t)getpid() << 32 | (uint64_t)number : 0;
+}
+
+static void dawdle(long milliseconds) {
+    out_of_order();
+    usleep((useconds_t)milliseconds * 1000);
+    in_order();
 }
 
 static const char *below_root(const char *path) {
@@ -98,6 +138,15 @@ static enum fault step(const char *call, const char *path) {
     if (!strcmp(disk.does, "tear") && is_write) return TEAR;
     if (!strcmp(disk.does, "sectors") && is_write) return SECTORS;
     if (!strcmp(disk.does, "alter")) return is_write ? ALTER : NONE;
+    if (!strcmp(disk.does, "late")) return LATE;
+    if (!strcmp(disk.does, "stall")) {
+        dawdle(disk.stall);
+        return NONE;
+    }
+    if (!strcmp(disk.does, "stop")) {
+        raise(SIGSTOP);
+        return NONE;
+    }
     if (strcmp(disk.does, "fail") && strcmp(disk.does, "failing")) raise(SIGKILL);
     errno = disk.error;
     return FAIL;
@@ -116,7 +165,6 @@ static void note(uint32_t kind, uint64_t inode, uint64_t offset, const char *pat
                  int count, uint32_t bytes) {
     if (!disk.log) return;
     int failure = errno;
-    if (log_file < 0) log_file = (int)syscall(SYS_openat, AT_FDCWD, disk.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     struct { uint32_t kind, bytes; uint64_t inode, offset; uint32_t path, other; } head = {
         kind, bytes, inode, offset, (uint32_t)strlen(path), (uint32_t)(other ? strlen(other) : 0)};
     put(&head, sizeof head);
@@ -155,7 +203,7 @@ static ssize_t written(int fd, const struct iovec *parts, int count, off_t offse
     char buffer[PATH_MAX];
     const char *path = path_of(fd, buffer);
     if (!path) return move(fd, parts, count, offset, at_place);
-    pthread_mutex_lock(&order);
+    in_order();
     enum fault fault = step("write", path);
     ssize_t done = -1;
     if (fault != FAIL) {
@@ -173,12 +221,20 @@ static ssize_t written(int fd, const struct iovec *parts, int count, off_t offse
         }
         if (fault == TEAR || fault == SECTORS) raise(SIGKILL);
         uint32_t kind = is_acks(path) ? ACK : fcntl(fd, F_GETFL) & O_DSYNC && !disk.lies ? DURABLE : WRITE;
-        if (done > 0) note(kind, inode_of(fd), start, path, NULL, is_half ? &half : parts, is_half ? 1 : count, (uint32_t)done);
+        uint64_t number = done > 0 && kind == DURABLE ? slow() : 0;
+        char other[32] = "";
+        if (number) snprintf(other, sizeof other, "%llu", (unsigned long long)number);
+        if (done > 0)
+            note(number ? WRITE : kind, inode_of(fd), start, path, number ? other : NULL, is_half ? &half : parts, is_half ? 1 : count,
+                 (uint32_t)done);
+        if (number) {
+            dawdle(disk.slow);
+            note(LASTING, inode_of(fd), number, path, NULL, NULL, 0, 0);
+        }
     }
-    int failure = errno;
-    pthread_mutex_unlock(&order);
-    errno = failure;
-    return done;
+    if (fault == LATE) errno = disk.error;
+    out_of_order();
+    return fault == LATE ? -1 : done;
 }
 
 static ssize_t one(int fd, const void *bytes, size_t count, off_t offset, int at_place) {
@@ -197,13 +253,19 @@ static int synced(int fd, long call) {
     char buffer[PATH_MAX];
     const char *path = path_of(fd, buffer);
     if (!path) return (int)syscall(call, fd);
-    pthread_mutex_lock(&order);
-    int code = step("sync", path) == FAIL ? -1 : disk.lies ? 0 : (int)syscall(call, fd);
-    if (code == 0 && !disk.lies) note(SYNC, inode_of(fd), 0, path, NULL, NULL, 0, 0);
-    int failure = errno;
-    pthread_mutex_unlock(&order);
-    errno = failure;
-    return code;
+    in_order();
+    enum fault fault = step("sync", path);
+    uint64_t number = slow();
+    if (number) {
+        note(BEGUN, inode_of(fd), number, path, NULL, NULL, 0, 0);
+        dawdle(disk.slow);
+    }
+    if (fault == FAIL) errno = disk.error;
+    int code = fault == FAIL ? -1 : disk.lies ? 0 : (int)syscall(call, fd);
+    if (!disk.lies) note(code == 0 ? SYNC : FAILED, inode_of(fd), number, path, NULL, NULL, 0, 0);
+    if (fault == LATE) errno = disk.error;
+    out_of_order();
+    return fault == LATE ? -1 : code;
 }
 
 int fdatasync(int fd) { return synced(fd, SYS_fdatasync); }
@@ -212,13 +274,11 @@ int fsync(int fd) { return synced(fd, SYS_fsync); }
 static int renamed(int from_place, const char *from, int to_place, const char *to) {
     const char *path = below_root(from), *other = below_root(to);
     if (!path || !other) return (int)syscall(SYS_renameat2, from_place, from, to_place, to, 0);
-    pthread_mutex_lock(&order);
+    in_order();
     uint64_t inode = inode_at(from);
     int code = step("name", other) == FAIL ? -1 : (int)syscall(SYS_renameat2, from_place, from, to_place, to, 0);
     if (code == 0) note(RENAME, inode, 0, path, other, NULL, 0, 0);
-    int failure = errno;
-    pthread_mutex_unlock(&order);
-    errno = failure;
+    out_of_order();
     return code;
 }
 
@@ -228,13 +288,11 @@ int renameat(int from_place, const char *from, int to_place, const char *to) { r
 static int opened(int place, const char *name, int flags, mode_t mode) {
     const char *path = flags & O_CREAT && (flags & O_TMPFILE) != O_TMPFILE ? below_root(name) : NULL;
     if (!path || is_acks(path)) return (int)syscall(SYS_openat, place, name, flags, mode);
-    pthread_mutex_lock(&order);
+    in_order();
     int is_new = inode_at(name) == 0;
     int fd = is_new && step("name", path) == FAIL ? -1 : (int)syscall(SYS_openat, place, name, flags, mode);
     if (fd >= 0 && is_new) note(CREATE, inode_of(fd), 0, path, NULL, NULL, 0, 0);
-    int failure = errno;
-    pthread_mutex_unlock(&order);
-    errno = failure;
+    out_of_order();
     return fd;
 }
 
@@ -255,15 +313,13 @@ int openat64(int place, const char *name, int flags, ...) { WITH_MODE(opened(pla
 
 static int named(uint32_t kind, const char *name, mode_t mode, int flags) {
     const char *path = below_root(name);
-    pthread_mutex_lock(&order);
+    in_order();
     // A name that is not there can't be removed; trying it changes nothing.
     int counts = path && (kind == MKDIR || inode_at(name) != 0);
     int code = counts && step("name", path) == FAIL ? -1
         : kind == MKDIR ? (int)syscall(SYS_mkdirat, AT_FDCWD, name, mode) : (int)syscall(SYS_unlinkat, AT_FDCWD, name, flags);
     if (code == 0 && counts) note(kind, kind == MKDIR ? inode_at(name) : 0, 0, path, NULL, NULL, 0, 0);
-    int failure = errno;
-    pthread_mutex_unlock(&order);
-    errno = failure;
+    out_of_order();
     return code;
 }
 
@@ -278,13 +334,11 @@ int rmdir(const char *name) { return named(REMOVE, name, 0, AT_REMOVEDIR); }
     char buffer[PATH_MAX];                                                \
     const char *path = path_of(fd, buffer);                               \
     if (!path) return call;                                               \
-    pthread_mutex_lock(&order);                                           \
+    in_order();                                                           \
     int fails = step("size", path) == FAIL;                               \
     int code = fails ? (returns_error ? errno : -1) : call;               \
-    int failure = errno;                                                  \
     if (code == 0) note(SIZE, inode_of(fd), (uint64_t)(size), path, returns_error ? "+" : NULL, NULL, 0, 0); \
-    pthread_mutex_unlock(&order);                                         \
-    errno = failure;                                                      \
+    out_of_order();                                                       \
     return code
 
 int ftruncate(int fd, off_t size) { SIZED(fd, size, 0, REAL(int, ftruncate, int, off_t)(fd, size)); }

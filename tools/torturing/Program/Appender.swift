@@ -16,11 +16,20 @@ struct Appender {
         (self.store, self.acks, self.seed, self.options, self.areSealed) = (store, acks, seed, options, areSealed)
     }
 
-    /// A caller ends at its first failure: what was refused is not promised.
+    /// The number that a caller's first event has.
+    static func mark(_ seed: Int, caller: Int) -> Int { (seed % 300 * callers + caller) * 1_000_000 }
+
+    /// A file that several processes write to, each line behind those that are there.
+    static func notes(_ path: String) throws -> FileHandle {
+        let descriptor = unsafe open(path, O_WRONLY | O_APPEND | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Failure("\(path) can't be opened: \(errno)") }
+        return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    }
+
+    /// A caller ends at its first failure, which it notes unless the outcome is not known.
     func run(appends: Int = 18) async throws -> Never {
         let store = try await EventStore.open(at: store, options: options)
-        let acks = try FileHandle(forWritingTo: URL(filePath: acks))
-        try acks.seekToEnd()
+        let acks = try Self.notes(acks)
         let refused = await withTaskGroup(of: String?.self) { group in
             for caller in 0 ..< Self.callers {
                 group.addTask {
@@ -39,10 +48,14 @@ struct Appender {
     private func append(_ caller: Int, _ appends: Int, to store: EventStore, _ acks: FileHandle) async throws {
         var chance = SeededGenerator(seed: UInt64(seed), "appender", caller)
         for number in 0 ..< appends {
-            let mark = (seed % 300 * Self.callers + caller) * 1_000_000 + number * 10
+            let mark = Self.mark(seed, caller: caller) + number * 10
             let count = Int.random(in: 0 ..< 5, using: &chance) == 0 ? 3 : 1
-            let receipt = try await store.append(
-                try (0 ..< count).map { try Note.event(mark + $0, stream: areSealed ? Note.person(mark + $0) : nil) })
+            let events = try (0 ..< count).map { try Note.event(mark + $0, stream: areSealed ? Note.person(mark + $0) : nil) }
+            let receipt: AppendReceipt
+            do { receipt = try await store.append(events) } catch {
+                if error.code != "commitOutcomeUnknown" { acks.write(Data(Refusal(mark: mark, code: error.code).line.utf8)) }
+                throw error
+            }
             acks.write(Data("\(receipt.positions.lowerBound) \(mark) \(count)\n".utf8))
             // A pause that ends a round of appends ahead of the log, and one that nearly does.
             let pause = Int.random(in: 0 ..< 40, using: &chance)

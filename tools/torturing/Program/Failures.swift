@@ -37,6 +37,7 @@ extension TortureCase {
             return nil
         }
         return JudgedScene(
-            scene: scene, what: "\(fault)", promises: try Promise.all(scene + "/acks"), finished: outcome.ending == .exit(0))
+            scene: scene, what: "\(fault)", promises: try Promise.all(scene + "/acks"), refusals: try Refusal.all(scene + "/acks"),
+            finished: outcome.ending == .exit(0))
     }
 }

@@ -19,10 +19,6 @@ struct FileSystemCut {
         var problems: [String] = []
     }
 
-    /// `FS_IOC_SHUTDOWN`: nothing more reaches the device, not even what the journal holds.
-    private static let shutdown: UInt = 0x8004_587d
-    private static let withoutJournal: UInt32 = 2
-
     func run() throws -> Outcome {
         let (scene, program, said) = (place + "/scene", CommandLine.arguments[0], base + "-said")
         try SparseFile.copy(base, to: scene)
@@ -34,7 +30,7 @@ struct FileSystemCut {
         let doomed = try Child(program, ["worker", "run", job.rawValue, scene, "\(milliseconds)"], environment: disk, files: said)
         _ = doomed.isRunning(after: milliseconds)
         var outcome = Outcome()
-        try stop()
+        try Mounting.stop(place)
         doomed.send(signal: SIGKILL)
         outcome.finished = try doomed.wait().ending == .exit(0)
         try Mounting.unmount(place)
@@ -47,21 +43,13 @@ struct FileSystemCut {
         }
         return outcome
     }
-
-    private func stop() throws {
-        let directory = unsafe open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard directory >= 0 else { throw Failure("\(place) can't be opened: \(errno)") }
-        defer { close(directory) }
-        var how = Self.withoutJournal
-        guard unsafe ioctl(directory, Self.shutdown, &how) == 0 else { throw Failure("the file system can't be stopped: \(errno)") }
-    }
 }
 
 extension TortureCase {
     private static let jobs: [Job] = [.append, .sealed, .replay, .append, .rollback, .append, .importing, .forget, .cut, .backup, .restore]
 
     /// The file systems that this machine can make.
-    private static let makers = ["ext4", "xfs"].filter { maker in
+    static let makers = ["ext4", "xfs"].filter { maker in
         guard FileManager.default.isExecutableFile(atPath: "/usr/sbin/mkfs.\(maker)") else { return false }
         do { return try String(contentsOfFile: "/proc/filesystems", encoding: .utf8).contains("\t\(maker)\n") } catch { return false }
     }
@@ -85,14 +73,8 @@ extension TortureCase {
         try SparseFile.copy(base.scene, to: copy)
         let image = place + ".img"
         let milliseconds = Int.random(in: 15 ... 350, using: &trial.chance)
-        // An image of xfs takes at least 300 MiB; both are sparse.
-        let script = """
-            truncate -s 320m \(image) && mkfs.\(maker) -q \(image) && mount -o loop \(image) \(place) \
-            && \(CommandLine.arguments[0]) worker shutdown \(job.rawValue) \(place) \(copy) \(image) \(milliseconds); status=$?
-            umount \(place); exit $status
-            """
-        let outcome = try Child("/usr/bin/unshare", ["-m", "sh", "-c", script], files: trial.stage.place("said"), seconds: 300).wait()
-        guard outcome.ending == .exit(0) else { throw Failure("\(maker): \(outcome.ending) \(outcome.errors)") }
+        let words = ["shutdown", job.rawValue, place, copy, image, "\(milliseconds)"]
+        let outcome = try Mounting.worker(words, on: image, at: place, maker, said: trial.stage.place("said"))
         let cut = try JSONDecoder().decode(FileSystemCut.Outcome.self, from: Data(outcome.output.utf8))
         trial.runs += 1
         let problems =

@@ -39,7 +39,7 @@ import Torturing
                     problems.append("\(number), \(edit): found is \(found.map(\.id)), not \(edit.finding)")
                 }
             }
-            return problems
+            return try await problems + Intruding(scene: scene, seed: seed, edits: edits / 5).run()
         }
 
         private func look(_ head: SignedHead) async throws -> LogWalk {
@@ -81,10 +81,12 @@ import Torturing
 
 extension TortureCase {
     private static let editsPerTrial = 250
+    /// With those of sealed stores.
+    private static let changesPerTrial = editsPerTrial + editsPerTrial / 5
 
     static let forgeries = TortureCase(
-        "R13", "a log made anew with one change and every checksum and link right again, held against a signed head",
-        counts: (short: 10_000, goal: 10_000, long: 1_000_000), runsPerTrial: editsPerTrial,
+        "R13", "a log made anew with one change and every checksum and link right again, held against a signed head, or against its keys",
+        counts: (short: 10_000, goal: 10_000, long: 1_000_000), runsPerTrial: changesPerTrial,
         obstacle: {
             #if DEBUG
                 nil
@@ -94,6 +96,6 @@ extension TortureCase {
         }
     ) { trial in
         try trial.ask("forge", "\(editsPerTrial)")
-        trial.runs += editsPerTrial
+        trial.runs += changesPerTrial
     }
 }

@@ -23,10 +23,39 @@ enum Mounting {
         try run("/usr/sbin/mkfs.\(maker)", ["-q"] + options + [image])
     }
 
-    static func mount(_ image: String, at place: String, _ maker: String) throws {
+    /// Runs a worker that has a new file system of its own, mounted at a place.
+    static func worker(_ words: [String], on image: String, at place: String, _ maker: String, said: String) throws -> Child.Outcome {
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+        // An image of xfs takes at least 300 MiB; both are sparse.
+        let script = """
+            truncate -s 320m "$1" && mkfs.\(maker) -q "$1" && mount -o loop "$1" "$2" || exit 5
+            place=$2; shift 2; "$0" worker "$@"; status=$?
+            umount "$place"; exit $status
+            """
+        let arguments = ["-m", "sh", "-c", script, CommandLine.arguments[0], image, place] + words
+        let outcome = try Child("/usr/bin/unshare", arguments, files: said, seconds: 300).wait()
+        guard outcome.ending == .exit(0) else { throw Failure("\(maker): \(outcome.ending) \(outcome.errors.suffix(400))") }
+        return outcome
+    }
+
+    /// Stops the file system at a place as when the power goes: nothing more reaches its disk, not even what the journal holds.
+    static func stop(_ place: String) throws {
+        let directory = unsafe open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { throw Failure("\(place) can't be opened: \(errno)") }
+        defer { close(directory) }
+        var how = withoutJournal
+        guard unsafe ioctl(directory, shutdown, &how) == 0 else { throw Failure("the file system can't be stopped: \(errno)") }
+    }
+
+    /// `FS_IOC_SHUTDOWN`.
+    private static let shutdown: UInt = 0x8004_587d
+    private static let withoutJournal: UInt32 = 2
+
+    static func mount(_ image: String, at place: String, _ maker: String, _ options: String? = nil) throws {
         try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
         // Copies of one image have one identity, which xfs asks for.
-        try run("/bin/mount", ["-o", maker == "xfs" ? "loop,nouuid" : "loop", image, place])
+        let all = ["loop", maker == "xfs" ? "nouuid" : nil, options].compactMap(\.self).joined(separator: ",")
+        try run("/bin/mount", ["-o", all, image, place])
     }
 
     static func unmount(_ place: String) throws {

@@ -122,7 +122,11 @@ struct Secrecy {
         let isWhole = backup.told.events.isEmpty || Bool.random(using: &chance)
         let target =
             isWhole ? nil : RestoreTarget.position(Position(UInt64(Int.random(in: 1 ... backup.told.events.count, using: &chance))))
-        _ = try await EventStore.restore(from: backup.path, into: place, to: target, options: Self.options(backup.secret))
+        let options = Self.options(backup.secret)
+        // Within the first append there is nothing to restore.
+        if try await !Self.isRestored(backup.path, place, target, options) {
+            _ = try await EventStore.restore(from: backup.path, into: place, options: options)
+        }
         let before = told
         (told, secret) = (backup.told, backup.secret)
         store = try await open()
@@ -130,6 +134,18 @@ struct Secrecy {
         try await look("restored")
         // The half that shows that there was something to forget: a backup from before has what was forgotten since.
         shown.backups += Set(told.visible).intersection(before.forgotten).count
+    }
+
+    private static func isRestored(
+        _ backup: String, _ place: String, _ target: RestoreTarget?, _ options: Options
+    ) async throws -> Bool {
+        do {
+            _ = try await EventStore.restore(from: backup, into: place, to: target, options: options)
+            return true
+        } catch {
+            if case EvstoreError.notInBackup = error { return false }
+            throw error
+        }
     }
 
     private mutating func recipher() async throws {

@@ -11,6 +11,7 @@ final class Stage: Sendable {
     private let program = CommandLine.arguments[0]
     private let prepared = Mutex<[Job: Prepared]>([:])
     private let counter = Atomic<Int>(0)
+    private let held = Mutex<Int?>(nil)
 
     /// A scene that was prepared, what is seen of it, and how many calls its job makes.
     struct Prepared: Sendable {
@@ -71,6 +72,15 @@ final class Stage: Sendable {
             for copy in [before, after] { try FileManager.default.removeItem(atPath: copy) }
             known[job] = result
             return result
+        }
+    }
+
+    /// How many calls a holder of locks makes; counted by the first who asks.
+    func heldCalls(_ count: () throws -> Int) throws -> Int {
+        try held.withLock { known in
+            let calls = try known ?? count()
+            known = calls
+            return calls
         }
     }
 

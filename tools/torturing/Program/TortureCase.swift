@@ -26,7 +26,7 @@ struct TortureCase: Sendable {
 
     static let all: [TortureCase] = [
         .powerCuts, .fileSystemCuts, .kills, .flips, .failures, .fullDisks, .damages, .salvages, .growths, .races, .bounds, .backups,
-        .forgeries, .secrets,
+        .forgeries, .secrets, .sharedCuts, .phaseCuts, .answers, .standstills, .remains,
     ]
 }
 
@@ -93,6 +93,7 @@ struct Trial {
 struct Moment {
     let what: String
     var promises: [Promise] = []
+    var refusals: [Refusal] = []
     /// Whether the job has said that it was done.
     var finished = false
 }
@@ -104,11 +105,13 @@ struct JudgedScene {
 
     init(scene: String, moments: [Moment]) { (self.scene, self.moments) = (scene, moments) }
 
-    init(scene: String, what: String, promises: [Promise] = [], finished: Bool = false) {
-        self.init(scene: scene, moments: [Moment(what: what, promises: promises, finished: finished)])
+    init(scene: String, what: String, promises: [Promise] = [], refusals: [Refusal] = [], finished: Bool = false) {
+        self.init(scene: scene, moments: [Moment(what: what, promises: promises, refusals: refusals, finished: finished)])
     }
 
     func problems(_ result: (finding: Finding?, crash: String?), _ moment: Moment, _ verdict: Verdict) -> [String] {
-        result.finding.map { verdict.problems($0, moment.promises, finished: moment.finished) } ?? [result.crash ?? ""]
+        guard let finding = result.finding else { return [result.crash ?? ""] }
+        return verdict.problems(finding, moment.promises, finished: moment.finished)
+            + Refusal.broken(moment.refusals, by: finding.found.numbers)
     }
 }

@@ -5,10 +5,11 @@ import Torturing
 /// The processes that the torture starts: those that work, and are hurt, and those that judge what is left.
 enum Worker {
     static let usage = """
-        worker prepare JOB SCENE | run JOB SCENE SEED | judge JOB SCENE... | look STORE | see STREAMS STORE... \
-        | race STORE ID SEED OPERATIONS NOTES | anomalies STORE NOTES... | grow STORE SEED | keep SCENE SEED \
+        worker prepare JOB SCENE | run JOB SCENE SEED | judge JOB SCENE... | look STORE | see STREAMS STORE... | peer WHAT SCENE SEED \
+        | hold SCENE | bystand SCENE ID GO | race STORE ID SEED OPERATIONS NOTES | anomalies STORE NOTES... | grow STORE SEED | keep SCENE SEED \
         | salvage SCENE SEED FILES | seal SCENE SEED EVENTS | forge SCENE SEED EDITS | bound STORE WHAT NUMBER | full JOB PLACE BASE ROOM \
-        | shutdown JOB PLACE BASE IMAGE MILLISECONDS | blocks JOB PLACE BASE SERVER MAKER STATES SEED
+        | shutdown JOB PLACE BASE IMAGE MILLISECONDS | phase WHAT PLACE BASE IMAGE MAKER SEED LENGTHS... \
+        | blocks JOB PLACE BASE SERVER MAKER STATES SEED | live PART PLACE SEED | remains PLACE IMAGE GROUND SEED
         """
 
     static func main(_ words: [String]) async {
@@ -32,6 +33,9 @@ enum Worker {
         case ("see", _, 3...):
             let streams = words[1].split(separator: ",").map(String.init)
             for store in words.dropFirst(2) { try say(await Sight.look(at: store, streams: streams)) }
+        case ("peer", _, 4): try await Peer(rawValue: words[1])?.run(in: words[2], seed: Int(words[3]) ?? 0)
+        case ("hold", _, 2): try await Holder(scene: words[1]).run()
+        case ("bystand", _, 4): try say(await Bystander(scene: words[1], id: Int(words[2]) ?? 0).run(go: words[3]))
         case ("race", _, 6):
             try await Race(
                 store: words[1], id: Int(words[2]) ?? 0, seed: Int(words[3]) ?? 0, operations: Int(words[4]) ?? 0, notes: words[5]
@@ -50,12 +54,23 @@ enum Worker {
         case ("full", let job?, 5): try say(FullDisk(job: job, place: words[2], base: words[3], room: Int(words[4]) ?? 0).run())
         case ("shutdown", let job?, 6):
             try say(FileSystemCut(job: job, place: words[2], base: words[3], image: words[4], milliseconds: Int32(words[5]) ?? 0).run())
+        case ("phase", _, 10):
+            guard let phase = Phase(rawValue: words[1]) else { throw EvstoreError.misuse(usage) }
+            try say(
+                PhaseCut(
+                    phase: phase, place: words[2], base: words[3], image: words[4], maker: words[5],
+                    lengths: words[7...].compactMap { Int($0) }, seed: UInt64(words[6]) ?? 0
+                ).run())
         case ("blocks", let job?, 8):
             try say(
                 BlockCuts(
                     job: job, place: words[2], base: words[3], server: words[4], maker: words[5], states: Int(words[6]) ?? 0,
                     seed: UInt64(words[7]) ?? 0
                 ).run())
+        case ("live", _, 4): try await Remains(place: words[2], seed: Int(words[3]) ?? 0).live(words[1])
+        case ("remains", _, 5):
+            guard let ground = Ground.all.first(where: { $0.name == words[3] }) else { throw EvstoreError.misuse(usage) }
+            try say(Remains(place: words[1], seed: Int(words[4]) ?? 0).run(on: ground, image: words[2]))
         default: throw EvstoreError.misuse(usage)
         }
     }

@@ -60,7 +60,9 @@ package struct CutDisk {
                 pending.removeAll()
                 flushes += 1
             case .mark(let text):
-                for line in text.split(separator: "\n") where text != BlockLog.end { promises.append(try Promise(line)) }
+                for line in text.split(separator: "\n") where text != BlockLog.end && !Refusal.isOne(line) {
+                    promises.append(try Promise(line))
+                }
             }
             taken += 1
         }

@@ -33,6 +33,9 @@ package final class Child {
 
     package var isRunning: Bool { process.isRunning }
 
+    /// Whether it was stopped by a signal, and not yet told to go on.
+    package var isStopped: Bool { process.isStopped }
+
     package func send(signal: Int32) { process.send(signal: signal) }
 
     /// Waits so many milliseconds for its end; whether it is still running then.

@@ -5,17 +5,11 @@ internal import Hashing
 /// What a disk may hold after a power cut: everything that was synced, and of the rest whatever chance has taken. A name is
 /// durable when its directory was synced, the bytes of a file when the file was.
 package struct CrashState {
-    fileprivate enum Change {
-        case bytes([UInt8], at: Int)
-        /// Durable at once, with others before it that may not be.
-        case certain([UInt8], at: Int)
-        case size(Int, atLeast: Bool)
-    }
-
-    private struct Contents {
-        var durable: [UInt8] = []
-        var pending: [Change] = []
-    }
+    private var contents: [Int: FileState] = [:]
+    /// Counts what was done: a sync is of what came before it began.
+    private var moment = 0
+    /// When each slow sync began.
+    private var begun: [Int: Int] = [:]
 
     /// A name that came or went, in a directory. Those of one call belong together.
     private struct Naming {
@@ -24,18 +18,21 @@ package struct CrashState {
         var node: Int?
     }
 
-    private var contents: [Int: Contents] = [:]
     /// Directories as processes see them, and as a power cut would leave them.
     private var live: [Int: [String: Int]] = [0: [:]]
     private var durable: [Int: [String: Int]] = [0: [:]]
-    private var pending: [[Naming]] = []
+    private var pending: [(moment: Int, namings: [Naming])] = []
     /// Inodes are used again; nodes are not.
     private var nodes: [UInt64: Int] = [:]
     private var nextNode = 1
     package private(set) var promises: [Promise] = []
 
     /// - Parameter directory: as it was before the recording, with everything in it durable.
-    package init(_ directory: String) throws { try take(directory, as: 0) }
+    /// - Parameter promises: what had been promised before.
+    package init(_ directory: String, _ promises: [Promise] = []) throws {
+        self.promises = promises
+        try take(directory, as: 0)
+    }
 
     private mutating func take(_ directory: String, as node: Int) throws {
         nodes[try Self.inode(of: directory)] = node
@@ -50,7 +47,7 @@ package struct CrashState {
                 try take(path, as: child)
             } else {
                 nodes[try Self.inode(of: path)] = child
-                contents[child] = Contents(durable: [UInt8](try Data(contentsOf: URL(filePath: path))))
+                contents[child] = FileState(durable: [UInt8](try Data(contentsOf: URL(filePath: path))))
             }
         }
     }
@@ -63,23 +60,27 @@ package struct CrashState {
     }
 
     package mutating func take(_ call: Recording.Call) throws {
+        moment += 1
+        let now = moment
         switch call {
-        case .write(let inode, let offset, let bytes, let isDurable):
+        case .write(let inode, let offset, let bytes, let isDurable, let number):
             guard let node = nodes[inode] else { return }
-            if isDurable, contents[node]?.pending.isEmpty == true {
-                contents[node]?.durable.put(bytes, bytes.indices, at: offset)
-            } else if isDurable {
-                contents[node]?.pending.append(.certain(bytes, at: offset))
-            } else {
-                contents[node]?.pending.append(.bytes(bytes, at: offset))
-            }
-        case .sync(let inode):
+            change(node) { $0.write(bytes, at: offset, now, isDurable: isDurable, number: number) }
+        case .lasting(let inode, let number):
+            if let node = nodes[inode] { change(node) { $0.settle(number: number) } }
+        case .begun(_, let number): begun[number] = now
+        case .sync(let inode, let number):
             guard let node = nodes[inode] else { return }
-            if live[node] != nil { settleNames(in: node) } else { settle(node) }
+            let end = begun.removeValue(forKey: number) ?? now
+            if live[node] != nil { settleNames(in: node, before: end) } else { change(node) { $0.settle(before: end) } }
+        case .failed(let inode, let number):
+            // The names of a directory that failed are tried again by the file system.
+            let end = begun.removeValue(forKey: number) ?? now
+            if let node = nodes[inode] { change(node) { $0.drop(before: end) } }
         case .size(let inode, let bytes, let atLeast):
-            if let node = nodes[inode] { contents[node]?.pending.append(.size(bytes, atLeast: atLeast)) }
+            if let node = nodes[inode] { change(node) { $0.resize(to: bytes, atLeast: atLeast, now) } }
         case .create(let inode, let path):
-            contents[nextNode] = Contents()
+            contents[nextNode] = FileState()
             try name(inode, path)
         case .makeDirectory(let inode, let path):
             (live[nextNode], durable[nextNode]) = ([:], [:])
@@ -106,7 +107,7 @@ package struct CrashState {
 
     private mutating func note(_ namings: [Naming]) {
         for naming in namings { live[naming.directory]?[naming.name] = naming.node }
-        pending.append(namings)
+        pending.append((moment, namings))
     }
 
     /// The directory of a path below the root, and the name in it.
@@ -121,51 +122,41 @@ package struct CrashState {
         return (node, last)
     }
 
-    private mutating func settle(_ node: Int) {
+    /// In its place: a copy of a large file for each call takes most of a trial's time.
+    private mutating func change(_ node: Int, _ body: (inout FileState) -> Void) {
         guard var file = contents.removeValue(forKey: node) else { return }
-        for change in file.pending { file.durable.take(change) }
-        file.pending.removeAll()
+        body(&file)
         contents[node] = file
     }
 
-    private mutating func settleNames(in directory: Int) {
-        for namings in pending where namings.contains(where: { $0.directory == directory }) { settle(namings) }
-        pending.removeAll { $0.contains { $0.directory == directory } }
+    private mutating func settleNames(in directory: Int, before end: Int) {
+        let isDone = { (item: (moment: Int, namings: [Naming])) in
+            item.moment < end && item.namings.contains { $0.directory == directory }
+        }
+        for item in pending where isDone(item) { settle(item.namings) }
+        pending.removeAll(where: isDone)
     }
 
     private mutating func settle(_ namings: [Naming]) { for naming in namings { durable[naming.directory]?[naming.name] = naming.node } }
 
+    /// The state that holds no more than what was synced.
+    package var least: DrawnState {
+        var drawn = DrawnState()
+        collect(0, "", durable, &drawn) { contents[$0]?.least ?? [] }
+        return drawn
+    }
+
     /// One of the states that are possible now; sectors have 512 or 4,096 bytes and are whole or not there.
     package func draw(_ chance: inout some RandomNumberGenerator) -> DrawnState {
         var names = durable
-        for namings in pending.prefix(Int.random(in: 0 ... pending.count, using: &chance)) {
-            for naming in namings { names[naming.directory]?[naming.name] = naming.node }
+        for item in pending.prefix(Int.random(in: 0 ... pending.count, using: &chance)) {
+            for naming in item.namings { names[naming.directory]?[naming.name] = naming.node }
         }
         let sector = Bool.random(using: &chance) ? 512 : 4_096
         let shares: [Double] = [0, 0.2, 0.5, 0.8, 1]
         let share = shares[Int.random(in: 0 ..< shares.count, using: &chance)]
         var drawn = DrawnState()
-        collect(0, "", names, &drawn) { node in
-            guard let file = contents[node] else { return [] }
-            var bytes = file.durable
-            for change in file.pending {
-                guard case .bytes(let written, let offset) = change else {
-                    if case .certain = change {
-                        bytes.take(change)
-                    } else if Double.random(in: 0 ..< 1, using: &chance) < share {
-                        bytes.take(change)
-                    }
-                    continue
-                }
-                var start = 0
-                while start < written.count {
-                    let end = min((offset + start) / sector * sector + sector - offset, written.count)
-                    if Double.random(in: 0 ..< 1, using: &chance) < share { bytes.put(written, start ..< end, at: offset + start) }
-                    start = end
-                }
-            }
-            return bytes
-        }
+        collect(0, "", names, &drawn) { contents[$0]?.draw(sector: sector, share: share, &chance) ?? [] }
         return drawn
     }
 
@@ -206,16 +197,5 @@ package struct DrawnState {
                 atPath: scene + directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         }
         for (path, bytes) in files { try SparseFile.write(bytes, to: scene + path) }
-    }
-}
-
-extension [UInt8] {
-    fileprivate mutating func take(_ change: CrashState.Change) {
-        switch change {
-        case .bytes(let bytes, let offset), .certain(let bytes, let offset): put(bytes, bytes.indices, at: offset)
-        case .size(let size, let atLeast):
-            grow(to: size)
-            if size < count, !atLeast { removeLast(count - size) }
-        }
     }
 }

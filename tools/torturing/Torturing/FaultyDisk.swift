@@ -3,7 +3,7 @@ internal import Foundation
 
 /// What happens at one call of the C library that changes something below a directory.
 package struct DiskFault: Hashable, Sendable, CustomStringConvertible {
-    package enum Deed: String, CaseIterable, Sendable { case kill, tear, sectors, fail, failing, short, alter }
+    package enum Deed: String, CaseIterable, Sendable { case kill, stop, tear, sectors, fail, failing, late, short, alter, stall }
 
     package var deed: Deed
     /// What a failing call says, as `errno`.
@@ -13,17 +13,26 @@ package struct DiskFault: Hashable, Sendable, CustomStringConvertible {
 
     package init(_ deed: Deed, error: Int32 = EIO, at call: Int) { (self.deed, self.error, self.call) = (deed, error, call) }
 
+    /// What a system says of a disk that can't be written, by name.
+    package static let errors = [
+        EIO: "EIO", ENOSPC: "ENOSPC", EROFS: "EROFS", EPERM: "EPERM", EFBIG: "EFBIG", EINVAL: "EINVAL", EDQUOT: "EDQUOT",
+    ]
+    private var errorName: String { Self.errors[error] ?? "\(error)" }
+
     package var isDeadly: Bool { [.kill, .tear, .sectors].contains(deed) }
 
     package var description: String {
         switch deed {
         case .kill: "kill -9 at call \(call)"
+        case .stop: "stopped at call \(call)"
         case .tear: "half of call \(call), then kill -9"
         case .sectors: "the sectors of half of call \(call), then kill -9"
         case .short: "half of call \(call)"
         case .alter: "another byte at call \(call)"
-        case .fail: "\(error == EIO ? "EIO" : "ENOSPC") at call \(call)"
-        case .failing: "\(error == EIO ? "EIO" : "ENOSPC") from call \(call) on"
+        case .fail: "\(errorName) at call \(call)"
+        case .failing: "\(errorName) from call \(call) on"
+        case .stall: "call \(call) held up"
+        case .late: "call \(call) is done and says \(errorName)"
         }
     }
 }
@@ -43,6 +52,12 @@ package struct FaultyDisk: Sendable {
     /// Only calls on files whose path ends like this count.
     package var file: String?
 
+    /// How long a slow sync takes, and that every so many are.
+    package var slow: (milliseconds: Int, every: Int)?
+
+    /// How long a call is held up that the fault says so of.
+    package var stallMilliseconds = 0
+
     package init(root: String) { self.root = root }
 
     private static let library: Result<String, any Error> = Result {
@@ -57,6 +72,9 @@ package struct FaultyDisk: Sendable {
             values["DISK_CALLS"] = counter
             values["DISK_CALL"] = calls
             values["DISK_FILE"] = file
+            values["DISK_SLOW"] = slow.map { "\($0.milliseconds)" }
+            values["DISK_EVERY"] = slow.map { "\($0.every)" }
+            values["DISK_STALL"] = "\(stallMilliseconds)"
             guard let fault else { return values }
             values["DISK_DOES"] = fault.deed.rawValue
             values["DISK_AT"] = "\(fault.call)"

@@ -12,9 +12,9 @@ package struct Promise: Hashable, Sendable {
         (position, mark, count) = (words[0], words[1], words[2])
     }
 
-    /// Those in a file, a line each.
+    /// Those in a file, a line each, among which refusals may stand.
     package static func all(_ file: String) throws -> [Promise] {
-        try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").map { try Promise($0) }
+        try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").filter { !Refusal.isOne($0) }.map { try Promise($0) }
     }
 
     /// What a log that holds events with these numbers, in this order, has not kept: every promised event lies where it was
@@ -32,5 +32,35 @@ package struct Promise: Hashable, Sendable {
             broken.append("the append of \(number) is there in part")
         }
         return broken
+    }
+}
+
+/// An append that was refused: whoever made it was told that none of its events, with the numbers from `mark` on, is there.
+package struct Refusal: Hashable, Sendable {
+    package let mark: Int
+    /// The error's own name.
+    package let code: String
+
+    private static let word = "refused"
+
+    package init(mark: Int, code: String) { (self.mark, self.code) = (mark, code) }
+
+    package static func isOne(_ line: some StringProtocol) -> Bool { line.hasPrefix(word + " ") }
+
+    package var line: String { "\(Self.word) \(mark) \(code)\n" }
+
+    /// Those in a file of promises.
+    package static func all(_ file: String) throws -> [Refusal] {
+        try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").filter(isOne).map { line in
+            let words = line.split(separator: " ")
+            guard words.count == 3, let mark = Int(words[1]) else { throw Failure("\(line) is no refusal") }
+            return Refusal(mark: mark, code: String(words[2]))
+        }
+    }
+
+    /// What a log that holds events with these numbers shows to be untrue.
+    package static func broken(_ refusals: [Refusal], by numbers: [Int]) -> [String] {
+        let held = Set(numbers)
+        return refusals.filter { held.contains($0.mark) }.map { "the append of \($0.mark) was refused (\($0.code)) and is there" }
     }
 }

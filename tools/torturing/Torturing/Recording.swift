@@ -1,10 +1,15 @@
 internal import Foundation
 
-/// What a process did to its disk, as `Faults/disk.c` has written it down.
+/// What processes did to their disk, in the order in which they did it, as `Faults/disk.c` has written it down.
 package struct Recording {
     package enum Call {
-        case write(inode: UInt64, offset: Int, bytes: [UInt8], isDurable: Bool)
-        case sync(inode: UInt64)
+        /// A slow write that is durable when it returns has a number, and is only written until then.
+        case write(inode: UInt64, offset: Int, bytes: [UInt8], isDurable: Bool, number: Int)
+        case lasting(inode: UInt64, number: Int)
+        /// A slow sync begins before it is done: what is written meanwhile is none of its business. Others have the number 0.
+        case begun(inode: UInt64, number: Int)
+        case sync(inode: UInt64, number: Int)
+        case failed(inode: UInt64, number: Int)
         case rename(from: String, to: String)
         /// `atLeast` is room that was reserved, which never makes a file shorter.
         case size(inode: UInt64, bytes: Int, atLeast: Bool)
@@ -30,15 +35,21 @@ package struct Recording {
             let bytes = Array(log[at ..< at + count])
             at += count
             switch kind {
-            case 1, 2: calls.append(.write(inode: inode, offset: offset, bytes: bytes, isDurable: kind == 2))
-            case 3: calls.append(.sync(inode: inode))
+            case 1, 2:
+                calls.append(.write(inode: inode, offset: offset, bytes: bytes, isDurable: kind == 2, number: Int(other) ?? 0))
+            case 3: calls.append(.sync(inode: inode, number: offset))
             case 4: calls.append(.rename(from: path, to: other))
             case 5: calls.append(.size(inode: inode, bytes: offset, atLeast: other == "+"))
             case 6:
-                for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") { calls.append(.promise(try Promise(line))) }
+                for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") where !Refusal.isOne(line) {
+                    calls.append(.promise(try Promise(line)))
+                }
             case 7: calls.append(.create(inode: inode, path: path))
             case 8: calls.append(.makeDirectory(inode: inode, path: path))
             case 9: calls.append(.remove(path: path))
+            case 10: calls.append(.begun(inode: inode, number: offset))
+            case 11: calls.append(.failed(inode: inode, number: offset))
+            case 12: calls.append(.lasting(inode: inode, number: offset))
             default: throw Failure("the recording \(file) holds a call of kind \(kind)")
             }
         }

@@ -47,7 +47,7 @@ package enum SparseFile {
         }
     }
 
-    private static func isEmpty(_ bytes: [UInt8], _ count: Int) -> Bool {
+    static func isEmpty(_ bytes: [UInt8], _ count: Int) -> Bool {
         unsafe bytes.withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress else { return true }
             // A run of zeros equals itself one byte further.

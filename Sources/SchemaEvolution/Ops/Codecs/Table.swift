@@ -36,6 +36,12 @@ struct Table: Codec {
         case nil, .string("error")?: otherwise = .refuse
         case .string("keep")?: otherwise = .keep
         case .map(let members)? where members.count == 1 && members[0].name == "value": otherwise = .value(members[0].value.constant)
+        case .string(let word)?:
+            let meant = nearest(to: word, among: ["error", "keep"])
+            throw arguments.problem(
+                "otherwise is error, keep or {value: x}", rule: Rule.opArgument,
+                fix: meant.map { "did you mean \($0)?" } ?? "leave it out to refuse other values"
+            ).mended(arguments.mark.mend(meant.map { .set(JSONValue.string($0).text) } ?? .remove, at: "otherwise"))
         default:
             throw arguments.problem(
                 "otherwise is error, keep or {value: x}", rule: Rule.opArgument, fix: "leave it out to refuse other values"
@@ -116,7 +122,8 @@ private struct TableBinding {
                     Rule.downNotTotal, "otherwise makes \(value.text), and nothing says what the version before sees of it",
                     fix: "down: {\(value.word): …}",
                     mend: site.mark.mend(
-                        .set(JSONValue.object([.init(name: value.word, value: source.sample)]).text), below: place + ["down"]))
+                        .set(JSONValue.object([.init(name: value.word, value: source.sample)]).text), below: place + ["down"]
+                    ).guessed)
             }
         }
         if loses {
@@ -131,7 +138,7 @@ private struct TableBinding {
             if let why = source.accepts(row.value) {
                 site.note(
                     Rule.downNotTotal, "down gives \(row.value.text), which the version before refuses: \(why.reason)",
-                    mend: site.mark.mend(.set(source.likest(row.value.word).text), below: place + ["down", row.key]))
+                    mend: site.mark.mend(.set(source.likest(row.value.word).text), below: place + ["down", row.key]).guessed)
             }
         }
         result = Shape(kind)
@@ -163,7 +170,7 @@ private struct TableBinding {
             free.enumeration = declared.enumeration?.filter { word in !table.rows.contains { $0.value.word == word.word } }
             if free.enumeration == [] { free.enumeration = declared.enumeration }
             let rows = others.map { other in
-                site.mark.mend(.set(free.likest(other.word).text), below: ["*", "using", Table.name, "map", other.word])
+                site.mark.mend(.set(free.likest(other.word).text), below: ["*", "using", Table.name, "map", other.word]).guessed
             }
             site.note(
                 Rule.upNotTotal, .error, "the table has nothing for \(others.map(\.text).joined(separator: ", "))",

@@ -50,6 +50,12 @@ struct AddEvent: EventOp {
 
     func predecessors(of type: String) -> [String]? { type == self.type ? [] : nil }
 
+    /// The new type, and those that the version before sees in its place.
+    func touches(_ type: String) -> Bool {
+        if case .parts(let parts) = down, parts.contains(where: { $0.type == type }) { return true }
+        return type == self.type
+    }
+
     var retired: [String] { [] }
 
     var loss: (type: String, why: String)? {

@@ -16,6 +16,10 @@ protocol EventOp: Sendable {
     /// The names that a type had before the op; nil where the op is not about it.
     func predecessors(of type: String) -> [String]?
 
+    /// Whether an event of a type, as it is called after the op, may be something else on the other side, or something else there
+    /// may be one.
+    func touches(_ type: String) -> Bool
+
     /// Types whose names are never used again.
     var retired: [String] { get }
 
@@ -23,7 +27,12 @@ protocol EventOp: Sendable {
     var loss: (type: String, why: String)? { get }
 
     /// What becomes of an event of a type, for an explanation; nil where the op is not about it.
-    func fates(of type: String, _ direction: Direction) -> [EventFate]?
+    /// - Parameter stream: how its stream is named; nil where any name will do.
+    func fates(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventFate]?
+}
+
+extension EventOp {
+    func touches(_ type: String) -> Bool { predecessors(of: type) != nil }
 }
 
 /// What becomes of events of a type that cross an op.
@@ -32,6 +41,9 @@ struct BoundEventOp: Sendable {
     var down: [String: Turn] = [:]
     /// Other names for streams.
     var rekey: BoundRekey?
+    /// The op's own name, and what it loses by intent.
+    var name = ""
+    var loss: (type: String, why: String)?
 }
 
 /// Where an event goes on.

@@ -31,7 +31,8 @@ struct Rekey: EventOp {
     func bind(_ site: inout StepSite) -> BoundEventOp? {
         for type in site.types.keys.sorted() {
             guard let template = site.types[type]?.stream else { continue }
-            if let made = renamed(template) {
+            if let made = from.renaming(template, to: to) {
+                noteAbsent(template, type, &site)
                 site.types[type]?.stream = made
             } else if from.mayMeet(template) {
                 site.note(
@@ -44,11 +45,24 @@ struct Rekey: EventOp {
         return bound
     }
 
+    /// A name that lacks a member has no place for its capture: the rekey leaves it alone, and the new template does not.
+    private func noteAbsent(_ template: StreamTemplate, _ type: String, _ site: inout StepSite) {
+        guard let shape = site.types[type]?.shape,
+            let absent = template.members.first(where: { !shape.isAlwaysPresent(at: $0) || shape.shape(at: $0)?.isNullable == true })
+        else { return }
+        site.note(
+            Rule.undecided, .warning, "\(type) need not have \(absent): a stream named without it keeps its name, and is another one then",
+            fix: "require it, or name the streams by what is always there")
+    }
+
+}
+
+extension StreamPattern {
     /// The template that makes the new names, where each member stands for a capture.
-    private func renamed(_ template: StreamTemplate) -> StreamTemplate? {
-        guard template.parts.count == from.parts.count else { return nil }
+    func renaming(_ template: StreamTemplate, to new: StreamPattern) -> StreamTemplate? {
+        guard template.parts.count == parts.count else { return nil }
         var members: [String: JSONPointer] = [:]
-        for (part, wanted) in zip(template.parts, from.parts) {
+        for (part, wanted) in zip(template.parts, parts) {
             switch (part, wanted) {
             case (.literal(let text), .literal(let other)) where text == other: break
             case (.member(let pointer), .capture(let name)): members[name] = pointer
@@ -56,16 +70,14 @@ struct Rekey: EventOp {
             }
         }
         return StreamTemplate(
-            parts: to.parts.compactMap { part in
+            parts: new.parts.compactMap { part in
                 switch part {
                 case .literal(let text): .literal(text)
                 case .capture(let name): members[name].map { .member($0) }
                 }
             })
     }
-}
 
-extension StreamPattern {
     /// Whether names that a template makes may match, as far as the literals in front tell.
     func mayMeet(_ template: StreamTemplate) -> Bool {
         guard case .literal(let mine)? = parts.first, case .literal(let other)? = template.parts.first else { return true }

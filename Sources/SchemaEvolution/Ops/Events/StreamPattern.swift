@@ -2,7 +2,8 @@ internal import EventModel
 
 /// A text with captures that stream names are matched against: `setting-legacy_{key}`.
 ///
-/// A capture is everything up to the first place where the literal after it stands; it is never empty.
+/// A capture is everything up to the first place where the literal after it stands; it is empty only where the name can't be
+/// taken apart otherwise, as that of a stream is whose member is an empty text.
 struct StreamPattern: Sendable, CustomStringConvertible {
     enum Part: Hashable, Sendable {
         case literal(String)
@@ -56,7 +57,10 @@ struct StreamPattern: Sendable, CustomStringConvertible {
     }
 
     /// What the captures hold in a name; nil where it does not match.
-    func match(_ name: String) -> [String: Substring]? {
+    func match(_ name: String) -> [String: Substring]? { match(name, least: 1) ?? match(name, least: 0) }
+
+    /// - Parameter least: how many characters a capture has at the least.
+    private func match(_ name: String, least: Int) -> [String: Substring]? {
         var captured: [String: Substring] = [:]
         var rest = name[...]
         for (index, part) in parts.enumerated() {
@@ -67,10 +71,10 @@ struct StreamPattern: Sendable, CustomStringConvertible {
             case .capture(let key):
                 var end = rest.endIndex
                 if index + 1 < parts.count, case .literal(let next) = parts[index + 1] {
-                    guard let place = rest.dropFirst().firstRange(of: next) else { return nil }
+                    guard let place = rest.dropFirst(least).firstRange(of: next) else { return nil }
                     end = place.lowerBound
                 }
-                guard end > rest.startIndex else { return nil }
+                guard least == 0 || end > rest.startIndex else { return nil }
                 captured[key] = rest[..<end]
                 rest = rest[end...]
             }

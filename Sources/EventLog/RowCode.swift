@@ -1,0 +1,39 @@
+internal import Bytes
+internal import LMDB
+internal import Sealing
+
+/// Stands behind the value of every row of a sealed store, from format 6 on, and before its `RowSeal`: HMAC-SHA256, cut off to 16
+/// bytes, of table, key and value, under a key that only the store's keys lead to.
+struct RowCode: Sendable {
+    static let bytes = Authenticator.codeBytes
+    private let number: UInt64
+    private let codes: Authenticator
+
+    /// - Parameter seal: of the table, which it shares its number with.
+    init(_ seal: RowSeal, _ codes: StoreCodes) { (number, self.codes) = (UInt64(seal.number), codes.rows) }
+
+    /// Appends a value and its code.
+    func append(_ key: RawSpan, _ value: RawSpan, to row: inout ByteBuffer) {
+        row.append(value)
+        codes.appendCode(of: place(key).bytes, value, to: &row)
+    }
+
+    /// The bytes of a value before its code; nil where there is no right one.
+    @_lifetime(copy row)
+    func value(_ key: RawSpan, _ row: RawSpan) -> RawSpan? {
+        guard let value = Self.unproven(row) else { return nil }
+        let code = row.slice(value.byteCount, Self.bytes)
+        return codes.isCode(code, of: place(key).bytes, value) || !Guard.rowCode.isOn ? value : nil
+    }
+
+    /// The same, believed: for who has no key.
+    @_lifetime(copy row)
+    static func unproven(_ row: RawSpan) -> RawSpan? { row.byteCount < bytes ? nil : row.slice(0, row.byteCount - bytes) }
+
+    private func place(_ key: RawSpan) -> ByteBuffer {
+        var place = ByteBuffer(capacity: 8 + key.byteCount)
+        place.append(littleEndian: number + UInt64(key.byteCount) << 8)
+        place.append(key)
+        return place
+    }
+}

@@ -1,0 +1,112 @@
+internal import EventModel
+internal import Projections
+
+/// A place in the rows of a read model, from which a later page goes on, in this process or in another.
+///
+/// Its text is for a link or a file and says nothing else to anybody. Rows that come and go meanwhile change what is behind it and
+/// never make it invalid.
+public struct QueryCursor: Hashable, Sendable, Codable, LosslessStringConvertible {
+    /// The last row that was given.
+    let key: String
+
+    init(after key: String) { self.key = key }
+
+    /// Nil where the text is no cursor.
+    public init?(_ description: String) {
+        guard description.hasPrefix(Self.byKey), description.utf8.count > 1 else { return nil }
+        key = String(description.dropFirst())
+    }
+
+    public var description: String { Self.byKey + key }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard let cursor = QueryCursor(text) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "\(quoted(text)) is no cursor")
+        }
+        self = cursor
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+
+    /// How the text of one begins that goes by the rows' keys.
+    private static let byKey = "k"
+}
+
+/// Some rows of a read model, in key order, as values of their own.
+public struct QueryPage<Row: Sendable>: Sendable {
+    public var rows: [Row]
+    /// Where the next page goes on; nil where there was nothing more.
+    public var next: QueryCursor?
+    public var note: QueryNote
+}
+
+extension QueryPage: Equatable where Row: Equatable {}
+
+extension EventStore {
+    /// A row of a read model, which has caught up with the log's end as of now; nil where there is none.
+    public func query(_ projection: String, at version: SchemaVersion? = nil, key: String) async throws(EvstoreError) -> ReadModelRow? {
+        try await row(projection, at: version, key: key)
+    }
+
+    /// A row's value as a Swift type; nil where there is none.
+    /// - Throws: `EvstoreError.invalidRow` where it is not what the type reads.
+    public func query<Value: Decodable & Sendable>(
+        _ projection: String, at version: SchemaVersion? = nil, key: String, as type: Value.Type
+    ) async throws(EvstoreError) -> Value? {
+        guard let row = try await query(projection, at: version, key: key) else { return nil }
+        return try row.value(of: projection, as: type)
+    }
+
+    /// At most `limit` rows of a read model in key order, from the first or after a cursor.
+    ///
+    /// They are what was there at one moment where there are not more than `Options.pageEventsMax`.
+    public func query(
+        _ projection: String, at version: SchemaVersion? = nil, limit: Int = 1_000, after cursor: QueryCursor? = nil
+    ) async throws(EvstoreError) -> QueryPage<ReadModelRow> {
+        guard limit > 0 else { throw .misuse("a page has a limit of at least one row") }
+        var (rows, isLast) = ([ReadModelRow](), true)
+        // One more than is given tells whether there is more.
+        let note = try await query(projection, at: version, after: cursor?.key, pageRows: limit == .max ? limit : limit + 1) { row in
+            isLast = rows.count < limit
+            if isLast { rows.append(row) }
+            return isLast
+        }
+        return QueryPage(rows: rows, next: isLast ? nil : rows.last.map { QueryCursor(after: $0.key) }, note: note)
+    }
+
+    /// The same with the values of the rows as a Swift type.
+    /// - Throws: `EvstoreError.invalidRow` where one is not what the type reads.
+    public func query<Value: Decodable & Sendable>(
+        _ projection: String, at version: SchemaVersion? = nil, as type: Value.Type, limit: Int = 1_000, after cursor: QueryCursor? = nil
+    ) async throws(EvstoreError) -> QueryPage<TypedRow<Value>> {
+        let page = try await query(projection, at: version, limit: limit, after: cursor)
+        var rows: [TypedRow<Value>] = []
+        rows.reserveCapacity(page.rows.count)
+        for row in page.rows { rows.append(TypedRow(key: row.key, value: try row.value(of: projection, as: type))) }
+        return QueryPage(rows: rows, next: page.next, note: page.note)
+    }
+}
+
+/// A row of a read model whose value is a Swift value.
+public struct TypedRow<Value: Sendable>: Sendable {
+    public var key: String
+    public var value: Value
+
+    public init(key: String, value: Value) { (self.key, self.value) = (key, value) }
+}
+
+extension TypedRow: Equatable where Value: Equatable {}
+
+extension ReadModelRow {
+    fileprivate func value<Value: Decodable>(of projection: String, as type: Value.Type) throws(EvstoreError) -> Value {
+        do { return try decode(type) } catch {
+            let place = EventJSON.pointer(error)
+            throw .invalidRow(projection: projection, key: key, reason: "\(type) can't read \(place): \(EventJSON.reason(error))")
+        }
+    }
+}

@@ -1,0 +1,59 @@
+internal import Bytes
+internal import EventLog
+internal import EventModel
+
+extension Importer {
+    /// Whether what is left of an input is how a batch begins that an earlier import appended up to one of these marks: an
+    /// input that ends before one that was imported says nothing new.
+    ///
+    /// No mark stands where it ends, so its lines are compared with the events that became of them.
+    func isBeginning(_ entries: [Entry], of marks: [ImportMark]) async throws(EvstoreError) -> Bool {
+        if marks.isEmpty { return false }
+        guard let lines = try await newLines(of: entries), !lines.isEmpty else { return false }
+        let spelled = try store.spelled(lines.map(\.event), at: rules.version, store.evolving.current().history)
+        return try converting(at: store.path) {
+            try store.log.read { reader in
+                try marks.contains { mark in try begins(mark, with: spelled.events, hasTime: lines.map(\.hasTime), reader) }
+            }
+        }
+    }
+
+    /// The lines whose ids, where they have some, are not in the store; nil where one of them is refused, or new by its id.
+    private func newLines(of entries: [Entry]) async throws(EvstoreError) -> [CheckedLine]? {
+        // Nothing of this counts: it is read again where it is to be appended.
+        let kept = (report, contents)
+        defer { (report, contents) = kept }
+        var lines: [CheckedLine] = []
+        for entry in entries {
+            var chunk: CheckedChunk
+            do { chunk = try await start(entry.chunk, .streaming).value } catch { throw EvstoreError(converting: error, at: store.path) }
+            try resolveIDs(&chunk, .streaming)
+            guard chunk.refused.isEmpty, chunk.lines.allSatisfy({ $0.event.id == nil }) else { return nil }
+            lines += chunk.lines
+        }
+        return lines
+    }
+
+    /// Whether the append that ends where a mark says begins with these events, but for those that gave an id.
+    private func begins(
+        _ mark: ImportMark, with events: [StoredEvent], hasTime: [Bool], _ reader: borrowing LogReader
+    ) throws -> Bool {
+        var first = mark.position
+        while try reader.closedRecord(at: first, { $0.continuesAppend }) == true { first = Position(first.rawValue - 1) }
+        var found = 0
+        var next = first
+        while found < events.count, next <= mark.position {
+            let event = events[found]
+            let isSame = try reader.record(at: next) { record in
+                if record.idGiven { return true }
+                found += 1
+                return try record.born == event.born && record.payload.equals(event.payload.lent)
+                    && record.metadata.equals(event.metadata.lent) && (!hasTime[found - 1] || record.time == event.time)
+                    && store.log.name(ofType: record.type) == event.type && reader.name(ofStream: record.streamID) == event.stream
+            }
+            guard isSame == true else { return false }
+            next = next.next
+        }
+        return found == events.count
+    }
+}

@@ -1,0 +1,63 @@
+internal import EventModel
+internal import FoundationEssentials
+internal import SchemaEvolution
+
+/// The mends that `schema check --fix` makes: those that take no decision, of files that are not released.
+struct SchemaFixes: Sendable {
+    /// What was found, and the edits that mended it in the files as they were at that moment.
+    private(set) var made: [Finding] = []
+    private(set) var texts: SchemaTexts
+
+    init(_ texts: SchemaTexts) { self.texts = texts }
+
+    /// One mend after the other, until none is left that holds; none twice, should two bring one another.
+    mutating func makeAll() throws {
+        var done: Set<String> = []
+        while let mend = try next(done) {
+            done.insert(mend.line1)
+            made.append(mend)
+            guard texts.apply(mend.edits) else { return }
+        }
+    }
+
+    private func next(_ done: Set<String>) throws -> Finding? {
+        let findings = try SchemaCheckCommand.said(of: texts).findings.filter {
+            $0.severity != .note && !$0.repairs.isEmpty && !$0.isOpen && !done.contains($0.line1)
+        }
+        if findings.isEmpty { return nil }
+        let trial = try MendingTrial(texts, SchemaCheckCommand.whole)
+        for finding in findings {
+            guard let mend = try trial.mend(for: finding), !mend.isOpen, !mend.edits.contains(where: { texts.isReleased(path: $0.file) })
+            else { continue }
+            var mended = finding
+            mended.edits = mend.edits
+            return mended
+        }
+        return nil
+    }
+
+    /// Order: what is new is there before what is old goes.
+    func write() throws {
+        for (path, text) in texts.changed.sorted(by: { $0.key < $1.key }) {
+            guard let text else { continue }
+            do {
+                // Where a link stands, what it leads to is written.
+                let place = URL(filePath: path).resolvingSymlinksInPath()
+                try FileManager.default.createDirectory(at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
+                try Data(text).write(to: place, options: .atomic)
+            } catch { throw EvstoreError.ioFailure(doing: "writing \(path)", reason: "\(error)") }
+        }
+        for (path, text) in texts.changed where text == nil {
+            do { try FileManager.default.removeItem(atPath: path) } catch {
+                throw EvstoreError.ioFailure(doing: "removing \(path)", reason: "\(error)")
+            }
+        }
+    }
+
+    var object: OutputValue { .list(made.map(\.object)) }
+
+    func lines(isDryRun: Bool) -> [String] {
+        made.flatMap { finding in ["fixed      \(finding.line1)"] + finding.edits.flatMap { $0.lines.map { "     " + $0 } } }
+            + (isDryRun ? ["nothing was written: --dry-run"] : [])
+    }
+}

@@ -1,0 +1,120 @@
+internal import Bytes
+internal import Glibc
+internal import Synchronization
+
+/// `lock.mdb`, kept open beside LMDB for as long as the environment is. LMDB has two locks of this process on it (`fcntl(2)`):
+/// a shared one on byte 0, which says that somebody has the environment open, and one on the byte of its process number, which
+/// says that readers of that number live. Both go when whoever it is in this process closes any descriptor of the file. So there
+/// is a third one, of this descriptor, on a byte that LMDB does not use: taken after LMDB's and given up before them. Where it is
+/// found without the one on byte 0, somebody has lost LMDB's.
+///
+/// Two processes of different containers (pid namespaces) may have one number, which LMDB can't know: slots of a dead one then
+/// count as those of the living, and who comes second gets EAGAIN where it reads.
+///
+/// LMDB 0.9's table of readers (`MDB_txninfo`): u32 magic, u32 format, a mutex, u64 last transaction, u32 number of slots, in
+/// cache lines of 64 bytes; the writers' mutex, likewise; then the slots, a cache line each: u64 transaction, i32 process,
+/// u64 thread. A process of 0 is a free slot.
+final class LockFile: Sendable {
+    let file: File
+
+    private static let magic: UInt32 = 0xBEEF_C0DE
+    /// Version 1, with locks on process numbers.
+    private static let format: UInt32 = 1 | 1 << 16
+    private static let lineBytes = 64
+    private static let mutexBytes = unsafe MemoryLayout<pthread_mutex_t>.size
+    private static let countOffset = 8 + mutexBytes + 8
+    private static let slotsOffset = lines(countOffset + 4) + lines(mutexBytes)
+    private static let processOffset = 8
+    /// Beyond all numbers of processes.
+    private static let openByte = 1 << 32
+
+    private static func lines(_ bytes: Int) -> Int { (bytes + lineBytes - 1) / lineBytes * lineBytes }
+
+    /// Nil where there is none, or it can't be written: LMDB then reads without one, or refuses.
+    init?(_ directory: String) throws(LMDBError) {
+        do throws(LMDBError) { file = try File(directory + "/lock.mdb", .write) } catch {
+            if error.isReadOnly || error.isNotFound { return nil }
+            throw error
+        }
+    }
+
+    private static var ownByte: Int { Int(ProcessIdentity.id) }
+
+    /// Before LMDB opens the file: takes the lock on this process's number.
+    /// - Throws: where a process that lives has the number, or has lost LMDB's lock on byte 0: LMDB would make the table of readers
+    ///   anew, and the two would overwrite each other's pages.
+    func enter() throws(LMDBError) {
+        guard try Self.comes(true, try file.lockForProcess(byte: Self.ownByte)) else {
+            throw LMDBError(
+                held: "process \(ProcessIdentity.id) of another container: LMDB tells readers by their numbers, and this process has "
+                    + "the same; start one of the two with an init process (docker run --init), or in the other's pid namespace")
+        }
+        guard Guard.lockKept.isOn, try Self.comes(false, try isLost()) else { return }
+        throw LMDBError(
+            held: "a process that has lost LMDB's lock on it, because \(file.path) was opened and closed inside that process: close the "
+                + "store there; what copies a store while it is open is a backup")
+    }
+
+    /// Whether others have it open, and none of them LMDB's lock.
+    private func isLost() throws(LMDBError) -> Bool {
+        if try file.isLockedByOtherProcess(byte: 0) { return false }
+        return try file.isLocked(byte: Self.openByte)
+    }
+
+    /// Asks until the answer is the one that is waited for, for five seconds, and returns the last one: of a process that was just
+    /// ended one lock may be gone before the other, and one may come in between two questions.
+    private static func comes(_ wanted: Bool, _ ask: @autoclosure () throws(LMDBError) -> Bool) throws(LMDBError) -> Bool {
+        let end = ContinuousClock.now + .seconds(5)
+        while true {
+            let answer = try ask()
+            if answer == wanted || ContinuousClock.now > end { return answer }
+            _ = Monitor(false).wait(milliseconds: 5) { $0 }
+        }
+    }
+
+    /// When LMDB has opened the file, and before anything is read: frees what a dead process of this number has left, and says
+    /// that this one has the environment open.
+    func sayOpen() throws(LMDBError) {
+        try freeSlots()
+        _ = try file.lock(byte: Self.openByte, shared: true)
+    }
+
+    /// Before LMDB closes the file. What is not said in vain is gone with the descriptor.
+    func sayClosed() { do throws(LMDBError) { try file.unlock(byte: Self.openByte) } catch {} }
+
+    /// Frees the slots that have this process's number, and so are of a dead one: LMDB never looks at those. As LMDB frees a
+    /// reader's own: without its mutex, by one word that a process writes at once. Another process may have freed the slot
+    /// meanwhile, and a reader have taken it, whose number is then not this one.
+    func freeSlots() throws(LMDBError) {
+        guard let count = try slotsCount() else { return }
+        let bytes = Self.slotsOffset + count * Self.lineBytes
+        guard try file.status().bytes >= bytes else { return }
+        let map = unsafe mmap(nil, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor, 0)
+        guard let map = unsafe map, unsafe map != MAP_FAILED else { throw .system("mapping \(file.path)") }
+        defer { unsafe munmap(map, bytes) }
+        for slot in 0 ..< count {
+            let place = unsafe map + Self.slotsOffset + slot * Self.lineBytes + Self.processOffset
+            let process = unsafe place.assumingMemoryBound(to: Atomic<Int32>.self)
+            _ = unsafe process.pointee.compareExchange(expected: ProcessIdentity.id, desired: 0, ordering: .sequentiallyConsistent)
+        }
+    }
+
+    /// How many slots were ever taken; nil where the table is of another format.
+    private func slotsCount() throws(LMDBError) -> Int? {
+        let head = try file.read(Self.slotsOffset)
+        guard head.count == Self.slotsOffset, head.lent.load(UInt32.self, at: 0) == Self.magic,
+            head.lent.load(UInt32.self, at: 4) == Self.format
+        else { return nil }
+        return Int(head.lent.load(UInt32.self, at: Self.countOffset))
+    }
+
+    /// - Throws: where this process has lost LMDB's locks: whoever opens the environment next takes it for nobody's, and what is
+    ///   written beside that one destroys it.
+    func check() throws(LMDBError) {
+        // A lock of the process is in the way of one of the descriptor, also in the same process.
+        guard Guard.lockKept.isOn, try !file.isLocked(byte: Self.ownByte) else { return }
+        throw LMDBError(
+            misuse: "\(file.path) was opened and closed inside this process, which took LMDB's locks away: close the store and open it "
+                + "again; what copies a store while it is open is a backup")
+    }
+}

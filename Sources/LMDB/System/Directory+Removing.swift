@@ -1,0 +1,127 @@
+internal import Glibc
+
+extension Directory {
+    /// Removes a file, or a directory with everything in it; nothing there is no failure. Links are removed and never followed, also
+    /// where one takes a directory's place meanwhile.
+    /// - Parameter overwriting: says by their names which files are overwritten first, so that what they held is not on the disk any more.
+    package static func remove(_ path: String, overwriting: (String) -> Bool = { _ in false }) throws(LMDBError) {
+        guard let parent = try openParent(of: path) else { return }
+        defer { close(parent) }
+        try remove(name(of: path), in: parent, path, overwriting)
+    }
+
+    /// Removes those files of a directory of this user's own whose names are given; never a directory, nor what lies behind a link.
+    /// - Returns: how many.
+    @discardableResult
+    package static func removeFiles(in path: String, overwriting: Bool, named isWanted: (String) -> Bool) throws(LMDBError) -> Int {
+        let directory = try openOwn(path)
+        defer { close(directory) }
+        var removed = 0
+        for name in try names(directory, path) where isWanted(name) {
+            if overwriting { try overwrite(name, in: directory, path + "/" + name) }
+            if unsafe unlinkat(directory, name, 0) == 0 {
+                removed += 1
+            } else if errno != ENOENT {
+                throw .system("removing \(path)/\(name)")
+            }
+        }
+        return removed
+    }
+
+    /// Overwrites a file with zeros, durably; nothing there is no failure.
+    package static func overwrite(_ path: String) throws(LMDBError) {
+        guard let parent = try openParent(of: path) else { return }
+        defer { close(parent) }
+        try overwrite(name(of: path), in: parent, path)
+    }
+
+    private static func openParent(of path: String) throws(LMDBError) -> Int32? {
+        let parent = unsafe open(Directory.parent(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        if parent >= 0 { return parent }
+        if errno == ENOENT { return nil }
+        throw .system("opening \(Directory.parent(of: path))")
+    }
+
+    /// - Throws: `LMDBError` where it is a link, or another user's.
+    private static func openOwn(_ path: String) throws(LMDBError) -> Int32 {
+        let directory = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        if directory < 0 { throw .system("opening \(path)") }
+        do throws(LMDBError) {
+            // Who is trusted with everything may name any directory.
+            if try isOwn(directory, path) || ProcessIdentity.user == 0 { return directory }
+            throw LMDBError(EPERM, "removing files of another user in \(path)")
+        } catch {
+            close(directory)
+            throw error
+        }
+    }
+
+    /// Whether what is open belongs to the user that this process acts for; root acts for whom the directory around it belongs to, too.
+    static func isOwn(_ descriptor: Int32, _ path: String) throws(LMDBError) -> Bool {
+        var (status, around) = (stat(), stat())
+        if unsafe fstat(descriptor, &status) != 0 { throw .system("asking for the status of \(path)") }
+        if status.st_uid == geteuid() { return true }
+        return unsafe geteuid() == 0 && stat(parent(of: path), &around) == 0 && around.st_uid == status.st_uid
+    }
+
+    private static func remove(
+        _ name: String, in parent: Int32, _ path: String, _ overwriting: (String) -> Bool
+    ) throws(LMDBError) {
+        if overwriting(name) { try overwrite(name, in: parent, path) }
+        if unsafe unlinkat(parent, name, 0) == 0 || errno == ENOENT { return }
+        if errno != EISDIR && errno != EPERM { throw .system("removing \(path)") }
+        let directory = unsafe openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        if directory < 0 {
+            if errno == ENOENT { return }
+            throw .system("removing \(path)")
+        }
+        defer { close(directory) }
+        // Order: what opens the rest goes first, so that whoever is ended in between has left nothing that can be opened.
+        let children = try names(directory, path)
+        for child in children.filter(overwriting) + children.filter({ !overwriting($0) }) {
+            try remove(child, in: directory, path + "/" + child, overwriting)
+        }
+        if unsafe unlinkat(parent, name, AT_REMOVEDIR) != 0, errno != ENOENT { throw .system("removing \(path)") }
+    }
+
+    /// The names in an open directory.
+    private static func names(_ directory: Int32, _ path: String) throws(LMDBError) -> [String] {
+        // The stream takes what it is given, and closes it.
+        let own = unsafe openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard own >= 0, let stream = unsafe fdopendir(own) else {
+            let code = errno
+            if own >= 0 { close(own) }
+            throw LMDBError(code, "listing \(path)")
+        }
+        defer { unsafe closedir(stream) }
+        return unsafe names(stream)
+    }
+
+    /// Only a file that is this user's, and has no other name: a second one could lead to a file that is somebody else's.
+    private static func overwrite(_ name: String, in parent: Int32, _ path: String) throws(LMDBError) {
+        guard Guard.overwriting.isOn else { return }
+        let file = unsafe openat(parent, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+        if file < 0 {
+            if [ENOENT, ELOOP, EISDIR, ENXIO].contains(errno) { return }
+            throw .system("overwriting \(path)")
+        }
+        defer { close(file) }
+        var status = stat()
+        if unsafe fstat(file, &status) != 0 { throw .system("asking for the status of \(path)") }
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() || geteuid() == 0, status.st_nlink == 1 else { return }
+        let zeros = [UInt8](repeating: 0, count: 1 << 16)
+        var offset = 0
+        while offset < Int(status.st_size) {
+            let count = min(zeros.count, Int(status.st_size) - offset)
+            let put = unsafe zeros.withUnsafeBytes { unsafe pwrite(file, $0.baseAddress, count, off_t(offset)) }
+            if put >= 0 {
+                offset += put
+            } else if errno != EINTR {
+                // A file system without room for it does not overwrite in place: removing is all that can be done.
+                if errno == ENOSPC || errno == EDQUOT { return }
+                throw .system("overwriting \(path)")
+            }
+        }
+        if Guard.fileSync.isOn, fdatasync(file) != 0 { throw .system("syncing \(path)") }
+    }
+}

@@ -1,0 +1,63 @@
+internal import Glibc
+
+/// The open files that have locks of their open file description, which a fork gives to the child as well: they would outlive the
+/// process that took them for as long as the child runs, and say that it has open what it can't use. So the child of a fork has
+/// `/dev/null` in their place, under the same numbers, which whatever owns them closes in its time.
+///
+/// Files are looked up by their numbers, in memory that is never moved: between a fork and its end a child can't rely on more.
+enum LockedFiles {
+    /// As many as a process can have by default at most (`fs.nr_open`); what lies beyond is left to the child.
+    private static let numbersMax = 1 << 20
+
+    @safe
+    private struct Table: @unchecked Sendable {
+        // Sound to share: the marks are only touched between lock and unlock, which a fork holds as well.
+        let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+        /// Takes memory only where there are marks.
+        let marks = unsafe calloc(numbersMax, 1).bindMemory(to: Bool.self, capacity: numbersMax)
+
+        func withLock(_ body: (UnsafeMutablePointer<Bool>) -> Void) {
+            unsafe pthread_mutex_lock(mutex)
+            unsafe body(marks)
+            unsafe pthread_mutex_unlock(mutex)
+        }
+    }
+
+    private static let table: Table = {
+        let table = Table()
+        unsafe pthread_mutex_init(table.mutex, nil)
+        pthread_atfork(
+            { unsafe pthread_mutex_lock(LockedFiles.table.mutex) }, { unsafe pthread_mutex_unlock(LockedFiles.table.mutex) },
+            { LockedFiles.leaveToParent() })
+        return table
+    }()
+
+    /// Order: before the first lock is taken.
+    static func add(_ descriptor: Int32) {
+        guard descriptor < numbersMax else { return }
+        unsafe table.withLock { unsafe $0[Int(descriptor)] = true }
+    }
+
+    /// Closes a file, whether it was added or not. A fork comes before or after.
+    static func close(_ descriptor: Int32) {
+        unsafe table.withLock { marks in
+            if descriptor < numbersMax { unsafe marks[Int(descriptor)] = false }
+            Glibc.close(descriptor)
+        }
+    }
+
+    /// In the child, whose only thread has the lock.
+    private static func leaveToParent() {
+        let nothing = unsafe open("/dev/null", O_RDWR | O_CLOEXEC)
+        var start = 0
+        while nothing >= 0, let mark = unsafe memchr(table.marks + start, 1, numbersMax - start) {
+            let number = unsafe mark - UnsafeMutableRawPointer(table.marks)
+            unsafe table.marks[number] = false
+            _ = dup2(nothing, Int32(number))
+            _ = fcntl(Int32(number), F_SETFD, FD_CLOEXEC)
+            start = number
+        }
+        if nothing >= 0 { Glibc.close(nothing) }
+        unsafe pthread_mutex_unlock(table.mutex)
+    }
+}

@@ -1,0 +1,62 @@
+/// Threads of the store's own, for what may wait for the disk or for other processes: those of Swift's pool, of which there are no
+/// more than processors, go on meanwhile with whatever else a program does.
+///
+/// A thread is started where all others are busy, and ends when it has had nothing to do for a while.
+package final class StoreThreads: TaskExecutor {
+    private struct State {
+        var jobs: [UnownedJob] = []
+        var threads = 0
+        /// How many of them wait for a job.
+        var idle = 0
+    }
+
+    package static let shared = StoreThreads()
+    /// What waits for longer than a call of the system does so without one, so that more of them are never needed for long.
+    private static let threadsMax = 64
+    private static let idleMilliseconds = 5_000
+    private let process = ProcessIdentity.id
+    private let state = Monitor(State())
+
+    /// Runs `body`, with what it awaits, on these threads. The child of a fork has none, and runs it where it is.
+    package static func run<R, E: Error>(_ body: () async throws(E) -> R) async throws(E) -> R {
+        guard shared.process == ProcessIdentity.id else { return try await body() }
+        return try await withTaskExecutorPreference(shared, operation: body)
+    }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        let isOneMore = state.change { state in
+            state.jobs.append(job)
+            let isOneMore = state.jobs.count > state.idle && state.threads < Self.threadsMax
+            if isOneMore { state.threads += 1 }
+            return isOneMore
+        }
+        guard isOneMore else { return }
+        do throws(LMDBError) { _ = try WorkerThread.start("evstore-work") { self.serve() } } catch {
+            // Without one more it is done by the others, or here.
+            let isAlone = state.withLock { state in
+                state.threads -= 1
+                return state.threads == 0
+            }
+            while isAlone, let job = next() { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
+        }
+    }
+
+    private func next() -> UnownedJob? { state.withLock { $0.jobs.isEmpty ? nil : $0.jobs.removeFirst() } }
+
+    private func serve() {
+        while true {
+            while let job = next() { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
+            state.withLock { $0.idle += 1 }
+            _ = state.wait(milliseconds: Self.idleMilliseconds) { !$0.jobs.isEmpty }
+            let hasEnded = state.withLock { state in
+                state.idle -= 1
+                if !state.jobs.isEmpty { return false }
+                // Others may have been quicker; then this one has waited for less than that.
+                state.threads -= 1
+                return true
+            }
+            if hasEnded { return }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+internal import Glibc
+
+/// One writer's turn on an environment, until it goes.
+///
+/// LMDB's own lock of writers has no deadline, and whoever waits for it can't be stopped. So writers come to it in turn, and find it
+/// free: within this process by a flag, among processes by a lock of the process (`fcntl(2)`) on a byte far beyond the end of
+/// `lock.mdb`. The kernel frees that one however its holder ends, and tells who it is. It only queues: what keeps two from writing at
+/// once is LMDB's.
+package final class WriteTurn: Sendable {
+    private let environment: Environment
+
+    fileprivate init(_ environment: Environment) { self.environment = environment }
+
+    deinit { environment.endTurn() }
+}
+
+extension Environment {
+    /// How long a write waits whose caller has no deadline of its own.
+    private static let patienceSeconds = 30.0
+
+    /// The turn; nil where somebody has it.
+    package func takeTurnIfFree() throws(LMDBError) -> WriteTurn? {
+        try checkProcess()
+        let isTaken = try isTurnTaken.withLock { (isTaken) throws(LMDBError) in
+            if isTaken { return false }
+            isTaken = try lockFile.withLock { $0 }?.lockForWriting() ?? true
+            return isTaken
+        }
+        return isTaken ? WriteTurn(self) : nil
+    }
+
+    fileprivate func endTurn() {
+        // The flag's lock may be held by a thread that the child of a fork does not have.
+        guard isOfThisProcess else { return }
+        isTurnTaken.withLock { isTaken in
+            // A file that can't be unlocked is one that is closed, whose locks are gone.
+            do throws(LMDBError) { try lockFile.withLock { $0 }?.unlockForWriting() } catch {}
+            isTaken = false
+        }
+    }
+
+    /// Who has the turn, for messages.
+    package var writer: String {
+        if isTurnTaken.withLock({ $0 }) { return "process \(ProcessIdentity.id) (writing)" }
+        do throws(LMDBError) {
+            guard let process = try lockFile.withLock({ $0 })?.writer() else { return "no process any more" }
+            return process > 0 ? "process \(process) (writing)" : "a process of another container (writing)"
+        } catch { return "another process" }
+    }
+
+    /// Waits for the turn on this thread, which is one of the store's own; nil where `goesOn` says that nobody wants it any more.
+    /// - Throws: `LMDBError` with `waitedSeconds` where the time has passed.
+    package func takeTurn(
+        within seconds: Double? = patienceSeconds, while goesOn: () -> Bool = { true }
+    ) throws(LMDBError) -> WriteTurn? {
+        let waiting = TurnWaiting(self, seconds)
+        while goesOn() {
+            if let turn = try takeTurnIfFree() { return turn }
+            usleep(try waiting.pauseMicroseconds())
+        }
+        return nil
+    }
+
+    /// The same, suspended meanwhile.
+    /// - Throws: also `CancellationError` where the task is cancelled.
+    package func takeTurn(within seconds: Double, while goesOn: () -> Bool) async throws -> WriteTurn? {
+        let waiting = TurnWaiting(self, seconds)
+        while goesOn() {
+            try Task.checkCancellation()
+            if let turn = try takeTurnIfFree() { return turn }
+            try await Task.sleep(for: .microseconds(max(1_000, Int(try waiting.pauseMicroseconds()))))
+        }
+        return nil
+    }
+}
+
+/// How often somebody looks who waits for a turn, and until when.
+private struct TurnWaiting {
+    private let environment: Environment
+    private let seconds: Double?
+    private let began = ContinuousClock.now
+
+    init(_ environment: Environment, _ seconds: Double?) { (self.environment, self.seconds) = (environment, seconds) }
+
+    /// Short at first: most turns are as long as a sync of the disk.
+    func pauseMicroseconds() throws(LMDBError) -> UInt32 {
+        let waited = began.duration(to: .now) / .seconds(1)
+        if let seconds, waited >= seconds { throw LMDBError(waited: waited, for: environment.writer) }
+        return waited < 0.005 ? 50 : waited < 0.5 ? 500 : 5_000
+    }
+}
+
+extension LockFile {
+    /// Far from what LMDB locks there.
+    private static let writingByte = 1 << 40
+
+    fileprivate func lockForWriting() throws(LMDBError) -> Bool { try file.lockForProcess(byte: Self.writingByte) }
+
+    fileprivate func unlockForWriting() throws(LMDBError) { try file.unlockForProcess(byte: Self.writingByte) }
+
+    /// The process that writes; 0 for one that this one can't see, nil where there is none.
+    fileprivate func writer() throws(LMDBError) -> Int32? { try file.processWithLock(byte: Self.writingByte) }
+}

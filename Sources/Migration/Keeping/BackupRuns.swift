@@ -1,0 +1,76 @@
+internal import EventLog
+package import EventModel
+internal import LMDB
+
+extension Backup {
+    /// The runs of a directory, oldest first.
+    /// - Throws: `EvstoreError`: usage where it holds no backups, backupDamaged, locked.
+    package static func list(_ path: String) throws(EvstoreError) -> [BackupRun] {
+        try reading(path) { directory in try directory.numbers().map { try BackupRun(directory.run($0), in: directory) } }
+    }
+
+    /// Reads every file of the runs once, as a restore would, and says of each run what is wrong with it.
+    /// - Throws: `EvstoreError`: as `list` does, and interrupted.
+    package static func verify(
+        _ path: String, cancellation: Cancellation? = nil, progress: Progress? = nil
+    ) throws(EvstoreError) -> [BackupVerdict] {
+        try reading(path) { directory in
+            var known: [BackupDirectory.Run.Blocks: String?] = [:]
+            let numbers = try directory.numbers()
+            return try numbers.enumerated().map { index, number in
+                if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "evstore backup \(path) --verify") }
+                progress?(ProgressEvent(step: "verify", done: UInt64(index), total: UInt64(numbers.count)))
+                let run = try directory.run(number)
+                let damage = try directory.damage(of: run, &known)
+                return BackupVerdict(run: try BackupRun(run, in: directory), damage: damage)
+            }
+        }
+    }
+
+    private static func reading<R>(_ path: String, _ body: (BackupDirectory) throws -> R) throws(EvstoreError) -> R {
+        do {
+            guard try Directory.status(path + "/runs") != nil else {
+                throw EvstoreError.usage("\(path) is no directory of backups, as `evstore backup DIR` makes it")
+            }
+            let lock = try Restore.lock(path)
+            defer { withExtendedLifetime(lock) {} }
+            return try body(BackupDirectory(path))
+        } catch { throw storeError(error, path, doing: "reading the backups in \(path)") }
+    }
+}
+
+extension BackupDirectory {
+    /// What is wrong with the files of a run; `known` has what was found of those that it shares with others.
+    fileprivate func damage(of run: Run, _ known: inout [Run.Blocks: String?]) throws -> String? {
+        var base: BackupBase?
+        for part in run.blocks {
+            guard let end = part.base else { return "\(part.file): its end is not written down" }
+            // Behind other files than before it is another file; names are never used twice.
+            let damage = try known[part] ?? damage(of: part.file) { try EventLog.checkFrames(from: $0, after: base, through: end) }
+            known[part] = .some(damage)
+            if let damage { return damage }
+            base = end
+        }
+        return try damage(of: run.rows) {
+            try EventLog.checkEnd(from: $0, after: base, position: Position(run.position), content: run.content)
+        }
+    }
+
+    private func damage(of file: String, _ check: (@escaping (Int) throws -> [UInt8]) throws -> Void) throws -> String? {
+        guard try Directory.status(path + "/" + file) != nil else { return "\(file) is missing" }
+        do { try check(FileSequence([path + "/" + file]).take) } catch EvstoreError.backupDamaged(_, let reason) {
+            return "\(file): \(reason)"
+        }
+        return nil
+    }
+}
+
+extension BackupRun {
+    init(_ run: BackupDirectory.Run, in directory: BackupDirectory) throws {
+        guard let time = Timestamp(run.time) else { throw directory.damaged("run \(run.number) was made at no time") }
+        let rows = try Directory.status(directory.path + "/" + run.rows)?.bytes ?? 0
+        self.init(
+            number: run.number, time: time, position: Position(run.position), epoch: Epoch(run.epoch), content: run.content,
+            bytes: UInt64(run.blocks.reduce(rows) { $0 + $1.bytes }))
+    }
+}

@@ -1,0 +1,43 @@
+internal import EventModel
+internal import SchemaEvolution
+
+extension LossAccount {
+    /// What a replay from one version to another has to tell of: what the steps on the way say that they lose, what their
+    /// events lose besides, and what events that are newer than the target have that it does not show. What the steps up to
+    /// `from` lose is lost already.
+    func planned(_ history: History, from: SchemaVersion, to: SchemaVersion) -> [PlannedLoss] {
+        var rest = counts.filter { $0.key.direction == .down || $0.key.loss.version > from }
+        var found: [PlannedLoss] = []
+        // A reason without a word is none.
+        for loss in history.losses(from: from, to: to) where !loss.because.isEmpty && !found.contains(where: { $0.names(loss) }) {
+            let entries = rest.filter { $0.key.loss == loss && !$0.key.isOtherForm }
+            for entry in entries { rest[entry.key] = nil }
+            found.append(
+                PlannedLoss(
+                    version: loss.version, type: loss.type, what: loss.words, declared: true, asks: false,
+                    count: entries.reduce(0) { $0 + $1.value.events }, first: entries.map(\.value.first).min()))
+        }
+        let others = rest.map { entry, count in
+            PlannedLoss(
+                version: entry.loss.version, type: entry.loss.type, what: entry.words, declared: !entry.loss.because.isEmpty,
+                asks: entry.isUntold, count: count.events, first: count.first)
+        }
+        return found + others.sorted { ($0.version, $0.type, $0.what) < ($1.version, $1.type, $1.what) }
+    }
+}
+
+extension PlannedLoss {
+    fileprivate func names(_ loss: LossDeclaration) -> Bool { version == loss.version && type == loss.type && what == loss.words }
+}
+
+extension LossDeclaration {
+    fileprivate var words: String { "\(op): \(because)" }
+}
+
+extension LossAccount.Entry {
+    fileprivate var words: String {
+        if !loss.because.isEmpty { return loss.words }
+        if direction == .down { return "\(loss.op): what versions below \(loss.version) do not show" }
+        return isOtherForm ? "\(loss.op): another form of a value than the codec's own" : "\(loss.op): what it does not give back"
+    }
+}

@@ -1,0 +1,153 @@
+internal import JSONText
+
+/// Which members that a version gives up may be which of those that it declares anew.
+///
+/// A pair is told by what fits nothing else: the name, a name that is nearly the same, or the only shape of its kind. Where
+/// several fit, which one it is stays with the author.
+struct MemberMatching {
+    typealias Pair = (from: JSONPointer, to: JSONPointer)
+
+    struct Member {
+        let place: JSONPointer
+        let shape: Shape
+        /// Whether every event has it.
+        let isAlways: Bool
+    }
+
+    private enum Likeness: Hashable {
+        case shape(Shape, always: Bool)
+        case kind(Shape.Kind)
+    }
+
+    /// Names are compared only where they are few.
+    private static let comparedMax = 10_000
+    private static let choicesMax = 5
+
+    /// From where a declared place comes, and the other way round.
+    private var origins: [JSONPointer: JSONPointer] = [:]
+    private var targets: [JSONPointer: JSONPointer] = [:]
+    /// The same by every place that the new or the old one lies in.
+    private var arriving: [JSONPointer: [Pair]] = [:]
+    private var leaving: [JSONPointer: [Pair]] = [:]
+    /// What nothing was found for, as far as it is no part of what moves.
+    private var gone: [Member]
+    private var new: [Member]
+    private var goneByKind: [Shape.Kind: [Member]] = [:]
+    private var newByKind: [Shape.Kind: [Member]] = [:]
+
+    /// The shapes on both sides.
+    let made, declared: ShapeIndex
+
+    init(_ differences: [ShapeDifference], made: Shape, declared: Shape) {
+        let (before, after) = (ShapeIndex(made), ShapeIndex(declared))
+        (self.made, self.declared) = (before, after)
+        gone = differences.filter { $0.kind == .extra }.flatMap { Self.members(at: $0.pointer, before.shape(at: $0.pointer), in: made) }
+        new = differences.filter(\.isMissing).flatMap { Self.members(at: $0.pointer, after.shape(at: $0.pointer), in: declared) }
+        guard !gone.isEmpty, !new.isEmpty else { return }
+        let roots = Set(differences.map(\.pointer))
+        pair { $0.shape.properties.isEmpty ? nil : .shape($0.shape.bare, always: $0.isAlways) }
+        pairByName()
+        pairByNearName(roots)
+        pair { roots.contains($0.place) ? .shape($0.shape.bare, always: $0.isAlways) : nil }
+        pair { roots.contains($0.place) ? .kind($0.shape.kind) : nil }
+        for (to, from) in origins.sorted(by: { $0.key.description < $1.key.description }) {
+            for count in 1 ... to.tokens.count {
+                arriving[JSONPointer(tokens: Array(to.tokens.prefix(count))), default: []].append((from, to))
+            }
+            for count in 1 ... from.tokens.count {
+                leaving[JSONPointer(tokens: Array(from.tokens.prefix(count))), default: []].append((from, to))
+            }
+        }
+        goneByKind = Dictionary(grouping: gone, by: \.shape.kind)
+        newByKind = Dictionary(grouping: new.filter { roots.contains($0.place) }, by: \.shape.kind)
+    }
+
+    /// What moves to a place, or to places within it.
+    func moves(to place: JSONPointer) -> [Pair] {
+        arriving[place] ?? []
+    }
+
+    /// What moves from a place, or from places within it.
+    func moves(from place: JSONPointer) -> [Pair] {
+        leaving[place] ?? []
+    }
+
+    /// What may have been at a place that nothing was found for.
+    func candidates(for place: JSONPointer, _ shape: Shape?, isAlways: Bool) -> [JSONPointer] {
+        (goneByKind[shape?.kind ?? .any] ?? []).lazy.filter { $0.isAlways || !isAlways }.prefix(Self.choicesMax).map(\.place)
+    }
+
+    /// What may have become of a place that nothing was found for.
+    func successors(of place: JSONPointer, _ shape: Shape?, isAlways: Bool) -> [JSONPointer] {
+        (newByKind[shape?.kind ?? .any] ?? []).lazy.filter { isAlways || !$0.isAlways }.prefix(Self.choicesMax).map(\.place)
+    }
+
+    // MARK: Pairs
+
+    /// Those that alone among the given up and alone among the new are of a likeness.
+    private mutating func pair(_ likeness: (Member) -> Likeness?) {
+        func single(_ members: [Member]) -> [Likeness: Member] {
+            var found: [Likeness: [Member]] = [:]
+            for member in members { if let key = likeness(member) { found[key, default: []].append(member) } }
+            return found.compactMapValues { $0.count == 1 ? $0[0] : nil }
+        }
+        let (before, after) = (single(gone), single(new))
+        join(before.compactMap { key, member in after[key].map { (member, $0) } })
+    }
+
+    private mutating func pairByName() {
+        let before = Dictionary(grouping: gone) { $0.place.last?.text ?? "" }
+        let after = Dictionary(grouping: new) { $0.place.last?.text ?? "" }
+        join(
+            after.compactMap { name, members in
+                guard members.count == 1, let others = before[name], others.count == 1 else { return nil }
+                return others[0].shape.kind == members[0].shape.kind ? (others[0], members[0]) : nil
+            })
+    }
+
+    private mutating func pairByNearName(_ roots: Set<JSONPointer>) {
+        let after = new.filter { roots.contains($0.place) }
+        guard gone.count * after.count <= Self.comparedMax else { return }
+        let names = gone.compactMap { $0.place.last?.text }
+        let claims = after.compactMap { member -> (word: String, new: Member)? in
+            member.place.last.flatMap { nearest(to: $0.text, among: names) }.map { ($0, member) }
+        }
+        // A name that two are like is told by neither.
+        join(
+            Dictionary(grouping: claims, by: \.word).compactMap { word, claims in
+                let alike = gone.filter { $0.place.last?.text == word }
+                guard claims.count == 1, alike.count == 1, let old = alike.first, let new = claims.first?.new,
+                    old.shape.kind == new.shape.kind || old.shape.kind == new.shape.items?.kind
+                else { return nil }
+                return (old, new)
+            })
+    }
+
+    /// Outermost first: what is within a member goes with it.
+    private mutating func join(_ pairs: [(old: Member, new: Member)]) {
+        var isChanged = false
+        for (old, new) in pairs.sorted(by: { $0.new.place.tokens.count < $1.new.place.tokens.count }) {
+            guard old.isAlways || !new.isAlways, !Self.isWithin(old.place, targets), !Self.isWithin(new.place, origins) else { continue }
+            (origins[new.place], targets[old.place], isChanged) = (old.place, new.place, true)
+        }
+        guard isChanged else { return }
+        let (from, to) = (targets, origins)
+        gone.removeAll { Self.isWithin($0.place, from) }
+        new.removeAll { Self.isWithin($0.place, to) }
+    }
+
+    private static func isWithin(_ place: JSONPointer, _ known: [JSONPointer: JSONPointer]) -> Bool {
+        (1 ... max(1, place.tokens.count)).contains { known[JSONPointer(tokens: Array(place.tokens.prefix($0)))] != nil }
+    }
+
+    /// A member and those within it, outermost first.
+    private static func members(at place: JSONPointer, _ found: Shape?, in shape: Shape) -> [Member] {
+        guard let found else { return [] }
+        return [Member(place: place, shape: found, isAlways: shape.isRequired(at: place))]
+            + found.properties.flatMap { members(at: place.appending(MemberName($0.name)), $0.shape, in: shape) }
+    }
+}
+
+extension ShapeDifference {
+    var isMissing: Bool { if case .missing = kind { true } else { false } }
+}

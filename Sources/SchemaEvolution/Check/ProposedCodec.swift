@@ -1,0 +1,67 @@
+internal import JSONText
+
+/// The codec that would make values of one shape those of another, as far as the shapes can say.
+struct ProposedCodec {
+    let using: JSONValue
+    /// Whether it has a place that its author must fill.
+    let isOpen: Bool
+
+    /// Words for true, each with its word for false.
+    private static let flags = [
+        "true": "false", "yes": "no", "y": "n", "on": "off", "1": "0", "t": "f", "enabled": "disabled", "active": "inactive",
+    ]
+
+    init(from old: Shape, to new: Shape) {
+        if let (words, isOpen) = Self.table(from: old, to: new) {
+            self.isOpen = isOpen
+            using = .object([.init(name: Table.name, value: .object([.init(name: "map", value: .object(words))]))])
+            return
+        }
+        let isTime = old.format == .dateTime || new.format == .dateTime
+        let name: String? =
+            switch (old.kind, new.kind) {
+            case (.string, .integer), (.integer, .string): isTime ? EpochSeconds.name : IntegerText.name
+            case (.string, .number), (.number, .string): isTime ? EpochSeconds.name : NumberText.name
+            case (.string, .boolean), (.boolean, .string): BooleanText.name
+            default: nil
+            }
+        (using, isOpen) = (.string(name ?? "…"), name == nil)
+    }
+
+    /// Words for words where the older values are known one by one, and are not the texts of the newer ones.
+    private static func table(from old: Shape, to new: Shape) -> (rows: [JSONValue.Member], isOpen: Bool)? {
+        guard let values = old.choices?.filter({ $0 != .null }), old.isScalar, new.isScalar else { return nil }
+        let words = values.map(\.word)
+        if old.kind == .string, words.allSatisfy({ Shape.value($0, new.kind).isCanonical(new.kind) }) { return nil }
+        if new.kind == .string, new.enumeration == nil { return nil }
+        let targets = new.choices?.filter { $0 != .null }.map(\.word) ?? []
+        // A word for true stands for true, whichever of the two sides has the words.
+        let truths = [truth(among: words), truth(among: targets)]
+        if old.kind == .boolean || new.kind == .boolean, words.count == 2, targets.count == 2, let yes = truths[0], let other = truths[1] {
+            return (
+                words.map { .init(name: $0, value: Shape.value(($0 == yes) ? other : targets.first { $0 != other } ?? other, new.kind)) },
+                false
+            )
+        }
+        return (words.map { .init(name: $0, value: .string("…")) }, true)
+    }
+
+    /// The one of two words that stands for true, if the other stands for false.
+    private static func truth(among words: [String]) -> String? {
+        guard words.count == 2 else { return nil }
+        return words.first { word in flags[word.lowercased()].map { no in words.contains { $0.lowercased() == no } } ?? false }
+    }
+}
+
+extension JSONValue {
+    /// Whether this is a value of a kind as its own text is written.
+    fileprivate func isCanonical(_ kind: Shape.Kind) -> Bool { Shape(kind).accepts(self) == nil && canonical() == Array(text.utf8) }
+}
+
+extension Shape {
+    /// The values that there are, where they are few: what `enum` names, or true and false.
+    var choices: [JSONValue]? {
+        if let values = enumeration ?? constant.map({ [$0] }) { return values }
+        return kind == .boolean ? [.bool(true), .bool(false)] + (isNullable ? [.null] : []) : nil
+    }
+}

@@ -1,0 +1,18 @@
+internal import JSONText
+
+/// The members of a shape by where they stand, for one that is asked for each of very many.
+final class ShapeIndex {
+    private let shape: Shape
+    private var known: [JSONPointer: [String: Shape]] = [:]
+
+    init(_ shape: Shape) { self.shape = shape }
+
+    func shape(at pointer: JSONPointer) -> Shape? {
+        guard let parent = pointer.parent, let name = pointer.last?.text else { return shape }
+        if let members = known[parent] { return members[name] }
+        let holder = shape.shape(at: parent)
+        let members = Dictionary((holder?.properties ?? []).map { ($0.name, $0.shape) }, uniquingKeysWith: { first, _ in first })
+        known[parent] = members
+        return members[name]
+    }
+}

@@ -1,0 +1,49 @@
+package import EventModel
+
+extension History {
+    /// Where an event type is that a version does not have, as one sentence: the versions that have it, and what it is called there.
+    package func whereabouts(of type: String, at version: SchemaVersion) -> String {
+        let holders = versions.filter { $0.events[type] != nil }.map(\.number)
+        guard let first = holders.first, let last = holders.last else {
+            let known = types(at: version)
+            let all = Set(versions.flatMap(\.types)).sorted()
+            if let meant = nearest(to: type, among: known) ?? nearest(to: type, among: all) { return "did you mean \(meant)?" }
+            return "the types of \(version) are: \(known.joined(separator: ", "))"
+        }
+        let range = first == last ? "\(first)" : "\(first) to \(last)"
+        let names = last < version ? names(of: type, from: last, upTo: version) : names(of: type, from: first, downTo: version)
+        let there = names.isEmpty ? "and is nothing at \(version)" : "and at \(version) is \(names.joined(separator: " or "))"
+        return "\(type) exists at \(range) \(there): evstore schema show \(names.first.map { "\($0)@\(version)" } ?? "\(type)@\(last)")"
+    }
+
+    /// What a type of one version is called at a newer one.
+    package func names(of type: String, from old: SchemaVersion, upTo version: SchemaVersion) -> [String] {
+        chain.steps.filter { old < $0.version && $0.version <= version }.reduce([type]) { names, compiled in
+            names.flatMap { compiled.step.fates(of: $0, after: 0).map(\.type) }.filter { self[compiled.version]?.events[$0] != nil }.unique
+        }
+    }
+
+    /// What a type of one version was called at an older one.
+    private func names(of type: String, from new: SchemaVersion, downTo version: SchemaVersion) -> [String] {
+        chain.steps.filter { version < $0.version && $0.version <= new }.reversed().reduce([type]) { names, compiled in
+            let before = self[compiled.version.previous]?.types ?? []
+            return before.filter { old in compiled.step.fates(of: old, after: 0).contains { names.contains($0.type) } }
+        }
+    }
+
+    /// What becomes of a type and its members over the step to a version, where it becomes one type; nil where there is no such step.
+    package func turn(of type: String, to version: SchemaVersion) -> TypeTurn? {
+        guard let step = chain.step(to: version)?.step, let file = self[version] else { return nil }
+        let fates = step.fates(of: type, after: 0)
+        guard fates.count == 1, file.events[fates[0].type] != nil else { return nil }
+        return TypeTurn(type: fates[0].type, moving: MovingOps(fates[0].ops))
+    }
+}
+
+extension [String] {
+    /// Each once, where it stood first.
+    fileprivate var unique: [String] {
+        var seen: Set<String> = []
+        return filter { seen.insert($0).inserted }
+    }
+}

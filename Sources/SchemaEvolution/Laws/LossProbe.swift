@@ -1,0 +1,152 @@
+internal import Bytes
+internal import EventModel
+
+/// Finds the ops of a step at which an image loses something: it goes up to each of them and back down to where it began,
+/// and is another one from the first op on that does not give back what it was given.
+final class LossProbe {
+    private struct Key: Hashable {
+        let type: String
+        let from, to: SchemaVersion
+    }
+
+    /// A run of ops, which an event may go through or not.
+    private struct Run {
+        struct Probe {
+            let loss: LossDeclaration
+            /// Through the op, and back.
+            let back: Path
+        }
+
+        /// The way that leads to the first op, and back.
+        var start: Path
+        var probes: [Probe] = []
+        /// Where it ends in a change to the whole event: what is lost there is lost by whoever comes so far.
+        var end: (loss: LossDeclaration, there: Path, kind: End)?
+
+        enum End { case gone, fan(Path) }
+    }
+
+    private let history: History
+    private var workspace = Workspace()
+    private var known: [Key: (runs: [Run], turn: LossDeclaration?)] = [:]
+
+    init(_ history: History) { self.history = history }
+
+    func losses(
+        of image: GroupPart, of event: LawEvent, from: SchemaVersion, to: SchemaVersion, _ direction: Direction
+    ) -> Set<LossAccount.Entry> {
+        let step: (runs: [Run], turn: LossDeclaration?)
+        do { step = try compile(Key(type: image.type, from: from, to: to)) } catch { return [] }
+        var found: Set<LossAccount.Entry> = []
+        func enter(_ loss: LossDeclaration, isOtherForm: Bool = false) {
+            found.insert(LossAccount.Entry(loss: loss, direction: direction, isOtherForm: isOtherForm))
+        }
+        for run in step.runs {
+            var given = see(image, of: event, run.start)?.images
+            for probe in run.probes {
+                let back = see(image, of: event, probe.back)?.images
+                if back != given { enter(probe.loss, isOtherForm: ValueForm.isSame(back ?? [], given ?? [])) }
+                given = back
+            }
+            guard let end = run.end, let arriving = see(image, of: event, end.there), !arriving.images.isEmpty else { continue }
+            switch end.kind {
+            case .gone: enter(end.loss)
+            case .fan(let fan):
+                if let parted = see(image, of: event, fan), parted.cost.lost > arriving.cost.lost { enter(end.loss) }
+            }
+        }
+        if found.isEmpty {
+            let whole = LossDeclaration(version: max(from, to), type: image.type, op: "step", because: "")
+            enter(step.turn ?? whole)
+        }
+        return found
+    }
+
+    private func see(_ image: GroupPart, of event: LawEvent, _ path: Path) -> (images: [GroupPart], cost: PathCounts)? {
+        var images: [GroupPart] = []
+        let before = workspace.run.counts
+        do {
+            try Viewer.run(
+                path, payload: image.payload.lent, time: event.time, stream: event.stream, metadata: event.metadata.lent, in: &workspace
+            ) { images.append(GroupPart(type: $0.type, payload: [UInt8](copying: $0.payload))) }
+        } catch { return nil }
+        return (LawTrial.sorted(images), workspace.run.counts - before)
+    }
+
+    private func compile(_ key: Key) throws(EvstoreError) -> (runs: [Run], turn: LossDeclaration?) {
+        if let made = known[key] { return made }
+        let path = try history.path(type: key.type, born: key.from, to: key.to)
+        let shape = try history.requireShape(of: key.type, at: key.from)
+        let end = PathNext.end(PathEnd(type: key.type, typeIndex: 0, shape: shape, isUnproved: false, step: max(key.from, key.to)))
+        var runs: [Run] = []
+        var turn: LossDeclaration?
+
+        func whole(_ root: PathSegment) -> Path { Path(type: key.type, born: key.from, target: key.to, root: root) }
+        let nowhere = PathSegment(ops: [], next: .dropped(step: key.to, because: ""))
+
+        /// - Parameters:
+        ///   - ran: the ops that lead here and can be undone.
+        ///   - lead: puts a segment behind what leads here.
+        func walk(_ segment: PathSegment, after ran: [PathOp], _ lead: (PathSegment) -> PathSegment) {
+            func path(_ ops: [PathOp], _ next: PathNext) -> Path { whole(lead(PathSegment(ops: ops, next: next))) }
+            func undo(_ ops: [PathOp]) -> [PathOp] { (ran + ops).reversed().map(\.undone) }
+            var run = Run(start: path(undo([]), end))
+            let parts = segment.ops.flatMap(\.parts)
+            for (index, op) in parts.enumerated() {
+                let ops = Array(parts[...index])
+                run.probes.append(Run.Probe(loss: op.loss, back: path(ops + undo(ops), end)))
+            }
+            turn = turn ?? segment.turn
+            let loss = segment.turn
+            switch segment.next {
+            case .hidden, .dropped: run.end = loss.map { ($0, path(segment.ops, end), .gone) }
+            case .fan(let fan):
+                let unfollowed = fan.parts.map { PathFan.Part(rule: $0.rule, segment: nowhere) }
+                run.end = loss.map {
+                    ($0, path(segment.ops, end), .fan(path(segment.ops, .fan(fan.with(unfollowed)))))
+                }
+                for index in fan.parts.indices {
+                    walk(fan.parts[index].segment, after: []) { inner in
+                        var parts = unfollowed
+                        parts[index] = PathFan.Part(rule: parts[index].rule, segment: inner)
+                        return lead(PathSegment(ops: segment.ops, next: .fan(fan.with(parts))))
+                    }
+                }
+            case .dispatch(let dispatch):
+                for index in dispatch.branches.indices {
+                    walk(dispatch.branches[index].segment, after: ran + segment.ops) { inner in
+                        let branches = dispatch.branches.enumerated().map {
+                            PathDispatch.Branch(value: $1.value, segment: $0 == index ? inner : nowhere)
+                        }
+                        let one = PathDispatch(by: dispatch.by, branches: branches, step: dispatch.step, label: dispatch.label)
+                        return lead(PathSegment(ops: segment.ops, next: .dispatch(one)))
+                    }
+                }
+            case .end, .junction, .adoption, .blocked: break
+            }
+            runs.append(run)
+        }
+        walk(path.root, after: []) { $0 }
+        known[key] = (runs, turn)
+        return (runs, turn)
+    }
+}
+
+extension PathOp {
+    /// The same as ops one after the other: one only where it holds others.
+    fileprivate var parts: [PathOp] {
+        let parts = op.parts(losing: OpLoss(op: loss.op, because: loss.because))
+        return (direction == .up ? parts : parts.reversed()).map { part in
+            PathOp(
+                op: part.op, direction: direction, step: step, label: label, summary: summary, mark: mark, readsStream: readsStream,
+                blocks: blocks, loss: LossDeclaration(version: loss.version, type: loss.type, part.loss))
+        }
+    }
+
+    /// The same in the other direction.
+    fileprivate var undone: PathOp {
+        PathOp(
+            op: op, direction: direction == .up ? .down : .up, step: step, label: label, summary: summary, mark: mark,
+            readsStream: readsStream, blocks: blocks, loss: loss)
+    }
+}

@@ -1,0 +1,120 @@
+package import EventModel
+package import Hashing
+internal import JSONText
+
+extension History {
+    /// The digest of what the steps at or below a version do to the types: what a fingerprint depends on. Where it is the same
+    /// at two versions, every event, whatever it was born as, is seen as the same events of the types at both.
+    ///
+    /// Of each step, the newest first: the shapes of the types that take less than the ops make of older events, or that ops make
+    /// something for without a proof that it fits; and the items that touch the types under the names that they have there, in
+    /// either direction. What touches one that stands beside them as a part of one event counts as well: where a part has no image
+    /// the whole event has none, and parts are numbered. Not covered are parts that a later step makes on the way down.
+    package func stepsDigest(for types: Set<String>, at version: SchemaVersion) -> Digest {
+        var hasher = SHA256Hasher()
+        if let adopt = versions.first?.adopt { hasher.update(adopt.json.canonical()) }
+        for subject in StepSubjects(chain.steps.filter { $0.version <= version }, types, shapes: self).found.reversed() {
+            let text = subject.canonical()
+            hasher.update(UInt64(text.count))
+            hasher.update(text)
+        }
+        return hasher.finalize()
+    }
+}
+
+/// What steps have in them that touches types, in the order of the steps.
+private struct StepSubjects {
+    private(set) var found: [JSONValue] = []
+
+    init(_ steps: [CompiledStep], _ types: Set<String>, shapes history: History) {
+        var names = Self.names(of: types, in: steps)[...]
+        var companions = Companions()
+        for step in steps {
+            for item in step.step.items {
+                let before = names.removeFirst()
+                note(item, before, names.first ?? types, companions)
+                if case .event(let op, _) = item.action { companions.cross(op) }
+            }
+            let after = names.first ?? types
+            for type in Self.touched(after, companions, step.narrowed.union(step.unproved).contains).sorted() {
+                guard let shape = history.shape(of: type, at: step.version)?.shape else { continue }
+                found.append(.object([.init(name: "takes", value: .string(type)), .init(name: "only", value: shape.bare.canonical)]))
+            }
+        }
+    }
+
+    /// What the types are called before each item of the steps.
+    private static func names(of types: Set<String>, in steps: [CompiledStep]) -> [Set<String>] {
+        var names = types
+        var found: [Set<String>] = []
+        for item in steps.reversed().lazy.flatMap({ $0.step.items.reversed() }) {
+            if case .event(let op, _) = item.action, names.contains(where: { op.predecessors(of: $0) != nil }) {
+                names = Set(names.flatMap { op.predecessors(of: $0) ?? [$0] })
+            }
+            found.append(names)
+        }
+        return found.reversed()
+    }
+
+    /// Those of the names, and of those that stand beside them, that are chosen.
+    private static func touched(_ names: Set<String>, _ companions: Companions, _ isChosen: (String) -> Bool) -> [String] {
+        names.union(companions.of(names)).filter(isChosen)
+    }
+
+    private mutating func note(_ item: Step.Item, _ before: Set<String>, _ after: Set<String>, _ companions: Companions) {
+        switch item.action {
+        case .payload(let selection, _):
+            let touched = Self.touched(after, companions, selection.contains)
+            if touched.isEmpty { return }
+            // A list of types does not depend on the others in it.
+            guard case .object(let members) = item.node.json else { return }
+            found.append(
+                .object(members.filter { $0.name != "on" } + [.init(name: "on", value: .array(touched.sorted().map { .string($0) }))]))
+        case .reserve: break
+        case .event(let op, _):
+            // The names of streams belong to every type.
+            let isTouched =
+                op is Rekey && !after.isEmpty || after.contains(where: op.touches)
+                || companions.of(before).contains { op.successors(of: $0) != nil }
+            if isTouched { found.append(item.node.json) }
+        }
+    }
+}
+
+/// Which types may stand beside which as parts of one event, at a place of the steps that are crossed upwards.
+private struct Companions {
+    private var beside: [String: Set<String>] = [:]
+
+    func of(_ names: Set<String>) -> Set<String> {
+        beside.isEmpty ? [] : names.reduce(into: []) { $0.formUnion(beside[$1] ?? []) }
+    }
+
+    mutating func cross(_ op: any EventOp) {
+        let split = (op as? SplitEvent)?.type
+        for type in Set(beside.keys).union([split].compactMap(\.self)) {
+            guard let successors = op.successors(of: type) else { continue }
+            let companions = beside.removeValue(forKey: type) ?? []
+            for other in companions {
+                beside[other]?.remove(type)
+                beside[other]?.formUnion(successors)
+            }
+            for one in successors {
+                beside[one, default: []].formUnion(type == split ? companions.union(successors) : companions)
+                beside[one]?.remove(one)
+            }
+        }
+    }
+}
+
+extension Shape {
+    /// The shape without what may change after a release, and without the order in which its file has its members: what the
+    /// store keeps of the file has another.
+    var bare: Shape {
+        var shape = self
+        (shape.description, shape.isDeprecated) = (nil, false)
+        shape.properties = properties.map { Property($0.name, $0.shape.bare) }.sorted { $0.name < $1.name }
+        if let items { shape.items = items.bare }
+        if let additional { shape.additional = additional.bare }
+        return shape
+    }
+}

@@ -1,0 +1,19 @@
+extension ShapeReader {
+    /// How other languages call the types.
+    static let elsewhere = [
+        "int": "integer", "int32": "integer", "int64": "integer", "long": "integer", "float": "number", "double": "number",
+        "decimal": "number", "bool": "boolean", "str": "string", "text": "string", "list": "array", "map": "object", "dict": "object",
+        "struct": "object",
+    ]
+
+    /// What to write in the place of keywords that shapes do not have.
+    static let advice = [
+        "pattern": "shapes hold no regular expressions: use enum, format, or check it in the program",
+        "oneOf": "make an event type of each alternative", "anyOf": "make an event type of each alternative",
+        "allOf": "write the members out in one shape", "not": "say what is allowed",
+        "if": "make an event type of each alternative", "patternProperties": "additionalProperties: SHAPE is a map with any names",
+        "nullable": "type: [string, \"null\"]", "optional": "leave the name out of required", "examples": "put fixtures into fixtures/vN",
+        "exclusiveMinimum": "use minimum", "exclusiveMaximum": "use maximum", "uniqueItems": "check it in the program",
+        "$id": "references are local: \"#/$defs/Name\"", "$defs": "$defs stands at the top of the file",
+    ]
+}

@@ -1,0 +1,50 @@
+package import Bytes
+internal import Crypto
+internal import FoundationEssentials
+
+/// Says of bytes that who has the key has written them: HMAC-SHA256 (RFC 2104), cut off to its first 128 bits.
+package struct Authenticator: Sendable {
+    package static let codeBytes = 16
+    /// Has taken in the key, which costs as much as all that comes for a short text.
+    private let keyed: HMAC<SHA256>
+
+    package init(_ key: SecretKey) { keyed = HMAC(key: key.symmetric) }
+
+    /// Appends the code of two texts, one after the other; who calls sees to it that no others are the same together.
+    package func appendCode(of first: RawSpan, _ second: RawSpan, to target: inout ByteBuffer) {
+        let (low, high) = code(first, second)
+        target.append(littleEndian: low)
+        target.append(littleEndian: high)
+    }
+
+    /// Takes as long wherever two codes differ.
+    package func isCode(_ code: RawSpan, of first: RawSpan, _ second: RawSpan) -> Bool {
+        guard code.byteCount == Self.codeBytes else { return false }
+        let (low, high) = self.code(first, second)
+        return (low ^ code.load(UInt64.self, at: 0)) | (high ^ code.load(UInt64.self, at: 8)) == 0
+    }
+
+    /// The same of one text.
+    package func appendCode(of text: RawSpan, to target: inout ByteBuffer) { appendCode(of: text, text.slice(0, 0), to: &target) }
+
+    package func isCode(_ code: RawSpan, of text: RawSpan) -> Bool { isCode(code, of: text, text.slice(0, 0)) }
+
+    private func code(_ first: RawSpan, _ second: RawSpan) -> (UInt64, UInt64) {
+        var code = keyed
+        unsafe first.withUnsafeBytes { unsafe code.update(data: $0) }
+        unsafe second.withUnsafeBytes { unsafe code.update(data: $0) }
+        return unsafe code.finalize().withUnsafeBytes { bytes in
+            unsafe (
+                UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)),
+                UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+            )
+        }
+    }
+}
+
+extension KeyRing {
+    /// Makes codes for one purpose of the store. Its key is made of the master key: it stays whichever data keys come and go.
+    package func authenticator(for purpose: String) -> Authenticator {
+        Authenticator(key(for: purpose).derived(salt: [], info: file.storeID))
+    }
+}

@@ -1,0 +1,33 @@
+internal import Bytes
+
+/// A key that lies on a disk, so that it is gone when these bytes are overwritten:
+///
+///     0   16  salt: random
+///     16  32  the key, AES-256-GCM under HKDF-SHA256 (RFC 5869) of a key of the ring and the salt, authenticated with what is named
+///             with it
+///     48  16  its tag
+package enum WrappedKey {
+    package static let byteCount = 64
+}
+
+extension KeyRing {
+    /// - Parameters:
+    ///   - purpose: names the key of the ring that it is wrapped under.
+    ///   - place: what must be the same when it is unwrapped.
+    package func wrap(_ key: SecretKey, for purpose: String, _ place: [UInt8]) throws(SealError) -> [UInt8] {
+        let salt = SecretKey.salt()
+        let (text, tag) = try Suite.gcm.seal(key.bytes, self.key(for: purpose).derived(salt: salt, info: []), vector: [], place)
+        return salt + text + tag
+    }
+
+    /// - Throws: `SealError.damaged` where a bit differs, there or in `place`.
+    package func unwrap(_ bytes: [UInt8], for purpose: String, _ place: [UInt8]) throws(SealError) -> SecretKey {
+        guard bytes.count == WrappedKey.byteCount else { throw .damaged("is missing") }
+        let key = self.key(for: purpose).derived(salt: Array(bytes[..<16]), info: [])
+        do {
+            let plain = try Suite.gcm.open(Array(bytes[16 ..< 48]), tag: Array(bytes[48...]), key, vector: [], place)
+            guard let key = SecretKey(plain) else { throw SealError.broken("a key has another length") }
+            return key
+        } catch { throw .damaged("is not as it was written") }
+    }
+}

@@ -1,0 +1,76 @@
+import EvstoreTesting
+import Foundation
+import Testing
+
+/// The runs of a directory of backups, by their numbers.
+@Suite("Runs of a backup")
+struct BackupRunTests {
+    /// A store with a run at 4 events, one at 5 and one at 6.
+    private func shop() throws -> (shop: Shop, copies: String) {
+        let shop = try Shop.open()
+        let copies = shop.path("copies")
+        try shop.must("backup \(copies)")
+        for id in ["2", "3"] {
+            try shop.must(#"append order-\#(id) OrderPaid {"id":"\#(id)"}"#)
+            try shop.must("backup \(copies)")
+        }
+        return (shop, copies)
+    }
+
+    @Test("are listed, oldest first, and each is restored as the store was then")
+    func list() throws {
+        let (shop, copies) = try shop()
+        let lines = try shop.must("backup \(copies) --list --json").lines
+        #expect(
+            try lines.map { try keys($0) }
+                == Array(repeating: ["number", "time", "position", "epoch", "content", "bytes", "verdict"], count: 3))
+        #expect(try lines.map { try member($0, "number") } == ["1", "2", "3"])
+        #expect(try lines.map { try member($0, "position") } == ["4", "5", "6"])
+        #expect(try lines.allSatisfy { try member($0, "verdict") == "null" })
+        #expect(try shop.must("backup \(copies) --list").lines.map { $0.prefix(5) } == ["run 1", "run 2", "run 3"])
+        let all = try shop.must("export").lines
+        for (index, line) in lines.enumerated() {
+            let into = shop.path("again-\(index)")
+            let restored = try shop.must("restore \(copies) --run \(index + 1) --into \(into) --json").line
+            #expect(try member(restored, "content") == member(line, "content"))
+            #expect(try shop.must("export --store \(into)").lines == Array(all.prefix(4 + index)))
+        }
+        let unknown = try shop.run("restore \(copies) --run 9 --into \(shop.path("never")) --json")
+        #expect(unknown.exit == 2 && unknown.line.contains("there are 1, 2, 3"))
+        for line in [
+            "backup \(shop.store) --list", "backup \(shop.path("none")) --verify", "backup \(copies) --list --keep 1", "backup - --list",
+        ] {
+            #expect(try shop.run(line).exit == 2, "\(line)")
+        }
+    }
+
+    @Test("are read again without the store: any changed or missing byte is found, and of which run")
+    func verify() throws {
+        let (shop, copies) = try shop()
+        try FileManager.default.removeItem(atPath: shop.store)
+        func verdicts(_ exit: Int32) throws -> [Bool] {
+            let outcome = try shop.run("backup \(copies) --verify --json")
+            #expect(outcome.exit == exit, "\(outcome.errors)")
+            return try outcome.lines.map { try member($0, "verdict") == #""ok""# }
+        }
+        #expect(try verdicts(0) == [true, true, true])
+        let files = try FileManager.default.subpathsOfDirectory(atPath: copies).filter { $0.hasSuffix(".evf") }.sorted()
+        try #require(files.count == 6)
+        for (index, file) in files.enumerated() {
+            let url = URL(filePath: copies + "/" + file)
+            let whole = try Data(contentsOf: url)
+            var changed = whole
+            changed[whole.count * 2 / 3] ^= 4
+            // Three files of blocks, which runs from theirs on share, then three of rows, one a run.
+            let expected = (0 ..< 3).map { index < 3 ? $0 < index : $0 != index - 3 }
+            for damaged in [changed, whole.prefix(whole.count - 1), whole + [0], Data()] {
+                try damaged.write(to: url)
+                #expect(try verdicts(7) == expected, "\(file), \(damaged.count) of \(whole.count) bytes")
+            }
+            try FileManager.default.removeItem(at: url)
+            #expect(try verdicts(7) == expected, "without \(file)")
+            try whole.write(to: url)
+        }
+        #expect(try verdicts(0) == [true, true, true])
+    }
+}

@@ -1,0 +1,98 @@
+import EvstoreTesting
+import Foundation
+import Testing
+
+@Suite("The import command")
+struct ImportCommandTests {
+    private static func lines(_ range: Range<Int>) -> String { range.map { Shop.order("\($0)", total: $0) }.joined() }
+
+    private func position(_ shop: Shop) throws -> String? { try member(shop.must("status --json").line, "position") }
+
+    @Test("an import that is killed at the end of a batch, again and again, has each line once when it is done")
+    func killed() throws {
+        let shop = try Shop()
+        try shop.must("init --at v1 --schemas SCHEMAS")
+        try shop.write("all", Self.lines(0 ..< 22_000))
+        for end in [10_000, 20_000] {
+            try shop.write("some", Self.lines(0 ..< end))
+            let pipe = shop.path("pipe-\(end)")
+            _ = try shell(shop, "mkfifo '\(pipe)'").wait()
+            let feeding = try shell(shop, "exec >'\(pipe)'; cat '\(shop.path("some"))'; exec sleep 600")
+            let importing = try shell(shop, "exec '\(shop.program.path)' import - --as v1 <'\(pipe)'")
+            try waitUntil { try position(shop) == "\(end)" }
+            importing.send(signal: SIGKILL)
+            _ = try importing.wait()
+            feeding.send(signal: SIGTERM)
+            _ = try feeding.wait()
+            if end == 20_000 { #expect(try member(shop.must("import \(shop.path("some")) --as v1 --json").line, "added") == "0") }
+        }
+        for added in ["2000", "0", "0"] {
+            #expect(try member(shop.must("import \(shop.path("all")) --as v1 --json").line, "added") == added)
+        }
+        #expect(try position(shop) == "22000")
+    }
+
+    @Test("two imports of one file at once append it once")
+    func atOnce() throws {
+        let shop = try Shop()
+        try shop.must("init --at v1 --schemas SCHEMAS")
+        try shop.write("all", Self.lines(0 ..< 11_000))
+        let all = shop.path("all")
+        let running = try ["'\(all)'", "- <'\(all)'", "'\(all)'"].map {
+            try shell(shop, "exec '\(shop.program.path)' import --as v1 \($0)")
+        }
+        for process in running { #expect(try [0, 5].contains(process.wait().exit)) }
+        #expect(try position(shop) == "11000")
+    }
+
+    @Test("of first imports at once one makes the store and all go into it, also beside one that nothing comes of")
+    func firstAtOnce() throws {
+        for round in 0 ..< 4 {
+            let shop = try Shop()
+            try shop.write("all", Self.lines(0 ..< 300))
+            try shop.write("other", Self.lines(1_000 ..< 1_300))
+            try shop.write("bad", "{}\n")
+            let running = try ["all", "bad", "other", "bad"].map { name in
+                let process = try shell(
+                    shop, "exec '\(shop.program.path)' import --as v1 --schemas '\(shop.schemas)' '\(shop.path(name))'")
+                return (name, process)
+            }
+            for (name, process) in running {
+                let outcome = try process.wait()
+                #expect(outcome.exit == (name == "bad" ? 3 : 0), "round \(round), \(name): \(outcome.errors)")
+            }
+            #expect(try position(shop) == "600", "round \(round)")
+        }
+    }
+}
+
+@Suite("Several events of one append on the command line")
+struct AppendLinesTests {
+    @Test("append --lines appends a file's events together, all of them or none, and once where the first has an id")
+    func lines() throws {
+        let shop = try Shop.open()
+        let paid = #"{"stream":"order-8","type":"OrderPaid","data":{"id":"8"}}"# + "\n"
+        let placed = Shop.order("8", total: 1)
+        let first = try shop.must("append --lines - --expect none --json", input: placed + "\n" + paid)
+        #expect(try (member(first.line, "position"), member(first.line, "revision")) == ("6", "1"))
+        let bad = try shop.run("append --lines - --json", input: paid + paid.replacing("\"id\"", with: "\"di\""))
+        #expect(bad.exit == 3)
+        let noEvent = try shop.run("append --lines - --json", input: paid + "\n" + "nonsense\n")
+        #expect(try (noEvent.exit, member(noEvent.line, "error", "at", "line")) == (3, "3"))
+        #expect(try shop.run("append --lines - --expect none", input: paid).exit == 3)
+        try shop.write("once", paid.replacing("}}", with: #"},"id":"p-8"}"#) + paid)
+        for duplicate in ["false", "true"] {
+            let outcome = try shop.must("append --lines \(shop.path("once")) --json")
+            #expect(try (member(outcome.line, "duplicate"), member(outcome.line, "position")) == (duplicate, "8"))
+        }
+        #expect(try shop.must("append --lines -", input: paid).output.contains("appended 1 event at revision 4 of order-8, position 9"))
+    }
+
+    @Test(
+        "append wants one event or a file of them, not both and not neither",
+        arguments: [
+            "append", "append order-1", "append order-1 OrderPaid {} --lines x", "append --lines x --id y", "append --lines /nowhere",
+            "append --lines /dev/null",
+        ])
+    func usage(line: String) throws { #expect(try Shop.open().run(line).exit == 2) }
+}

@@ -1,0 +1,142 @@
+import Evstore
+import EvstoreTesting
+import Foundation
+import Synchronization
+import Testing
+import Torturing
+
+/// A process that was stopped while it writes, until the end of a test; one that hangs is freed after a while, and so fails.
+private final class StoppedWriter: Sendable {
+    private let process: Mutex<Running>
+    /// Whether somebody has had to wait for the process to go on.
+    let wasFreed = Mutex(false)
+
+    init(_ what: String, of store: TemporaryStore) async throws {
+        let held = store.path + "-held"
+        process = Mutex(try BuiltProgram.storeWorker.start([what, store.path, held]))
+        while !FileManager.default.fileExists(atPath: held) { try await Task.sleep(for: .milliseconds(5)) }
+        // A thread of its own: what is tested is whether those of the pool go on.
+        Thread.detachNewThread { [self] in
+            Thread.sleep(forTimeInterval: 60)
+            wasFreed.withLock { $0 = true }
+            process.withLock { $0.send(signal: SIGCONT) }
+        }
+    }
+
+    func goOn() throws -> BuiltProgram.Outcome {
+        try process.withLock { process in
+            process.send(signal: SIGCONT)
+            return try process.wait()
+        }
+    }
+}
+
+@Suite("Beside a process that was stopped while it writes", .serialized)
+struct StandingStillTests {
+    private static var impatient: Options {
+        var options = Options.forTests
+        (options.readModelDeadlineSeconds, options.appendDeadlineSeconds) = (1, 3)
+        return options
+    }
+
+    @Test("queries end at their deadline and name it, rows at the log's end are given, and the program goes on")
+    func query() async throws {
+        let notes = try await TemporaryStore.notes()
+        _ = try await notes.store.append([Note.event(10)])
+        _ = try await notes.store.count("notes")
+        let store = try await EventStore.open(at: notes.path, options: Self.impatient)
+        let writer = try await StoppedWriter("stop-model", of: notes)
+        #expect(try await store.count("notes").rows == 1)
+        _ = try await notes.store.append([Note.event(20)])
+        // It needs a thread of the pool each time.
+        let ticking = Task { for _ in 0 ..< 20 { try await Task.sleep(for: .milliseconds(10)) } }
+        await withTaskGroup { group in
+            for _ in 0 ..< 8 {
+                group.addTask {
+                    await #expect { _ = try await store.count("notes") } throws: { error in
+                        guard case EvstoreError.deadlinePassed(let seconds, let holder) = error else { return false }
+                        return seconds >= 1 && holder.contains("process")
+                    }
+                }
+            }
+        }
+        try await ticking.value
+        #expect(!writer.wasFreed.withLock { $0 })
+        #expect(try writer.goOn().exit == 0)
+        #expect(try await notes.store.count("notes").rows == 2)
+        try await store.close()
+    }
+
+    @Test("a query that waits ends when its task is cancelled")
+    func cancelledQuery() async throws {
+        let notes = try await TemporaryStore.notes()
+        _ = try await notes.store.count("notes")
+        _ = try await notes.store.append([Note.event(10)])
+        let writer = try await StoppedWriter("stop-model", of: notes)
+        let asking = Task { try await notes.store.count("notes").rows }
+        try await Task.sleep(for: .milliseconds(50))
+        asking.cancel()
+        await #expect { _ = try await asking.value } throws: { ($0 as? EvstoreError)?.code == "interrupted" }
+        #expect(!writer.wasFreed.withLock { $0 })
+        #expect(try writer.goOn().exit == 0)
+    }
+
+    @Test("an append that waits ends when its task is cancelled, and is not made")
+    func cancelledAppend() async throws {
+        let notes = try await TemporaryStore.notes()
+        let writer = try await StoppedWriter("stop-log", of: notes)
+        let appending = Task { try await notes.store.append([Note.event(10)]) }
+        try await Task.sleep(for: .milliseconds(50))
+        appending.cancel()
+        await #expect { _ = try await appending.value } throws: { ($0 as? EvstoreError)?.code == "interrupted" }
+        #expect(!writer.wasFreed.withLock { $0 })
+        #expect(try writer.goOn().exit == 0)
+        #expect(try await notes.store.append([Note.event(20)]).position == Position(1))
+    }
+
+    @Test("long work ends when its task is cancelled", arguments: ["verify", "plan", "replay", "drill", "import", "query"])
+    func cancelledWork(what: String) async throws {
+        let notes = try await TemporaryStore.notes()
+        let (store, version) = (notes.store, SchemaVersion(1))
+        for number in [10, 20] { _ = try await store.append([Note.event(number)]) }
+        let lines = try notes.write(#"{"stream":"note-9","type":"Noted","data":{"id":"9","text":""}}"# + "\n", to: "lines.jsonl")
+        let working = Task {
+            while !Task.isCancelled { await Task.yield() }
+            switch what {
+            case "verify": _ = try await store.verify(laws: true)
+            case "plan": _ = try await store.plan(to: version)
+            case "replay": _ = try await store.replay(to: version)
+            case "query": _ = try await store.count("notes")
+            case "drill": _ = try await store.drill(to: version)
+            default: _ = try await store.importLines(from: .file(lines), as: version)
+            }
+        }
+        working.cancel()
+        await #expect { _ = try await working.value } throws: { ($0 as? EvstoreError)?.code == "interrupted" }
+        #expect(try store.last().position == Position(2))
+    }
+
+    @Test("appends, a snapshot and closing end at their deadline, name it, and leave the store as it was")
+    func log() async throws {
+        let notes = try await TemporaryStore.notes()
+        let store = try await EventStore.open(at: notes.path, options: Self.impatient)
+        // Two in a row begin a round ahead of the log, which closing has to end.
+        for number in [10, 20] { _ = try await store.append([Note.event(number)]) }
+        try await notes.store.close()
+        let writer = try await StoppedWriter("stop-log", of: notes)
+        await #expect { _ = try await store.append([Note.event(30)]) } throws: { Self.isNamed($0) }
+        await #expect { _ = try await store.takeSnapshot("now") } throws: { Self.isNamed($0) }
+        do { try await store.close() } catch { #expect(Self.isNamed(error)) }
+        #expect(!writer.wasFreed.withLock { $0 })
+        #expect(try writer.goOn().exit == 0)
+        let again = try await EventStore.open(at: notes.path, options: .forTests)
+        #expect(try again.last().position == Position(2))
+        #expect(try await again.verify(deep: true).ok)
+        try await again.close()
+    }
+
+    private static func isNamed(_ error: any Error) -> Bool {
+        guard case EvstoreError.deadlinePassed(_, let holder) = error else { return false }
+        return holder.contains("process")
+    }
+}

@@ -1,0 +1,63 @@
+import Evstore
+import EvstoreTesting
+import Testing
+
+@Suite("Opening, or making first")
+struct OpeningTests {
+    private func directory() throws -> (TemporaryDirectory, Schemas) {
+        (try TemporaryDirectory(), try SchemaFiles(Orders.v1, Orders.v2, projections: nil).load())
+    }
+
+    private func code(_ body: () async throws -> EventStore) async throws -> String {
+        do { try await body().close() } catch { return (error as? EvstoreError)?.code ?? "\(error)" }
+        return "opened"
+    }
+
+    @Test("the first start makes the store at the program's version, every later one opens it with what it holds")
+    func again() async throws {
+        let (directory, schemas) = try directory()
+        let path = directory.path + "/store"
+        for start in 1 ... 3 {
+            let store = try await EventStore.open(at: path, creatingWith: schemas, version: SchemaVersion(1), options: .forTests)
+            #expect(try store.versions == StoreVersions(floor: 1, live: 1, top: 1, head: 1))
+            #expect(try store.workingVersion == SchemaVersion(1))
+            #expect(try await store.append([try Orders.placed("\(start)", at: 1)]).position == Position(UInt64(start)))
+            try await store.close()
+        }
+        let newer = try await EventStore.open(
+            at: path, creatingWith: schemas, version: SchemaVersion(2), policy: .migrate(), options: .forTests)
+        #expect(try newer.versions.live == SchemaVersion(2))
+        try await newer.close()
+        let follows = try await EventStore.open(at: path, creatingWith: schemas, options: .forTests)
+        #expect(try follows.workingVersion == SchemaVersion(2))
+        try await follows.close()
+    }
+
+    @Test("of many that start at once one makes the store, and all have it")
+    func atOnce() async throws {
+        let (directory, schemas) = try directory()
+        let path = directory.path + "/store"
+        let positions = try await withThrowingTaskGroup(of: Position.self) { group in
+            for number in 1 ... 8 {
+                group.addTask {
+                    let store = try await EventStore.open(at: path, creatingWith: schemas, version: SchemaVersion(2), options: .forTests)
+                    let position = try await store.append([try Orders.placed("\(number)", at: 2)]).position
+                    try await store.close()
+                    return position
+                }
+            }
+            return try await group.reduce(into: Set<Position>()) { $0.insert($1) }
+        }
+        #expect(positions.count == 8)
+    }
+
+    @Test("what is there and is no store is never made into one, and a version that the schemas lack makes none")
+    func refused() async throws {
+        let (directory, schemas) = try directory()
+        try directory.write("mine", to: "taken/thesis.txt")
+        #expect(try await code { try await .open(at: directory.path + "/taken", creatingWith: schemas) } != "opened")
+        let path = directory.path + "/none"
+        #expect(try await code { try await .open(at: path, creatingWith: schemas, version: SchemaVersion(3)) } == "unknownVersion")
+        #expect(try await code { try await .open(at: path, schemas: schemas) } == "storeNotFound")
+    }
+}

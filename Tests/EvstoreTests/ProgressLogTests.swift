@@ -1,0 +1,64 @@
+import Evstore
+import EvstoreTesting
+import Logging
+import Testing
+
+@testable import Migration
+
+@Suite("Progress in the log")
+struct ProgressLogTests {
+    private let events = [
+        ProgressEvent(step: "replay", done: 1, total: 9), ProgressEvent(step: "replay", done: 5, total: 9, quarantined: 2),
+        ProgressEvent(step: "verify", note: "ok"),
+    ]
+
+    private func lines(_ level: Logger.Level, every: Duration) -> [String] {
+        let recorded = RecordedLog()
+        var logger = recorded.logger
+        logger.logLevel = level
+        let log = ProgressLog(logger, every: every)
+        for event in events { log.take(event) }
+        return recorded.lines
+    }
+
+    @Test("each step is said as it begins, and how far it has come as often as is due")
+    func steps() {
+        #expect(
+            lines(.debug, every: .zero) == [
+                "debug a step begins done=1 step=replay total=9", "debug still at it done=5 quarantined=2 step=replay total=9",
+                "debug a step begins done=0 note=ok step=verify",
+            ])
+        #expect(lines(.trace, every: .seconds(1_000_000)).count == 2)
+        #expect(lines(.info, every: .zero).isEmpty)
+    }
+
+    @Test("a replay and a rollback are in the log: that they begin, each step, the flip, the end, and why one stopped")
+    func replay() async throws {
+        let recorded = RecordedLog()
+        let directory = try TemporaryDirectory()
+        let store = try await EventStore.create(
+            at: directory.path + "/store", schemas: Orders.schemas(2), at: SchemaVersion(1), options: .forTests, logger: recorded.logger)
+        try await store.append([Orders.placed("1", at: 1)])
+        let before = recorded.lines.count
+        try await store.replay(to: SchemaVersion(2))
+        let said = recorded.lines.dropFirst(before)
+        let wanted = [
+            "info a replay begins from=v1", "debug a step begins", "info flipped to another version live=v2", "info a replay ended",
+        ]
+        #expect(
+            wanted.map { line in said.firstIndex { $0.hasPrefix(line) } ?? -1 }
+                == wanted.compactMap { line in
+                    said.firstIndex { $0.hasPrefix(line) }
+                }.sorted(), "\(said)")
+        try await store.rollback()
+        #expect(recorded.lines.contains { $0.hasPrefix("info a rollback begins from=v2") && $0.hasSuffix("to=v1") })
+        #expect(recorded.lines.contains { $0.hasPrefix("info a rollback ended live=v1") && $0.hasSuffix("tail=0") })
+        let cancelled = Cancellation()
+        cancelled.cancel()
+        await #expect(throws: EvstoreError.self) {
+            try await store.replay(to: SchemaVersion(2), options: ReplayOptions(), cancellation: cancelled)
+        }
+        #expect(recorded.lines.contains { $0.hasPrefix("info a replay was stopped error=") && $0.hasSuffix("to=v2") })
+        try await store.close()
+    }
+}

@@ -1,0 +1,140 @@
+import Bytes
+import EventLog
+import EventModel
+import Foundation
+import JSONText
+import Projections
+import SchemaEvolution
+import Testing
+
+@testable import Migration
+
+@Suite("What stands beside the log, signed")
+struct SignedStateTests {
+    /// A store that knows three versions, of which events were born at the first two, and its head.
+    private func signed() async throws -> (store: OrdersStore, head: SignedHead) {
+        let store = try OrdersStore(at: 2, knowing: 3)
+        try await store.place(1, born: 1)
+        try await store.place(2, born: 2)
+        return (store, try sign(store))
+    }
+
+    private func sign(_ store: OrdersStore, after heads: [SignedHead] = []) throws -> SignedHead {
+        try #require(try Verify.run(store.site(), deep: false, laws: false, signing: SigningKey.ofTests, since: heads).head)
+    }
+
+    private func judged(_ store: OrdersStore, _ heads: SignedHead..., accepting: Bool = false) throws -> [Finding] {
+        let report = try Verify.run(
+            store.site(), deep: false, laws: false, signing: SigningKey.ofTests, since: heads, accepting: accepting)
+        #expect(report.since?.holds == !report.findings.contains { $0.severity != .note && $0.id.hasPrefix("STORE1") })
+        #expect((report.head != nil) == report.ok && (report.head?.previous ?? heads[0].digest) == heads[0].digest)
+        return report.findings.filter { $0.id.hasPrefix("STORE1") }
+    }
+
+    /// A version file that says something else under the number of the one that there is.
+    private func other(_ number: Int, of store: OrdersStore) throws -> VersionFile {
+        var files = OrdersHistory.files
+        files["projections.yaml"] = OrdersHistory.projections
+        files["v\(number).yaml"] = files["v\(number).yaml"]?.replacing("required: [id, method]", with: "required: [id]")
+        let history = try OrdersStore.load(files, in: store.directory + "/other-\(number)").0
+        return try #require(history[SchemaVersion(UInt32(number))])
+    }
+
+    @Test("a version file that was exchanged is found: one that nothing was born at may be the work of its user, and is told")
+    func versions() async throws {
+        for number in 1 ... 3 {
+            let (store, head) = try await signed()
+            #expect(try judged(store, head) == [])
+            let file = try other(number, of: store)
+            try await store.log.update { try RegisteredRows.register(&$0, versions: [file]) }
+            let found = try judged(store, head)
+            #expect(found.map(\.id) == [number < 3 ? "STORE107" : "STORE108"])
+            #expect(found.first?.message.contains("the stored v\(number) is not what") == true)
+            #expect(try judged(store, head, accepting: true).map(\.severity) == [number < 3 ? .error : .warning])
+        }
+    }
+
+    @Test("a version file that was taken away is found, and one that came is a note")
+    func grown() async throws {
+        let (store, head) = try await signed()
+        let history = store.history
+        try await store.log.update { try RegisteredRows.register(&$0, versions: [history.versions[3]]) }
+        let found = try judged(store, head)
+        #expect(found.map(\.id) == ["STORE112"] && found.first?.severity == .note && found.first?.message.contains("v4 added") == true)
+        let newer = try sign(store)
+        try await store.log.update { try RegisteredRows.withdraw(&$0, beyond: SchemaVersion(3)) }
+        #expect(try Set(judged(store, newer).map(\.id)) == ["STORE108"])
+        #expect(try judged(store, head) == [])
+        try await store.log.update { update in
+            for row in try update.rows(.schemas).dropFirst() { try update.delete(.schemas, row.key) }
+        }
+        #expect(try judged(store, head).first?.message.contains("the stored v2 is gone") == true)
+    }
+
+    @Test("a definition that was exchanged or taken away is told, and signed anew where it was meant; one that came is a note")
+    func definitions() async throws {
+        let (store, head) = try await signed()
+        let rows = try store.log.read { try $0.rows(.definitions) }
+        let row = try #require(rows.first { String(decoding: $0.value, as: UTF8.self).contains("customer") })
+        let changed = String(decoding: row.value, as: UTF8.self).replacing("paid", with: "free")
+        try await store.log.update { try $0.put(.definitions, row.key, Array(changed.utf8)) }
+        let found = try judged(store, head)
+        #expect(found.map(\.id) == ["STORE108"] && found.first?.message.contains("definition of orders since v1 is not what") == true)
+        #expect(try judged(store, head, accepting: true).map(\.severity) == [.warning])
+        try await store.log.update { try $0.delete(.definitions, row.key) }
+        #expect(try judged(store, head).first?.message.contains("is gone") == true)
+        let newer = try sign(store)
+        try await store.log.update { try $0.put(.definitions, row.key, row.value) }
+        #expect(try judged(store, newer).map(\.id) == ["STORE112"])
+    }
+
+    @Test("the live version is a note where it is another, as a replay and a rollback make it")
+    func live() async throws {
+        let (store, head) = try await signed()
+        try await store.replay(to: 3)
+        let found = try judged(store, head)
+        #expect(found.map(\.id) == ["STORE112"] && found.first?.message.contains("v3 is live, and v2 was") == true)
+        try await store.rollback()
+        #expect(try judged(store, head) == [])
+    }
+
+    @Test("a head of format 1 speaks for the log as ever, and the next one names it")
+    func older() async throws {
+        let (store, head) = try await signed()
+        var fields = Fields()
+        fields.set("evstore", "head")
+        fields.set("format", 1)
+        fields.set("store", head.store)
+        fields.set("epoch", UInt64(head.epoch.rawValue))
+        fields.set("position", head.position.rawValue)
+        for (name, text) in [
+            ("link", head.link), ("content", head.content), ("time", head.time.description), ("key", head.key.description),
+        ] {
+            fields.set(name, text)
+        }
+        let body = try Canonical.bytes(of: fields.bytes.lent)
+        fields.set("signature", hex(try SigningKey.ofTests.signature(of: Array("evstore head 1\n".utf8) + body)))
+        let older = try SignedHead(parsing: fields.bytes)
+        #expect(older.format == 1 && older.previous == nil)
+        let file = try other(1, of: store)
+        try await store.log.update { try RegisteredRows.register(&$0, versions: [file]) }
+        #expect(try judged(store, older) == [])
+        #expect(try sign(store, after: [older]).previous == older.digest)
+    }
+
+    @Test("a head is read as it was written, and with any member changed, left out or put in it is none")
+    func text() async throws {
+        let (_, head) = try await signed()
+        #expect(try SignedHead(parsing: Array(head.line.utf8)) == head && head.format == 2)
+        let value = try JSONValue(parsing: Array(head.line.utf8).lent, limits: JSONLimits())
+        guard case .object(let members) = value else { throw Unexpected() }
+        for (index, member) in members.enumerated() {
+            for changed in [[], [JSONValue.Member(name: member.name, value: .string("x"))], [member, .init(name: "more", value: .null)]] {
+                var others = members
+                others.replaceSubrange(index ... index, with: changed)
+                let text = Array(JSONValue.object(others).text.utf8)
+                #expect(throws: EvstoreError.self, "\(member.name)") { try SignedHead(parsing: text) }
+            }
+        }
+    }
+}
