@@ -106,7 +106,7 @@ final class AnchorFile: Sendable {
             try put(anchor, marked: mark)
             try file.sync()
         }
-        if !isDone { throw EvstoreError.locked(path: file.path, holder: "another process, which was stopped while it wrote there,") }
+        if !isDone { throw EvstoreError.locked(path: file.path, holder: try file.lockHolderWords(byte: 0, doing: "writing there")) }
     }
 
     /// Says that nobody vouches for the file.

@@ -57,7 +57,7 @@ package final class HeldLock: Sendable {
     func take(shared: Bool, what: String) throws {
         let hint = HolderHint(file, slot: lock.rawValue)
         guard try file.lock(byte: lock.byte, shared: shared) else {
-            throw EvstoreError.locked(path: store, holder: try hint.read())
+            throw EvstoreError.locked(path: store, holder: try hint.holder(ofLockOn: lock.byte))
         }
         if shared { return }
         // A hint is only for messages: a full disk is no reason not to have the lock.
@@ -86,9 +86,18 @@ struct HolderHint: Sendable {
         try file.write(line + [UInt8](repeating: 0, count: Self.bytes - line.count), at: offset)
     }
 
-    func read() throws -> String {
+    /// Who has the lock on a byte, and what for, as far as can be told.
+    func holder(ofLockOn byte: Int) throws -> String {
+        let hinted = try read()
+        let process = try file.lockHolder(byte: byte, expecting: hinted?.process)
+        if let hinted, process == nil || process == hinted.process { return "process \(hinted.process) (\(hinted.what))" }
+        // It was stopped before it left its hint.
+        return process.map { "process \($0)" } ?? File.unseen
+    }
+
+    private func read() throws -> (process: Int32, what: Substring)? {
         let line = String(decoding: try file.read(Self.bytes, at: offset).prefix { $0 != 0 }, as: UTF8.self)
-        guard let space = line.firstIndex(of: " "), let process = Int32(line[..<space]) else { return "another process" }
-        return "process \(process) (\(line[line.index(after: space)...]))"
+        guard let space = line.firstIndex(of: " "), let process = Int32(line[..<space]) else { return nil }
+        return (process, line[line.index(after: space)...])
     }
 }

@@ -87,16 +87,17 @@ extension EventStore {
                 at: path, version: version, policy: policy, schemas: schemas, steps: steps, projections: projections, options: options,
                 logger: logger)
         }
-        do { return try await opened() } catch EvstoreError.storeNotFound {}
-        do throws(EvstoreError) {
-            // Order: made, closed, opened, so that the handle is what every later start gets.
-            let made = try await create(
-                at: path, schemas: schemas, at: version, steps: steps, projections: projections, options: options, logger: logger)
-            try await made.close()
-        } catch .storeExists {
-            // Somebody else was faster.
+        while true {
+            do { return try await opened() } catch EvstoreError.storeNotFound {}
+            do throws(EvstoreError) {
+                // Order: made, closed, opened, so that the handle is what every later start gets.
+                let made = try await create(
+                    at: path, schemas: schemas, at: version, steps: steps, projections: projections, options: options, logger: logger)
+                try await made.close()
+            } catch .storeExists {
+                // Somebody else was faster; an import that nothing came of may have taken it back again.
+            }
         }
-        return try await opened()
     }
 
     /// Reads a store's four numbers without a lock, and without its keys: those of a sealed store are believed, not proved.

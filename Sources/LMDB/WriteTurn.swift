@@ -44,8 +44,8 @@ extension Environment {
         if isTurnTaken.withLock({ $0 }) { return "process \(ProcessIdentity.id) (writing)" }
         do throws(LMDBError) {
             guard let process = try lockFile.withLock({ $0 })?.writer() else { return "no process any more" }
-            return process > 0 ? "process \(process) (writing)" : "a process of another container (writing)"
-        } catch { return "another process" }
+            return process > 0 ? "process \(process) (writing)" : "\(File.unseen) (writing)"
+        } catch { return File.unseen }
     }
 
     /// Waits for the turn on this thread, which is one of the store's own; nil where `goesOn` says that nobody wants it any more.

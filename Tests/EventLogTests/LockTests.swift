@@ -1,5 +1,7 @@
 import EventLog
 import EventModel
+import Glibc
+import LMDB
 import Testing
 
 @Suite("Locks of the store")
@@ -23,6 +25,18 @@ struct LockTests {
         }
         try held.release()
         try StoreLock.migration.acquire(at: directory.store, what: "another").release()
+        try await log.close()
+    }
+
+    @Test("a holder that was stopped before it left its hint is named all the same, and not whoever was before it")
+    func withoutHint() async throws {
+        let lock = StoreLock.importing
+        let file = try File(directory.store + "/evstore.lock", .write)
+        try file.write(Array("1 imports a".utf8), at: lock.rawValue * 128)
+        #expect(try file.lock(byte: 1 << 32 + lock.rawValue, shared: false))
+        #expect {
+            try lock.acquire(at: directory.store, what: "imports b")
+        } throws: { if case EvstoreError.locked(_, let holder) = $0 { holder == "process \(getpid())" } else { false } }
         try await log.close()
     }
 

@@ -23,4 +23,16 @@ struct FileTests {
         #expect(!open.contains(pipe) && !open.contains(directory.path))
         #expect(try #require(throws: LMDBError.self) { try File(pipe, .read) }.message.contains("a pipe"))
     }
+
+    @Test("a lock's holder is named as the kernel knows it, and nobody where nobody has it")
+    func holder() throws {
+        let directory = try TemporaryDirectory()
+        let (one, other) = (try File(directory.path + "/locks", .create), try File(directory.path + "/locks", .create))
+        #expect(try one.lock(byte: 1 << 32, shared: false))
+        #expect(try other.lockHolder(byte: 1 << 32) == getpid())
+        #expect(try other.lockHolder(byte: 1 << 32, expecting: 1) == getpid())
+        #expect(try other.lockHolder(byte: 1) == nil)
+        try one.unlock(byte: 1 << 32)
+        #expect(try other.lockHolder(byte: 1 << 32, expecting: getpid()) == nil)
+    }
 }

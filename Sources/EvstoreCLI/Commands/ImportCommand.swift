@@ -87,6 +87,8 @@ struct ImportCommand: Command {
             do {
                 if there == nil { return try await make(session) { store in try await beginning.make { try await body(store) } } }
                 return try await session.withStore { store in try await beginning.make { try await body(store) } }
+            } catch EvstoreError.storeExists where there == nil && !dryRun {
+                // Another import was faster, and may have taken back already what it made.
             } catch {
                 // Another import has made the store meanwhile, or taken back what it had made.
                 if try beginning.isMade || dryRun && there == nil || place() == there { throw error }

@@ -74,7 +74,7 @@ final class GenerationMark: Sendable {
                 wait()
             }
         }
-        throw EvstoreError.locked(path: directory, holder: "another process, which looks at its pages,")
+        throw EvstoreError.locked(path: directory, holder: try file.lockHolderWords(byte: 0, doing: "looking at its pages"))
     }
 
     private func wait() { _ = Monitor(false).wait(milliseconds: Self.waitMilliseconds) { $0 } }
@@ -88,7 +88,9 @@ final class GenerationMark: Sendable {
                 guard let mark = try read() else { return }
                 try put(mark.vouchesForNothing ? mark : FileMark(status(), isClosed: false))
             }
-            if !isDone { throw EvstoreError.locked(path: directory, holder: "another process, which was stopped while it wrote there,") }
+            if !isDone, let file {
+                throw EvstoreError.locked(path: directory, holder: try file.lockHolderWords(byte: 1, doing: "writing its mark"))
+            }
             hasBegun = true
         }
     }

@@ -15,7 +15,6 @@ final class Bystander: Sendable {
         /// How often calls ended with which error.
         var ends: [String: Int] = [:]
         /// How often an error could not tell which process is in the way.
-        var unnamed = 0
         var problems: [String] = []
     }
 
@@ -117,10 +116,7 @@ final class Bystander: Sendable {
             let code = error?.code ?? "another error"
             report.withLock { report in
                 report.ends["\(what): \(code)", default: 0] += 1
-                // Whoever is stopped between taking a lock and leaving its name is "another process", and so is who looks at the pages
-                // of a read model.
-                let isNamed = code == "interrupted" || error?.message.contains("process") == true
-                if error?.message.contains("another process") == true { report.unnamed += 1 }
+                let isNamed = code == "interrupted" || error?.message.firstMatch(of: /process \d+/) != nil
                 if !Self.codes.contains(code) || !isNamed { report.problems.append("\(what): \(code): \(error?.message ?? "")") }
             }
         }

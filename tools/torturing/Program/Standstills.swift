@@ -49,8 +49,6 @@ extension TortureCase {
             Runner.say("stopped at call \(call): \(what)")
             if report.pause > pauseMax.failed + 3 * report.machine { problems.append(what) }
         }
-        let unnamed = reports.reduce(0) { $0 + $1.unnamed }
-        if unnamed > 0 { Runner.say("stopped at call \(call): \(unnamed) errors say no more than \"another process\"") }
         let seen = try trial.stage.worker("look", scene + "/store")
         let facts = try JSONDecoder().decode(Facts.self, from: Data(seen.output.utf8))
         problems += facts.findings + [facts.refused].compactMap(\.self)
