@@ -106,7 +106,12 @@ final class AnchorFile: Sendable {
             try put(anchor, marked: mark)
             try file.sync()
         }
-        if !isDone { throw EvstoreError.locked(path: file.path, holder: try file.lockHolderWords(byte: 0, doing: "writing there")) }
+        if !isDone { throw EvstoreError.locked(path: file.path, holder: writer ?? File.unseen) }
+    }
+
+    /// Who is writing it, for messages: this process is never stopped there. Nil where it can't be told.
+    var writer: String? {
+        do { return try file.lockHolder(byte: 0).map { "process \($0) (writing the anchor)" } } catch { return nil }
     }
 
     /// Says that nobody vouches for the file.

@@ -195,7 +195,8 @@ struct CommitSession: ~Copyable {
     private func turn(_ queue: CommitQueue) throws -> WriteTurn {
         let began = ContinuousClock.now
         if let turn = try access.environment.takeTurn(within: nil, while: { !queue.isGivenUp }) { return turn }
-        throw EvstoreError.deadlinePassed(seconds: began.duration(to: .now) / .seconds(1), holder: access.environment.writer)
+        let holder = access.environment.writer ?? Environment.nobody
+        throw EvstoreError.deadlinePassed(seconds: began.duration(to: .now) / .seconds(1), holder: holder)
     }
 
     /// Leaves everything in LMDB alone, with its indexes. After a failure of the disk nothing is claimed to be durable: the

@@ -150,7 +150,7 @@ package final class EventLog: Sendable {
         do {
             if let committer, try mustNote(committer) {
                 opening = try StoreLock.opening.acquireIfFree(at: path, what: "closes it")
-                try writeClosingAnchor(isLast: opening != nil && presence.takeIfFree(what: "closes it"))
+                try writeClosingAnchor(isLast: opening != nil && presence.takeIfFree(shared: false, what: "closes it"))
             }
         } catch  where Ballast.isFullDisk(error) {
             // Nothing is lost but the time of a look at all pages after the next boot.

@@ -59,6 +59,6 @@ final class Keeper: Sendable {
     }
 
     private func overdue(_ work: CommitQueue.Work) -> EvstoreError {
-        .deadlinePassed(seconds: work.waited, holder: environment.writer)
+        .deadlinePassed(seconds: work.waited, holder: environment.writer ?? anchor.writer ?? Environment.nobody)
     }
 }

@@ -87,6 +87,7 @@ enum StoreEntrance {
                     reason: "the machine stopped while events were appended, and what it left must be put right: open the store once "
                         + "where it can be written")
             }
+            if Task.isCancelled { throw EvstoreError.interrupted(again: "open \(store) again") }
             if ContinuousClock.now > end { return try StoreLock.opening.acquire(at: store, what: "opens it after a crash") }
             _ = Monitor(false).wait(milliseconds: 5) { $0 }
         }

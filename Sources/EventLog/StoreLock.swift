@@ -29,8 +29,7 @@ package enum StoreLock: Int, Sendable {
     /// Takes the lock alone; nil where others hold it.
     func acquireIfFree(at store: String, what: String) throws -> HeldLock? {
         let held = HeldLock(self, try File(store + Self.fileName, .write), store)
-        do { try held.take(shared: false, what: what) } catch EvstoreError.locked { return nil }
-        return held
+        return try held.takeIfFree(shared: false, what: what) ? held : nil
     }
 
     /// A shared lock needs no more than a file that can be read.
@@ -55,18 +54,16 @@ package final class HeldLock: Sendable {
 
     /// Takes the lock, or changes a shared one into one held alone, or back.
     func take(shared: Bool, what: String) throws {
-        let hint = HolderHint(file, slot: lock.rawValue)
-        guard try file.lock(byte: lock.byte, shared: shared) else {
-            throw EvstoreError.locked(path: store, holder: try hint.holder(ofLockOn: lock.byte))
-        }
-        if shared { return }
-        // A hint is only for messages: a full disk is no reason not to have the lock.
-        do { try hint.write(what) } catch  where Ballast.isFullDisk(error) {}
+        if try takeIfFree(shared: shared, what: what) { return }
+        throw EvstoreError.locked(path: store, holder: try HolderHint(file, slot: lock.rawValue).holder(ofLockOn: lock.byte))
     }
 
-    /// Takes a shared lock alone; false, and it stays shared, where others hold it.
-    func takeIfFree(what: String) throws -> Bool {
-        do { try take(shared: false, what: what) } catch EvstoreError.locked { return false }
+    /// The same; false, and it stays as it is, where others hold it.
+    func takeIfFree(shared: Bool, what: String) throws -> Bool {
+        guard try file.lock(byte: lock.byte, shared: shared) else { return false }
+        if shared { return true }
+        // A hint is only for messages: a full disk is no reason not to have the lock.
+        do { try HolderHint(file, slot: lock.rawValue).write(what) } catch  where Ballast.isFullDisk(error) {}
         return true
     }
 

@@ -145,7 +145,7 @@ extension EvstoreError {
         case .deadlinePassed(let seconds, let holder):
             .init(
                 "deadlinePassed", 5, "waited \(seconds) s for the store; it is held by \(holder)",
-                fix: "run it again; the append was not made")
+                fix: "run it again: what waited was not done")
         case .commitOutcomeUnknown(let position):
             .init(
                 "commitOutcomeUnknown", 1,

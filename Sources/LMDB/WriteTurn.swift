@@ -39,11 +39,14 @@ extension Environment {
         }
     }
 
-    /// Who has the turn, for messages.
-    package var writer: String {
+    /// How messages call whoever has gone meanwhile.
+    package static let nobody = "no process any more"
+
+    /// Who has the turn, for messages; nil where nobody has.
+    package var writer: String? {
         if isTurnTaken.withLock({ $0 }) { return "process \(ProcessIdentity.id) (writing)" }
         do throws(LMDBError) {
-            guard let process = try lockFile.withLock({ $0 })?.writer() else { return "no process any more" }
+            guard let process = try lockFile.withLock({ $0 })?.writer() else { return nil }
             return process > 0 ? "process \(process) (writing)" : "\(File.unseen) (writing)"
         } catch { return File.unseen }
     }
@@ -85,7 +88,7 @@ private struct TurnWaiting {
     /// Short at first: most turns are as long as a sync of the disk.
     func pauseMicroseconds() throws(LMDBError) -> UInt32 {
         let waited = began.duration(to: .now) / .seconds(1)
-        if let seconds, waited >= seconds { throw LMDBError(waited: waited, for: environment.writer) }
+        if let seconds, waited >= seconds { throw LMDBError(waited: waited, for: environment.writer ?? Environment.nobody) }
         return waited < 0.005 ? 50 : waited < 0.5 ? 500 : 5_000
     }
 }

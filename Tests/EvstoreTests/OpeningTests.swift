@@ -1,3 +1,4 @@
+import EventLog
 import Evstore
 import EvstoreTesting
 import Testing
@@ -59,5 +60,21 @@ struct OpeningTests {
         let path = directory.path + "/none"
         #expect(try await code { try await .open(at: path, creatingWith: schemas, version: SchemaVersion(3)) } == "unknownVersion")
         #expect(try await code { try await .open(at: path, schemas: schemas) } == "storeNotFound")
+    }
+
+    @Test("opening while another process comes in after a crash ends when its task is cancelled")
+    func cancelled() async throws {
+        let (directory, schemas) = try directory()
+        let path = directory.path + "/store"
+        try await EventStore.create(at: path, schemas: schemas, options: .forTests).close()
+        let alone = try StoreLock.presence.acquire(at: path, what: "looks at the log after a crash")
+        let coming = try StoreLock.opening.acquire(at: path, what: "opens it after a crash")
+        let opening = Task { try await code { try await .open(at: path, options: .forTests) } }
+        try await Task.sleep(for: .milliseconds(50))
+        opening.cancel()
+        #expect(try await opening.value == "interrupted")
+        try coming.release()
+        try alone.release()
+        #expect(try await code { try await .open(at: path, options: .forTests) } == "opened")
     }
 }

@@ -15,7 +15,7 @@ extension File {
     }
 
     /// How messages call a holder that this process can't see.
-    package static var unseen: String { "a process of another user or container" }
+    package static var unseen: String { "a process that is gone, or is another user's or container's" }
 
     private static func holds(_ process: Int32, _ byte: Int, of inode: UInt64) -> Bool {
         let directory = "/proc/\(process)/fdinfo/"
