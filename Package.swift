@@ -40,13 +40,14 @@ let package = Package(
         .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+        .systemLibrary(name: "CSystem"),
         .target(name: "Bytes", swiftSettings: lending),
-        .target(name: "System", dependencies: ["Bytes"], swiftSettings: house),
+        .target(name: "System", dependencies: ["Bytes", "CSystem"], swiftSettings: lending + mutants),
         .target(
             name: "Hashing",
             dependencies: ["Bytes", "CXXHash", .product(name: "Crypto", package: "swift-crypto")],
             swiftSettings: house),
-        .target(name: "LMDB", dependencies: ["Bytes", "CLMDB"], swiftSettings: lending + mutants),
+        .target(name: "LMDB", dependencies: ["Bytes", "System", "CLMDB"], swiftSettings: lending),
         .target(name: "JSONText", dependencies: ["Bytes"], swiftSettings: lending),
         .target(name: "EventModel", dependencies: ["Bytes", "System"], swiftSettings: lending),
         .target(
@@ -59,7 +60,7 @@ let package = Package(
         // Row 1: the log knows bytes and never schemas; evolution knows schemas and never disk.
         .target(
             name: "EventLog",
-            dependencies: ["Bytes", "Hashing", "Sealing", "LMDB", "EventModel", .product(name: "Logging", package: "swift-log")],
+            dependencies: ["Bytes", "Hashing", "Sealing", "System", "LMDB", "EventModel", .product(name: "Logging", package: "swift-log")],
             swiftSettings: lending),
         .target(
             name: "SchemaEvolution",
@@ -69,7 +70,7 @@ let package = Package(
         .target(
             name: "Projections",
             dependencies: [
-                "Bytes", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution",
+                "Bytes", "Hashing", "Sealing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: lending),
@@ -77,7 +78,7 @@ let package = Package(
         .target(
             name: "Migration",
             dependencies: [
-                "Bytes", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
+                "Bytes", "Hashing", "Sealing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: house),
@@ -106,10 +107,10 @@ let package = Package(
         // Tests mirror the rooms; CrashTests kill real processes, DomainTests use Schemas/, HouseTests read the sources.
         .testTarget(name: "BytesTests", dependencies: ["Bytes", "Hashing", "EventModel"], swiftSettings: house),
         .testTarget(name: "SealingTests", dependencies: ["Bytes", "Sealing"], swiftSettings: house),
-        .testTarget(name: "LMDBTests", dependencies: ["Bytes", "LMDB"], swiftSettings: house),
+        .testTarget(name: "LMDBTests", dependencies: ["Bytes", "System", "LMDB"], swiftSettings: house),
         .testTarget(name: "JSONTextTests", dependencies: ["Bytes", "JSONText"], swiftSettings: house),
         .testTarget(
-            name: "EventLogTests", dependencies: ["Bytes", "Hashing", "Sealing", "LMDB", "EventModel", "EventLog", "Torturing"],
+            name: "EventLogTests", dependencies: ["Bytes", "Hashing", "Sealing", "System", "LMDB", "EventModel", "EventLog", "Torturing"],
             exclude: ["Goldens"], swiftSettings: house),
         .testTarget(
             name: "SchemaEvolutionTests", dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", "SchemaEvolution"],
@@ -117,18 +118,21 @@ let package = Package(
             swiftSettings: house),
         .testTarget(
             name: "ProjectionsTests",
-            dependencies: ["Bytes", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections"],
+            dependencies: [
+                "Bytes", "Hashing", "Sealing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
+            ],
             swiftSettings: house),
         .testTarget(
             name: "MigrationTests",
             dependencies: [
-                "Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Migration",
+                "Bytes", "Hashing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Migration",
                 "Torturing",
             ], swiftSettings: house),
         .testTarget(
             name: "EvstoreTests",
             dependencies: [
-                "Bytes", "Hashing", "JSONText", "LMDB", "EventModel", "Sealing", "EventLog", "SchemaEvolution", "Projections", "Migration",
+                "Bytes", "Hashing", "JSONText", "System", "LMDB", "EventModel", "Sealing", "EventLog", "SchemaEvolution", "Projections",
+                "Migration",
                 "Evstore", "EvstoreTesting", "TwentyLines", .product(name: "Logging", package: "swift-log"),
             ], exclude: ["Goldens"], swiftSettings: house),
         // The README's program, compiled as a user's is.
@@ -140,11 +144,13 @@ let package = Package(
             name: "OrdersService", dependencies: ["EventModel", "Projections", "EvstoreCLI"], path: "Tests/OrdersService",
             swiftSettings: house),
         .executableTarget(
-            name: "StoreWorker", dependencies: ["Bytes", "LMDB", "EventLog", "Evstore"], path: "Tests/StoreWorker", swiftSettings: house),
+            name: "StoreWorker", dependencies: ["Bytes", "System", "LMDB", "EventLog", "Evstore"], path: "Tests/StoreWorker",
+            swiftSettings: house),
         .testTarget(
             name: "CrashTests",
             dependencies: [
-                "LMDB", "EventLog", "Migration", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore", "OrdersService", "StoreWorker",
+                "System", "LMDB", "EventLog", "Migration", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore", "OrdersService",
+                "StoreWorker",
                 "Torturing", "evstore-torture",
             ], swiftSettings: house),
         .testTarget(
@@ -189,7 +195,7 @@ if Context.environment["EVSTORE_FUZZERS"] != nil {
         .executableTarget(
             name: "evstore-libfuzzer",
             dependencies: [
-                "Bytes", "CLibFuzzer", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution",
+                "Bytes", "CLibFuzzer", "Hashing", "Sealing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "tools/fuzz/Targets", swiftSettings: lending),

@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import Hashing
 internal import LMDB
+internal import System
 
 /// Brings a log back whose last round was not ended: by a power cut, or by the end of the last process that had it open.
 /// Begun again from the start wherever it is interrupted.

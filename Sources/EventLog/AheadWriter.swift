@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventModel
 internal import LMDB
+internal import System
 
 /// The writing thread's side of the file ahead of the log. Everything here is done under LMDB's lock.
 struct AheadWriter: ~Copyable {

@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import Hashing
 internal import LMDB
+internal import System
 
 /// `anchor`: the log's end as it was after a commit, kept beside the log. It finds a log that has
 /// lost its last commits to a damaged meta page, and a file that is not the one that was left.

@@ -1,6 +1,7 @@
 package import EventModel
 internal import LMDB
 internal import Logging
+internal import System
 
 /// `ballast`: a file that only keeps room, for what leads out of a full disk.
 struct Ballast: Sendable {
@@ -48,7 +49,7 @@ struct Ballast: Sendable {
 
     static func isFullDisk(_ error: any Error) -> Bool {
         if case EvstoreError.diskFull = error { return true }
-        return (error as? LMDBError)?.isDiskFull(below: Options().freeDiskFloorBytes) ?? false
+        return (error as? StorageError)?.isDiskFull(below: Options().freeDiskFloorBytes) ?? false
     }
 }
 

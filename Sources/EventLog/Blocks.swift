@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import Hashing
 internal import LMDB
+internal import System
 
 /// What reading the log takes; the same for every thread.
 struct LogAccess: Sendable {
@@ -13,7 +14,7 @@ struct LogAccess: Sendable {
     /// Of a sealed store, where what its events hold is read or written.
     let keys: StoreKeys?
 
-    init(_ environment: Environment, of store: StoreIdentity, _ keys: StoreKeys? = nil) throws(LMDBError) {
+    init(_ environment: Environment, of store: StoreIdentity, _ keys: StoreKeys? = nil) throws(StorageError) {
         (self.environment, tables, names) = (
             environment, try Tables(environment, of: store, keys?.codes), TypeNames()
         )

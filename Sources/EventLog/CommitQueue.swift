@@ -1,5 +1,5 @@
 internal import EventModel
-internal import LMDB
+internal import System
 
 /// What waits for the writing thread, first come, first served. Everything in it has a deadline.
 final class CommitQueue: Sendable {

@@ -3,6 +3,7 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 internal import Logging
+internal import System
 
 /// What the writing thread keeps from one commit to the next, and how it makes one.
 struct CommitSession: ~Copyable {
@@ -174,7 +175,7 @@ struct CommitSession: ~Copyable {
     private mutating func undo(_ turn: WriteTurn, after error: any Error) throws {
         guard ahead.isUnconfirmed else { return }
         do { try writeAlone(turn) { session in try session.ahead.rest() } } catch let failure {
-            throw UndoneCommit(cause: error as? LMDBError ?? failure as? LMDBError ?? LMDBError(misuse: "\(error)"))
+            throw UndoneCommit(cause: error as? StorageError ?? failure as? StorageError ?? StorageError(misuse: "\(error)"))
         }
     }
 
@@ -264,5 +265,5 @@ struct CommitSession: ~Copyable {
 
 /// A commit that was not made, and what stood ahead of it could not be taken back: it may come to be after a crash.
 struct UndoneCommit: Error {
-    let cause: LMDBError
+    let cause: StorageError
 }

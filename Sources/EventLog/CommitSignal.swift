@@ -1,5 +1,5 @@
 internal import EventModel
-internal import LMDB
+internal import System
 
 /// Wakes those who wait for events: told by this process's writer, by the file being written to
 /// (whoever does it), or at the latest by the next look of a slow poll.

@@ -1,6 +1,7 @@
 internal import EventModel
 internal import LMDB
 internal import Logging
+internal import System
 
 /// The one thread of this process that writes to the log, and a second one that keeps its deadlines.
 final class Committer: Sendable {
@@ -168,7 +169,7 @@ final class Committer: Sendable {
     /// something may, whatever the disk said, the outcome is not known, and the handle writes no more. Nor does it where the
     /// disk is broken rather than full.
     private func failure(_ error: any Error) -> any Error {
-        guard let system = error as? LMDBError ?? (error as? UndoneCommit)?.cause else { return error }
+        guard let system = error as? StorageError ?? (error as? UndoneCommit)?.cause else { return error }
         let isOpen = system.isOutcomeOpen || error is UndoneCommit
         guard isOpen || system.isFailedDisk && !system.isDiskFull(below: options.freeDiskFloorBytes) else {
             return storeError(system, path, doing: "appending", floorBytes: options.freeDiskFloorBytes)

@@ -2,6 +2,7 @@ package import EventModel
 internal import Hashing
 internal import LMDB
 package import Logging
+internal import System
 
 extension EventLog {
     /// Makes a store: whole at its path, or not at all. `first` sets its numbers in its first transaction.
@@ -70,7 +71,7 @@ extension EventLog {
 
     /// The name appears when everything below it is durable.
     private static func moveIntoPlace(_ made: String, _ store: String) throws {
-        do throws(LMDBError) {
+        do throws(StorageError) {
             try Directory.rename(made, to: store)
         } catch {
             throw error.name == "ENOTEMPTY" || error.name == "EEXIST" ? EvstoreError.storeExists(path: store) : error

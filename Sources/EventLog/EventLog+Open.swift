@@ -1,6 +1,7 @@
 package import EventModel
 internal import LMDB
 package import Logging
+internal import System
 
 extension EventLog {
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeDamaged, unsafePermissions, unsafeFileSystem,
@@ -60,26 +61,26 @@ extension EventLog {
     static var silent: Logger { Logger(label: "evstore", factory: { _ in SwiftLogNoOpLogHandler() }) }
 
     /// Ends a round ahead of the log before LMDB commits anything else.
-    static func rest(at store: String, _ storeID: StoreID) -> @Sendable (Environment) throws(LMDBError) -> Void {
-        { environment throws(LMDBError) in
-            do { try AheadWriter.rest(at: store, storeID, environment) } catch let error as LMDBError { throw error } catch {
-                throw LMDBError(held: "a process whose disk has failed: \(error)")
+    static func rest(at store: String, _ storeID: StoreID) -> @Sendable (Environment) throws(StorageError) -> Void {
+        { environment throws(StorageError) in
+            do { try AheadWriter.rest(at: store, storeID, environment) } catch let error as StorageError { throw error } catch {
+                throw StorageError(held: "a process whose disk has failed: \(error)")
             }
         }
     }
 
     /// - Parameter beforeMaking: ends a round that is running; nil while one is taken in.
     static func openEnvironment(
-        _ store: String, _ options: Options, readOnly: Bool, beforeMaking: (@Sendable (Environment) throws(LMDBError) -> Void)? = nil,
+        _ store: String, _ options: Options, readOnly: Bool, beforeMaking: (@Sendable (Environment) throws(StorageError) -> Void)? = nil,
         _ notice: @escaping @Sendable (String) -> Void = { _ in }
     ) throws -> Environment {
-        do throws(LMDBError) {
+        do throws(StorageError) {
             var configuration = Tables.configuration(options, readOnly: readOnly)
             configuration.notice = notice
             if let beforeMaking { configuration.beforeMaking = beforeMaking }
             return try Environment.open(directory: store + "/log", configuration)
         } catch {
-            guard error.isNotFound else { throw error }
+            guard error.isMissing else { throw error }
             throw EvstoreError.storeDamaged(path: store, reason: "its log is missing or incomplete: \(error.message)")
         }
     }

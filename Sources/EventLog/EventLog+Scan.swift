@@ -1,6 +1,7 @@
 internal import Bytes
 package import EventModel
 internal import LMDB
+internal import System
 
 extension EventLog {
     /// Long work: lends the blocks that hold events in (after, through] and may hold one of `types`, in
@@ -13,7 +14,7 @@ extension EventLog {
         var scan = LogScan(access, options, after: after, through: through, types: types)
         do {
             while try access.environment.read({ try scan.runChunk($0, body) }) {}
-        } catch let error as LMDBError { throw storeError(error, path, doing: "reading the store") }
+        } catch let error as StorageError { throw storeError(error, path, doing: "reading the store") }
     }
 }
 

@@ -1,6 +1,7 @@
 package import EventModel
 package import Hashing
 internal import LMDB
+internal import System
 
 /// What a walk through a whole log has seen: what is wrong, and how its hash chain stands.
 package struct LogWalk: Sendable {
@@ -35,9 +36,9 @@ extension EventLog {
         } catch let damage as StructureDamage {
             // LMDB must not follow such pages.
             verifier.note("STORE007", at: nil, "the log's own structure is damaged: log/data.mdb, \(damage)")
-        } catch let error as LMDBError where error.isDamage {
+        } catch let error as StorageError where error.isDamage {
             verifier.note("STORE007", at: nil, "the log's own structure is damaged: \(error.message)")
-        } catch let error as LMDBError { throw storeError(error, path, doing: "verifying the store") }
+        } catch let error as StorageError { throw storeError(error, path, doing: "verifying the store") }
         return verifier.walk
     }
 }

@@ -1,6 +1,7 @@
 package import EventModel
 internal import LMDB
 internal import Logging
+internal import System
 
 /// The append-only truth of a store: events as bytes, in order, durable when an append has returned.
 package final class EventLog: Sendable {
@@ -76,7 +77,7 @@ package final class EventLog: Sendable {
     package func read<R>(_ body: (borrowing LogReader) throws -> R) throws -> R {
         do {
             return try body(try reader())
-        } catch let error as LMDBError { throw storeError(error, path, doing: "reading the store") }
+        } catch let error as StorageError { throw storeError(error, path, doing: "reading the store") }
     }
 
     private func reader() throws -> LogReader {
@@ -97,7 +98,7 @@ package final class EventLog: Sendable {
         do {
             let last = try read { $0.last.position }
             return last > position ? last : try await signal.wait(after: position, deadline: deadline)
-        } catch let error as LMDBError { throw storeError(error, path, doing: "waiting for events") }
+        } catch let error as StorageError { throw storeError(error, path, doing: "waiting for events") }
     }
 
     /// Makes this process the only one that has the store open, or fails at once.
@@ -166,7 +167,7 @@ package final class EventLog: Sendable {
     private func mustNote(_ committer: Committer) throws -> Bool {
         if committer.hasFailed || committer.closingFailure != nil { return false }
         // Another file than the one that was left is nobody's to vouch for.
-        do throws(LMDBError) { try access.environment.checkInPlace() } catch { return false }
+        do throws(StorageError) { try access.environment.checkInPlace() } catch { return false }
         guard let mark = try Anchor.read(at: path)?.mark else { return true }
         return !mark.vouchesForNothing && (committer.hasWritten || !mark.isClosed)
     }

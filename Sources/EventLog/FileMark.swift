@@ -1,5 +1,6 @@
 package import Bytes
-package import LMDB
+internal import LMDB
+package import System
 
 /// Which file a `data.mdb` is, and how it was left. Who finds it so need not look at all of its pages: what has happened to it
 /// has happened through the store.

@@ -1,6 +1,7 @@
 internal import EventModel
 internal import LMDB
 internal import Logging
+internal import System
 
 /// Ends what has waited too long and syncs the anchor, as long as there is something to do.
 final class Keeper: Sendable {

@@ -1,6 +1,7 @@
 internal import EventModel
 internal import Hashing
 internal import LMDB
+internal import System
 
 /// `log/data.mdb` as a file: what can be said of it without LMDB.
 enum LogFile {

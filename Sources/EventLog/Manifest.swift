@@ -1,6 +1,7 @@
 internal import EventModel
 internal import FoundationEssentials
 internal import LMDB
+internal import System
 
 /// `evstore.json`: says that a directory is a store, which one, and in which format.
 struct Manifest: Codable {

@@ -1,5 +1,6 @@
 internal import EventModel
 internal import LMDB
+internal import System
 
 /// What the index tables do not say yet: the entries of the blocks after `base`, kept in memory and
 /// extended as the log grows. One epoch and one base each; a sweep or a cut brings a new overlay.

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventModel
 internal import LMDB
+internal import System
 
 /// A table of the log whose rows are checked when they are read: all but `blocks`.
 struct RowTable: Sendable {

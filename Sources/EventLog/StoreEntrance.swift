@@ -1,5 +1,6 @@
 internal import EventModel
 internal import LMDB
+internal import System
 
 /// How a process comes to have a store open: the log is whole before it does, and its pages are what LMDB may follow.
 enum StoreEntrance {
@@ -80,7 +81,7 @@ enum StoreEntrance {
         while true {
             do {
                 if let held = try StoreLock.opening.acquireIfFree(at: store, what: "opens it after a crash") { return held }
-            } catch let error as LMDBError where error.isReadOnly {
+            } catch let error as StorageError where error.isReadOnly {
                 if try !AheadRecovery.isDue(at: store, storeID) || AheadRecovery.isOfThisBoot(at: store, storeID) { return nil }
                 throw EvstoreError.ioFailure(
                     doing: "opening \(store)",

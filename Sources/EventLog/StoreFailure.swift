@@ -1,5 +1,6 @@
 package import EventModel
 internal import LMDB
+internal import System
 
 /// What a failure of the rooms below means for a store.
 /// - Parameter floorBytes: below this a disk counts as full.
@@ -8,7 +9,7 @@ package func storeError(
 ) -> EvstoreError {
     switch error {
     case let error as EvstoreError: return error
-    case let error as LMDBError:
+    case let error as StorageError:
         if let seconds = error.waitedSeconds { return .deadlinePassed(seconds: seconds, holder: error.message) }
         if error.isHeld { return .locked(path: path, holder: error.message) }
         if error.isMisuse { return .misuse(error.message) }
@@ -24,5 +25,5 @@ package func storeError(
 
 /// 0 where the file system does not tell, which is only used in messages and for refusing.
 func freeBytes(_ path: String) -> UInt64 {
-    do throws(LMDBError) { return try Directory.freeBytes(path) } catch { return 0 }
+    do throws(StorageError) { return try Directory.freeBytes(path) } catch { return 0 }
 }

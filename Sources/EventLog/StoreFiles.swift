@@ -1,6 +1,7 @@
 internal import EventModel
 internal import LMDB
 internal import Logging
+internal import System
 
 /// What a store's files must be before any of them is believed.
 enum StoreFiles {
@@ -25,7 +26,7 @@ enum StoreFiles {
 
     /// None where the directory was thrown away meanwhile.
     private static func namesLeft(in path: String) throws -> [String] {
-        do throws(LMDBError) { return try Directory.names(path) } catch {
+        do throws(StorageError) { return try Directory.names(path) } catch {
             if error.isNotFound { return [] }
             throw error
         }

@@ -1,5 +1,6 @@
 internal import EventModel
 internal import LMDB
+internal import System
 
 /// The store's own locks, on bytes of `evstore.lock` (open-file-description locks: they go with the
 /// process that holds them, however it ends).
@@ -34,7 +35,7 @@ package enum StoreLock: Int, Sendable {
 
     /// A shared lock needs no more than a file that can be read.
     private static func open(_ store: String, shared: Bool) throws -> File {
-        do throws(LMDBError) { return try File(store + fileName, .write) } catch {
+        do throws(StorageError) { return try File(store + fileName, .write) } catch {
             if !shared || !error.isReadOnly { throw error }
             return try File(store + fileName, .read)
         }

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventModel
 internal import LMDB
+internal import System
 
 /// Every table of the log environment.
 ///
@@ -30,8 +31,8 @@ struct Tables: Sendable {
     let checks: [String: @Sendable (RawSpan, RawSpan) -> Bool]
 
     /// - Parameter codes: of a store that has them; nil for who has none of its keys and can only read.
-    init(_ environment: Environment, of store: StoreIdentity, _ codes: StoreCodes? = nil) throws(LMDBError) {
-        func rows(_ name: String) throws(LMDBError) -> RowTable {
+    init(_ environment: Environment, of store: StoreIdentity, _ codes: StoreCodes? = nil) throws(StorageError) {
+        func rows(_ name: String) throws(StorageError) -> RowTable {
             RowTable(try environment.table(name), store, codes)
         }
         blocks = try environment.table("blocks")

@@ -1,6 +1,7 @@
 internal import EventModel
 internal import LMDB
 internal import Logging
+internal import System
 
 /// Looks every few seconds, for as long as a log is open, whether anybody uses it or not: ends dead readers' hold on pages,
 /// notices files that were replaced, and fills the ballast up again.

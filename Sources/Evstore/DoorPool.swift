@@ -1,5 +1,5 @@
 internal import EventModel
-internal import LMDB
+internal import System
 
 /// Doors between appends. One that has been overtaken is found out by the log, which asks to check again.
 final class DoorPool: Sendable {

@@ -2,6 +2,7 @@ internal import EventLog
 internal import EventModel
 internal import JSONText
 internal import LMDB
+internal import System
 
 extension EvstoreError {
     /// What a caller of the front door is told of an error from below.

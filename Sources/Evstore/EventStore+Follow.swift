@@ -3,6 +3,7 @@ internal import EventModel
 internal import LMDB
 internal import Logging
 internal import Projections
+internal import System
 
 extension EventStore {
     /// Appends events and returns when read models of the working version have taken them in, too.

@@ -6,6 +6,7 @@ public import Logging
 internal import Migration
 public import Projections
 public import SchemaEvolution
+internal import System
 
 extension EventStore {
     /// Makes a store whose floor, live and top are `version` (the newest of `schemas` where nil), and opens it.

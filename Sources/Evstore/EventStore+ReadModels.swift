@@ -6,6 +6,7 @@ internal import Logging
 internal import Migration
 internal import Projections
 internal import SchemaEvolution
+internal import System
 
 /// The generations that a handle has open, by the names of their directories.
 final class OpenGenerations: Sendable {

@@ -5,6 +5,7 @@ internal import Logging
 internal import Migration
 internal import Projections
 package import SchemaEvolution
+internal import System
 
 /// A store of events and the read models built from them, opened by this process.
 ///

@@ -1,5 +1,6 @@
 internal import EventModel
 internal import LMDB
+internal import System
 
 /// Units of work that several threads do side by side, and whose pieces are taken in order.
 ///

@@ -1,5 +1,6 @@
 internal import Bytes
 internal import CLMDB
+package import System
 
 /// A place in a table. Keys and values stay lent until the transaction ends, wherever the cursor goes.
 @safe
@@ -31,20 +32,20 @@ package struct Cursor: ~Copyable, ~Escapable {
     }
 
     @_lifetime(self: copy self)
-    package mutating func first() throws(LMDBError) -> Bool { try move(MDB_FIRST) }
+    package mutating func first() throws(StorageError) -> Bool { try move(MDB_FIRST) }
 
     @_lifetime(self: copy self)
-    package mutating func last() throws(LMDBError) -> Bool { try move(MDB_LAST) }
+    package mutating func last() throws(StorageError) -> Bool { try move(MDB_LAST) }
 
     @_lifetime(self: copy self)
-    package mutating func next() throws(LMDBError) -> Bool { try move(MDB_NEXT) }
+    package mutating func next() throws(StorageError) -> Bool { try move(MDB_NEXT) }
 
     @_lifetime(self: copy self)
-    package mutating func previous() throws(LMDBError) -> Bool { try move(MDB_PREV) }
+    package mutating func previous() throws(StorageError) -> Bool { try move(MDB_PREV) }
 
     /// Goes to the first key at or after `key`.
     @_lifetime(self: copy self)
-    package mutating func seek(_ key: RawSpan) throws(LMDBError) -> Bool {
+    package mutating func seek(_ key: RawSpan) throws(StorageError) -> Bool {
         let pointer = unsafe pointer
         var value = unsafe MDB_val()
         var found = unsafe MDB_val()
@@ -57,7 +58,7 @@ package struct Cursor: ~Copyable, ~Escapable {
 
     /// The same in a table of integer keys.
     @_lifetime(self: copy self)
-    package mutating func seek(_ key: UInt64) throws(LMDBError) -> Bool {
+    package mutating func seek(_ key: UInt64) throws(StorageError) -> Bool {
         let pointer = unsafe pointer
         var value = unsafe MDB_val()
         var found = unsafe MDB_val()
@@ -69,7 +70,7 @@ package struct Cursor: ~Copyable, ~Escapable {
     }
 
     @_lifetime(self: copy self)
-    private mutating func move(_ operation: MDB_cursor_op) throws(LMDBError) -> Bool {
+    private mutating func move(_ operation: MDB_cursor_op) throws(StorageError) -> Bool {
         var value = unsafe MDB_val()
         var found = unsafe MDB_val()
         let code = unsafe mdb_cursor_get(pointer, &found, &value, operation)
@@ -77,11 +78,11 @@ package struct Cursor: ~Copyable, ~Escapable {
     }
 
     @_lifetime(self: copy self)
-    private mutating func arrived(_ code: Int32, _ key: MDB_val, _ value: MDB_val) throws(LMDBError) -> Bool {
+    private mutating func arrived(_ code: Int32, _ key: MDB_val, _ value: MDB_val) throws(StorageError) -> Bool {
         let isThere = code == MDB_SUCCESS
         unsafe foundKey = isThere ? key : MDB_val()
         unsafe foundValue = isThere ? value : MDB_val()
-        if !isThere && code != MDB_NOTFOUND { throw LMDBError(code, "walking the table \(table)") }
+        if !isThere && code != MDB_NOTFOUND { throw StorageError(lmdb: code, "walking the table \(table)") }
         return isThere
     }
 }

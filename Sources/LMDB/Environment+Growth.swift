@@ -1,10 +1,11 @@
 internal import CLMDB
 internal import Glibc
+internal import System
 
 extension Environment {
     /// Doubles the map, with no transaction of this process open.
-    func grow() throws(LMDBError) {
-        try gate.exclusively { () throws(LMDBError) in
+    func grow() throws(StorageError) {
+        try gate.exclusively { () throws(StorageError) in
             _ = try reapReaders()
             var info = unsafe MDB_envinfo()
             try check(unsafe mdb_env_info(handle, &info), "asking \(directory) for its map")
@@ -20,14 +21,14 @@ extension Environment {
                     return
                 }
                 step = step / 4 / 65_536 * 65_536
-                if code != ENOMEM || step == 0 { throw LMDBError(code, "growing the map of \(directory)") }
+                if code != ENOMEM || step == 0 { throw StorageError(lmdb: code, "growing the map of \(directory)") }
             }
         }
     }
 
     /// Takes over the larger map that another process has made.
-    func adoptMap() throws(LMDBError) {
-        try gate.exclusively { () throws(LMDBError) in
+    func adoptMap() throws(StorageError) {
+        try gate.exclusively { () throws(StorageError) in
             try check(unsafe mdb_env_set_mapsize(handle, 0), "following the grown map of \(directory)")
         }
     }

@@ -1,15 +1,16 @@
 internal import CLMDB
 internal import Glibc
 internal import Synchronization
+internal import System
 
 extension Environment {
     /// Opens the files; the registry has made sure that nothing in this process has them open.
-    static func openNew(_ directory: String, _ configuration: Configuration) throws(LMDBError) -> Environment {
+    static func openNew(_ directory: String, _ configuration: Configuration) throws(StorageError) -> Environment {
         let data = directory + "/data.mdb"
         if try Directory.status(data) != nil {
             if Guard.metaCheck.isOn { try MetaCheck.check(File(data, .read)) }
         } else if !configuration.creating {
-            throw LMDBError(ENOENT, "opening \(data)")
+            throw StorageError(ENOENT, "opening \(data)")
         }
         try makeLockFile(directory, readersMax: configuration.readersMax)
         // Nothing in this process has it open, so nothing is lost where this fails and it is closed again.
@@ -32,9 +33,9 @@ extension Environment {
     /// Opens with the map that was asked for, or the largest that the address space allows.
     private static func mapped(
         _ directory: String, _ configuration: Configuration, _ lockFile: LockFile?
-    ) throws(LMDBError) -> Environment {
+    ) throws(StorageError) -> Environment {
         let used = try Directory.status(directory + "/data.mdb")?.bytes ?? 0
-        guard used <= addressesMax else { throw LMDBError(ENOMEM, "mapping the \(used) bytes of \(directory)/data.mdb") }
+        guard used <= addressesMax else { throw StorageError(ENOMEM, "mapping the \(used) bytes of \(directory)/data.mdb") }
         var flags = UInt32(MDB_NOTLS)
         if configuration.readOnly { flags |= UInt32(MDB_RDONLY) }
         if !configuration.syncing { flags |= UInt32(MDB_NOSYNC) }
@@ -43,7 +44,7 @@ extension Environment {
             try lockFile?.enter()
             var handle: OpaquePointer?
             try check(unsafe mdb_env_create(&handle), "opening \(directory)")
-            guard let handle = unsafe handle else { throw LMDBError(ENOMEM, "opening \(directory)") }
+            guard let handle = unsafe handle else { throw StorageError(ENOMEM, "opening \(directory)") }
             var code = unsafe mdb_env_set_mapsize(handle, map)
             if code == 0 { code = unsafe mdb_env_set_maxdbs(handle, 64) }
             if code == 0 { code = unsafe mdb_env_set_maxreaders(handle, UInt32(configuration.readersMax)) }
@@ -51,7 +52,7 @@ extension Environment {
             var stat = MDB_stat()
             if code == 0 { code = unsafe mdb_env_stat(handle, &stat) }
             if code == 0 {
-                do throws(LMDBError) {
+                do throws(StorageError) {
                     try lockFile?.sayOpen()
                     let environment = unsafe try Environment(directory, configuration, handle, lockFile, pageBytes: Int(stat.ms_psize))
                     if map < configuration.mapBytes {
@@ -67,23 +68,23 @@ extension Environment {
             // A handle that failed to open must still be closed, which takes the locks that this process has.
             unsafe mdb_env_close(handle)
             let smaller = max(map / 2, used + used / 4 + 1 << 20) / 65_536 * 65_536
-            if code != ENOMEM || smaller >= map { throw LMDBError(code, "opening \(directory)") }
+            if code != ENOMEM || smaller >= map { throw StorageError(lmdb: code, "opening \(directory)") }
             map = smaller
         }
     }
 
     /// Opens the tables that are not open yet, making those that the file does not have.
-    func openTables(_ configuration: Configuration) throws(LMDBError) {
+    func openTables(_ configuration: Configuration) throws(StorageError) {
         let missing = configuration.tables.filter { name in tables.withLock { $0[name] == nil } }
         if missing.isEmpty { return }
         if try openTables(missing, configuration, making: false) { return }
-        if isReadOnly { throw LMDBError(MDB_NOTFOUND, "opening the tables of \(directory)") }
+        if isReadOnly { throw StorageError(lmdb: MDB_NOTFOUND, "opening the tables of \(directory)") }
         let turn = try takeTurn()
         defer { withExtendedLifetime(turn) {} }
         _ = try openTables(missing, configuration, making: true)
     }
 
-    private func openTables(_ names: [String], _ configuration: Configuration, making: Bool) throws(LMDBError) -> Bool {
+    private func openTables(_ names: [String], _ configuration: Configuration, making: Bool) throws(StorageError) -> Bool {
         try enter()
         var isInside = true
         defer { if isInside { gate.leave() } }
@@ -97,7 +98,7 @@ extension Environment {
         }
         try check(begun, "opening the tables of \(directory)")
         if making {
-            do throws(LMDBError) { try configuration.beforeMaking(self) } catch {
+            do throws(StorageError) { try configuration.beforeMaking(self) } catch {
                 unsafe mdb_txn_abort(transaction)
                 throw error
             }
@@ -112,7 +113,7 @@ extension Environment {
             if code != 0 {
                 unsafe mdb_txn_abort(transaction)
                 if code == MDB_NOTFOUND && !making { return false }
-                throw LMDBError(code, "opening the table \(name) of \(directory)")
+                throw StorageError(lmdb: code, "opening the table \(name) of \(directory)")
             }
             opened[name] = Table(name: name, handle: table)
         }
@@ -124,19 +125,19 @@ extension Environment {
 
     /// LMDB writes its lock file through a map: on a full disk that would be a signal, so the file
     /// gets its blocks first. It appears whole or not at all.
-    private static func makeLockFile(_ directory: String, readersMax: Int) throws(LMDBError) {
+    private static func makeLockFile(_ directory: String, readersMax: Int) throws(StorageError) {
         let path = directory + "/lock.mdb"
         if try Directory.status(path) != nil { return try sweepLockFiles(directory) }
         // Not by the process's number, which one of another container may have too.
         let made = path + "." + String(UInt64.random(in: 0 ... .max), radix: 16)
-        do throws(LMDBError) {
+        do throws(StorageError) {
             let file = try File(made, .createNew)
-            do throws(LMDBError) {
+            do throws(StorageError) {
                 if Guard.lockRoom.isOn { try file.reserve((readersMax + 64) * 64) }
                 let code = unsafe link(made, path) == 0 ? EEXIST : errno
                 // Where another one was quicker, this one may have been swept.
                 let isThere = try code == EEXIST ? true : Directory.status(path) != nil
-                if !isThere { throw LMDBError(code, "making \(path)") }
+                if !isThere { throw StorageError(lmdb: code, "making \(path)") }
             } catch {
                 try Directory.remove(made)
                 throw error
@@ -148,16 +149,16 @@ extension Environment {
     }
 
     /// Removes what was left by who was ended while making a lock file. Nobody needs one any more where there is the whole one.
-    private static func sweepLockFiles(_ directory: String) throws(LMDBError) {
+    private static func sweepLockFiles(_ directory: String) throws(StorageError) {
         let start = "lock.mdb."
         for name in try Directory.names(directory) where name.hasPrefix(start) {
             guard UInt64(name.dropFirst(start.utf8.count), radix: 16) != nil else { continue }
-            do throws(LMDBError) { try Directory.remove(directory + "/" + name) } catch { if !error.isReadOnly { throw error } }
+            do throws(StorageError) { try Directory.remove(directory + "/" + name) } catch { if !error.isReadOnly { throw error } }
         }
     }
 
     /// LMDB opens the data file without it.
-    private func settle(creating: Bool) throws(LMDBError) {
+    private func settle(creating: Bool) throws(StorageError) {
         var descriptor: Int32 = -1
         try check(unsafe mdb_env_get_fd(handle, &descriptor), "opening \(directory)")
         if Guard.cloexec.isOn, fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0 { throw .system("opening \(directory)") }

@@ -1,15 +1,16 @@
 internal import CLMDB
+package import System
 
 extension Environment {
     /// Frees the slots of readers whose process has ended; returns how many there were.
     @discardableResult
-    package func clearStaleReaders() throws(LMDBError) -> Int {
+    package func clearStaleReaders() throws(StorageError) -> Int {
         try enter()
         defer { gate.leave() }
         return try reapReaders()
     }
 
-    func reapReaders() throws(LMDBError) -> Int {
+    func reapReaders() throws(StorageError) -> Int {
         guard Guard.readerCheck.isOn else { return 0 }
         var dead: Int32 = 0
         try check(unsafe mdb_reader_check(handle, &dead), "looking for dead readers of \(directory)")
@@ -18,7 +19,7 @@ extension Environment {
 
     /// The same for everything that this process has open. It waits for nobody: one whose map grows is cleared by who does that,
     /// and whoever waits for this to end may be who that waits for.
-    package static func clearAllStaleReaders() throws(LMDBError) {
+    package static func clearAllStaleReaders() throws(StorageError) {
         for environment in Registry.shared.environments where environment.gate.enterIfOpen() {
             defer { environment.gate.leave() }
             _ = try environment.reapReaders()
@@ -33,7 +34,7 @@ extension Environment {
 
     /// Who reads the oldest commit; nil where nobody reads.
     package var oldestReader: Reader? {
-        get throws(LMDBError) {
+        get throws(StorageError) {
             try enter()
             defer { gate.leave() }
             let list = ReaderList()
@@ -45,7 +46,7 @@ extension Environment {
                     return 0
                 }, Unmanaged.passUnretained(list).toOpaque())
             // It returns what the last line returned, or a code below zero.
-            if code < 0 { throw LMDBError(code, "asking for the readers of \(directory)") }
+            if code < 0 { throw StorageError(lmdb: code, "asking for the readers of \(directory)") }
             return list.oldest
         }
     }

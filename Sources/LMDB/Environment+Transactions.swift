@@ -1,5 +1,6 @@
 internal import CLMDB
 internal import Glibc
+package import System
 
 extension Environment {
     /// Runs `body` on a consistent picture of the environment, which nothing blocks or changes.
@@ -9,7 +10,7 @@ extension Environment {
     }
 
     /// A read transaction of the calling thread; it ends when it goes.
-    package func beginRead() throws(LMDBError) -> ReadTransaction {
+    package func beginRead() throws(StorageError) -> ReadTransaction {
         while true {
             try enter()
             var pointer = unsafe idleReaders.take()
@@ -19,7 +20,7 @@ extension Environment {
             if !isNew { unsafe mdb_txn_abort(pointer) }
             gate.leave()
             if code == MDB_READERS_FULL, try clearStaleReaders() > 0 { continue }
-            guard code == MDB_MAP_RESIZED else { throw LMDBError(code, "reading \(directory)") }
+            guard code == MDB_MAP_RESIZED else { throw StorageError(lmdb: code, "reading \(directory)") }
             try adoptMap()
         }
     }
@@ -37,7 +38,7 @@ extension Environment {
 
     /// As `write`, for a body that keeps the transaction in a value of its own while it runs.
     package func writeOwned<R>(_ turn: WriteTurn? = nil, _ body: (consuming WriteTransaction) throws -> R) throws -> R {
-        if isReadOnly { throw LMDBError(EROFS, "writing \(directory), which was opened for reading") }
+        if isReadOnly { throw StorageError(EROFS, "writing \(directory), which was opened for reading") }
         // Order: the process before the gate, and the gate before the turn, which a thread that writes has already.
         try checkProcess()
         try gate.startWriting()
@@ -48,9 +49,9 @@ extension Environment {
         while true {
             do {
                 return try attempt(body)
-            } catch let error as LMDBError where error.isMapFull && Guard.grow.isOn {
+            } catch let error as StorageError where error.isMapFull && Guard.grow.isOn {
                 try grow()
-            } catch let error as LMDBError where error.code == MDB_MAP_RESIZED {
+            } catch let error as StorageError where error.code == MDB_MAP_RESIZED {
                 try adoptMap()
             }
         }
@@ -62,7 +63,7 @@ extension Environment {
         try checkInPlace()
         var pointer: OpaquePointer?
         try check(unsafe mdb_txn_begin(handle, nil, 0, &pointer), "starting to write \(directory)")
-        guard let pointer = unsafe pointer else { throw LMDBError(MDB_BAD_TXN, "starting to write \(directory)") }
+        guard let pointer = unsafe pointer else { throw StorageError(lmdb: MDB_BAD_TXN, "starting to write \(directory)") }
         let state = WriteState()
         do {
             let result = try body(unsafe WriteTransaction(state, ReadTransaction(self, pointer, isOwner: false)))
@@ -87,13 +88,13 @@ extension Environment {
 
     /// LMDB writes the pages, syncs them, and then the meta page that leads to them. Where that last write fails it gives the
     /// environment up for good (MDB_PANIC), and so tells it from all that fails before, when nothing leads to the pages.
-    func failedCommit(_ code: Int32) -> LMDBError {
-        var error = LMDBError(code, "committing to \(directory)")
+    func failedCommit(_ code: Int32) -> StorageError {
+        var error = StorageError(lmdb: code, "committing to \(directory)")
         var isOpen = false
         do { _ = try beginRead() } catch { isOpen = true }
         var free = UInt64.max
-        do throws(LMDBError) { free = try Directory.freeBytes(directory) } catch {}
-        error.commit = LMDBError.FailedCommit(isOpen: isOpen, directory: directory, freeBytes: free)
+        do throws(StorageError) { free = try Directory.freeBytes(directory) } catch {}
+        error.commit = StorageError.FailedCommit(isOpen: isOpen, directory: directory, freeBytes: free)
         return error
     }
 }

@@ -1,5 +1,6 @@
 internal import CLMDB
 internal import Glibc
+package import System
 
 /// One LMDB environment: a directory with `data.mdb` and `lock.mdb`, open once in this process.
 @safe
@@ -19,7 +20,7 @@ package final class Environment: @unchecked Sendable {
         /// Makes `data.mdb` where there is none; otherwise its absence is an error.
         package var creating: Bool
         /// Puts in order what must be before tables are made that the file lacks; nobody else writes meanwhile.
-        package var beforeMaking: @Sendable (Environment) throws(LMDBError) -> Void = { _ throws(LMDBError) in }
+        package var beforeMaking: @Sendable (Environment) throws(StorageError) -> Void = { _ throws(StorageError) in }
         /// Is told what is not as it was asked for.
         package var notice: @Sendable (String) -> Void
 
@@ -51,7 +52,7 @@ package final class Environment: @unchecked Sendable {
     /// Takes over the handle where it does not throw.
     init(
         _ directory: String, _ configuration: Configuration, _ handle: OpaquePointer, _ lockFile: LockFile?, pageBytes: Int
-    ) throws(LMDBError) {
+    ) throws(StorageError) {
         places = try FilePlace.all(in: directory)
         self.lockFile = Monitor(lockFile)
         notice = configuration.notice
@@ -62,7 +63,7 @@ package final class Environment: @unchecked Sendable {
     }
 
     /// Opens the environment, or gives the one that this process has open already.
-    package static func open(directory: String, _ configuration: Configuration) throws(LMDBError) -> Environment {
+    package static func open(directory: String, _ configuration: Configuration) throws(StorageError) -> Environment {
         try Registry.shared.open(directory, configuration)
     }
 
@@ -73,21 +74,21 @@ package final class Environment: @unchecked Sendable {
     /// False in the child of a fork, where LMDB forbids every use of the handle, its end included.
     package var isOfThisProcess: Bool { process == ProcessIdentity.id || !Guard.fork.isOn }
 
-    package func checkProcess() throws(LMDBError) {
+    package func checkProcess() throws(StorageError) {
         if !isOfThisProcess {
-            throw LMDBError(misuse: "\(directory) was opened before a fork; open it again in the child")
+            throw StorageError(misuse: "\(directory) was opened before a fork; open it again in the child")
         }
     }
 
     /// Lets a use of the handle begin; `gate.leave()` ends it.
-    func enter() throws(LMDBError) {
+    func enter() throws(StorageError) {
         // Order: the process before the gate, whose lock a thread of the parent may have held at the fork.
         try checkProcess()
         try gate.enter()
     }
 
     /// - Throws: where LMDB's own locks are gone.
-    func checkLocks() throws(LMDBError) { try lockFile.withLock { $0 }?.check() }
+    func checkLocks() throws(StorageError) { try lockFile.withLock { $0 }?.check() }
 
     func closeFiles() {
         gate.close()
@@ -102,22 +103,22 @@ package final class Environment: @unchecked Sendable {
     }
 
     /// A table that was named at `open`.
-    package func table(_ name: String) throws(LMDBError) -> Table {
+    package func table(_ name: String) throws(StorageError) -> Table {
         guard let table = tables.withLock({ $0[name] }) else {
-            throw LMDBError(misuse: "\(directory) was opened without the table \(name)")
+            throw StorageError(misuse: "\(directory) was opened without the table \(name)")
         }
         return table
     }
 
     /// Makes every commit durable, or leaves that to `sync()`; for who alone writes the environment.
-    package func setSyncing(_ isSyncing: Bool) throws(LMDBError) {
+    package func setSyncing(_ isSyncing: Bool) throws(StorageError) {
         try enter()
         defer { gate.leave() }
         try check(unsafe mdb_env_set_flags(handle, UInt32(MDB_NOSYNC), isSyncing ? 0 : 1), "setting the syncing of \(directory)")
     }
 
     /// Makes everything committed durable, for an environment that does not sync by itself.
-    package func sync() throws(LMDBError) {
+    package func sync() throws(StorageError) {
         try enter()
         defer { gate.leave() }
         if Guard.logSync.isOn { try check(unsafe mdb_env_sync(handle, 1), "syncing \(directory)") }
@@ -136,7 +137,7 @@ package final class Environment: @unchecked Sendable {
     }
 
     package var usage: Usage {
-        get throws(LMDBError) {
+        get throws(StorageError) {
             try enter()
             defer { gate.leave() }
             var info = unsafe MDB_envinfo()
@@ -150,6 +151,6 @@ package final class Environment: @unchecked Sendable {
 
 /// Turns LMDB's return code into an error unless it is success.
 @inline(__always)
-func check(_ code: Int32, _ doing: @autoclosure () -> String) throws(LMDBError) {
-    if code != MDB_SUCCESS { throw LMDBError(code, doing()) }
+func check(_ code: Int32, _ doing: @autoclosure () -> String) throws(StorageError) {
+    if code != MDB_SUCCESS { throw StorageError(lmdb: code, doing()) }
 }

@@ -1,4 +1,5 @@
 internal import CLMDB
+package import System
 
 /// Where a file of an environment was when it was opened.
 struct FilePlace: Sendable {
@@ -6,7 +7,7 @@ struct FilePlace: Sendable {
     private let device, inode: UInt64
 
     /// Of both files; `lock.mdb` is missing on a disk that can't be written.
-    static func all(in directory: String) throws(LMDBError) -> [FilePlace] {
+    static func all(in directory: String) throws(StorageError) -> [FilePlace] {
         var places: [FilePlace] = []
         for name in ["/data.mdb", "/lock.mdb"] {
             guard let status = try Directory.status(directory + name) else { continue }
@@ -17,17 +18,17 @@ struct FilePlace: Sendable {
 
     /// - Throws: `MDB_INVALID` where another file stands there now, or none: who writes on would write to what nobody finds, and
     ///   beside those who hold another lock.
-    func check() throws(LMDBError) {
+    func check() throws(StorageError) {
         let status = try Directory.status(path)
         guard status?.inode == inode, status?.device == device else {
-            throw LMDBError(invalid: "\(path) was \(status == nil ? "removed" : "replaced") while it was open: close the store")
+            throw StorageError(invalid: "\(path) was \(status == nil ? "removed" : "replaced") while it was open: close the store")
         }
     }
 }
 
 extension Environment {
     /// - Throws: `MDB_INVALID` where its files are no longer those that were opened, misuse where LMDB's locks on them are gone.
-    package func checkInPlace() throws(LMDBError) {
+    package func checkInPlace() throws(StorageError) {
         try checkLocks()
         guard Guard.inPlace.isOn else { return }
         for place in places { try place.check() }

@@ -1,3 +1,5 @@
+internal import System
+
 /// Counts the transactions of this process, so that what LMDB only allows without any (moving the
 /// map, closing) waits for its moment.
 ///
@@ -13,10 +15,10 @@ final class Gate: Sendable {
 
     private let state = Monitor(State())
 
-    func enter() throws(LMDBError) {
+    func enter() throws(StorageError) {
         let thread = WorkerThread.currentID
-        try state.wait(until: { !$0.excluding || $0.inside[thread] != nil }) { (state) throws(LMDBError) in
-            if state.isClosed { throw LMDBError(misuse: "the environment has been closed") }
+        try state.wait(until: { !$0.excluding || $0.inside[thread] != nil }) { (state) throws(StorageError) in
+            if state.isClosed { throw StorageError(misuse: "the environment has been closed") }
             state.inside[thread, default: 0] += 1
         }
     }
@@ -40,24 +42,24 @@ final class Gate: Sendable {
     }
 
     /// Runs `body` while no transaction of this process is open, its own thread's included.
-    func exclusively(_ body: () throws(LMDBError) -> Void) throws(LMDBError) {
+    func exclusively(_ body: () throws(StorageError) -> Void) throws(StorageError) {
         let thread = WorkerThread.currentID
         let isAllowed = state.wait(until: { !$0.excluding || $0.inside[thread] != nil }) { state in
             if state.inside[thread] != nil { return false }
             state.excluding = true
             return true
         }
-        guard isAllowed else { throw LMDBError(misuse: "the map can't move while this thread holds another transaction on it") }
+        guard isAllowed else { throw StorageError(misuse: "the map can't move while this thread holds another transaction on it") }
         state.wait(until: { $0.inside.isEmpty }, { _ in })
         defer { state.change { $0.excluding = false } }
         try body()
     }
 
     /// One write transaction for one thread: a second one on it would wait for itself.
-    func startWriting() throws(LMDBError) {
+    func startWriting() throws(StorageError) {
         let thread = WorkerThread.currentID
         let isNew = state.withLock { $0.writers.insert(thread).inserted }
-        if !isNew, Guard.reentry.isOn { throw LMDBError(misuse: "a write transaction was started inside another one") }
+        if !isNew, Guard.reentry.isOn { throw StorageError(misuse: "a write transaction was started inside another one") }
     }
 
     func stopWriting() {

@@ -1,4 +1,5 @@
 internal import CLMDB
+internal import System
 
 /// Read transactions that have ended and kept their slot and their memory: one that begins again costs a tenth of a new one.
 @safe

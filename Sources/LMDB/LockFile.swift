@@ -1,6 +1,7 @@
 internal import Bytes
 internal import Glibc
 internal import Synchronization
+internal import System
 
 /// `lock.mdb`, kept open beside LMDB for as long as the environment is. LMDB has two locks of this process on it (`fcntl(2)`):
 /// a shared one on byte 0, which says that somebody has the environment open, and one on the byte of its process number, which
@@ -31,8 +32,8 @@ final class LockFile: Sendable {
     private static func lines(_ bytes: Int) -> Int { (bytes + lineBytes - 1) / lineBytes * lineBytes }
 
     /// Nil where there is none, or it can't be written: LMDB then reads without one, or refuses.
-    init?(_ directory: String) throws(LMDBError) {
-        do throws(LMDBError) { file = try File(directory + "/lock.mdb", .write) } catch {
+    init?(_ directory: String) throws(StorageError) {
+        do throws(StorageError) { file = try File(directory + "/lock.mdb", .write) } catch {
             if error.isReadOnly || error.isNotFound { return nil }
             throw error
         }
@@ -43,27 +44,27 @@ final class LockFile: Sendable {
     /// Before LMDB opens the file: takes the lock on this process's number.
     /// - Throws: where a process that lives has the number, or has lost LMDB's lock on byte 0: LMDB would make the table of readers
     ///   anew, and the two would overwrite each other's pages.
-    func enter() throws(LMDBError) {
+    func enter() throws(StorageError) {
         guard try Self.comes(true, try file.lockForProcess(byte: Self.ownByte)) else {
-            throw LMDBError(
+            throw StorageError(
                 held: "process \(ProcessIdentity.id) of another container: LMDB tells readers by their numbers, and this process has "
                     + "the same; start one of the two with an init process (docker run --init), or in the other's pid namespace")
         }
         guard Guard.lockKept.isOn, try Self.comes(false, try isLost()) else { return }
-        throw LMDBError(
+        throw StorageError(
             held: "a process that has lost LMDB's lock on it, because \(file.path) was opened and closed inside that process: close the "
                 + "store there; what copies a store while it is open is a backup")
     }
 
     /// Whether others have it open, and none of them LMDB's lock.
-    private func isLost() throws(LMDBError) -> Bool {
+    private func isLost() throws(StorageError) -> Bool {
         if try file.isLockedByOtherProcess(byte: 0) { return false }
         return try file.isLocked(byte: Self.openByte)
     }
 
     /// Asks until the answer is the one that is waited for, for five seconds, and returns the last one: of a process that was just
     /// ended one lock may be gone before the other, and one may come in between two questions.
-    private static func comes(_ wanted: Bool, _ ask: @autoclosure () throws(LMDBError) -> Bool) throws(LMDBError) -> Bool {
+    private static func comes(_ wanted: Bool, _ ask: @autoclosure () throws(StorageError) -> Bool) throws(StorageError) -> Bool {
         let end = ContinuousClock.now + .seconds(5)
         while true {
             let answer = try ask()
@@ -74,18 +75,18 @@ final class LockFile: Sendable {
 
     /// When LMDB has opened the file, and before anything is read: frees what a dead process of this number has left, and says
     /// that this one has the environment open.
-    func sayOpen() throws(LMDBError) {
+    func sayOpen() throws(StorageError) {
         try freeSlots()
         _ = try file.lock(byte: Self.openByte, shared: true)
     }
 
     /// Before LMDB closes the file. What is not said in vain is gone with the descriptor.
-    func sayClosed() { do throws(LMDBError) { try file.unlock(byte: Self.openByte) } catch {} }
+    func sayClosed() { do throws(StorageError) { try file.unlock(byte: Self.openByte) } catch {} }
 
     /// Frees the slots that have this process's number, and so are of a dead one: LMDB never looks at those. As LMDB frees a
     /// reader's own: without its mutex, by one word that a process writes at once. Another process may have freed the slot
     /// meanwhile, and a reader have taken it, whose number is then not this one.
-    func freeSlots() throws(LMDBError) {
+    func freeSlots() throws(StorageError) {
         guard let count = try slotsCount() else { return }
         let bytes = Self.slotsOffset + count * Self.lineBytes
         guard try file.status().bytes >= bytes else { return }
@@ -100,7 +101,7 @@ final class LockFile: Sendable {
     }
 
     /// How many slots were ever taken; nil where the table is of another format.
-    private func slotsCount() throws(LMDBError) -> Int? {
+    private func slotsCount() throws(StorageError) -> Int? {
         let head = try file.read(Self.slotsOffset)
         guard head.count == Self.slotsOffset, head.lent.load(UInt32.self, at: 0) == Self.magic,
             head.lent.load(UInt32.self, at: 4) == Self.format
@@ -110,10 +111,10 @@ final class LockFile: Sendable {
 
     /// - Throws: where this process has lost LMDB's locks: whoever opens the environment next takes it for nobody's, and what is
     ///   written beside that one destroys it.
-    func check() throws(LMDBError) {
+    func check() throws(StorageError) {
         // A lock of the process is in the way of one of the descriptor, also in the same process.
         guard Guard.lockKept.isOn, try !file.isLocked(byte: Self.ownByte) else { return }
-        throw LMDBError(
+        throw StorageError(
             misuse: "\(file.path) was opened and closed inside this process, which took LMDB's locks away: close the store and open it "
                 + "again; what copies a store while it is open is a backup")
     }

@@ -1,18 +1,20 @@
+internal import System
+
 /// What `data.mdb` must be before LMDB may map it: a short file ends the process with a signal, an empty one becomes a
 /// new store. Both meta pages are ones (`MetaPage`), they name the same page size, and the last page of the newer one
 /// lies within the file.
 enum MetaCheck {
-    static func check(_ file: File) throws(LMDBError) {
-        if try file.status().bytes == 0 { throw LMDBError(invalid: "\(file.path) is empty") }
+    static func check(_ file: File) throws(StorageError) {
+        if try file.status().bytes == 0 { throw StorageError(invalid: "\(file.path) is empty") }
         let first = try MetaPage(0, of: file, at: 0)
         let second = try MetaPage(1, of: file, at: first.pageBytes)
-        guard first.pageBytes == second.pageBytes else { throw LMDBError(invalid: "\(file.path): the two meta pages differ in page size") }
+        guard first.pageBytes == second.pageBytes else { throw StorageError(invalid: "\(file.path): the two meta pages differ in page size") }
         // Order: the size after the pages that tell of it, since another process may be writing, and the file grows before they say so.
         let size = try file.status().bytes
         let newer = first.transaction >= second.transaction ? first : second
         let (end, overflow) = newer.lastPage.addingReportingOverflow(1)
         guard !overflow, end <= UInt64(size / first.pageBytes) else {
-            throw LMDBError(
+            throw StorageError(
                 invalid: "\(file.path) has \(size) bytes and should have \(end) pages of \(first.pageBytes): its end is missing")
         }
     }

@@ -1,5 +1,6 @@
 internal import Bytes
 internal import CLMDB
+package import System
 
 /// One of the two pages at the start of `data.mdb` that lead to everything else: each commit writes the one of its parity
 /// over the commit before the last.
@@ -19,21 +20,21 @@ package struct MetaPage: Hashable, Sendable {
     package let bytes: [UInt8]
 
     /// - Parameter name: of the file, for messages.
-    package init(_ bytes: [UInt8], number: UInt64, in name: String) throws(LMDBError) {
+    package init(_ bytes: [UInt8], number: UInt64, in name: String) throws(StorageError) {
         let page = bytes.lent
-        guard bytes.count == Self.size else { throw LMDBError(invalid: "\(name) is too short for its meta pages") }
+        guard bytes.count == Self.size else { throw StorageError(invalid: "\(name) is too short for its meta pages") }
         guard page.load(UInt64.self, at: 0) == number, page.load(UInt16.self, at: 10) == 8,
             page.load(UInt32.self, at: 16) == 0xbeef_c0de
-        else { throw LMDBError(invalid: "\(name) is no LMDB file: meta page \(number) is not one") }
-        guard page.load(UInt32.self, at: 20) == 1 else { throw LMDBError(MDB_VERSION_MISMATCH, "opening \(name)") }
+        else { throw StorageError(invalid: "\(name) is no LMDB file: meta page \(number) is not one") }
+        guard page.load(UInt32.self, at: 20) == 1 else { throw StorageError(lmdb: MDB_VERSION_MISMATCH, "opening \(name)") }
         let pageBytes = page.load(UInt32.self, at: 40)
         guard pageBytes.nonzeroBitCount == 1, (512 ... 32_768).contains(pageBytes) else {
-            throw LMDBError(invalid: "\(name): meta page \(number) names pages of \(pageBytes) bytes")
+            throw StorageError(invalid: "\(name): meta page \(number) names pages of \(pageBytes) bytes")
         }
         self.bytes = bytes
     }
 
-    init(_ number: UInt64, of file: File, at offset: Int) throws(LMDBError) {
+    init(_ number: UInt64, of file: File, at offset: Int) throws(StorageError) {
         self = try MetaPage(file.read(Self.size, at: offset), number: number, in: file.path)
     }
 
@@ -42,17 +43,17 @@ package struct MetaPage: Hashable, Sendable {
     package var transaction: UInt64 { bytes.lent.load(UInt64.self, at: 144) }
 
     /// The meta page of the newest commit, for who holds the write lock.
-    package static func newest(of file: File, pageBytes: Int, transaction: UInt) throws(LMDBError) -> MetaPage {
+    package static func newest(of file: File, pageBytes: Int, transaction: UInt) throws(StorageError) -> MetaPage {
         let number = UInt64(transaction & 1)
         let page = try MetaPage(number, of: file, at: Int(number) * pageBytes)
         guard page.transaction == UInt64(transaction) else {
-            throw LMDBError(invalid: "\(file.path): meta page \(number) is of transaction \(page.transaction), not of \(transaction)")
+            throw StorageError(invalid: "\(file.path): meta page \(number) is of transaction \(page.transaction), not of \(transaction)")
         }
         return page
     }
 
     /// Makes this the file's newest commit again, durably; nobody may have the environment open.
-    package func restore(to file: File) throws(LMDBError) {
+    package func restore(to file: File) throws(StorageError) {
         // The other page tells of the same commit under a number before it, so that LMDB picks this one.
         for number in [(transaction + 1) & 1, transaction & 1] {
             var row = ByteBuffer(capacity: Self.size)

@@ -1,4 +1,5 @@
 internal import CLMDB
+package import System
 
 /// Keeps every page of one commit from being used again, for as long as it is held. Unlike a read transaction it lends
 /// nothing, so that the map may move under it; it must go before the environment is closed.
@@ -10,13 +11,13 @@ package final class Pin: @unchecked Sendable {
     /// The commit that is kept.
     package let transaction: UInt
 
-    init(_ environment: Environment) throws(LMDBError) {
+    init(_ environment: Environment) throws(StorageError) {
         var pointer: OpaquePointer?
         let doing = "keeping the last commit of \(environment.directory)"
         try environment.enter()
         defer { environment.gate.leave() }
         try check(unsafe mdb_txn_begin(environment.handle, nil, UInt32(MDB_RDONLY), &pointer), doing)
-        guard let pointer = unsafe pointer else { throw LMDBError(MDB_BAD_TXN, doing) }
+        guard let pointer = unsafe pointer else { throw StorageError(lmdb: MDB_BAD_TXN, doing) }
         self.environment = environment
         unsafe self.pointer = unsafe pointer
         transaction = unsafe UInt(mdb_txn_id(pointer))
@@ -31,8 +32,8 @@ package final class Pin: @unchecked Sendable {
 
 extension Environment {
     /// Keeps the newest commit; in a write transaction that is the one before it. Nil where no reader's slot is free.
-    package func pin() throws(LMDBError) -> Pin? {
-        do throws(LMDBError) { return try Pin(self) } catch {
+    package func pin() throws(StorageError) -> Pin? {
+        do throws(StorageError) { return try Pin(self) } catch {
             guard error.code == MDB_READERS_FULL else { throw error }
             return try reapReaders() > 0 ? pin() : nil
         }

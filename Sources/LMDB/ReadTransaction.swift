@@ -1,5 +1,6 @@
 internal import Bytes
 internal import CLMDB
+package import System
 
 /// A consistent picture of an environment. Everything it lends lies in the map itself and is gone
 /// with the transaction, which the compiler checks.
@@ -28,7 +29,7 @@ package struct ReadTransaction: ~Copyable {
 
     /// The value of a key, or nil.
     @_lifetime(borrow self)
-    package func get(_ table: Table, _ key: RawSpan) throws(LMDBError) -> RawSpan? {
+    package func get(_ table: Table, _ key: RawSpan) throws(StorageError) -> RawSpan? {
         var value = unsafe MDB_val()
         let code = unsafe key.withUnsafeBytes { bytes in
             var key = unsafe MDB_val(bytes)
@@ -41,15 +42,15 @@ package struct ReadTransaction: ~Copyable {
 
     /// Walks a table in the order of its keys.
     @_lifetime(borrow self)
-    package func cursor(_ table: Table) throws(LMDBError) -> Cursor {
+    package func cursor(_ table: Table) throws(StorageError) -> Cursor {
         var cursor: OpaquePointer?
         try check(unsafe mdb_cursor_open(pointer, table.handle, &cursor), "reading the table \(table.name)")
-        guard let cursor = unsafe cursor else { throw LMDBError(MDB_BAD_TXN, "reading the table \(table.name)") }
+        guard let cursor = unsafe cursor else { throw StorageError(lmdb: MDB_BAD_TXN, "reading the table \(table.name)") }
         return unsafe _overrideLifetime(Cursor(cursor, table.name), borrowing: self)
     }
 
     /// How many keys a table has.
-    package func count(_ table: Table) throws(LMDBError) -> Int {
+    package func count(_ table: Table) throws(StorageError) -> Int {
         var stat = MDB_stat()
         try check(unsafe mdb_stat(pointer, table.handle, &stat), "counting the table \(table.name)")
         return Int(stat.ms_entries)

@@ -1,5 +1,6 @@
 internal import CLMDB
 internal import Glibc
+internal import System
 
 /// The environments that this process has open, by the file's device and inode: opening one twice
 /// and closing one of the two would silently drop the other's locks.
@@ -19,14 +20,14 @@ final class Registry: Sendable {
     private let entries = Monitor<[Key: Entry]>([:])
 
     /// Held while an environment is opened or closed, so that both are done one after the other.
-    func open(_ directory: String, _ configuration: Environment.Configuration) throws(LMDBError) -> Environment {
-        try entries.withLock { (entries) throws(LMDBError) in
+    func open(_ directory: String, _ configuration: Environment.Configuration) throws(StorageError) -> Environment {
+        try entries.withLock { (entries) throws(StorageError) in
             if let status = try Directory.status(directory + "/data.mdb"),
                 let entry = entries[Key(device: status.device, inode: status.inode)],
                 entry.environment.isOfThisProcess, Guard.registry.isOn
             {
                 if entry.environment.isReadOnly && !configuration.readOnly {
-                    throw LMDBError(
+                    throw StorageError(
                         misuse: "\(directory) is open in this process for reading only: open it for writing before that")
                 }
                 try entry.environment.openTables(configuration)
@@ -34,7 +35,7 @@ final class Registry: Sendable {
                 return entry.environment
             }
             let environment = try Environment.openNew(directory, configuration)
-            guard let status = try Directory.status(directory + "/data.mdb") else { throw LMDBError(ENOENT, "opening \(directory)") }
+            guard let status = try Directory.status(directory + "/data.mdb") else { throw StorageError(ENOENT, "opening \(directory)") }
             entries[Key(device: status.device, inode: status.inode)] = Entry(environment: environment, opens: 1)
             return environment
         }

@@ -1,5 +1,6 @@
 internal import Bytes
 internal import CLMDB
+package import System
 
 /// The one transaction that changes an environment. It is committed or undone by the call that lent
 /// it, and is useless afterwards and on any other thread.
@@ -19,25 +20,25 @@ package struct WriteTransaction: ~Copyable {
     package mutating func setSyncing(_ isSyncing: Bool) { state.isSyncing = isSyncing }
 
     @_lifetime(borrow self)
-    package func get(_ table: Table, _ key: RawSpan) throws(LMDBError) -> RawSpan? { try reads.get(table, key) }
+    package func get(_ table: Table, _ key: RawSpan) throws(StorageError) -> RawSpan? { try reads.get(table, key) }
 
     @_lifetime(borrow self)
-    package func cursor(_ table: Table) throws(LMDBError) -> Cursor { try reads.cursor(table) }
+    package func cursor(_ table: Table) throws(StorageError) -> Cursor { try reads.cursor(table) }
 
-    package func count(_ table: Table) throws(LMDBError) -> Int { try reads.count(table) }
+    package func count(_ table: Table) throws(StorageError) -> Int { try reads.count(table) }
 
     /// Puts a value in place of what the key had.
-    package mutating func put(_ table: Table, _ key: RawSpan, _ value: RawSpan) throws(LMDBError) {
+    package mutating func put(_ table: Table, _ key: RawSpan, _ value: RawSpan) throws(StorageError) {
         try require(put(table, key, value, 0), table)
     }
 
     /// Puts a key that sorts after all others of the table; any other is an error.
-    package mutating func append(_ table: Table, _ key: RawSpan, _ value: RawSpan) throws(LMDBError) {
+    package mutating func append(_ table: Table, _ key: RawSpan, _ value: RawSpan) throws(StorageError) {
         try require(put(table, key, value, MDB_APPEND), table)
     }
 
     /// Puts a new key; false, and nothing changed, where the table has it.
-    package mutating func insert(_ table: Table, _ key: RawSpan, _ value: RawSpan) throws(LMDBError) -> Bool {
+    package mutating func insert(_ table: Table, _ key: RawSpan, _ value: RawSpan) throws(StorageError) -> Bool {
         let code = try put(table, key, value, MDB_NOOVERWRITE)
         if code == MDB_KEYEXIST { return false }
         try require(code, table)
@@ -46,7 +47,7 @@ package struct WriteTransaction: ~Copyable {
 
     /// Removes a key; false where the table does not have it.
     @discardableResult
-    package mutating func delete(_ table: Table, _ key: RawSpan) throws(LMDBError) -> Bool {
+    package mutating func delete(_ table: Table, _ key: RawSpan) throws(StorageError) -> Bool {
         try state.checkUse()
         let code = unsafe key.withUnsafeBytes { bytes in
             var key = unsafe MDB_val(bytes)
@@ -58,12 +59,12 @@ package struct WriteTransaction: ~Copyable {
     }
 
     /// Empties a table.
-    package mutating func removeAll(_ table: Table) throws(LMDBError) {
+    package mutating func removeAll(_ table: Table) throws(StorageError) {
         try state.checkUse()
         try require(unsafe mdb_drop(reads.pointer, table.handle, 0), table)
     }
 
-    private func put(_ table: Table, _ key: RawSpan, _ value: RawSpan, _ flags: Int32) throws(LMDBError) -> Int32 {
+    private func put(_ table: Table, _ key: RawSpan, _ value: RawSpan, _ flags: Int32) throws(StorageError) -> Int32 {
         try state.checkUse()
         return unsafe key.withUnsafeBytes { keyBytes in
             unsafe value.withUnsafeBytes { valueBytes in
@@ -75,9 +76,9 @@ package struct WriteTransaction: ~Copyable {
     }
 
     /// A failed change leaves the transaction unfit to commit, whatever its body makes of the error.
-    private func require(_ code: Int32, _ table: Table) throws(LMDBError) {
+    private func require(_ code: Int32, _ table: Table) throws(StorageError) {
         guard code != MDB_SUCCESS else { return }
-        let error = LMDBError(code, "writing the table \(table.name)")
+        let error = StorageError(lmdb: code, "writing the table \(table.name)")
         state.failure = error
         throw error
     }
@@ -89,12 +90,12 @@ final class WriteState {
     var isFinished = false
     /// Nil where the environment's own setting stands.
     var isSyncing: Bool?
-    var failure: LMDBError?
+    var failure: StorageError?
 
-    func checkUse() throws(LMDBError) {
-        if isFinished { throw LMDBError(misuse: "a write transaction was used after its end") }
+    func checkUse() throws(StorageError) {
+        if isFinished { throw StorageError(misuse: "a write transaction was used after its end") }
         if thread != WorkerThread.currentID, Guard.thread.isOn {
-            throw LMDBError(misuse: "a write transaction was used on another thread than its own")
+            throw StorageError(misuse: "a write transaction was used on another thread than its own")
         }
     }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+package import System
 
 /// One writer's turn on an environment, until it goes.
 ///
@@ -19,9 +20,9 @@ extension Environment {
     private static let patienceSeconds = 30.0
 
     /// The turn; nil where somebody has it.
-    package func takeTurnIfFree() throws(LMDBError) -> WriteTurn? {
+    package func takeTurnIfFree() throws(StorageError) -> WriteTurn? {
         try checkProcess()
-        let isTaken = try isTurnTaken.withLock { (isTaken) throws(LMDBError) in
+        let isTaken = try isTurnTaken.withLock { (isTaken) throws(StorageError) in
             if isTaken { return false }
             isTaken = try lockFile.withLock { $0 }?.lockForWriting() ?? true
             return isTaken
@@ -34,7 +35,7 @@ extension Environment {
         guard isOfThisProcess else { return }
         isTurnTaken.withLock { isTaken in
             // A file that can't be unlocked is one that is closed, whose locks are gone.
-            do throws(LMDBError) { try lockFile.withLock { $0 }?.unlockForWriting() } catch {}
+            do throws(StorageError) { try lockFile.withLock { $0 }?.unlockForWriting() } catch {}
             isTaken = false
         }
     }
@@ -45,17 +46,17 @@ extension Environment {
     /// Who has the turn, for messages; nil where nobody has.
     package var writer: String? {
         if isTurnTaken.withLock({ $0 }) { return "process \(ProcessIdentity.id) (writing)" }
-        do throws(LMDBError) {
+        do throws(StorageError) {
             guard let process = try lockFile.withLock({ $0 })?.writer() else { return nil }
             return process > 0 ? "process \(process) (writing)" : "\(File.unseen) (writing)"
         } catch { return File.unseen }
     }
 
     /// Waits for the turn on this thread, which is one of the store's own; nil where `goesOn` says that nobody wants it any more.
-    /// - Throws: `LMDBError` with `waitedSeconds` where the time has passed.
+    /// - Throws: `StorageError` with `waitedSeconds` where the time has passed.
     package func takeTurn(
         within seconds: Double? = patienceSeconds, while goesOn: () -> Bool = { true }
-    ) throws(LMDBError) -> WriteTurn? {
+    ) throws(StorageError) -> WriteTurn? {
         let waiting = TurnWaiting(self, seconds)
         while goesOn() {
             if let turn = try takeTurnIfFree() { return turn }
@@ -86,9 +87,9 @@ private struct TurnWaiting {
     init(_ environment: Environment, _ seconds: Double?) { (self.environment, self.seconds) = (environment, seconds) }
 
     /// Short at first: most turns are as long as a sync of the disk.
-    func pauseMicroseconds() throws(LMDBError) -> UInt32 {
+    func pauseMicroseconds() throws(StorageError) -> UInt32 {
         let waited = began.duration(to: .now) / .seconds(1)
-        if let seconds, waited >= seconds { throw LMDBError(waited: waited, for: environment.writer ?? Environment.nobody) }
+        if let seconds, waited >= seconds { throw StorageError(waited: waited, for: environment.writer ?? Environment.nobody) }
         return waited < 0.005 ? 50 : waited < 0.5 ? 500 : 5_000
     }
 }
@@ -97,10 +98,10 @@ extension LockFile {
     /// Far from what LMDB locks there.
     private static let writingByte = 1 << 40
 
-    fileprivate func lockForWriting() throws(LMDBError) -> Bool { try file.lockForProcess(byte: Self.writingByte) }
+    fileprivate func lockForWriting() throws(StorageError) -> Bool { try file.lockForProcess(byte: Self.writingByte) }
 
-    fileprivate func unlockForWriting() throws(LMDBError) { try file.unlockForProcess(byte: Self.writingByte) }
+    fileprivate func unlockForWriting() throws(StorageError) { try file.unlockForProcess(byte: Self.writingByte) }
 
     /// The process that writes; 0 for one that this one can't see, nil where there is none.
-    fileprivate func writer() throws(LMDBError) -> Int32? { try file.processWithLock(byte: Self.writingByte) }
+    fileprivate func writer() throws(StorageError) -> Int32? { try file.processWithLock(byte: Self.writingByte) }
 }

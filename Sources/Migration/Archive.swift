@@ -5,6 +5,7 @@ internal import Hashing
 internal import JSONText
 internal import LMDB
 internal import Projections
+internal import System
 
 /// The events that a cut takes off, as event lines at their birth versions in `<store>/archive/`, with a small file
 /// of digests beside; `import` brings them back. Deleted by no command. Where events are sealed the lines are (`SealedLine`), under a

@@ -1,7 +1,7 @@
 internal import EventLog
 package import EventModel
-internal import LMDB
 internal import Projections
+internal import System
 
 /// What stays of an event line when the personal data of streams is forgotten; nil where nothing of it goes.
 package typealias LineRest = @Sendable (RawSpan) throws(EvstoreError) -> [UInt8]?

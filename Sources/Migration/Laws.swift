@@ -4,6 +4,7 @@ internal import Glibc
 internal import LMDB
 internal import Projections
 internal import SchemaEvolution
+internal import System
 
 /// What must hold of the steps, tried on events of the log and on events that are made.
 enum Laws {

@@ -3,6 +3,7 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 internal import Projections
+internal import System
 
 extension Lineup {
     func open(_ name: String, _ site: MigrationSite) throws(EvstoreError) -> Generation {

@@ -1,6 +1,6 @@
 internal import EventModel
-internal import LMDB
 internal import Logging
+internal import System
 
 /// Says in the log how far long work has come: that a step begins, and every few seconds how much of it is done.
 final class ProgressLog: Sendable {

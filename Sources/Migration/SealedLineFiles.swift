@@ -3,6 +3,7 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 internal import LMDB
+internal import System
 
 /// The files of event lines that a sealed store has beside its log, archives and what a salvage could not confirm: written
 /// anew without what was forgotten.

@@ -1,7 +1,7 @@
 package import EventLog
 package import EventModel
-internal import LMDB
 package import SchemaEvolution
+internal import System
 
 /// The names of streams by their ids, and as they are at other versions; keeps those that a reader has met, up to a
 /// limit. Used by one thread.

@@ -2,6 +2,7 @@ import Bytes
 import EventModel
 import Foundation
 import LMDB
+import System
 import Testing
 
 @testable import EventLog

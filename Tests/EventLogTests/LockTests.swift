@@ -2,6 +2,7 @@ import EventLog
 import EventModel
 import Glibc
 import LMDB
+import System
 import Testing
 
 @Suite("Locks of the store")

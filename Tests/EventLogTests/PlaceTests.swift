@@ -1,6 +1,7 @@
 import EventModel
 import Foundation
 import LMDB
+import System
 import Testing
 
 @testable import EventLog

@@ -3,6 +3,7 @@ import EventModel
 import Foundation
 import Hashing
 import LMDB
+import System
 
 @testable import EventLog
 

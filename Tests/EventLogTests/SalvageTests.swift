@@ -6,6 +6,7 @@ import Testing
 
 @testable import EventLog
 @testable import LMDB
+import System
 
 @Suite("Salvage")
 struct SalvageTests {

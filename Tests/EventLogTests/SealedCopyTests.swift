@@ -3,6 +3,7 @@ import EventModel
 import Foundation
 import LMDB
 import Sealing
+import System
 import Testing
 
 @testable import EventLog

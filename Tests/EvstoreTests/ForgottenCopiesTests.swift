@@ -6,6 +6,7 @@ import Foundation
 import Hashing
 import LMDB
 import Migration
+import System
 import Testing
 
 @Suite("Copies of what is forgotten")

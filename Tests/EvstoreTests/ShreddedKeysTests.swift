@@ -6,6 +6,7 @@ import Foundation
 import LMDB
 import Migration
 import Projections
+import System
 import Testing
 
 /// What the disk still holds of a read model or an archive that was taken away opens with no key that the store has.

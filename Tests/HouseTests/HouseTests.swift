@@ -3,17 +3,17 @@ import Testing
 /// Which rooms a room may open: those on lower rows, as Package.swift draws them.
 private let doors: [String: Set<String>] = [
     "Bytes": [],
-    "System": ["Bytes"],
+    "System": ["Bytes", "CSystem"],
     "Hashing": ["Bytes", "CXXHash", "Crypto"],
     "Sealing": ["Bytes", "CZstd", "Crypto", "CryptoExtras"],
-    "LMDB": ["Bytes", "CLMDB"],
+    "LMDB": ["Bytes", "System", "CLMDB"],
     "JSONText": ["Bytes"],
     "EventModel": ["Bytes", "System"],
-    "EventLog": ["Bytes", "Hashing", "Sealing", "LMDB", "EventModel", "Logging"],
+    "EventLog": ["Bytes", "System", "Hashing", "Sealing", "LMDB", "EventModel", "Logging"],
     "SchemaEvolution": ["Bytes", "Hashing", "JSONText", "EventModel", "Yams"],
-    "Projections": ["Bytes", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Logging"],
+    "Projections": ["Bytes", "System", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Logging"],
     "Migration": [
-        "Bytes", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Logging",
+        "Bytes", "System", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Logging",
     ],
     "Evstore": [
         "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Migration",
@@ -101,6 +101,6 @@ struct HouseTests {
     @Test("one file alone knows how a guard is left out")
     func mutants() throws {
         let files = try SourceFile.all(below: "Sources").filter { file in file.lines.contains { $0.contains("EVSTORE_MUTANT") } }
-        #expect(files.map(\.path) == ["Sources/LMDB/System/Guard.swift"])
+        #expect(files.map(\.path) == ["Sources/System/Guard.swift"])
     }
 }

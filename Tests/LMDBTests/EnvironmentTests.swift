@@ -1,6 +1,7 @@
 import Bytes
 import Foundation
 import LMDB
+import System
 import Testing
 
 @Suite("An environment")
@@ -112,7 +113,7 @@ struct EnvironmentTests {
         let table = try second.table("a")
         try second.write { try $0.put(table, [1].lent, [1].lent) }
         second.close()
-        #expect(throws: LMDBError(misuse: "the environment has been closed")) { try second.read { try $0.count(table) } }
+        #expect(throws: StorageError(misuse: "the environment has been closed")) { try second.read { try $0.count(table) } }
     }
 
     @Test("a write inside a write is an error and spoils nothing")
@@ -122,7 +123,7 @@ struct EnvironmentTests {
         let table = try environment.table("a")
         try environment.write { transaction in
             try transaction.put(table, [1].lent, [1].lent)
-            #expect(throws: LMDBError(misuse: "a write transaction was started inside another one")) {
+            #expect(throws: StorageError(misuse: "a write transaction was started inside another one")) {
                 try environment.write { try $0.put(table, [2].lent, [2].lent) }
             }
         }
@@ -146,7 +147,7 @@ struct EnvironmentTests {
         try directory.environment().close()
         let environment = try directory.environment { $0.readOnly = true }
         defer { environment.close() }
-        #expect { try environment.write { _ in } } throws: { ($0 as? LMDBError)?.isReadOnly == true }
+        #expect { try environment.write { _ in } } throws: { ($0 as? StorageError)?.isReadOnly == true }
     }
 
     @Test("files are private to their owner")
@@ -176,7 +177,7 @@ struct DamagedFileTests {
         let file = try FileHandle(forWritingTo: URL(fileURLWithPath: data))
         try file.truncate(atOffset: bytes)
         try file.close()
-        #expect { try directory.environment() } throws: { ($0 as? LMDBError)?.isDamage == true }
+        #expect { try directory.environment() } throws: { ($0 as? StorageError)?.isDamage == true }
     }
 
     @Test("is refused where a meta page is not one", arguments: [0, 10, 16, 20, 40, 4_096 + 16])
@@ -184,13 +185,13 @@ struct DamagedFileTests {
         var bytes = try [UInt8](Data(contentsOf: URL(fileURLWithPath: data)))
         bytes[offset] ^= 0xff
         try Data(bytes).write(to: URL(fileURLWithPath: data))
-        #expect { try directory.environment() } throws: { ($0 as? LMDBError)?.isDamage == true }
+        #expect { try directory.environment() } throws: { ($0 as? StorageError)?.isDamage == true }
     }
 
     @Test("is refused where it is missing, instead of made")
     func missing() throws {
         try FileManager.default.removeItem(atPath: data)
-        #expect { try directory.environment { $0.creating = false } } throws: { ($0 as? LMDBError)?.isNotFound == true }
+        #expect { try directory.environment { $0.creating = false } } throws: { ($0 as? StorageError)?.isNotFound == true }
     }
 }
 

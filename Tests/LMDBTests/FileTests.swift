@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import LMDB
+import System
 import Testing
 
 @Suite("A file")
@@ -14,14 +15,14 @@ struct FileTests {
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: directory.path + "/data.mdb")
         for path in [pipe, directory.path, "/dev/zero", link] {
             for access in [File.Access.read, .write, .create] {
-                #expect(throws: LMDBError.self, "\(path) \(access)") { try File(path, access) }
+                #expect(throws: StorageError.self, "\(path) \(access)") { try File(path, access) }
             }
         }
         let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { name in
             try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)
         }
         #expect(!open.contains(pipe) && !open.contains(directory.path))
-        #expect(try #require(throws: LMDBError.self) { try File(pipe, .read) }.message.contains("a pipe"))
+        #expect(try #require(throws: StorageError.self) { try File(pipe, .read) }.message.contains("a pipe"))
     }
 
     @Test("a lock's holder is named as the kernel knows it, and nobody where nobody has it")

@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @testable import LMDB
+import System
 
 @Suite("What is asked of the system")
 struct GuardTests {
@@ -15,12 +16,12 @@ struct GuardTests {
         let environment = try directory.environment()
         defer { environment.close() }
         let table = try environment.table("a")
-        let refusal = Monitor<LMDBError?>(nil)
+        let refusal = Monitor<StorageError?>(nil)
         try environment.write { transaction in
             // Only for as long as the other thread runs, which is waited for.
             nonisolated(unsafe) let state = transaction.state
             try WorkerThread.start("other") {
-                do throws(LMDBError) { unsafe try state.checkUse() } catch { refusal.withLock { $0 = error } }
+                do throws(StorageError) { unsafe try state.checkUse() } catch { refusal.withLock { $0 = error } }
             }.join()
             try transaction.put(table, [1].lent, [1].lent)
         }
@@ -39,7 +40,7 @@ struct GuardTests {
         try FileManager.default.moveItem(atPath: path, toPath: aside)
         // Not a copy: to read the file of locks in this process is another fault.
         if isReplaced { try Data(count: 4_096).write(to: URL(filePath: path)) }
-        #expect { try environment.write { try $0.put(table, [2].lent, [2].lent) } } throws: { ($0 as? LMDBError)?.isDamage == true }
+        #expect { try environment.write { try $0.put(table, [2].lent, [2].lent) } } throws: { ($0 as? StorageError)?.isDamage == true }
         if isReplaced { try FileManager.default.removeItem(atPath: path) }
         try FileManager.default.moveItem(atPath: aside, toPath: path)
         try environment.write { try $0.put(table, [3].lent, [3].lent) }
@@ -51,14 +52,14 @@ struct GuardTests {
         let environment = try directory.environment()
         defer { environment.close() }
         let isDone = Monitor(false)
-        let refusal = Monitor<LMDBError?>(nil)
+        let refusal = Monitor<StorageError?>(nil)
         try environment.read { _ in
             let growth = try WorkerThread.start("growth") {
-                do throws(LMDBError) { try environment.grow() } catch { refusal.withLock { $0 = error } }
+                do throws(StorageError) { try environment.grow() } catch { refusal.withLock { $0 = error } }
             }
             while environment.gate.enterIfOpen() { environment.gate.leave() }
             let watch = try WorkerThread.start("watch") {
-                do throws(LMDBError) { try Environment.clearAllStaleReaders() } catch { refusal.withLock { $0 = error } }
+                do throws(StorageError) { try Environment.clearAllStaleReaders() } catch { refusal.withLock { $0 = error } }
                 isDone.change { $0 = true }
             }
             #expect(isDone.wait(milliseconds: 60_000) { $0 }, "it waits")

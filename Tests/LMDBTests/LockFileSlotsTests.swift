@@ -3,6 +3,7 @@ import Glibc
 import Testing
 
 @testable import LMDB
+import System
 
 @Suite("Slots of readers in the file of LMDB's locks", .serialized)
 struct LockFileSlotsTests {
@@ -32,7 +33,7 @@ struct LockFileSlotsTests {
         let isDone = Monitor(false)
         let place = Self.slots + Self.process
         let clearing = try WorkerThread.start("clearing") {
-            while !isDone.withLock({ $0 }) { do throws(LMDBError) { try lockFile.freeSlots() } catch { Issue.record(error) } }
+            while !isDone.withLock({ $0 }) { do throws(StorageError) { try lockFile.freeSlots() } catch { Issue.record(error) } }
         }
         var wiped = 0
         for _ in 0 ..< 20_000 {

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import LMDB
+import System
 
 @Suite("The check before a file is mapped")
 struct MetaCheckTests {

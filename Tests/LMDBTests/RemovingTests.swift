@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import LMDB
+import System
 import Testing
 
 @Suite("Removing files and directories")
@@ -35,7 +36,7 @@ struct RemovingTests {
             }
         }
         // What stands there now is no directory any more.
-        #expect(throws: LMDBError.self) { try remove() }
+        #expect(throws: StorageError.self) { try remove() }
         #expect(isExchanged)
         #expect(try Directory.names(victim).count == 20 && Directory.names(directory.path + "/aside").isEmpty)
         try remove()
@@ -63,12 +64,12 @@ struct RemovingTests {
     func files() throws {
         try make(directory.path + "/own/1.new")
         try make(directory.path + "/own/2.new/kept")
-        #expect(throws: LMDBError.self) {
+        #expect(throws: StorageError.self) {
             try Directory.removeFiles(in: directory.path + "/own", overwriting: false) { $0.hasSuffix(".new") }
         }
         #expect(try Directory.names(directory.path + "/own") == ["2.new"])
         try FileManager.default.createSymbolicLink(atPath: directory.path + "/link", withDestinationPath: directory.path + "/own/2.new")
-        #expect(throws: LMDBError.self) { try Directory.removeFiles(in: directory.path + "/link", overwriting: false) { _ in true } }
+        #expect(throws: StorageError.self) { try Directory.removeFiles(in: directory.path + "/link", overwriting: false) { _ in true } }
         #expect(try Directory.names(directory.path + "/own/2.new") == ["kept"])
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import LMDB
+import System
 import Testing
 
 @Suite("What root makes in another user's place", .enabled(if: getuid() == 0, "only root is root"))

@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @testable import LMDB
+import System
 
 @Suite("A file of more pages than there is memory for")
 struct SparseTests {

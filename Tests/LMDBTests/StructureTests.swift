@@ -1,6 +1,7 @@
 import Bytes
 import Foundation
 import LMDB
+import System
 import Testing
 
 @Suite("The structure of a file")
@@ -114,7 +115,7 @@ struct StructureTests {
             }
             try damaged.write(to: URL(fileURLWithPath: data))
             do { _ = try check() } catch {
-                #expect(error is StructureDamage || (error as? LMDBError)?.isDamage == true, "\(error)")
+                #expect(error is StructureDamage || (error as? StorageError)?.isDamage == true, "\(error)")
                 found += 1
                 continue
             }

@@ -1,6 +1,7 @@
 import EventLog
 import EventModel
 import LMDB
+import System
 import Testing
 
 @testable import Projections

@@ -4,6 +4,7 @@ import EventModel
 import Foundation
 import Hashing
 import LMDB
+import System
 import Testing
 
 @testable import Projections

@@ -5,6 +5,7 @@ import Foundation
 import Hashing
 import LMDB
 import Sealing
+import System
 import Testing
 
 @testable import Projections

@@ -1,6 +1,7 @@
 import Bytes
 import Glibc
 import LMDB
+import System
 
 /// What becomes of an LMDB environment that is open at a fork. The process has one thread: of several, a child would have
 /// their locks and not the threads.
@@ -97,7 +98,7 @@ struct ForkedEnvironment {
 
     /// What a child ends with: 0 where `body` was refused as misuse.
     private static func exit(_ body: () throws -> Void) -> Never {
-        do { try body() } catch let error as LMDBError { _exit(error.isMisuse ? 0 : 2) } catch { _exit(3) }
+        do { try body() } catch let error as StorageError { _exit(error.isMisuse ? 0 : 2) } catch { _exit(3) }
         _exit(1)
     }
 

@@ -2,6 +2,7 @@ internal import Bytes
 package import EventModel
 package import Hashing
 internal import LMDB
+internal import System
 
 /// Where a backup's blocks end, and where its frames go on: with the same blocks behind it, a later one can.
 package struct BackupBase: Hashable, Sendable {
@@ -75,7 +76,7 @@ extension EventLog {
                 try frames.write(.end, body.bytes) { try sink(.rows, $0) }
                 return BackupSummary(last: end.last, content: content, bytes: frames.bytes, base: next, slots: pass.slots)
             }
-        } catch let error as LMDBError { throw storeError(error, path, doing: "backing up the store") } catch let damage as BackupDamage {
+        } catch let error as StorageError { throw storeError(error, path, doing: "backing up the store") } catch let damage as BackupDamage {
             throw EvstoreError.ioFailure(doing: "backing up \(path)", reason: damage.reason)
         }
     }

@@ -2,6 +2,7 @@ internal import Bytes
 package import EventModel
 package import Hashing
 internal import LMDB
+internal import System
 
 /// How far a backup is restored.
 package enum RestorePoint: Hashable, Sendable {

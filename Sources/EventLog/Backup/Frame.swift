@@ -2,6 +2,7 @@ internal import Bytes
 internal import Hashing
 internal import LMDB
 internal import Sealing
+internal import System
 
 /// A backup is a run of frames, each linked to the one before it: nothing in it can be changed, left out or cut off unnoticed.
 /// Integers are little-endian.

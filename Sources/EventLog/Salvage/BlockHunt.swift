@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventModel
 internal import LMDB
+internal import System
 
 /// Looks for blocks in a file by what they say of themselves, at every second byte, where LMDB puts a value. What was found to be
 /// one is not looked into: an event may hold a block's bytes.
@@ -21,7 +22,7 @@ struct BlockHunt {
     /// alone in the end.
     private var wasted = 0
 
-    init(_ file: File, _ kind: FoundBlock.File, pageBytes: Int) throws(LMDBError) {
+    init(_ file: File, _ kind: FoundBlock.File, pageBytes: Int) throws(StorageError) {
         (self.file, self.kind, self.pageBytes) = (file, kind, pageBytes)
         size = try file.status().bytes
     }
@@ -106,7 +107,7 @@ struct BlockHunt {
     }
 
     /// Whether it begins a run of pages, or is the data of a node whose key is its first position.
-    private func isPlaced(_ first: Position, _ count: Int, at offset: Int) throws(LMDBError) -> Bool {
+    private func isPlaced(_ first: Position, _ count: Int, at offset: Int) throws(StorageError) -> Bool {
         guard kind == .data, offset >= 16 else { return false }
         let before = try file.read(16, at: offset - 16)
         let row = before.lent

@@ -1,5 +1,6 @@
 package import EventModel
 internal import LMDB
+internal import System
 
 /// What can be said of a log without opening it.
 package struct Examination: Sendable {
@@ -24,7 +25,7 @@ extension EventLog {
             if let data = source.data {
                 do { _ = try StructuralCheck.run(data, tables: Tables.kinds, rows: rows) } catch let damage as StructureDamage {
                     findings.append(Finding(id: "STORE007", message: "the log's own structure is damaged: log/data.mdb, \(damage)"))
-                } catch let error as LMDBError where error.isDamage {
+                } catch let error as StorageError where error.isDamage {
                     findings.append(Finding(id: "STORE007", message: "the log's own structure is damaged: \(error.message)"))
                 }
             } else {

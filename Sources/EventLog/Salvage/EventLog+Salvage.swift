@@ -1,7 +1,7 @@
 internal import Bytes
 package import EventModel
 internal import Hashing
-internal import LMDB
+internal import System
 
 /// What was taken out of a damaged log.
 package struct SalvageSummary: Sendable {

@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import Hashing
 internal import LMDB
+internal import System
 
 /// Which of the blocks that were found were the log: those that later ones link to, from its end backwards.
 ///

@@ -3,6 +3,7 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 internal import Sealing
+internal import System
 
 /// What is left of a log beside its blocks: who it was, where it ended, and the rows that no block has.
 struct LogRemains {

@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventModel
 internal import LMDB
+internal import System
 
 /// What a damaged log still holds: read, and not yet written anywhere.
 struct Salvage {

@@ -1,5 +1,6 @@
 internal import EventModel
 internal import LMDB
+internal import System
 
 /// The files that a salvage reads: a store's, or a `data.mdb` that lies alone.
 struct SalvageSource {

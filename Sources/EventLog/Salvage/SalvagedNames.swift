@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventModel
 internal import LMDB
+internal import System
 
 /// The names of streams by their ids: from their first events, from what is left of the table, or made up where both are lost.
 struct SalvagedNames {

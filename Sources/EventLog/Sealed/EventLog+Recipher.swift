@@ -3,6 +3,7 @@ package import EventModel
 internal import Hashing
 internal import LMDB
 package import Sealing
+internal import System
 
 extension EventLog {
     /// Makes another store with the same events under other keys, or with none: equal content, positions and epochs, but an id

@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import LMDB
 package import Sealing
+internal import System
 
 /// The keys of one generation of a read model, in a store whose events are sealed.
 ///

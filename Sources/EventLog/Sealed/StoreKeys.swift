@@ -3,6 +3,7 @@ package import EventModel
 internal import Hashing
 internal import LMDB
 package import Sealing
+internal import System
 
 /// The keys of a store, opened: its file `keys`, and what a handle needs of it.
 package final class StoreKeys: Sendable {

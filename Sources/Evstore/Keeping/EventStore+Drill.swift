@@ -5,6 +5,7 @@ internal import JSONText
 internal import LMDB
 internal import Migration
 internal import Projections
+internal import System
 
 /// Another release's program: rolls the store at a path back to a version, in a process of its own.
 public typealias OlderProgram = @Sendable (_ store: String, _ version: SchemaVersion) throws(EvstoreError) -> Void

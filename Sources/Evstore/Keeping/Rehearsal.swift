@@ -5,6 +5,7 @@ internal import LMDB
 internal import Migration
 internal import Projections
 internal import SchemaEvolution
+internal import System
 
 /// A drill on a copy: step by step, each of which claims something and shows it by comparing.
 final class Rehearsal {

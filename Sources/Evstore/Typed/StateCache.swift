@@ -1,6 +1,7 @@
 internal import EventLog
 internal import EventModel
 internal import LMDB
+internal import System
 
 /// States of streams as they were folded last, in memory; whoever drops it loses time and nothing else.
 ///

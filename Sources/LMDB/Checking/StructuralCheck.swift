@@ -1,5 +1,6 @@
 internal import Bytes
 internal import CLMDB
+package import System
 
 /// Walks every page that a commit leads to, without LMDB, which ends the process where a page is not what it should be:
 /// it believes every number that it reads. Nothing is mapped, and no number of the file is used before it is checked.
@@ -52,7 +53,7 @@ package struct StructuralCheck {
     ///   - meta: of the commit to check; nil is the newest, which both meta pages are looked at for.
     ///   - tables: the tables that may be there, and whether their keys are integers.
     ///   - rows: what is asked of the rows of some of them.
-    /// - Throws: `StructureDamage`; `LMDBError` where a meta page is not one or the file can't be read.
+    /// - Throws: `StructureDamage`; `StorageError` where a meta page is not one or the file can't be read.
     package static func run(
         _ file: File, asOf meta: MetaPage? = nil, tables: [String: Bool], rows: [String: RowCheck] = [:]
     ) throws -> StructureReport {
@@ -128,7 +129,7 @@ extension Environment {
     ) throws -> StructureReport {
         let file = try File(directory + "/data.mdb", .read)
         while true {
-            guard let pin = try pin() else { throw LMDBError(MDB_READERS_FULL, "checking \(directory)") }
+            guard let pin = try pin() else { throw StorageError(lmdb: MDB_READERS_FULL, "checking \(directory)") }
             defer { withExtendedLifetime(pin) {} }
             let number = Int(pin.transaction & 1)
             let meta = try MetaPage(UInt64(number), of: file, at: number * pageBytes)
@@ -141,9 +142,9 @@ extension Environment {
 
 extension StructuralCheck {
     /// Bytes of a page, or of a run of them, that was found to lie in the file.
-    func read(_ count: Int, ofPage number: UInt64, from offset: Int = 0) throws(LMDBError) -> [UInt8] {
+    func read(_ count: Int, ofPage number: UInt64, from offset: Int = 0) throws(StorageError) -> [UInt8] {
         let bytes = try file.read(count, at: Int(number) * pageBytes + offset)
-        guard bytes.count == count else { throw LMDBError(invalid: "\(file.path) has become shorter while it was looked at") }
+        guard bytes.count == count else { throw StorageError(invalid: "\(file.path) has become shorter while it was looked at") }
         return bytes
     }
 }

@@ -1,4 +1,5 @@
 internal import Bytes
+package import System
 
 /// What can still be reached of a commit whose pages are damaged in places: the entries of sound leaves below sound branches.
 /// A page is checked by rules 7 to 14 and 16 to 20 of `StructuralCheck` before anything of it is used, and visited once; what
@@ -24,7 +25,7 @@ package struct TreeRemains {
     package private(set) var leaves: [String: [ClosedRange<UInt64>]] = [:]
 
     /// The commits that the file's meta pages tell of, the newest first: none where both are damaged, else one or two.
-    package static func commits(in file: File) throws(LMDBError) -> [MetaPage] {
+    package static func commits(in file: File) throws(StorageError) -> [MetaPage] {
         var found: [MetaPage] = []
         if let first = try meta(0, of: file, at: 0) { found.append(first) }
         let sizes = found.first.map { [$0.pageBytes] } ?? [4_096, 512, 1_024, 2_048, 8_192, 16_384, 32_768]
@@ -36,14 +37,14 @@ package struct TreeRemains {
         return found.sorted { $0.transaction > $1.transaction }
     }
 
-    private static func meta(_ number: UInt64, of file: File, at offset: Int) throws(LMDBError) -> MetaPage? {
-        do throws(LMDBError) { return try MetaPage(number, of: file, at: offset) } catch {
+    private static func meta(_ number: UInt64, of file: File, at offset: Int) throws(StorageError) -> MetaPage? {
+        do throws(StorageError) { return try MetaPage(number, of: file, at: offset) } catch {
             if error.isDamage { return nil }
             throw error
         }
     }
 
-    package init(_ commit: MetaPage, of file: File) throws(LMDBError) {
+    package init(_ commit: MetaPage, of file: File) throws(StorageError) {
         (self.commit, self.file, pageBytes) = (commit, file, commit.pageBytes)
         // What a damaged meta page says is no reason to ask for memory.
         pages = min(commit.lastPage == .max ? .max : commit.lastPage + 1, UInt64(try file.status().bytes / commit.pageBytes))
@@ -142,7 +143,7 @@ package struct TreeRemains {
     // MARK: Values
 
     /// Where a node's value lies; nil where its own pages are not what they should be.
-    private mutating func value(_ node: PageView.Node, of number: UInt64) throws(LMDBError) -> Value? {
+    private mutating func value(_ node: PageView.Node, of number: UInt64) throws(StorageError) -> Value? {
         let start = Int(number) * pageBytes + node.data
         if !node.hasBigData { return Value(offset: start, count: node.dataBytes) }
         let bytes = try file.read(8, at: start)

@@ -3,6 +3,7 @@ internal import EventLog
 package import EventModel
 internal import Hashing
 internal import LMDB
+internal import System
 
 /// A copy of a store that protects from what snapshots don't: damage, and the loss of the disk.
 package enum Backup {

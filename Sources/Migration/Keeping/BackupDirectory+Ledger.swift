@@ -3,6 +3,7 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 internal import LMDB
+internal import System
 
 /// The ledger of what was forgotten, as it lies beside backups: a line for each row of the log's (`ForgottenLedger`), its number, the
 /// code, the last slot and the proof, the bytes in hexadecimal.

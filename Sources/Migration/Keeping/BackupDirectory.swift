@@ -4,6 +4,7 @@ internal import EventModel
 internal import FoundationEssentials
 internal import Hashing
 internal import LMDB
+internal import System
 
 /// A directory of backups that share their blocks: each run writes the blocks that came since the one before, and how the
 /// store was beside them.

@@ -1,6 +1,7 @@
 internal import EventLog
 package import EventModel
 internal import LMDB
+internal import System
 
 extension Backup {
     /// The runs of a directory, oldest first.

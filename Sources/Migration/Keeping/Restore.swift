@@ -3,6 +3,7 @@ package import EventModel
 internal import Hashing
 internal import LMDB
 internal import Projections
+internal import System
 
 /// Makes a store from a backup.
 package enum Restore {

@@ -4,6 +4,7 @@ package import EventModel
 internal import LMDB
 package import Projections
 package import SchemaEvolution
+internal import System
 
 /// Makes a store of what a damaged one still holds.
 package enum SalvageRun {

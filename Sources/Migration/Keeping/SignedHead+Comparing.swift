@@ -2,6 +2,7 @@ package import EventLog
 package import EventModel
 internal import Hashing
 internal import LMDB
+internal import System
 
 extension SignedHead {
     /// Whose signature it is.

@@ -4,6 +4,7 @@ public import EventModel
 internal import Hashing
 internal import JSONText
 internal import LMDB
+internal import System
 
 /// The log's end and what stands beside the log, signed: kept elsewhere, it shows later that nothing of it was changed, left out or
 /// put in. Each may name the one before it, so that a series of them has no gap that nobody sees.

@@ -1,6 +1,6 @@
 internal import EventLog
 internal import EventModel
-internal import LMDB
+internal import System
 
 /// One passing of the log by several workers, which live as long as it does.
 ///

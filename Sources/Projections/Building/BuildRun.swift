@@ -6,6 +6,7 @@ internal import Hashing
 internal import LMDB
 internal import SchemaEvolution
 internal import Synchronization
+internal import System
 
 /// One run of a bulk build.
 final class BuildRun {

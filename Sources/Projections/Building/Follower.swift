@@ -2,6 +2,7 @@ internal import EventLog
 package import EventModel
 internal import Hashing
 internal import LMDB
+internal import System
 
 /// Takes generations on to the log's end: the one rule for following, whoever needs it.
 ///

@@ -1,5 +1,6 @@
 internal import Bytes
 internal import LMDB
+internal import System
 
 /// Bytes that do not fit into memory: written once from the beginning to the end, then read the same way.
 struct SpillFile: ~Copyable {
@@ -14,13 +15,13 @@ struct SpillFile: ~Copyable {
     static let readBytes = 1 << 20
 
     /// The file has no name any more once it is open, so that nothing is left of it whatever happens.
-    init(in directory: String, named name: String, isSealed: Bool) throws(LMDBError) {
+    init(in directory: String, named name: String, isSealed: Bool) throws(StorageError) {
         self.init(file: try Self.unnamed(directory + "/" + name), isSealed ? SpilledPieces() : nil)
     }
 
     private init(file: File, _ pieces: SpilledPieces?) { (self.file, self.pieces) = (file, pieces) }
 
-    private static func unnamed(_ path: String) throws(LMDBError) -> File {
+    private static func unnamed(_ path: String) throws(StorageError) -> File {
         try Directory.remove(path)
         let file = try File(path, .createNew)
         try Directory.remove(path)

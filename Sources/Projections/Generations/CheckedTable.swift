@@ -4,6 +4,7 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 internal import Sealing
+internal import System
 
 /// A table of a generation, whose rows are checked when they are read. From format 2 of a generation on a value is
 ///
@@ -21,7 +22,7 @@ struct CheckedTable: Sendable {
     private let note: DamageNote
 
     /// - Parameter keys: of the generation, where its format is that of sealed ones.
-    init(_ name: String, of environment: Environment, format: Int, _ keys: ModelKeys?, _ note: DamageNote) throws(LMDBError) {
+    init(_ name: String, of environment: Environment, format: Int, _ keys: ModelKeys?, _ note: DamageNote) throws(StorageError) {
         (table, self.format, self.note) = (try environment.table(name), format, note)
         sealer = keys?.sealer(ofTable: name)
     }
@@ -102,7 +103,7 @@ struct CheckedTable: Sendable {
     @_lifetime(copy value)
     private func checked(_ key: RawSpan, _ value: RawSpan) throws -> RawSpan {
         if format == 1 { return value }
-        guard Self.format(of: value) == format || !LMDB.Guard.generationRow.isOn, let body = Self.body(key, value) else { throw damaged() }
+        guard Self.format(of: value) == format || !System.Guard.generationRow.isOn, let body = Self.body(key, value) else { throw damaged() }
         return body
     }
 
@@ -113,7 +114,7 @@ struct CheckedTable: Sendable {
         guard count >= 0 else { return nil }
         let body = value.slice(1, count)
         let isRight = sum(key, body) == value.load(UInt32.self, at: 1 + count)
-        return isRight || !LMDB.Guard.generationRow.isOn ? body : nil
+        return isRight || !System.Guard.generationRow.isOn ? body : nil
     }
 
     private static func sum(_ key: RawSpan, _ body: RawSpan) -> UInt32 {
@@ -152,11 +153,11 @@ struct CheckedTable: Sendable {
     }
 
     /// Puts a key behind all others, with a value that `write` has made.
-    func append(_ key: RawSpan, written value: RawSpan, _ transaction: inout WriteTransaction) throws(LMDBError) {
+    func append(_ key: RawSpan, written value: RawSpan, _ transaction: inout WriteTransaction) throws(StorageError) {
         try transaction.append(table, key, value)
     }
 
-    func delete(_ key: RawSpan, _ transaction: inout WriteTransaction) throws(LMDBError) { try transaction.delete(table, key) }
+    func delete(_ key: RawSpan, _ transaction: inout WriteTransaction) throws(StorageError) { try transaction.delete(table, key) }
 
     private func value(_ key: RawSpan, _ text: RawSpan) throws(EvstoreError) -> ByteBuffer {
         var value = ByteBuffer(capacity: text.byteCount + 1 + ValueSealer.addedBytes + Self.checksumBytes)

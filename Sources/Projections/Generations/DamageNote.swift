@@ -1,5 +1,6 @@
 internal import EventModel
 internal import LMDB
+internal import System
 
 /// Remembers that a generation is damaged, also for other processes: a file `damaged` in its directory. Such a one is as good
 /// as missing, and is built anew.

@@ -3,6 +3,7 @@ package import EventLog
 package import EventModel
 package import Hashing
 internal import LMDB
+internal import System
 
 /// One built copy of a projection: an LMDB environment of its own in `generations/<fingerprint16>-<random>/`.
 ///
@@ -27,7 +28,7 @@ package final class Generation: Sendable {
     /// Takes over the open environment and the mark.
     init(
         directory: String, fingerprint: Digest, format: Int, _ keys: ModelKeys?, _ environment: Environment, _ mark: GenerationMark
-    ) throws(LMDBError) {
+    ) throws(StorageError) {
         (self.directory, self.fingerprint) = (directory, fingerprint)
         name = String(directory[(directory.lastIndex(of: "/").map(directory.index(after:)) ?? directory.startIndex)...])
         (self.environment, self.mark) = (environment, mark)
@@ -76,10 +77,10 @@ package final class Generation: Sendable {
                 throw EvstoreError.storeDamaged(path: directory, reason: "the generation has no data.mdb")
             }
             let note = DamageNote(directory)
-            do { return try enter(name, directory, log, readOnly, note) } catch let error as LMDBError {
+            do { return try enter(name, directory, log, readOnly, note) } catch let error as StorageError {
                 if error.isDamage { throw note.damaged(error.message) }
                 // It was deleted meanwhile.
-                if error.isNotFound { throw EvstoreError.storeDamaged(path: directory, reason: error.message) }
+                if error.isMissing { throw EvstoreError.storeDamaged(path: directory, reason: error.message) }
                 throw error
             }
         }
@@ -129,7 +130,7 @@ package final class Generation: Sendable {
 
     /// Reads, and notes damage that LMDB comes upon.
     func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
-        do { return try environment.read(body) } catch let error as LMDBError where error.isDamagedPage {
+        do { return try environment.read(body) } catch let error as StorageError where error.isDamagedPage {
             throw note.damaged(error.message)
         }
     }
@@ -137,7 +138,7 @@ package final class Generation: Sendable {
     /// Writes in one transaction (`Environment.write`), and notes damage that LMDB comes upon.
     func write<R>(_ turn: WriteTurn? = nil, _ body: (inout WriteTransaction) throws -> R) throws -> R {
         try mark.begin()
-        do { return try environment.write(turn, body) } catch let error as LMDBError {
+        do { return try environment.write(turn, body) } catch let error as StorageError {
             if error.isFailedDisk { mark.disown() }
             if error.isDamagedPage { throw note.damaged(error.message) }
             throw error

@@ -3,6 +3,7 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 internal import LMDB
+internal import System
 
 /// `mark`: which file a generation's `data.mdb` is and how it was left, as the anchor says it of the log. Whoever has the
 /// generation open holds a shared lock on the file's first byte; whoever looks at all pages, or says that nobody has it open
@@ -22,12 +23,12 @@ final class GenerationMark: Sendable {
     private let isWritable: Bool
     private let hasBegun = Monitor(false)
 
-    init(_ directory: String) throws(LMDBError) {
+    init(_ directory: String) throws(StorageError) {
         self.directory = directory
         let path = directory + "/mark"
         var file: File?
         var isWritable = true
-        do throws(LMDBError) { file = try File(path, .create) } catch {
+        do throws(StorageError) { file = try File(path, .create) } catch {
             guard error.isReadOnly || error.isDiskFull else { throw error }
             isWritable = false
             if try Directory.status(path) != nil { file = try File(path, .read) }
@@ -128,7 +129,7 @@ final class GenerationMark: Sendable {
         }
     }
 
-    private func status() throws(LMDBError) -> FileStatus { try File(directory + "/data.mdb", .read).status() }
+    private func status() throws(StorageError) -> FileStatus { try File(directory + "/data.mdb", .read).status() }
 
     private func vouches() throws -> Bool { try read()?.vouches(for: status()) ?? false }
 
@@ -152,12 +153,12 @@ final class GenerationMark: Sendable {
 
     /// The same where nothing is lost without it but the time of the next walk.
     private func putIfRoom(_ mark: FileMark) throws {
-        do { try put(mark) } catch let error as LMDBError where error.isDiskFull { return }
+        do { try put(mark) } catch let error as StorageError where error.isDiskFull { return }
     }
 
     /// - Parameter isShared: others may be writing, whom this process can't keep out.
     private func walk(_ note: DamageNote, isShared: Bool) throws {
-        guard LMDB.Guard.generationPages.isOn else { return }
+        guard System.Guard.generationPages.isOn else { return }
         let rows = CheckedTable.checks(Generation.tables)
         do {
             let file = try File(directory + "/data.mdb", .read)
@@ -165,6 +166,6 @@ final class GenerationMark: Sendable {
             _ = try StructuralCheck.run(file, tables: Generation.kinds, rows: rows)
         } catch let damage as StructureDamage {
             throw note.damaged("data.mdb, \(damage)")
-        } catch let error as LMDBError where error.isDamage { throw note.damaged(error.message) }
+        } catch let error as StorageError where error.isDamage { throw note.damaged(error.message) }
     }
 }

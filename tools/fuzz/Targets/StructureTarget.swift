@@ -1,6 +1,7 @@
 import Bytes
 import Foundation
 import LMDB
+import System
 
 extension FuzzTarget {
     private static let tables = ["a": false, "b": true]

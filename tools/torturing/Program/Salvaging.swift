@@ -3,6 +3,7 @@ import Evstore
 import EvstoreTesting
 import Foundation
 import LMDB
+import System
 import Torturing
 
 /// A store by chance, closed; copies of it with pages that say nothing or anything, and what a salvage gives back of each.

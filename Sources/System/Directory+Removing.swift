@@ -4,7 +4,7 @@ extension Directory {
     /// Removes a file, or a directory with everything in it; nothing there is no failure. Links are removed and never followed, also
     /// where one takes a directory's place meanwhile.
     /// - Parameter overwriting: says by their names which files are overwritten first, so that what they held is not on the disk any more.
-    package static func remove(_ path: String, overwriting: (String) -> Bool = { _ in false }) throws(LMDBError) {
+    package static func remove(_ path: String, overwriting: (String) -> Bool = { _ in false }) throws(StorageError) {
         guard let parent = try openParent(of: path) else { return }
         defer { close(parent) }
         try remove(name(of: path), in: parent, path, overwriting)
@@ -13,7 +13,7 @@ extension Directory {
     /// Removes those files of a directory of this user's own whose names are given; never a directory, nor what lies behind a link.
     /// - Returns: how many.
     @discardableResult
-    package static func removeFiles(in path: String, overwriting: Bool, named isWanted: (String) -> Bool) throws(LMDBError) -> Int {
+    package static func removeFiles(in path: String, overwriting: Bool, named isWanted: (String) -> Bool) throws(StorageError) -> Int {
         let directory = try openOwn(path)
         defer { close(directory) }
         var removed = 0
@@ -29,27 +29,27 @@ extension Directory {
     }
 
     /// Overwrites a file with zeros, durably; nothing there is no failure.
-    package static func overwrite(_ path: String) throws(LMDBError) {
+    package static func overwrite(_ path: String) throws(StorageError) {
         guard let parent = try openParent(of: path) else { return }
         defer { close(parent) }
         try overwrite(name(of: path), in: parent, path)
     }
 
-    private static func openParent(of path: String) throws(LMDBError) -> Int32? {
+    private static func openParent(of path: String) throws(StorageError) -> Int32? {
         let parent = unsafe open(Directory.parent(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         if parent >= 0 { return parent }
         if errno == ENOENT { return nil }
         throw .system("opening \(Directory.parent(of: path))")
     }
 
-    /// - Throws: `LMDBError` where it is a link, or another user's.
-    private static func openOwn(_ path: String) throws(LMDBError) -> Int32 {
+    /// - Throws: `StorageError` where it is a link, or another user's.
+    private static func openOwn(_ path: String) throws(StorageError) -> Int32 {
         let directory = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         if directory < 0 { throw .system("opening \(path)") }
-        do throws(LMDBError) {
+        do throws(StorageError) {
             // Who is trusted with everything may name any directory.
             if try isOwn(directory, path) || ProcessIdentity.user == 0 { return directory }
-            throw LMDBError(EPERM, "removing files of another user in \(path)")
+            throw StorageError(EPERM, "removing files of another user in \(path)")
         } catch {
             close(directory)
             throw error
@@ -57,7 +57,7 @@ extension Directory {
     }
 
     /// Whether what is open belongs to the user that this process acts for; root acts for whom the directory around it belongs to, too.
-    static func isOwn(_ descriptor: Int32, _ path: String) throws(LMDBError) -> Bool {
+    static func isOwn(_ descriptor: Int32, _ path: String) throws(StorageError) -> Bool {
         var (status, around) = (stat(), stat())
         if unsafe fstat(descriptor, &status) != 0 { throw .system("asking for the status of \(path)") }
         if status.st_uid == geteuid() { return true }
@@ -66,7 +66,7 @@ extension Directory {
 
     private static func remove(
         _ name: String, in parent: Int32, _ path: String, _ overwriting: (String) -> Bool
-    ) throws(LMDBError) {
+    ) throws(StorageError) {
         if overwriting(name) { try overwrite(name, in: parent, path) }
         if unsafe unlinkat(parent, name, 0) == 0 || errno == ENOENT { return }
         if errno != EISDIR && errno != EPERM { throw .system("removing \(path)") }
@@ -85,20 +85,20 @@ extension Directory {
     }
 
     /// The names in an open directory.
-    private static func names(_ directory: Int32, _ path: String) throws(LMDBError) -> [String] {
+    private static func names(_ directory: Int32, _ path: String) throws(StorageError) -> [String] {
         // The stream takes what it is given, and closes it.
         let own = unsafe openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard own >= 0, let stream = unsafe fdopendir(own) else {
             let code = errno
             if own >= 0 { close(own) }
-            throw LMDBError(code, "listing \(path)")
+            throw StorageError(code, "listing \(path)")
         }
         defer { unsafe closedir(stream) }
         return unsafe names(stream)
     }
 
     /// Only a file that is this user's, and has no other name: a second one could lead to a file that is somebody else's.
-    private static func overwrite(_ name: String, in parent: Int32, _ path: String) throws(LMDBError) {
+    private static func overwrite(_ name: String, in parent: Int32, _ path: String) throws(StorageError) {
         guard Guard.overwriting.isOn else { return }
         let file = unsafe openat(parent, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
         if file < 0 {

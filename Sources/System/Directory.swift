@@ -3,7 +3,7 @@ internal import Glibc
 /// Directories and names, each call one system call with its failure named.
 package enum Directory {
     /// Makes a directory that only its owner can enter. What root makes belongs to whom the directory around it belongs to.
-    package static func create(_ path: String) throws(LMDBError) {
+    package static func create(_ path: String) throws(StorageError) {
         if unsafe mkdir(path, 0o700) != 0 { throw .system("making \(path)") }
         guard ProcessIdentity.user == 0 else { return }
         let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -15,7 +15,7 @@ package enum Directory {
     }
 
     /// Gives what root has made to whom the directory around it belongs to, who would be locked out of it else.
-    static func giveAway(_ made: Int32, _ path: String) throws(LMDBError) {
+    package static func giveAway(_ made: Int32, _ path: String) throws(StorageError) {
         guard ProcessIdentity.user == 0 else { return }
         var (status, named, around) = (stat(), stat(), stat())
         guard unsafe fstat(made, &status) == 0, unsafe stat(parent(of: path), &around) == 0 else {
@@ -30,7 +30,7 @@ package enum Directory {
     }
 
     /// What is at the path, or nil where nothing is.
-    package static func status(_ path: String) throws(LMDBError) -> FileStatus? {
+    package static func status(_ path: String) throws(StorageError) -> FileStatus? {
         var result = stat()
         if unsafe stat(path, &result) == 0 { return FileStatus(result) }
         if errno == ENOENT || errno == ENOTDIR { return nil }
@@ -38,19 +38,19 @@ package enum Directory {
     }
 
     /// The same of what stands there itself, where that is a link.
-    package static func ownStatus(_ path: String) throws(LMDBError) -> FileStatus? {
+    package static func ownStatus(_ path: String) throws(StorageError) -> FileStatus? {
         var result = stat()
         if unsafe lstat(path, &result) == 0 { return FileStatus(result) }
         if errno == ENOENT || errno == ENOTDIR { return nil }
         throw .system("asking for the status of \(path)")
     }
 
-    package static func rename(_ path: String, to target: String) throws(LMDBError) {
+    package static func rename(_ path: String, to target: String) throws(StorageError) {
         if unsafe Glibc.rename(path, target) != 0 { throw .system("renaming \(path) to \(target)") }
     }
 
     /// Makes the names in a directory durable.
-    package static func sync(_ path: String) throws(LMDBError) {
+    package static func sync(_ path: String) throws(StorageError) {
         let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         if descriptor < 0 { throw .system("opening \(path)") }
         defer { close(descriptor) }
@@ -59,12 +59,12 @@ package enum Directory {
 
     /// Makes a directory's own name durable, as far as can be: what it lies in is not always its user's to look at, nor on a file
     /// system that syncs directories (fsync(2): EINVAL).
-    package static func syncName(of path: String) throws(LMDBError) {
-        do throws(LMDBError) { try sync(path + "/..") } catch { if !error.isReadOnly && !error.isNotSupported { throw error } }
+    package static func syncName(of path: String) throws(StorageError) {
+        do throws(StorageError) { try sync(path + "/..") } catch { if !error.isReadOnly && !error.isNotSupported { throw error } }
     }
 
     /// The names in a directory, sorted, without `.` and `..`.
-    package static func names(_ path: String) throws(LMDBError) -> [String] {
+    package static func names(_ path: String) throws(StorageError) -> [String] {
         guard let directory = unsafe opendir(path) else { throw .system("listing \(path)") }
         defer { unsafe closedir(directory) }
         return unsafe names(directory)
@@ -80,7 +80,7 @@ package enum Directory {
         return names.sorted()
     }
 
-    package static func isEmpty(_ path: String) throws(LMDBError) -> Bool {
+    package static func isEmpty(_ path: String) throws(StorageError) -> Bool {
         guard let status = try status(path), status.isDirectory else { return false }
         return try names(path).isEmpty
     }
@@ -102,7 +102,7 @@ package enum Directory {
     }
 
     /// Bytes that an ordinary user can still write to the file system of the path.
-    package static func freeBytes(_ path: String) throws(LMDBError) -> UInt64 {
+    package static func freeBytes(_ path: String) throws(StorageError) -> UInt64 {
         var result = statvfs()
         if unsafe statvfs(path, &result) != 0 { throw .system("asking for the free space of \(path)") }
         return UInt64(result.f_bavail) * UInt64(result.f_frsize)

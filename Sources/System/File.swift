@@ -7,9 +7,9 @@ package final class File: Sendable {
     package enum Access: Sendable { case read, write, create, createNew }
 
     package let path: String
-    let descriptor: Int32
+    package let descriptor: Int32
 
-    package init(_ path: String, _ access: Access) throws(LMDBError) {
+    package init(_ path: String, _ access: Access) throws(StorageError) {
         let flags =
             switch access {
             case .read: O_RDONLY
@@ -19,17 +19,17 @@ package final class File: Sendable {
             }
         // A pipe would wait for its other end, a device do what it does.
         let opened = unsafe open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600)
-        if opened < 0 { throw errno == ELOOP ? LMDBError(noFile: path, "a symbolic link") : .system("opening \(path)") }
+        if opened < 0 { throw errno == ELOOP ? StorageError(noFile: path, "a symbolic link") : .system("opening \(path)") }
         (self.path, descriptor) = (path, opened)
         let status = try status()
-        if !status.isFile { throw LMDBError(noFile: path, status.isDirectory ? "a directory" : "a pipe or a device") }
+        if !status.isFile { throw StorageError(noFile: path, status.isDirectory ? "a directory" : "a pipe or a device") }
         if status.owner == 0, status.bytes == 0, access == .create || access == .createNew { try Directory.giveAway(descriptor, path) }
     }
 
     deinit { LockedFiles.close(descriptor) }
 
     /// Up to `count` bytes from `offset`; fewer at the end of the file.
-    package func read(_ count: Int, at offset: Int = 0) throws(LMDBError) -> [UInt8] {
+    package func read(_ count: Int, at offset: Int = 0) throws(StorageError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         var filled = 0
         while filled < count {
@@ -44,10 +44,10 @@ package final class File: Sendable {
         return bytes
     }
 
-    package func write(_ bytes: [UInt8], at offset: Int = 0) throws(LMDBError) { try write(bytes.lent, at: offset) }
+    package func write(_ bytes: [UInt8], at offset: Int = 0) throws(StorageError) { try write(bytes.lent, at: offset) }
 
     /// Writes all bytes at `offset`.
-    package func write(_ bytes: RawSpan, at offset: Int) throws(LMDBError) {
+    package func write(_ bytes: RawSpan, at offset: Int) throws(StorageError) {
         var written = 0
         while written < bytes.byteCount {
             let put = unsafe bytes.withUnsafeBytes { buffer in
@@ -59,23 +59,23 @@ package final class File: Sendable {
     }
 
     /// Makes the file's bytes durable.
-    package func sync() throws(LMDBError) {
+    package func sync() throws(StorageError) {
         if Guard.fileSync.isOn, fdatasync(descriptor) != 0 { throw .system("syncing \(path)") }
     }
 
     /// Cuts the file off, or makes it longer by zeros that take no room.
-    package func truncate(to bytes: Int) throws(LMDBError) {
+    package func truncate(to bytes: Int) throws(StorageError) {
         if ftruncate(descriptor, off_t(bytes)) != 0 { throw .system("truncating \(path)") }
     }
 
     /// Gives the file at least `bytes` of room that is really on the disk.
-    package func reserve(_ bytes: Int) throws(LMDBError) {
+    package func reserve(_ bytes: Int) throws(StorageError) {
         let code = posix_fallocate(descriptor, 0, off_t(bytes))
-        if code != 0 { throw LMDBError(code, "reserving \(bytes) bytes for \(path)") }
+        if code != 0 { throw StorageError(code, "reserving \(bytes) bytes for \(path)") }
     }
 
     /// Where the next bytes lie that are no hole, from `offset` on; nil where there are none.
-    package func data(from offset: Int) throws(LMDBError) -> Int? {
+    package func data(from offset: Int) throws(StorageError) -> Int? {
         // SEEK_DATA of lseek(2), which the C library's headers show to GNU's own programs alone.
         let place = lseek(descriptor, off_t(offset), 3)
         if place >= 0 { return Int(place) }
@@ -85,7 +85,7 @@ package final class File: Sendable {
         throw .system("reading \(path)")
     }
 
-    package func status() throws(LMDBError) -> FileStatus {
+    package func status() throws(StorageError) -> FileStatus {
         var status = stat()
         if unsafe fstat(descriptor, &status) != 0 { throw .system("asking for the status of \(path)") }
         return FileStatus(status)

@@ -9,16 +9,16 @@ package final class OwnedDirectory: Sendable {
     private static let digits = 16
 
     /// Makes one whose name is `prefix` and a random number.
-    package init(_ prefix: String) throws(LMDBError) {
+    package init(_ prefix: String) throws(StorageError) {
         // Somebody who sweeps may come between the making and the lock.
         for _ in 0 ..< Self.attemptsMax {
             let path = prefix + String(UInt64.random(in: 1 << 60 ... .max), radix: 16)
-            do throws(LMDBError) { try Directory.create(path) } catch {
+            do throws(StorageError) { try Directory.create(path) } catch {
                 // Swept before it was whole; where there is nothing to make it in, another try won't help.
                 if error.code == ENOENT, try Directory.status(Directory.parent(of: path)) != nil { continue }
                 throw error
             }
-            do throws(LMDBError) {
+            do throws(StorageError) {
                 guard let descriptor = try Self.lock(path) else { continue }
                 (self.path, self.descriptor) = (path, descriptor)
                 return
@@ -27,7 +27,7 @@ package final class OwnedDirectory: Sendable {
                 throw error
             }
         }
-        throw LMDBError(EWOULDBLOCK, "locking a new directory at \(prefix)…")
+        throw StorageError(EWOULDBLOCK, "locking a new directory at \(prefix)…")
     }
 
     deinit { LockedFiles.close(descriptor) }
@@ -35,7 +35,7 @@ package final class OwnedDirectory: Sendable {
     /// Removes the directories made with this prefix whose makers have ended; nothing whose name was not made here, or that
     /// belongs to another user.
     /// - Parameter overwriting: says by their names which files are overwritten first.
-    package static func sweep(_ prefix: String, overwriting: (String) -> Bool = { _ in false }) throws(LMDBError) {
+    package static func sweep(_ prefix: String, overwriting: (String) -> Bool = { _ in false }) throws(StorageError) {
         let (parent, start) = (Directory.parent(of: prefix), Directory.name(of: prefix))
         for name in try Directory.names(parent) where isMade(name, start) {
             try removeIfLeft("\(parent)/\(name)", overwriting: overwriting)
@@ -52,7 +52,7 @@ package final class OwnedDirectory: Sendable {
 
     /// Removes a directory whose maker has ended; false where it lives.
     @discardableResult
-    package static func removeIfLeft(_ path: String, overwriting: (String) -> Bool = { _ in false }) throws(LMDBError) -> Bool {
+    package static func removeIfLeft(_ path: String, overwriting: (String) -> Bool = { _ in false }) throws(StorageError) -> Bool {
         guard let descriptor = try lock(path) else { return false }
         defer { LockedFiles.close(descriptor) }
         try Directory.remove(path, overwriting: overwriting)
@@ -60,7 +60,7 @@ package final class OwnedDirectory: Sendable {
     }
 
     /// Nil where somebody else holds it, nothing is there, or another user has made it.
-    private static func lock(_ path: String) throws(LMDBError) -> Int32? {
+    private static func lock(_ path: String) throws(StorageError) -> Int32? {
         let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         if descriptor < 0 {
             if [ENOENT, ENOTDIR, ELOOP].contains(errno) { return nil }
@@ -68,7 +68,7 @@ package final class OwnedDirectory: Sendable {
         }
         var (opened, named) = (stat(), stat())
         var isMine = true
-        do throws(LMDBError) {
+        do throws(StorageError) {
             // Order: no lock is taken of what is not this user's, so that nobody waits for it.
             if try !Directory.isOwn(descriptor, path) {
                 LockedFiles.close(descriptor)
@@ -84,7 +84,7 @@ package final class OwnedDirectory: Sendable {
             isMine = false
             if code != EWOULDBLOCK {
                 LockedFiles.close(descriptor)
-                throw LMDBError(code, "locking \(path)")
+                throw StorageError(code, "locking \(path)")
             }
         }
         if isMine, unsafe fstat(descriptor, &opened) == 0, unsafe lstat(path, &named) == 0, opened.st_ino == named.st_ino,

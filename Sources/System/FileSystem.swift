@@ -1,4 +1,4 @@
-internal import CLMDB
+internal import CSystem
 internal import Glibc
 
 /// Kinds of file systems, by what `statfs(2)` says: LMDB needs one that keeps its locks and its map between processes, and
@@ -11,7 +11,7 @@ package enum FileSystem: Hashable, Sendable {
     case unknown(String)
 
     /// The kind that a path lies on.
-    package static func of(_ path: String) throws(LMDBError) -> FileSystem {
+    package static func of(_ path: String) throws(StorageError) -> FileSystem {
         var result = statfs()
         if unsafe statfs(path, &result) != 0 { throw .system("asking for the file system of \(path)") }
         return FileSystem(magic: UInt32(truncatingIfNeeded: result.f_type))
@@ -19,7 +19,7 @@ package enum FileSystem: Hashable, Sendable {
 
     /// The name of the file system of a path where it has copies of what is overwritten: it does not write in place, or its journal holds
     /// data. They are on the disk until something else takes their room, and as long as a snapshot has them.
-    package static func keeping(_ path: String) throws(LMDBError) -> String? {
+    package static func keeping(_ path: String) throws(StorageError) -> String? {
         let kind = try of(path)
         guard case .lasting(let name) = kind else { return nil }
         if kind.isWrittenElsewhere { return name }
@@ -31,7 +31,7 @@ package enum FileSystem: Hashable, Sendable {
     package var isWrittenElsewhere: Bool { [.lasting("btrfs"), .lasting("f2fs"), .lasting("zfs")].contains(self) }
 
     /// What the kernel tells of a mounted ext4, also where it was not mounted so but made so; false where it does not tell.
-    private static func hasDataInJournal(_ path: String) throws(LMDBError) -> Bool {
+    private static func hasDataInJournal(_ path: String) throws(StorageError) -> Bool {
         guard let device = try Directory.status(path)?.device else { return false }
         // As `makedev(3)` has laid it.
         let (major, minor) = (device >> 8 & 0xfff | device >> 32 & ~0xfff, device & 0xff | device >> 12 & ~0xff)

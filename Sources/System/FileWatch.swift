@@ -9,7 +9,7 @@ package final class FileWatch: Sendable {
     private let wakeStart: Int32
 
     /// Where the system has no more watches to give, only the time that a wait may take is left.
-    package init(_ path: String) throws(LMDBError) {
+    package init(_ path: String) throws(StorageError) {
         var ends: [Int32] = [-1, -1]
         guard unsafe pipe(&ends) == 0 else { throw .system("starting to watch \(path)") }
         (wakeEnd, wakeStart) = (ends[0], ends[1])

@@ -8,7 +8,7 @@ package final class WorkerThread: Sendable {
     private init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 
     /// - Parameter name: names the thread where it can't be started.
-    package static func start(_ name: String, _ body: @escaping @Sendable () -> Void) throws(LMDBError) -> WorkerThread {
+    package static func start(_ name: String, _ body: @escaping @Sendable () -> Void) throws(StorageError) -> WorkerThread {
         let thread = WorkerThread(body)
         var handle = pthread_t()
         let code = unsafe pthread_create(
@@ -22,7 +22,7 @@ package final class WorkerThread: Sendable {
             }, Unmanaged.passRetained(thread).toOpaque())
         guard code == 0 else {
             unsafe Unmanaged.passUnretained(thread).release()
-            throw LMDBError(code, "starting the thread \(name)")
+            throw StorageError(code, "starting the thread \(name)")
         }
         pthread_detach(handle)
         return thread

@@ -3,14 +3,14 @@ extension File {
     /// nobody has it any more, or one has whose files this process may not look at: another user's, or one of another container.
     ///
     /// Looks at all open files of all processes, where it is not the one that is expected: for messages, when somebody is in the way.
-    package func lockHolder(byte: Int, expecting process: Int32? = nil) throws(LMDBError) -> Int32? {
+    package func lockHolder(byte: Int, expecting process: Int32? = nil) throws(StorageError) -> Int32? {
         let inode = try status().inode
         if let process, Self.holds(process, byte, of: inode) { return process }
         return try Directory.names("/proc").compactMap(Int32.init).first { Self.holds($0, byte, of: inode) }
     }
 
     /// "process 42 (doing something)", or as much of it as can be told.
-    package func lockHolderWords(byte: Int, doing what: String) throws(LMDBError) -> String {
+    package func lockHolderWords(byte: Int, doing what: String) throws(StorageError) -> String {
         "\(try lockHolder(byte: byte).map { "process \($0)" } ?? Self.unseen) (\(what))"
     }
 
@@ -19,15 +19,15 @@ extension File {
 
     private static func holds(_ process: Int32, _ byte: Int, of inode: UInt64) -> Bool {
         let directory = "/proc/\(process)/fdinfo/"
-        return orNothing { () throws(LMDBError) in try Directory.names(directory) }.contains { descriptor in
-            let text = orNothing { () throws(LMDBError) in try File(directory + descriptor, .read).read(4_096) }
+        return orNothing { () throws(StorageError) in try Directory.names(directory) }.contains { descriptor in
+            let text = orNothing { () throws(StorageError) in try File(directory + descriptor, .read).read(4_096) }
             return String(decoding: text, as: UTF8.self).split(separator: "\n").contains { tells($0, byte, inode) }
         }
     }
 
     /// Nothing where the file or the process is gone meanwhile, or this process may not look.
-    private static func orNothing<Element>(_ body: () throws(LMDBError) -> [Element]) -> [Element] {
-        do throws(LMDBError) { return try body() } catch { return [] }
+    private static func orNothing<Element>(_ body: () throws(StorageError) -> [Element]) -> [Element] {
+        do throws(StorageError) { return try body() } catch { return [] }
     }
 
     /// Whether a line is `lock: 1: OFDLCK ADVISORY WRITE -1 08:01:2342 4294967297 4294967297` of the inode and the byte.

@@ -32,7 +32,7 @@ package final class StoreThreads: TaskExecutor {
             return isOneMore
         }
         guard isOneMore else { return }
-        do throws(LMDBError) { _ = try WorkerThread.start("evstore-work") { self.serve() } } catch {
+        do throws(StorageError) { _ = try WorkerThread.start("evstore-work") { self.serve() } } catch {
             // Without one more it is done by the others, or here.
             let isAlone = state.withLock { state in
                 state.threads -= 1

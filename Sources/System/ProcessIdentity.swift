@@ -6,7 +6,7 @@ package enum ProcessIdentity {
 
     /// Changes at every boot of the machine; empty where the system does not tell.
     package static let boot: String = {
-        do throws(LMDBError) {
+        do throws(StorageError) {
             let bytes = try File("/proc/sys/kernel/random/boot_id", .read).read(36)
             return String(decoding: bytes, as: UTF8.self)
         } catch { return "" }

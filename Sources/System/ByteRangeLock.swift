@@ -3,12 +3,12 @@ internal import Glibc
 extension File {
     /// Takes an open-file-description lock on one byte (`fcntl(2)`, F_OFD_SETLK) without waiting;
     /// false where another holder is in the way. Goes when the file is closed, and does not go along with a fork.
-    package func lock(byte: Int, shared: Bool) throws(LMDBError) -> Bool {
+    package func lock(byte: Int, shared: Bool) throws(StorageError) -> Bool {
         LockedFiles.add(descriptor)
         return try setLock(byte, Int16(shared ? F_RDLCK : F_WRLCK))
     }
 
-    package func unlock(byte: Int) throws(LMDBError) {
+    package func unlock(byte: Int) throws(StorageError) {
         _ = try setLock(byte, Int16(F_UNLCK))
     }
 
@@ -26,31 +26,31 @@ extension File {
     }
 
     /// Whether somebody else has a lock on the byte: another open file description, or a process, this one included.
-    package func isLocked(byte: Int) throws(LMDBError) -> Bool { try asksLock(byte, Self.getOpenFileLock) }
+    package func isLocked(byte: Int) throws(StorageError) -> Bool { try asksLock(byte, Self.getOpenFileLock) }
 
     /// Takes a lock that is the process's own (F_SETLK), alone; false where another process has one.
-    func lockForProcess(byte: Int) throws(LMDBError) -> Bool { try setLock(byte, Int16(F_WRLCK), F_SETLK) }
+    package func lockForProcess(byte: Int) throws(StorageError) -> Bool { try setLock(byte, Int16(F_WRLCK), F_SETLK) }
 
-    func unlockForProcess(byte: Int) throws(LMDBError) { _ = try setLock(byte, Int16(F_UNLCK), F_SETLK) }
+    package func unlockForProcess(byte: Int) throws(StorageError) { _ = try setLock(byte, Int16(F_UNLCK), F_SETLK) }
 
     /// Which other process has a lock on the byte; 0 or less where that can't be told.
-    func processWithLock(byte: Int) throws(LMDBError) -> Int32? {
+    package func processWithLock(byte: Int) throws(StorageError) -> Int32? {
         let found = try askLock(byte, F_GETLK)
         return found.l_type == Int16(F_UNLCK) ? nil : found.l_pid
     }
 
     /// Whether another process has a lock on the byte.
-    func isLockedByOtherProcess(byte: Int) throws(LMDBError) -> Bool { try asksLock(byte, F_GETLK) }
+    package func isLockedByOtherProcess(byte: Int) throws(StorageError) -> Bool { try asksLock(byte, F_GETLK) }
 
     // Linux; the C library hides both behind a feature macro.
     private static let getOpenFileLock: Int32 = 36
     private static let setOpenFileLock: Int32 = 37
 
-    private func asksLock(_ byte: Int, _ question: Int32) throws(LMDBError) -> Bool {
+    private func asksLock(_ byte: Int, _ question: Int32) throws(StorageError) -> Bool {
         try askLock(byte, question).l_type != Int16(F_UNLCK)
     }
 
-    private func askLock(_ byte: Int, _ question: Int32) throws(LMDBError) -> flock {
+    private func askLock(_ byte: Int, _ question: Int32) throws(StorageError) -> flock {
         var range = flock(l_type: Int16(F_WRLCK), l_whence: Int16(SEEK_SET), l_start: off_t(byte), l_len: 1, l_pid: 0)
         while unsafe fcntl(descriptor, question, &range) != 0 {
             if errno != EINTR { throw .system("asking for the locks of \(path)") }
@@ -58,7 +58,7 @@ extension File {
         return range
     }
 
-    private func setLock(_ byte: Int, _ type: Int16, _ command: Int32 = setOpenFileLock) throws(LMDBError) -> Bool {
+    private func setLock(_ byte: Int, _ type: Int16, _ command: Int32 = setOpenFileLock) throws(StorageError) -> Bool {
         var range = flock(l_type: type, l_whence: Int16(SEEK_SET), l_start: off_t(byte), l_len: 1, l_pid: 0)
         while unsafe fcntl(descriptor, command, &range) != 0 {
             if errno == EAGAIN || errno == EACCES { return false }

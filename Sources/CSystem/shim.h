@@ -1,0 +1,3 @@
+#pragma once
+// Not in the module of the C library.
+#include <sys/vfs.h>
