@@ -66,6 +66,8 @@ let package = Package(
             name: "SchemaEvolution",
             dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", .product(name: "Yams", package: "Yams")],
             swiftSettings: lending),
+        // Row 2: what a developer reaches for, and no running store.
+        .target(name: "SchemaTools", dependencies: ["Bytes", "JSONText", "EventModel", "SchemaEvolution"], swiftSettings: lending),
         // Row 2: they meet in the projections.
         .target(
             name: "Projections",
@@ -86,7 +88,8 @@ let package = Package(
         .target(
             name: "Evstore",
             dependencies: [
-                "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Migration",
+                "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools", "Projections",
+                "Migration",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: lending),
@@ -98,7 +101,8 @@ let package = Package(
         .target(
             name: "EvstoreCLI",
             dependencies: [
-                "Bytes", "System", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "Projections", "Migration", "Evstore",
+                "Bytes", "System", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Migration",
+                "Evstore",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -113,7 +117,7 @@ let package = Package(
             name: "EventLogTests", dependencies: ["Bytes", "Hashing", "Sealing", "System", "LMDB", "EventModel", "EventLog", "Torturing"],
             exclude: ["Goldens"], swiftSettings: house),
         .testTarget(
-            name: "SchemaEvolutionTests", dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", "SchemaEvolution"],
+            name: "SchemaEvolutionTests", dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools"],
             exclude: ["Suite"],
             swiftSettings: house),
         .testTarget(
@@ -125,13 +129,15 @@ let package = Package(
         .testTarget(
             name: "MigrationTests",
             dependencies: [
-                "Bytes", "Hashing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Migration",
+                "Bytes", "Hashing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools", "Projections",
+                "Migration",
                 "Torturing",
             ], swiftSettings: house),
         .testTarget(
             name: "EvstoreTests",
             dependencies: [
-                "Bytes", "Hashing", "JSONText", "System", "LMDB", "EventModel", "Sealing", "EventLog", "SchemaEvolution", "Projections",
+                "Bytes", "Hashing", "JSONText", "System", "LMDB", "EventModel", "Sealing", "EventLog", "SchemaEvolution", "SchemaTools",
+                "Projections",
                 "Migration",
                 "Evstore", "EvstoreTesting", "TwentyLines", .product(name: "Logging", package: "swift-log"),
             ], exclude: ["Goldens"], swiftSettings: house),
@@ -156,7 +162,7 @@ let package = Package(
         .testTarget(
             name: "DomainTests",
             dependencies: [
-                "EventModel", "SchemaEvolution", "Evstore", "EvstoreTesting", "RemindersService", "Torturing",
+                "EventModel", "SchemaEvolution", "SchemaTools", "Evstore", "EvstoreTesting", "RemindersService", "Torturing",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             exclude: ["Fixtures"], swiftSettings: house),
@@ -165,7 +171,9 @@ let package = Package(
         // Broken files and events: what makes and judges them, and the program that does so by the million.
         .target(
             name: "Fuzzing",
-            dependencies: ["Bytes", "JSONText", "EventModel", "SchemaEvolution", "Projections", "Evstore", "EvstoreTesting"],
+            dependencies: [
+                "Bytes", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Evstore", "EvstoreTesting",
+            ],
             path: "tools/fuzz/Fuzzing", swiftSettings: house),
         .executableTarget(
             name: "evstore-fuzz",

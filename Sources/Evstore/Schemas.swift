@@ -2,6 +2,7 @@ internal import Bytes
 public import EventModel
 package import Projections
 public import SchemaEvolution
+internal import SchemaTools
 internal import System
 
 /// The version files and projection definitions of one directory, read and checked.

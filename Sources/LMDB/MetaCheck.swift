@@ -8,7 +8,9 @@ enum MetaCheck {
         if try file.status().bytes == 0 { throw StorageError(invalid: "\(file.path) is empty") }
         let first = try MetaPage(0, of: file, at: 0)
         let second = try MetaPage(1, of: file, at: first.pageBytes)
-        guard first.pageBytes == second.pageBytes else { throw StorageError(invalid: "\(file.path): the two meta pages differ in page size") }
+        guard first.pageBytes == second.pageBytes else {
+            throw StorageError(invalid: "\(file.path): the two meta pages differ in page size")
+        }
         // Order: the size after the pages that tell of it, since another process may be writing, and the file grows before they say so.
         let size = try file.status().bytes
         let newer = first.transaction >= second.transaction ? first : second

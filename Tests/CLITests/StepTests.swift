@@ -1,6 +1,7 @@
 import Evstore
 import EvstoreTesting
 import Foundation
+import SchemaTools
 import Testing
 
 /// Makes the cents of version 2 whole units.

@@ -2,11 +2,11 @@ import Bytes
 import EventModel
 import Foundation
 import Hashing
+import System
 import Testing
 
 @testable import EventLog
 @testable import LMDB
-import System
 
 @Suite("Salvage")
 struct SalvageTests {

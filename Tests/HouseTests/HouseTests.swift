@@ -11,17 +11,20 @@ private let doors: [String: Set<String>] = [
     "EventModel": ["Bytes", "System"],
     "EventLog": ["Bytes", "System", "Hashing", "Sealing", "LMDB", "EventModel", "Logging"],
     "SchemaEvolution": ["Bytes", "Hashing", "JSONText", "EventModel", "Yams"],
+    "SchemaTools": ["Bytes", "JSONText", "EventModel", "SchemaEvolution"],
     "Projections": ["Bytes", "System", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Logging"],
     "Migration": [
         "Bytes", "System", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Logging",
     ],
     "Evstore": [
-        "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Migration",
+        "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools", "Projections",
+        "Migration",
         "Logging",
     ],
     "EvstoreTesting": ["Bytes", "System", "JSONText", "Evstore", "Logging"],
     "EvstoreCLI": [
-        "Bytes", "System", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "Projections", "Migration", "Evstore", "ArgumentParser",
+        "Bytes", "System", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Migration", "Evstore",
+        "ArgumentParser",
         "Logging",
     ],
     "evstore": ["EvstoreCLI"],

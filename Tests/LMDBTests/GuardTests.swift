@@ -1,9 +1,9 @@
 import Bytes
 import Foundation
+import System
 import Testing
 
 @testable import LMDB
-import System
 
 @Suite("What is asked of the system")
 struct GuardTests {

@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
+import System
 import Testing
 
 @testable import LMDB
-import System
 
 @Suite("Slots of readers in the file of LMDB's locks", .serialized)
 struct LockFileSlotsTests {

@@ -1,10 +1,10 @@
 import Bytes
 import Foundation
 import Synchronization
+import System
 import Testing
 
 @testable import LMDB
-import System
 
 @Suite("The check before a file is mapped")
 struct MetaCheckTests {

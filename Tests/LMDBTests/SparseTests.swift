@@ -1,9 +1,9 @@
 import Bytes
 import Foundation
+import System
 import Testing
 
 @testable import LMDB
-import System
 
 @Suite("A file of more pages than there is memory for")
 struct SparseTests {

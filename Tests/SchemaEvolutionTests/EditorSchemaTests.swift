@@ -2,6 +2,7 @@ import Bytes
 import EventModel
 import Foundation
 import JSONText
+import SchemaTools
 import Testing
 
 @testable import SchemaEvolution

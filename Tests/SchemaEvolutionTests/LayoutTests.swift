@@ -1,4 +1,5 @@
 import EventModel
+import SchemaTools
 import Testing
 
 @testable import SchemaEvolution

@@ -1,6 +1,7 @@
 import EventModel
 import Foundation
 import JSONText
+import SchemaTools
 import Testing
 
 @testable import SchemaEvolution

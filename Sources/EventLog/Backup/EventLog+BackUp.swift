@@ -76,7 +76,8 @@ extension EventLog {
                 try frames.write(.end, body.bytes) { try sink(.rows, $0) }
                 return BackupSummary(last: end.last, content: content, bytes: frames.bytes, base: next, slots: pass.slots)
             }
-        } catch let error as StorageError { throw storeError(error, path, doing: "backing up the store") } catch let damage as BackupDamage {
+        } catch let error as StorageError { throw storeError(error, path, doing: "backing up the store") } catch let damage as BackupDamage
+        {
             throw EvstoreError.ioFailure(doing: "backing up \(path)", reason: damage.reason)
         }
     }

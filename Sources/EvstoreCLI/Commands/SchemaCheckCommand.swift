@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Evstore
 internal import Projections
 internal import SchemaEvolution
+internal import SchemaTools
 
 struct SchemaCheckCommand: Command {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,7 @@
 internal import EventModel
 internal import FoundationEssentials
 internal import SchemaEvolution
+internal import SchemaTools
 
 /// The mends that `schema check --fix` makes: those that take no decision, of files that are not released.
 struct SchemaFixes: Sendable {

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Evstore
 internal import SchemaEvolution
+internal import SchemaTools
 
 struct SchemaFixturesCommand: ParsableCommand, Group {
     static let configuration = CommandConfiguration(

@@ -3,6 +3,7 @@ internal import Bytes
 internal import Evstore
 internal import FoundationEssentials
 internal import SchemaEvolution
+internal import SchemaTools
 
 struct SchemaFormatCommand: Command {
     static let configuration = CommandConfiguration(

@@ -3,6 +3,7 @@ internal import EventModel
 internal import Evstore
 internal import Projections
 internal import SchemaEvolution
+internal import SchemaTools
 
 struct SchemaLintCommand: Command {
     static let configuration = CommandConfiguration(

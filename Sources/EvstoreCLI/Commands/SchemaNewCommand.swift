@@ -4,6 +4,7 @@ internal import Evstore
 internal import FoundationEssentials
 internal import JSONText
 internal import SchemaEvolution
+internal import SchemaTools
 
 struct SchemaNewCommand: Command {
     static let configuration = CommandConfiguration(

@@ -29,7 +29,7 @@ extension DeclaredProjection {
                 return Finding(
                     id: Rule.exposed, severity: .warning, file: keyMark.file, line: keyMark.line, column: keyMark.column,
                     message: "\(name): \(pointer) of \(type) is personal and is the key of a row, which everybody can read",
-                    fix: Lint.personsFix)
+                    fix: Rule.personsFix)
             }
             return nil
         }

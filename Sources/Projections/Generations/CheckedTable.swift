@@ -103,7 +103,9 @@ struct CheckedTable: Sendable {
     @_lifetime(copy value)
     private func checked(_ key: RawSpan, _ value: RawSpan) throws -> RawSpan {
         if format == 1 { return value }
-        guard Self.format(of: value) == format || !System.Guard.generationRow.isOn, let body = Self.body(key, value) else { throw damaged() }
+        guard Self.format(of: value) == format || !System.Guard.generationRow.isOn, let body = Self.body(key, value) else {
+            throw damaged()
+        }
         return body
     }
 

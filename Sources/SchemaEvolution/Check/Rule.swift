@@ -5,11 +5,11 @@ package enum Rule {
     /// A name that was removed or reserved is used again.
     static let reused = "LOG004"
     /// The ops do not make of version n-1 what version n declares.
-    static let unexplained = "COMPAT101"
+    package static let unexplained = "COMPAT101"
     /// There are events of version n-1 that the step can't take up.
-    static let upNotTotal = "COMPAT102"
+    package static let upNotTotal = "COMPAT102"
     /// There are events of version n that the step can't take down.
-    static let downNotTotal = "COMPAT103"
+    package static let downNotTotal = "COMPAT103"
     /// A constraint is tighter: a note, proved on the data.
     static let tightened = "COMPAT104"
     /// A version that changes nothing.
@@ -25,7 +25,7 @@ package enum Rule {
     /// A Swift step that does not say what it is, or that the program has otherwise than the file says.
     static let swiftStep = "OPS304"
     /// An op that this program does not know.
-    static let unknownOp = "OPS306"
+    package static let unknownOp = "OPS306"
     /// An op's argument is missing or wrong.
     static let opArgument = "OPS307"
     /// An item names a type that is not there at its place in the list.
@@ -35,21 +35,24 @@ package enum Rule {
     /// An op that does nothing.
     static let idle = "OPS310"
     /// A version without events to show what it looks like, or events that are none of it.
-    static let fixture = "LOG005"
+    package static let fixture = "LOG005"
     /// A member is removed that no released version had marked as deprecated.
-    static let notDeprecated = "LOSS202"
+    package static let notDeprecated = "LOSS202"
     /// A codec that rounds.
-    static let rounds = "LOSS203"
+    package static let rounds = "LOSS203"
     /// Data of a person stands where it is never sealed.
     package static let exposed = "PERS401"
     /// Names of types are written LikeThis, those of members likeThis.
-    static let spelling = "STYLE401"
+    package static let spelling = "STYLE401"
     /// A version or an event type without a description.
-    static let undescribed = "STYLE404"
+    package static let undescribed = "STYLE404"
     /// A waiver without a reason or an end, or one that has ended.
-    static let waiver = "POLICY501"
+    package static let waiver = "POLICY501"
     /// An op that the directory's own rules forbid.
-    static let forbidden = "POLICY503"
+    package static let forbidden = "POLICY503"
     /// What the shapes can't decide: a note, proved on the data.
     static let undecided = "COMPAT107"
+
+    /// What is said wherever a person's data would stand where it is never sealed.
+    package static let personsFix = "use an id that says nothing of the person"
 }

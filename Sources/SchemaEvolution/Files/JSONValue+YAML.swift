@@ -7,7 +7,7 @@ extension JSONValue {
     private static let width = 110
 
     /// One line at the most, within braces and brackets.
-    var flow: String {
+    package var flow: String {
         switch self {
         case .null: "null"
         case .bool(let value): String(value)
@@ -62,7 +62,7 @@ extension JSONValue {
 
 extension String {
     /// The text plain where that can't be taken for anything else, in double quotes elsewhere.
-    var yamlScalar: String {
+    package var yamlScalar: String {
         let isPlain =
             utf8.first.map { ($0 | 0x20 >= 97 && $0 | 0x20 <= 122) || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "$") } == true
             && utf8.last != UInt8(ascii: " ") && utf8.count <= 80
@@ -73,7 +73,7 @@ extension String {
     }
 
     /// The text in double quotes.
-    var yamlQuoted: String {
+    package var yamlQuoted: String {
         var text = ""
         for scalar in JSONValue.string(self).text.unicodeScalars {
             // What JSON may hold as it is and YAML may not.

@@ -3,7 +3,7 @@ internal import EventModel
 internal import Yams
 
 /// A strict subset of YAML 1.1 as nodes with places.
-struct YAMLFileReader {
+package struct YAMLFileReader {
     let file: String
     let lines: [[Unicode.Scalar]]
 
@@ -19,7 +19,7 @@ struct YAMLFileReader {
     private init(_ text: String, file: String) { (self.file, lines) = (file, Self.lines(of: text)) }
 
     /// The lines of a text, as marks count them.
-    static func lines(of text: String) -> [[Unicode.Scalar]] {
+    package static func lines(of text: String) -> [[Unicode.Scalar]] {
         var lines: [[Unicode.Scalar]] = [[]]
         var previous: Unicode.Scalar = " "
         for scalar in text.unicodeScalars {

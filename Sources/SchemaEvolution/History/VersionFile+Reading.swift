@@ -7,7 +7,9 @@ extension VersionFile {
     /// The version of the file format that this program reads.
     package static let format = 1
 
-    static let members = ["evstore", "version", "labels", "released", "description", "forward", "upcast", "adopt", "events", "$defs"]
+    package static let members = [
+        "evstore", "version", "labels", "released", "description", "forward", "upcast", "adopt", "events", "$defs",
+    ]
 
     /// Reads a version file, YAML or JSON by its name; throws everything that is wrong with it.
     package init(text: [UInt8], file: String) throws(EvstoreError) {

@@ -47,7 +47,7 @@ package struct LossAccount: Sendable {
 extension LawTrial {
     /// Where events that did not come back as they were, or have no image by declaration, have lost something: steps with no
     /// way down, which need consent of their own, are not looked at, nor what lies behind them.
-    func losses(of events: [LawEvent], at target: SchemaVersion) -> Set<LossAccount.Entry> {
+    package func losses(of events: [LawEvent], at target: SchemaVersion) -> Set<LossAccount.Entry> {
         guard let born = events.first?.born, born.number > 0 else { return [] }
         let direction: Direction = born < target ? .up : .down
         var found: Set<LossAccount.Entry> = []

@@ -1,7 +1,7 @@
 internal import EventModel
 
 /// The ops that this program knows, by name.
-enum OpRegistry {
+package enum OpRegistry {
     static let payloadOps: [any Op.Type] = [
         Add.self, Remove.self, Move.self, Copy.self, Wrap.self, Head.self, Unset.self, Convert.self, Split.self, Join.self,
         Compute.self, Each.self, When.self, Allow.self, Reserve.self, SwiftOp.self,
@@ -10,6 +10,9 @@ enum OpRegistry {
     static let eventOps: [any EventOp.Type] = [
         AddEvent.self, RenameEvent.self, DropEvent.self, SplitEvent.self, MergeEvents.self, Rekey.self,
     ]
+
+    /// Of ops on payloads, then of those on events.
+    package static var names: [String] { payloadOps.map { $0.name } + eventOps.map { $0.name } }
 
     private static let payloadByName = Dictionary(uniqueKeysWithValues: payloadOps.map { ($0.name, $0) })
     private static let eventByName = Dictionary(uniqueKeysWithValues: eventOps.map { ($0.name, $0) })

@@ -8,7 +8,7 @@ extension Path {
     }
 
     /// The blocks that events may run into: none where every event has an image or is hidden by declaration.
-    var blocks: [(mark: Mark?, why: String)] {
+    package var blocks: [(mark: Mark?, why: String)] {
         var found: [(mark: Mark?, why: String)] = []
         root.visit { segment in
             for op in segment.ops where op.blocks && op.direction == .down { found.append((op.mark, "\(op.label) blocks some of them")) }

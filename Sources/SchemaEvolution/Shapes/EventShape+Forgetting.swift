@@ -1,5 +1,5 @@
 internal import Bytes
-internal import JSONText
+package import JSONText
 
 extension EventShape {
     /// Whether events may hold data of a person.
@@ -24,7 +24,7 @@ extension Shape {
     fileprivate var nothing: JSONValue { isNullable ? .null : accepts(.string("")) == nil ? .string("") : sample }
 
     /// The value with another in the place of each that is personal.
-    func replacingPersons(in value: JSONValue, with stand: KeyPath<Shape, JSONValue>) -> JSONValue {
+    package func replacingPersons(in value: JSONValue, with stand: KeyPath<Shape, JSONValue>) -> JSONValue {
         if isPersonal, value != .null { return self[keyPath: stand] }
         switch value {
         case .object(let members):
@@ -35,6 +35,15 @@ extension Shape {
                 })
         case .array(let values): return .array(values.map { items?.replacingPersons(in: $0, with: stand) ?? $0 })
         default: return value
+        }
+    }
+}
+
+extension Shape {
+    /// Whether what a pointer leads to is data of a person, by itself or as a part of what is.
+    package func isPersonal(at pointer: JSONPointer) -> Bool {
+        (0 ... pointer.tokens.count).contains { count in
+            shape(at: JSONPointer(tokens: Array(pointer.tokens.prefix(count))))?.isPersonal == true
         }
     }
 }

@@ -5,6 +5,7 @@ internal import EvstoreTesting
 internal import JSONText
 internal import Projections
 internal import SchemaEvolution
+internal import SchemaTools
 
 /// Tries cases one after the other. One per process.
 package final class Fuzzer {

@@ -1,6 +1,7 @@
 internal import Bytes
 package import EventModel
 internal import JSONText
+package import SchemaEvolution
 
 /// What the fixtures of one version look like at another, a line an image: `fixtures/vN/seen/vM.jsonl`.
 ///

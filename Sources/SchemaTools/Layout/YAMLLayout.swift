@@ -1,5 +1,6 @@
 internal import EventModel
 internal import JSONText
+internal import SchemaEvolution
 
 /// Writes nodes as YAML, with the comments that stood between them.
 struct YAMLLayout {

@@ -46,7 +46,7 @@ package struct SchemaTexts: Sendable {
     package func read(path: String) throws(EvstoreError) -> FileNode { try FileReader.read(text: bytes(path: path), file: path) }
 
     /// The lines of a file; none where it is not there.
-    func lines(path: String) -> [[Unicode.Scalar]] {
+    package func lines(path: String) -> [[Unicode.Scalar]] {
         switch changed[path] {
         case .some(let text): text.map { YAMLFileReader.lines(of: String(decoding: $0, as: UTF8.self)) } ?? []
         case nil: FileManager.default.contents(atPath: path).map { YAMLFileReader.lines(of: String(decoding: $0, as: UTF8.self)) } ?? []

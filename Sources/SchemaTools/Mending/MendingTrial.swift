@@ -1,5 +1,6 @@
 package import EventModel
 internal import JSONText
+package import SchemaEvolution
 
 /// Tries what would mend a finding before anybody sees it: on the files' texts, with the check that found it.
 ///
@@ -90,7 +91,11 @@ package struct MendingTrial {
         let id, words: String
 
         /// Ops are counted through, so that their numbers change with every op that comes or goes.
-        init(_ finding: Finding) { (id, words) = (finding.id, finding.message.replacing(#/\(op \d+\)/#, with: "")) }
+        init(_ finding: Finding) {
+            id = finding.id
+            // There may be tens of thousands of findings, and few that name an op.
+            words = finding.message.contains("(op ") ? finding.message.replacing(#/\(op \d+\)/#, with: "") : finding.message
+        }
     }
 
     private static func errors(_ findings: [Finding]) -> [Said: Int] {
@@ -132,7 +137,7 @@ private struct MendingLosses {
         return after.versions.contains { file in
             guard files.contains(file.file), file.number.number >= 2 else { return false }
             // What stood there before lost the same, also where it could not be run.
-            let old = history.chain.step(to: file.number)?.step.opNames ?? []
+            let old = history.opNames(of: file.number)
             return !Self.untold(after, at: file.number).isSubset(of: old)
         }
     }
@@ -155,22 +160,6 @@ extension Finding {
     /// Whether the words for its mend are the mend itself, rather than advice.
     fileprivate var isProposed: Bool {
         fix?.hasPrefix("did you mean") ?? false || subject == nil && [Rule.unexplained, Rule.upNotTotal].contains(id)
-    }
-}
-
-extension Step {
-    /// Its ops as losses name them; `step` is what no op of it is known for.
-    fileprivate var opNames: Set<String> {
-        var names: Set<String> = ["step"]
-        for item in items {
-            switch item.action {
-            case .payload(_, let entries):
-                for entry in entries { names.formUnion(entry.op.losses.map(\.op)) }
-            case .event(let op, _): names.insert(type(of: op).name)
-            case .reserve: break
-            }
-        }
-        return names
     }
 }
 

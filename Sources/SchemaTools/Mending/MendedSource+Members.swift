@@ -1,4 +1,5 @@
 internal import JSONText
+internal import SchemaEvolution
 
 /// Members and items that come and go.
 extension MendedSource {

@@ -1,5 +1,6 @@
 package import EventModel
 internal import JSONText
+package import SchemaEvolution
 
 /// `rules.yaml`: what a directory of version files asks for beyond the product's own rules.
 ///
@@ -36,10 +37,10 @@ package struct LintRules: Sendable {
         do throws(FileProblem) { return try LintRules(root) } catch { throw .schemaInvalid([error.finding]) }
     }
 
-    init(_ root: FileNode) throws(FileProblem) {
+    package init(_ root: FileNode) throws(FileProblem) {
         try root.map("rules", allowing: ["forbid", "error", "forward", "waive"])
         if let node = root.member("forbid") {
-            let known = OpRegistry.payloadOps.map { $0.name } + OpRegistry.eventOps.map { $0.name }
+            let known = OpRegistry.names
             forbidden = try node.texts("forbid")
             if let unknown = forbidden.first(where: { !known.contains($0) }) {
                 let guess = nearest(to: unknown, among: known)

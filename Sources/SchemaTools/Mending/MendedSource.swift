@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventModel
 internal import JSONText
+internal import SchemaEvolution
 
 /// A file's text beside what was read from it: where its values begin and end.
 struct MendedSource {

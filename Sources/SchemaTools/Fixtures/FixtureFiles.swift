@@ -1,5 +1,6 @@
 package import EventModel
 internal import FoundationEssentials
+package import SchemaEvolution
 
 /// The files that recording fixtures writes, held against those that are there.
 package struct FixtureFiles: Sendable {

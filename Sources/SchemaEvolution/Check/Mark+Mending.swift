@@ -12,7 +12,7 @@ extension Mark {
     }
 
     /// The op that stands here hides what it blocks.
-    var hiding: Repair { mend(.swap("block", "{\"hide\":\"\(unexplainedReason)\"}")) }
+    package var hiding: Repair { mend(.swap("block", "{\"hide\":\"\(unexplainedReason)\"}")) }
 
     /// A value for a member below the one that stands here.
     package func mend(_ path: String..., to value: JSONValue) -> Repair {
@@ -42,4 +42,4 @@ extension JSONValue {
 }
 
 /// Stands where only an author can say why something is lost.
-let unexplainedReason = Finding.reasonMissing
+package let unexplainedReason = Finding.reasonMissing

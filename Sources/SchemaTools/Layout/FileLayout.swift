@@ -1,6 +1,7 @@
 internal import Bytes
 package import EventModel
 internal import JSONText
+internal import SchemaEvolution
 
 /// The one layout of a version, projection or rules file, whichever way its author wrote it.
 ///

@@ -1,5 +1,6 @@
 package import EventModel
 internal import JSONText
+package import SchemaEvolution
 
 /// What is allowed and not advised, and what a directory forbids itself: findings beyond those of the check.
 package struct Lint {
@@ -101,38 +102,25 @@ package struct Lint {
     // MARK: LOSS and POLICY
 
     private mutating func steps(_ file: VersionFile) {
-        guard let step = history.chain.step(to: file.number)?.step else { return }
-        for item in step.items {
-            switch item.action {
-            case .payload(let selection, let entries):
-                for entry in entries { look(at: entry.op, named: entry.name, selection, entry.mark, file) }
-            case .event(let op, _): forbid(type(of: op).name, item.node.mark)
-            case .reserve: break
+        for use in history.opUses(of: file.number) {
+            forbid(use.name, use.mark)
+            switch use.trait {
+            case .removes(let path):
+                let earlier = history.versions.filter { $0.number < file.number }
+                for type in earlier.last?.types ?? [] where use.concerns(type) {
+                    let wasDeprecated = earlier.contains { $0.events[type]?.shape.shape(at: path)?.isDeprecated == true }
+                    if wasDeprecated || earlier.last?.events[type]?.shape.shape(at: path) == nil { continue }
+                    note(
+                        Rule.notDeprecated, .warning, use.mark, "\(type): \(path) is removed and was never deprecated",
+                        "release a version that marks it deprecated: true first")
+                }
+            case .rounds(let path):
+                note(
+                    Rule.rounds, .warning, use.mark, "\(path) is rounded", "leave round out to refuse what is not exact",
+                    mend: use.mark.mend(.remove, at: "*", "using", "*", "round"))
+            case .addsFromMetadata, .addsFromStream, nil: break
             }
         }
-    }
-
-    private mutating func look(at op: any Op, named name: String, _ selection: Step.Selection, _ mark: Mark, _ file: VersionFile) {
-        forbid(name, mark)
-        switch op {
-        case let remove as Remove:
-            let earlier = history.versions.filter { $0.number < file.number }
-            for type in earlier.last?.types ?? [] where selection.contains(type) {
-                let wasDeprecated = earlier.contains { $0.events[type]?.shape.shape(at: remove.path)?.isDeprecated == true }
-                if wasDeprecated || earlier.last?.events[type]?.shape.shape(at: remove.path) == nil { continue }
-                note(
-                    Rule.notDeprecated, .warning, mark, "\(type): \(remove.path) is removed and was never deprecated",
-                    "release a version that marks it deprecated: true first")
-            }
-        case let convert as Convert:
-            if let scale = convert.codec as? Scale, scale.rounding != nil {
-                note(
-                    Rule.rounds, .warning, mark, "\(convert.path) is rounded", "leave round out to refuse what is not exact",
-                    mend: mark.mend(.remove, at: "*", "using", "*", "round"))
-            }
-        default: break
-        }
-        for entry in op.inner { look(at: entry.op, named: entry.name, selection, entry.mark, file) }
     }
 
     private mutating func forbid(_ op: String, _ mark: Mark) {

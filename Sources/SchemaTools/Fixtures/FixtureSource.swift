@@ -1,6 +1,7 @@
 internal import Bytes
 package import EventModel
 internal import JSONText
+package import SchemaEvolution
 
 /// Event lines of one version that become its fixtures.
 package struct FixtureSource: Sendable {

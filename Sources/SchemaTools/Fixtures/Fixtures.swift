@@ -2,6 +2,7 @@ internal import Bytes
 package import EventModel
 internal import FoundationEssentials
 internal import JSONText
+package import SchemaEvolution
 
 /// The event lines that are kept of every version below `fixtures/vN/`: what real events of it look like.
 package struct Fixtures: Sendable {

@@ -1,4 +1,5 @@
 package import EventModel
+internal import SchemaEvolution
 
 /// Makes lines of what mends findings, from the texts of the files that it is for.
 package enum Mending {

@@ -1,4 +1,5 @@
 internal import EventModel
+internal import SchemaEvolution
 
 /// The text that a file's nodes were read from: how each scalar was written, and the comments between them.
 struct YAMLSource {

@@ -1,4 +1,5 @@
 package import EventModel
+package import SchemaEvolution
 
 extension Fixtures {
     /// Every fixture is an event of its version, has an image at every newer one, and looks at every other version as it did
