@@ -39,7 +39,7 @@ extension EventStore {
         }
         let evolving = EvolvingLog(log, swiftProjections: projections, swiftSteps: steps, logger: logger)
         let store = EventStore(evolving, version: nil, policy: .require, schemas: schemas)
-        if options.followsInBackground { store.follower.start(store) }
+        if options.followsInBackground { store.background.start(store) }
         return store
     }
 
@@ -69,7 +69,7 @@ extension EventStore {
             try await store.close()
             throw error
         }
-        if options.followsInBackground, !readOnly { store.follower.start(store) }
+        if options.followsInBackground, !readOnly { store.background.start(store) }
         return store
     }
 

@@ -31,28 +31,28 @@ extension EventStore {
         }
     }
 
-    /// What the pages of a stream are seen through: the first page's evolution holds for those after it.
-    fileprivate func streamLens(at version: SchemaVersion?, type: String?, _ reader: borrowing LogReader) throws -> StreamLens {
+    /// What reads events at a version, the working one where nil, as of a read that is under way.
+    func eventReader(at version: SchemaVersion?, type: String? = nil, _ reader: borrowing LogReader) throws -> EventReader {
         let version = version ?? programVersion ?? reader.stamp.live
-        let history = try history(serving: version, evolving.history(reader))
-        return StreamLens(lens: try Lens(log, history, at: version, type: type), version: version, history: history)
+        return try EventReader(log, history(serving: version, evolving.history(reader)), at: version, type: type)
     }
 
     /// A page in a read transaction of its own.
-    func page(of stream: StreamName, _ view: StreamLens, _ from: Revision?, limit: Int) throws(EvstoreError) -> StreamPage {
-        try converting(at: path) { try log.read { try page(of: stream, view, from, false, limit: limit, $0) } }
+    func page(of stream: StreamName, _ eventReader: EventReader, _ from: Revision?, limit: Int) throws(EvstoreError) -> StreamPage {
+        try converting(at: path) { try log.read { try page(of: stream, eventReader, from, false, limit: limit, $0) } }
     }
 
     fileprivate func page(
-        of stream: StreamName, _ view: StreamLens, _ from: Revision?, _ backwards: Bool, limit: Int, _ reader: borrowing LogReader
+        of stream: StreamName, _ eventReader: EventReader, _ from: Revision?, _ backwards: Bool, limit: Int,
+        _ reader: borrowing LogReader
     ) throws -> StreamPage {
         var page = StreamPage(limit: limit)
-        guard let stream = try view.history.storedName(of: stream, at: view.version, reader) else { return page }
+        guard let stream = try eventReader.storedName(of: stream, reader) else { return page }
         var count = 0
         let start = from ?? Revision(backwards ? .max : 0)
         try reader.stream(stream, from: start, limit: limit, backwards: backwards) { record in
             let first = page.events.count
-            try view.lens.see(record, &page.events)
+            try eventReader.read(record, reader, into: &page.events)
             if backwards { page.events[first...].reverse() }
             (page.last, count) = (record.revision, count + 1)
             return true
@@ -63,11 +63,11 @@ extension EventStore {
 
     /// The event at a position as it was stored; nil where there is none.
     public func event(at position: Position) throws(EvstoreError) -> RecordedEvent? {
-        let lens = try Lens(log, try evolving.current().history, at: nil)
         var events: [RecordedEvent] = []
         try converting(at: path) {
             try log.read { reader in
-                _ = try reader.record(at: position) { record in try lens.see(record, &events) }
+                let eventReader = try EventReader(log, evolving.history(reader), at: nil)
+                _ = try reader.record(at: position) { record in try eventReader.read(record, reader, into: &events) }
             }
         }
         return events.first
@@ -84,8 +84,8 @@ extension EventStore {
     ) throws {
         let evolution = try evolving.current()
         let version = effective(version, evolution)
-        let lens = try Lens(log, try history(serving: version, evolution.history), at: version, type: type)
-        var pages = try LogPages(self, from: from, limit: limit, backwards: backwards, lens)
+        let eventReader = try EventReader(log, try history(serving: version, evolution.history), at: version, type: type)
+        var pages = LogPages(self, through: evolution.last, from: from, limit: limit, backwards: backwards, eventReader)
         while let page = try pages.next() {
             if try !page.allSatisfy(body) { return }
         }
@@ -99,7 +99,8 @@ private struct StreamPages {
     private let version: SchemaVersion?
     private let backwards: Bool
     private let type: String?
-    private var view: StreamLens?
+    /// Of the first page: its evolution holds for those after it.
+    private var eventReader: EventReader?
     private var quota: Quota
     private var from: Revision?
     /// More than is asked for is read only where what was read is not what is wanted.
@@ -119,9 +120,9 @@ private struct StreamPages {
         if isEnded { return nil }
         var page = try converting(at: store.path) {
             try store.log.read { reader in
-                let seen = try view ?? store.streamLens(at: version, type: type, reader)
-                view = seen
-                return try store.page(of: stream, seen, from, backwards, limit: size, reader)
+                let known = try eventReader ?? store.eventReader(at: version, type: type, reader)
+                eventReader = known
+                return try store.page(of: stream, known, from, backwards, limit: size, reader)
             }
         }
         let isWhole = quota.take(&page.events)
@@ -133,13 +134,6 @@ private struct StreamPages {
         }
         return page.events
     }
-}
-
-/// How a stream is looked at.
-struct StreamLens {
-    let lens: Lens
-    let version: SchemaVersion
-    let history: History
 }
 
 /// One short read transaction's worth of a stream.

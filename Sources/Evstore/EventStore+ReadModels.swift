@@ -109,7 +109,7 @@ extension EventStore {
             )
         }
         let generation = try generations.generation(name, in: self, evolution.state)
-        if !isReadOnly, definition.isAvailable { try await Follower(evolving).follow(generation, definition, to: end) }
+        if !isReadOnly, definition.isAvailable { try await follower.follow(generation, definition, to: end) }
         _ = try generation.header
         return generation
     }

@@ -10,11 +10,11 @@ extension EventStore {
     /// - Throws: `EvstoreError.idReused` where what is there says something else.
     func repeated(_ events: [NewEvent], _ sameID: SameID) throws(EvstoreError) -> AppendReceipt? {
         guard let id = events.first?.id else { return nil }
-        let (evolution, version) = (try evolving.current(), try workingVersion)
         return try converting(at: path) {
             try log.read { reader in
                 guard let position = try reader.position(of: id) else { return nil }
-                let history = try history(serving: version, evolution.history)
+                let version = programVersion ?? reader.stamp.live
+                let history = try history(serving: version, evolving.history(reader))
                 return try receipt(ofRepeated: events, at: position, sameID, comparingAt: version, history, reader)
             }
         }
@@ -52,8 +52,7 @@ extension EventStore {
     private func appended(
         at position: Position, _ version: SchemaVersion, _ history: History, count: Int, alone: Bool, _ reader: borrowing LogReader
     ) throws -> (receipt: AppendReceipt, events: [(event: RecordedEvent, isForgotten: Bool)]) {
-        let lens = try Lens(log, history, at: version)
-        let names = StreamNames(log, history)
+        let eventReader = try EventReader(log, history, at: version)
         var events: [(event: RecordedEvent, isForgotten: Bool)] = []
         var receipt: AppendReceipt?
         var next = position
@@ -61,13 +60,13 @@ extension EventStore {
             let belongs =
                 try reader.record(at: next) { record in
                     guard next == position || record.continuesAppend && (!record.idGiven || events.count < count) else { return false }
-                    let name = try names.name(of: record, at: version)
+                    let name = try eventReader.stream(of: record, reader)
                     receipt = AppendReceipt(
                         positions: position.rawValue ... next.rawValue, stream: name, revision: record.revision,
                         id: receipt?.id ?? record.id, epoch: record.epoch, duplicate: true)
                     // What has no image at the version of the request is not what it says.
                     var seen: [RecordedEvent] = []
-                    do { try lens.see(record, &seen) } catch EvstoreError.noImage {}
+                    do { try eventReader.read(record, reader, into: &seen) } catch EvstoreError.noImage {}
                     let isForgotten = record.isForgotten
                     events += seen.map { ($0, isForgotten) }
                     return true

@@ -1,7 +1,7 @@
 internal import EventLog
 internal import EventModel
 
-/// A part of the log as a lens shows it, and how far it reaches.
+/// A part of the log as an event reader shows it, and how far it reaches.
 struct ScannedPage {
     var events: [RecordedEvent] = []
     /// The last position looked at.
@@ -10,20 +10,21 @@ struct ScannedPage {
     var isLast = true
 }
 
-/// What a lens shows of the log, as far as it went when this was made, page by page; no transaction is open in between.
+/// What an event reader shows of the log up to an event, page by page; no transaction is open in between.
 struct LogPages {
     private let store: EventStore
-    private let lens: Lens
+    private let eventReader: EventReader
     private let backwards: Bool
     private let end: Position
     private var quota: Quota
     private var seen: Checkpoint
     private var isEnded = false
 
-    init(_ store: EventStore, from: Position?, limit: Int?, backwards: Bool, _ lens: Lens) throws(EvstoreError) {
-        (self.store, self.lens, self.backwards, quota) = (store, lens, backwards, Quota(limit))
-        seen = try store.last()
-        end = seen.position
+    init(
+        _ store: EventStore, through last: Checkpoint, from: Position?, limit: Int?, backwards: Bool, _ eventReader: EventReader
+    ) {
+        (self.store, self.eventReader, self.backwards, quota) = (store, eventReader, backwards, Quota(limit))
+        (seen, end) = (last, last.position)
         if backwards {
             seen.position = min(from ?? end, end).next
         } else {
@@ -35,7 +36,7 @@ struct LogPages {
     mutating func next() throws(EvstoreError) -> [RecordedEvent]? {
         if isEnded || quota.isUsed { return nil }
         var page =
-            try backwards ? store.pageBackwards(before: seen.position, lens) : store.page(after: seen, through: end, lens)
+            try backwards ? store.pageBackwards(before: seen.position, eventReader) : store.page(after: seen, through: end, eventReader)
         isEnded = !quota.take(&page.events) || page.isLast
         seen.position = page.reached
         return page.events
@@ -45,16 +46,18 @@ struct LogPages {
 extension EventStore {
     /// The next part of the log after a checkpoint, up to a page full of events.
     /// - Throws: `EvstoreError.epochChanged` where a cut took off what lies before the checkpoint.
-    func page(after seen: Checkpoint, through end: Position?, _ lens: Lens) throws(EvstoreError) -> ScannedPage {
-        try requireValid(seen)
+    func page(after seen: Checkpoint, through end: Position?, _ eventReader: EventReader) throws(EvstoreError) -> ScannedPage {
         var page = ScannedPage(reached: max(seen.position, end ?? seen.position))
-        if let end, end <= seen.position { return page }
+        if let end, end <= seen.position {
+            try requireValid(seen)
+            return page
+        }
         let full = options.pageEventsMax
         try converting(at: path) {
-            try log.scan(after: seen.position, through: end, types: lens.storedTypes) { block in
+            try log.scan(after: seen.position, in: seen.epoch, through: end, types: eventReader.storedTypes) { block, reader in
                 for index in block.indices {
                     let record = block.record(index)
-                    try lens.see(record, &page.events)
+                    try eventReader.read(record, reader, into: &page.events)
                     page.reached = record.position
                 }
                 page.isLast = page.events.count < full
@@ -64,9 +67,9 @@ extension EventStore {
         return page
     }
 
-    fileprivate func pageBackwards(before position: Position, _ lens: Lens) throws(EvstoreError) -> ScannedPage {
+    fileprivate func pageBackwards(before position: Position, _ eventReader: EventReader) throws(EvstoreError) -> ScannedPage {
         var page = ScannedPage(reached: position)
-        let wanted = lens.storedTypes
+        let wanted = eventReader.storedTypes
         var rest = options.followBatchEvents
         try converting(at: path) {
             try log.read { reader in
@@ -76,7 +79,7 @@ extension EventStore {
                     _ = try reader.record(at: page.reached) { record in
                         if let wanted, !wanted.contains(log.name(ofType: record.type)) { return }
                         var parts: [RecordedEvent] = []
-                        try lens.see(record, &parts)
+                        try eventReader.read(record, reader, into: &parts)
                         page.events += parts.reversed()
                     }
                 }
@@ -88,9 +91,13 @@ extension EventStore {
 
     /// - Throws: `EvstoreError.epochChanged` where a cut took off what a reader at this checkpoint has seen.
     func requireValid(_ seen: Checkpoint) throws(EvstoreError) {
-        let cuts = try converting(at: path) { try log.read { reader in try reader.cuts() } }
-        if let cut = cuts.first(where: { $0.epoch > seen.epoch && $0.position < seen.position }) {
-            throw .epochChanged(seen: seen, cut: cut)
+        try converting(at: path) { try log.read { reader in try requireValid(seen, reader) } }
+    }
+
+    /// The same, in a read that is under way.
+    func requireValid(_ seen: Checkpoint, _ reader: borrowing LogReader) throws {
+        if let cut = try reader.cuts().first(where: { $0.epoch > seen.epoch && $0.position < seen.position }) {
+            throw EvstoreError.epochChanged(seen: seen, cut: cut)
         }
     }
 }

@@ -31,11 +31,12 @@ extension EventStore {
     ///
     /// What every read does, lazily, for the event that it comes to.
     public func view(_ position: Position, at version: SchemaVersion? = nil) throws(EvstoreError) -> [RecordedEvent] {
-        let version = try effective(version)
-        let lens = try Lens(log, try history(serving: version, evolving.history), at: version)
         var images: [RecordedEvent] = []
         try converting(at: path) {
-            try log.read { reader in _ = try reader.record(at: position) { record in try lens.see(record, &images) } }
+            try log.read { reader in
+                let eventReader = try eventReader(at: version, reader)
+                _ = try reader.record(at: position) { record in try eventReader.read(record, reader, into: &images) }
+            }
         }
         return images
     }
@@ -59,18 +60,18 @@ extension EventStore {
 
     private func look(through stream: StreamName, at version: SchemaVersion?) throws(EvstoreError) -> ViewReport {
         let version = try effective(version)
-        let history = try history(serving: version, evolving.history)
-        var looking = Looking(try Lens(log, history, at: version), at: version)
+        let eventReader = try EventReader(log, history(serving: version, evolving.history), at: version)
+        var looking = Looking(eventReader, at: version)
         var next: Revision? = .first
         while let from = next {
             next = nil
             try converting(at: path) {
                 try log.read { reader in
-                    guard let stream = try history.storedName(of: stream, at: version, reader), let head = try reader.head(of: stream),
+                    guard let stream = try eventReader.storedName(of: stream, reader), let head = try reader.head(of: stream),
                         from <= head.revision
                     else { return }
                     try reader.stream(stream, from: from, limit: options.pageEventsMax) { record in
-                        try looking.look(record)
+                        try looking.look(record, reader)
                         next = Revision(record.revision.rawValue + 1)
                         return true
                     }
@@ -84,17 +85,17 @@ extension EventStore {
     public func sweep(at version: SchemaVersion? = nil, cancellation: Cancellation? = nil) throws(EvstoreError) -> ViewReport {
         let version = try effective(version)
         let evolution = try evolving.current()
-        var looking = Looking(try Lens(log, try history(serving: version, evolution.history), at: version), at: version)
+        var looking = Looking(try EventReader(log, history(serving: version, evolution.history), at: version), at: version)
         var seen = Position.start
         while seen < evolution.last.position {
             if cancellation?.isCancelled == true { throw .interrupted(again: "run it again") }
             let begin = seen
             var left = options.followBatchEvents
             try converting(at: path) {
-                try log.scan(after: seen, through: evolution.last.position) { block in
+                try log.scan(after: seen, through: evolution.last.position) { block, reader in
                     for index in block.indices {
                         let record = block.record(index)
-                        try looking.look(record)
+                        try looking.look(record, reader)
                         (seen, left) = (record.position, left - 1)
                     }
                     return left > 0
@@ -107,21 +108,23 @@ extension EventStore {
     }
 }
 
-/// Counts what a lens shows.
+/// Counts what an event reader shows.
 private struct Looking {
-    private let lens: Lens
+    private let eventReader: EventReader
     private let begin = ContinuousClock.now
     private var report: ViewReport
     private var images: [RecordedEvent] = []
 
-    init(_ lens: Lens, at version: SchemaVersion) { (self.lens, report) = (lens, ViewReport(version: version)) }
+    init(_ eventReader: EventReader, at version: SchemaVersion) {
+        (self.eventReader, report) = (eventReader, ViewReport(version: version))
+    }
 
-    mutating func look(_ record: borrowing RecordView) throws {
+    mutating func look(_ record: borrowing RecordView, _ reader: borrowing LogReader) throws {
         images.removeAll(keepingCapacity: true)
         report.events += 1
         if record.born != report.version { report.converted += 1 }
         do {
-            try lens.see(record, &images)
+            try eventReader.read(record, reader, into: &images)
             report.images += UInt64(images.count)
             if images.isEmpty { report.hidden += 1 }
         } catch EvstoreError.noImage(let failure) {

@@ -20,11 +20,13 @@ public final class EventStore: Sendable {
     let logger: Logger
     let doors = DoorPool()
     let generations = OpenGenerations()
-    let follower = BackgroundFollower()
+    /// Of all who query and follow by this handle.
+    let follower: Follower
+    let background = BackgroundFollower()
 
     init(_ evolving: EvolvingLog, version: SchemaVersion?, policy: Policy, schemas: Schemas?) {
         (self.evolving, programVersion, self.policy, self.schemas) = (evolving, version, policy, schemas)
-        logger = evolving.logger
+        (logger, follower) = (evolving.logger, Follower(evolving))
     }
 
     /// The store's directory.
@@ -69,7 +71,7 @@ public final class EventStore: Sendable {
     ///   what closing would have done.
     public func close() async throws(EvstoreError) {
         guard log.isOfThisProcess else { return }
-        await follower.stop()
+        await background.stop()
         try await StoreThreads.run { () async throws(EvstoreError) in
             self.generations.removeAll()
             do { try await self.log.close() } catch { throw EvstoreError(converting: error, at: self.path) }

@@ -32,8 +32,8 @@ public struct Subscription: AsyncSequence, Sendable {
         public private(set) var checkpoint: Checkpoint
         /// Of a subscription to one stream: the first revision that was not looked at; nil before the first look.
         private var revision: Revision?
-        /// What the last page was seen through, and of which epoch and history.
-        private var last: (lens: Lens, version: SchemaVersion, epoch: Epoch, history: Digest)?
+        /// What read the last page, and of which epoch and history.
+        private var last: (eventReader: EventReader, version: SchemaVersion, epoch: Epoch, history: Digest)?
 
         init(_ subscription: Subscription) {
             self.subscription = subscription
@@ -60,24 +60,26 @@ public struct Subscription: AsyncSequence, Sendable {
             let end = evolution.last
             let version = store.effective(subscription.version, evolution)
             let history = try store.history(serving: version, evolution.history)
-            let lens = try lens(history, version, evolution)
+            let eventReader = try eventReader(history, version, evolution)
             let page: ScannedPage
             if let stream = subscription.stream {
-                page = try store.page(of: stream, at: version, history, after: checkpoint, &revision, through: end.position, lens)
+                page = try store.page(of: stream, after: checkpoint, &revision, through: end.position, eventReader)
             } else {
-                page = try store.page(after: checkpoint, through: end.position, lens)
+                page = try store.page(after: checkpoint, through: end.position, eventReader)
             }
             checkpoint = Checkpoint(epoch: end.epoch, position: page.reached)
             return page
         }
 
-        /// The lens of the page before, as long as it shows the same.
-        private mutating func lens(_ history: History, _ version: SchemaVersion, _ evolution: Evolution) throws(EvstoreError) -> Lens {
+        /// What read the page before, as long as it shows the same.
+        private mutating func eventReader(
+            _ history: History, _ version: SchemaVersion, _ evolution: Evolution
+        ) throws(EvstoreError) -> EventReader {
             let state = evolution.state
-            if let last, last.version == version, last.epoch == state.epoch, last.history == state.history { return last.lens }
-            let lens = try Lens(subscription.store.log, history, at: version, type: subscription.type)
-            last = (lens, version, state.epoch, state.history)
-            return lens
+            if let last, last.version == version, last.epoch == state.epoch, last.history == state.history { return last.eventReader }
+            let eventReader = try EventReader(subscription.store.log, history, at: version, type: subscription.type)
+            last = (eventReader, version, state.epoch, state.history)
+            return eventReader
         }
     }
 }
@@ -85,16 +87,15 @@ public struct Subscription: AsyncSequence, Sendable {
 extension EventStore {
     /// The next part of a stream after a checkpoint; `revision` is where it begins, found at the first call.
     fileprivate func page(
-        of stream: StreamName, at version: SchemaVersion, _ history: History, after seen: Checkpoint, _ revision: inout Revision?,
-        through end: Position, _ lens: Lens
+        of stream: StreamName, after seen: Checkpoint, _ revision: inout Revision?, through end: Position, _ eventReader: EventReader
     ) throws(EvstoreError) -> ScannedPage {
-        try requireValid(seen)
         var page = ScannedPage(reached: max(seen.position, end))
         var next = revision
         let full = options.pageEventsMax
         try converting(at: path) {
             try log.read { reader in
-                guard let stream = try history.storedName(of: stream, at: version, reader), let head = try reader.head(of: stream),
+                try requireValid(seen, reader)
+                guard let stream = try eventReader.storedName(of: stream, reader), let head = try reader.head(of: stream),
                     head.position > seen.position
                 else { return }
                 if let next, head.revision < next { return }
@@ -108,7 +109,7 @@ extension EventStore {
                 var count = 0
                 try reader.stream(stream, from: first, limit: full) { record in
                     guard record.position <= end else { return false }
-                    try lens.see(record, &page.events)
+                    try eventReader.read(record, reader, into: &page.events)
                     (count, next) = (count + 1, Revision(record.revision.rawValue + 1))
                     if count == full { (page.reached, page.isLast) = (record.position, false) }
                     return true

@@ -53,7 +53,7 @@ enum Archive {
                     for index in 0 ..< block.count {
                         let record = block.record(index)
                         guard record.position >= next, record.position <= last else { continue }
-                        let stream = try names.name(of: record, at: record.born)
+                        let stream = try names.name(of: record, at: record.born, reader)
                         let line = EventLine(record, site.log.name(ofType: record.type), stream: stream, epoch: block.epoch)
                         try line.write(record, sealedBy: sealer, into: &buffer)
                         next = record.position.next

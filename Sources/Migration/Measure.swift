@@ -24,7 +24,6 @@ struct Measure {
         let viewer = Viewer(history)
         viewer.listLeftBehind()
         let merged = MergedAppends(site.log, viewer, StreamNames(site.log, history), at: target)
-        let epoch = try site.last().epoch
         let rekeys = history.rekeysStreams
         for (index, event) in sample.events.enumerated() {
             if index % 1_000 == 0 { try site.checkCancellation() }
@@ -33,7 +32,7 @@ struct Measure {
             do {
                 if rekeys { _ = try history.streamName(StreamName(event.stream), from: event.born, to: target) }
                 if try viewer.path(type: event.type, born: event.born, to: target).merges {
-                    try merged.view(event.position ?? Position(0), epoch) { _ in }
+                    try site.log.read { try merged.view(event.position ?? .start, $0) { _ in } }
                     continue
                 }
                 try viewer.view(

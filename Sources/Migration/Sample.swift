@@ -45,7 +45,7 @@ struct Sample: Sendable {
                         for index in 0 ..< block.count {
                             let record = block.record(index)
                             guard (next ... end).contains(record.position.rawValue) else { continue }
-                            let stream = try names.name(of: record, at: record.born).text
+                            let stream = try names.name(of: record, at: record.born, reader).text
                             found.append(
                                 LawEvent(
                                     origin: .log, position: record.position, stream: stream, type: site.log.name(ofType: record.type),

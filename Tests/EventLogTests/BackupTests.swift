@@ -76,7 +76,7 @@ struct BackupTests {
         let (bytes, made) = try backup()
         let all = try log.everything()
         var firsts: Set<UInt64> = []
-        try log.scan(after: .start) { block in
+        try log.scan(after: .start) { block, _ in
             for index in block.indices where !block.record(index).continuesAppend { firsts.insert(block.record(index).position.rawValue) }
             return true
         }
@@ -111,7 +111,7 @@ struct BackupTests {
         try await log.add(event("c", "2"))
         let bytes = try backup().bytes
         var ends: Set<UInt64> = [2, 40, 41, 42]
-        try log.scan(after: .start) { block in
+        try log.scan(after: .start) { block, _ in
             ends.insert(block.last.rawValue)
             return true
         }
@@ -143,7 +143,7 @@ struct BackupTests {
         }
         let bytes = try backup().bytes
         var times: [Timestamp] = []
-        try log.scan(after: .start) { block in
+        try log.scan(after: .start) { block, _ in
             times.append(block.time)
             return true
         }

@@ -79,7 +79,7 @@ struct CutTests {
         let cut = Checkpoint(epoch: Epoch(2), position: Position(10))
         var isFirst = true
         #expect(throws: EvstoreError.epochChanged(seen: Checkpoint(epoch: .first, position: Position(12)), cut: cut)) {
-            try slow.scan(after: Position(11)) { block in
+            try slow.scan(after: Position(11)) { block, _ in
                 if isFirst { try self.cutFromBeside(slow, to: Position(10)) }
                 isFirst = false
                 return true

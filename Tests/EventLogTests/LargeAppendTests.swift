@@ -17,7 +17,7 @@ struct LargeAppendTests {
 
     private func payloads(_ log: EventLog) throws -> [String] {
         var payloads: [String] = []
-        try log.scan(after: .start) { block in
+        try log.scan(after: .start) { block, _ in
             for index in block.indices { payloads.append(text(block.record(index).payload)) }
             return true
         }

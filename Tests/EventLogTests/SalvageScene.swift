@@ -53,7 +53,7 @@ struct SalvageScene {
     static func events(of log: EventLog) throws -> [Event] {
         var names: [UInt64: String] = [:]
         var events: [Event] = []
-        try log.scan(after: .start) { block in
+        try log.scan(after: .start) { block, _ in
             for index in block.indices {
                 let record = block.record(index)
                 if let name = record.streamName { names[record.streamID] = name.text }

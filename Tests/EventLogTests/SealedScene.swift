@@ -43,7 +43,7 @@ struct SealedScene {
     /// Every event with all of its parts.
     static func parts(_ log: EventLog) throws -> [String] {
         var all: [String] = []
-        try log.scan(after: .start) { block in
+        try log.scan(after: .start) { block, _ in
             for index in block.indices {
                 let record = block.record(index)
                 all.append(

@@ -22,7 +22,7 @@ struct ShadowTests {
 
     private func shadows(_ log: EventLog) throws -> [String] {
         var texts: [String] = []
-        try log.scan(after: .start) { block in
+        try log.scan(after: .start) { block, _ in
             for index in block.indices {
                 let record = block.record(index)
                 texts.append("\(text(record.payload)) \(text(record.metadata)) \(record.hasShadow) \(text(record.shadow))")

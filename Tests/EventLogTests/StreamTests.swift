@@ -83,18 +83,18 @@ struct StreamTests {
         let log = try makeLog(directory)
         for number in 1 ... 5 { try await log.add(event("a", "\(number)"), event("b", "\(number)", type: number == 3 ? "rare" : "noted")) }
         var seen: [UInt64] = []
-        try log.scan(after: Position(3), through: Position(8)) { block in
+        try log.scan(after: Position(3), through: Position(8)) { block, _ in
             for index in block.indices { seen.append(block.record(index).position.rawValue) }
             return true
         }
         #expect(seen == [4, 5, 6, 7, 8])
         var blocks: [UInt64] = []
-        try log.scan(after: .start, types: ["rare"]) { block in
+        try log.scan(after: .start, types: ["rare"]) { block, _ in
             blocks.append(block.first.rawValue)
             return true
         }
         #expect(blocks == [5])
-        try log.scan(after: .start, types: ["never seen"]) { _ in
+        try log.scan(after: .start, types: ["never seen"]) { _, _ in
             Issue.record("there is no such type")
             return true
         }

@@ -86,7 +86,7 @@ extension EventLog {
     /// Every event as text, by position.
     func everything(after: Position = .start) throws -> [String] {
         var texts: [String] = []
-        try scan(after: after) { block in
+        try scan(after: after) { block, _ in
             for index in block.indices {
                 let record = block.record(index)
                 texts.append(

@@ -100,6 +100,56 @@ struct ShadowTests {
     }
 }
 
+@Test("what keeps a shadow is merged on the way up and is its shadow on the way down, for who reads and for read models")
+func shadowOfMerged() async throws {
+    let (a, b) = ("required: [k, a], properties: {k: {type: string}, a: {type: integer}}", "b: {type: integer}")
+    let c = a.replacing("a]", with: "c]").replacing("a:", with: "c:")
+    let other = "B: {required: [k, b], properties: {k: {type: string}, \(b)}}"
+    let schemas = try SchemaFiles(
+        "evstore: 1\nversion: 1\nevents:\n  A: {\(a)}\n  \(other)\n",
+        """
+        evstore: 1
+        version: 2
+        upcast:
+          - on: A
+            do: [{swift: {id: rename, revision: 1, class: iso, reads: [/a], writes: [/a, /c], down: shadow}}]
+        events:
+          A: {\(c)}
+          \(other)
+        """,
+        """
+        evstore: 1
+        version: 3
+        upcast: [{merge-events: {types: [A, B], into: C, on: /k}}]
+        events:
+          C: {required: [k], properties: {k: {type: string}, c: {type: integer}, \(b)}}
+        """,
+        projections: """
+            evstore: 1
+            projections:
+              sums:
+                - {since: 1, key: /k, on: {A: {set: {/a: /a}}, B: {set: {/b: /b}}}}
+                - {since: 2, key: /k, on: {A: {set: {/a: /c}}, B: {set: {/b: /b}}}}
+                - {since: 3, key: /k, on: {C: {set: {/a: /c, /b: /b}}}}
+            """
+    ).load()
+    let temporary = try await TemporaryStore.make(schemas, at: SchemaVersion(3), from: SchemaVersion(1), steps: [Rename()])
+    let (bare, stream) = (try await temporary.open(schemas: schemas), try StreamName("s-1"))
+    for version in 1 ... 3 { #expect(try await bare.count("sums", at: SchemaVersion(version)).rows == 0) }
+    _ = try await temporary.store.append([
+        .event("s-1", "A", #"{"k":"x","c":7}"#, at: 2), .event("s-1", "B", #"{"k":"x","b":8}"#, at: 2),
+    ])
+    let seen = try (1 ... 3).map { try bare.read(stream, at: SchemaVersion($0)).map(\.json) }
+    #expect(
+        seen == [[#"{"k":"x","a":7}"#, #"{"k":"x","b":8}"#], [#"{"k":"x","c":7}"#, #"{"k":"x","b":8}"#], [#"{"c":7,"k":"x","b":8}"#]])
+    for version in 1 ... 3 {
+        let row = try await bare.query("sums", at: SchemaVersion(version), key: "x")
+        #expect(row?.json == #"{"a":7,"b":8}"#, "at v\(version)")
+        let built = try await temporary.store.replay(to: SchemaVersion(version), options: ReplayOptions(dryRun: true)).digests["sums"]
+        #expect(try bare.projections(at: SchemaVersion(version)).first?.digest == built)
+    }
+}
+
 private struct Rename: ReversibleSwiftStep {
     let id = "rename"
     let revision = 1

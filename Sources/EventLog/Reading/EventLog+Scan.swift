@@ -6,15 +6,16 @@ internal import System
 extension EventLog {
     /// Long work: lends the blocks that hold events in (after, through] and may hold one of `types`, in
     /// chunks of short read transactions, until `body` returns false or the log's end. Only
-    /// `block.indices` were asked for; a block may hold other types too.
-    /// - Throws: `EvstoreError.epochChanged` where a cut has taken off what was lent.
+    /// `block.indices` were asked for; a block may hold other types too. The reader is the chunk's own: what is looked up for
+    /// an event is looked up in the log that the event was found in.
+    /// - Parameter epoch: of `after`, where it was noted earlier.
+    /// - Throws: `EvstoreError.epochChanged` where a cut has taken off what was lent, or what was noted.
     package func scan(
-        after: Position, through: Position? = nil, types: Set<String>? = nil, _ body: (borrowing BlockView) throws -> Bool
+        after: Position, in epoch: Epoch? = nil, through: Position? = nil, types: Set<String>? = nil,
+        _ body: (borrowing BlockView, borrowing LogReader) throws -> Bool
     ) throws {
-        var scan = LogScan(access, options, after: after, through: through, types: types)
-        do {
-            while try access.environment.read({ try scan.runChunk($0, body) }) {}
-        } catch let error as StorageError { throw storeError(error, path, doing: "reading the store") }
+        var scan = LogScan(access, options, after: after, in: epoch, through: through, types: types)
+        while try read({ reader in try scan.runChunk(reader.transaction) { block in try body(block, reader) } }) {}
     }
 }
 

@@ -40,7 +40,7 @@ final class ExportPass: Sendable {
     }
 
     private func writer() throws -> LineWriter {
-        LineWriter(try Lens(store.log, history, at: version, sharing: names), at: version, format, source: store.source)
+        LineWriter(try EventReader(store.log, history, at: version, sharing: names), at: version, format, source: store.source)
     }
 
     /// Writes the lines of a chunk and hands them over in pieces, until nobody wants more.
@@ -51,10 +51,10 @@ final class ExportPass: Sendable {
         while reached < end {
             if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "export again, from position \(reached.next)") }
             let start = reached
-            try store.log.scan(after: reached, through: end) { block in
+            try store.log.scan(after: reached, through: end) { block, reader in
                 for index in block.indices {
                     let record = block.record(index)
-                    try writer.write(record, into: &text)
+                    try writer.write(record, reader, into: &text)
                     reached = record.position
                     if text.count >= Self.pieceBytes { return false }
                 }

@@ -5,24 +5,24 @@ internal import JSONText
 internal import Migration
 internal import SchemaEvolution
 
-/// Writes stored events as lines, seen through a lens. Used by one thread; allocates nothing for an event.
+/// Writes stored events as lines, as an event reader shows them. Used by one thread; allocates nothing for an event.
 final class LineWriter {
-    private let lens: Lens
+    private let eventReader: EventReader
     private let version: SchemaVersion?
     private let format: EventFormat
     private let source: String
 
-    init(_ lens: Lens, at version: SchemaVersion?, _ format: EventFormat, source: String) {
-        (self.lens, self.version, self.format, self.source) = (lens, version, format, source)
+    init(_ eventReader: EventReader, at version: SchemaVersion?, _ format: EventFormat, source: String) {
+        (self.eventReader, self.version, self.format, self.source) = (eventReader, version, format, source)
     }
 
     /// Appends a line, with its line feed, for each event that a stored one is seen as.
-    func write(_ record: borrowing RecordView, into text: inout ByteBuffer) throws {
+    func write(_ record: borrowing RecordView, _ reader: borrowing LogReader, into text: inout ByteBuffer) throws {
         var event = EventLine(
-            stream: try lens.stream(of: record), type: "", id: record.id, time: record.time, position: record.position,
+            stream: try eventReader.stream(of: record, reader), type: "", id: record.id, time: record.time, position: record.position,
             revision: record.revision, born: record.born, version: version ?? record.born, epoch: record.epoch)
         let (id, metadata) = (event.id, record.metadata)
-        try lens.view(record) { image in
+        try eventReader.view(record, reader) { image in
             (event.type, event.part) = (image.type, image.part)
             if image.part > 0 { event.id = id.ofPart(image.part) }
             event.write(as: format, source: source, payload: image.payload, metadata: metadata, into: &text)

@@ -26,7 +26,7 @@ struct DrillEvents {
     func make() throws(EvstoreError) -> [[NewEvent]] {
         let history = try store.evolving.history
         var generator = EventGenerator(history, seed: seed)
-        let lens = try Lens(store.log, history, at: version)
+        let eventReader = try EventReader(store.log, history, at: version)
         let last = try store.last().position.rawValue
         let distance = (last + Self.eventsMax - 1) / Self.eventsMax
         var merged: [String: Set<String>] = [:]
@@ -39,7 +39,7 @@ struct DrillEvents {
             try converting(at: store.path) {
                 try store.log.read { reader in
                     for position in stride(from: start, through: last, by: Int(distance)).prefix(Int(Self.atOnce)) {
-                        try see(Position(position), lens, merged, &seen, reader)
+                        try see(Position(position), eventReader, merged, &seen, reader)
                     }
                 }
             }
@@ -53,30 +53,33 @@ struct DrillEvents {
 
     /// Adds what the event at a position is at the version, with what a later step merges with it.
     private func see(
-        _ position: Position, _ lens: Lens, _ merged: [String: Set<String>], _ seen: inout [[RecordedEvent]], _ reader: borrowing LogReader
+        _ position: Position, _ eventReader: EventReader, _ merged: [String: Set<String>], _ seen: inout [[RecordedEvent]],
+        _ reader: borrowing LogReader
     ) throws {
         var events: [RecordedEvent] = []
-        _ = try reader.record(at: position) { record in try see(record, lens, &events) }
+        _ = try reader.record(at: position) { record in try see(record, eventReader, reader, &events) }
         guard events.contains(where: { merged[$0.type]?.isEmpty == false }) else { return seen += events.map { [$0] } }
         var (first, next) = (position, position.next)
         var before: [RecordedEvent] = []
         while position.rawValue - first.rawValue < Self.reach, try reader.closedRecord(at: first, { $0.continuesAppend }) == true {
             first = Position(first.rawValue - 1)
             var found: [RecordedEvent] = []
-            _ = try reader.record(at: first) { record in try see(record, lens, &found) }
+            _ = try reader.record(at: first) { record in try see(record, eventReader, reader, &found) }
             before = found + before
         }
         events = before + events
         while next.rawValue - position.rawValue <= Self.reach, try reader.closedRecord(at: next, { $0.continuesAppend }) == true {
-            _ = try reader.record(at: next) { record in try see(record, lens, &events) }
+            _ = try reader.record(at: next) { record in try see(record, eventReader, reader, &events) }
             next = next.next
         }
         seen.append(events.filter { merged[$0.type]?.isEmpty == false })
     }
 
     /// What has no image at the version is nothing to change.
-    private func see(_ record: borrowing RecordView, _ lens: Lens, _ events: inout [RecordedEvent]) throws {
-        do { try lens.see(record, &events) } catch EvstoreError.noImage { return }
+    private func see(
+        _ record: borrowing RecordView, _ eventReader: EventReader, _ reader: borrowing LogReader, _ events: inout [RecordedEvent]
+    ) throws {
+        do { try eventReader.read(record, reader, into: &events) } catch EvstoreError.noImage { return }
     }
 
     /// Of events to be appended together, those that have an image beside the others at every later version.

@@ -34,11 +34,11 @@ extension EventStore {
             result = StreamState(value: kept.state, revision: kept.last, folded: 0, wasKept: true)
         }
         let history = try history(serving: fold.version, evolution.history)
-        let streamLens = StreamLens(lens: try Lens(log, history, at: fold.version), version: fold.version, history: history)
+        let eventReader = try EventReader(log, history, at: fold.version)
         var checkpoint = Checkpoint(epoch: evolution.last.epoch, position: .start)
         while true {
             let next = result.revision.map { Revision($0.rawValue + 1) } ?? .first
-            let page = try page(of: stream, streamLens, next, limit: options.pageEventsMax)
+            let page = try page(of: stream, eventReader, next, limit: options.pageEventsMax)
             guard let last = page.last else { break }
             for event in page.events {
                 if try fold.apply(event, to: &result.value) { result.folded += 1 }

@@ -36,8 +36,8 @@ final class ChunkWorker: @unchecked Sendable {
         reached = through
         defer { for target in preparer.targets { preparer.outputs[target].distribute(among: partitions) } }
         if types.isEmpty { return }
-        try log.scan(after: after, through: through, types: types) { block in
-            try preparer.prepare(block)
+        try log.scan(after: after, through: through, types: types) { block, reader in
+            try preparer.prepare(block, reader)
             if preparer.bytes < bytesMax { return true }
             reached = min(block.last, through)
             return false

@@ -36,58 +36,67 @@ final class EventPreparer {
         var born: SchemaVersion
     }
 
-    let version: SchemaVersion
     /// One for each definition, in order.
     var outputs: Row<PreparedOperations>
     var targets: Range<Int> { 0 ..< outputs.count }
     private let log: EventLog
-    private let viewer: Viewer
+    private let viewer: EventViewer
     private let folds: [any Fold]
     private let consumed: [Set<String>]
     private let readsStream, readsID: Bool
     private var routes: [RouteKey: Route] = [:]
-    private let names: StreamNames
-    private let merged: MergedAppends
-    private var viewing = Workspace()
     private var folding = FoldWorkspace()
     /// Events of interest that were prepared.
     private(set) var folded: UInt64 = 0
 
     init(_ log: EventLog, _ history: History, _ definitions: [Definition], at version: SchemaVersion) throws(EvstoreError) {
-        (self.log, self.version) = (log, version)
-        viewer = Viewer(history)
-        names = StreamNames(log, history)
-        merged = MergedAppends(log, viewer, names, at: version)
+        self.log = log
+        viewer = EventViewer(log, history, StreamNames(log, history), at: version)
         var folds: [any Fold] = []
         for definition in definitions { folds.append(try definition.makeFold()) }
         self.folds = folds
         consumed = definitions.map(\.consumes)
         readsStream = folds.contains { $0.readsStream }
         readsID = folds.contains { $0.readsID }
-        outputs = Row(count: folds.count) { PreparedOperations(folds[$0], keyBytesMax: log.options.projectionKeyBytesMax) }
+        outputs = Self.makeOutputs(folds, keyBytesMax: log.options.projectionKeyBytesMax)
     }
 
     /// Whether events of a type, as stored, can concern any of the definitions.
     func isOfInterest(_ type: String, born: SchemaVersion) throws -> Bool {
-        try !interested(in: path(type, born)).isEmpty
+        try !interested(in: viewer.path(type: type, born: born)).isEmpty
     }
 
+    /// Lets go of what was prepared.
     func removeAll() {
         for target in targets { outputs[target].removeAll() }
         folded = 0
+    }
+
+    /// Lets go of all that was read of the log, and of the memory for it; what is known of the history stays.
+    func removeEvents() {
+        outputs = Self.makeOutputs(folds, keyBytesMax: log.options.projectionKeyBytesMax)
+        folding = FoldWorkspace()
+        folded = 0
+        viewer.removeEvents()
+    }
+
+    private static func makeOutputs(_ folds: [any Fold], keyBytesMax: Int) -> Row<PreparedOperations> {
+        Row(count: folds.count) { PreparedOperations(folds[$0], keyBytesMax: keyBytesMax) }
     }
 
     /// Bytes of operations that are waiting to be applied.
     var bytes: Int { targets.reduce(0) { $0 + outputs[$1].bytes } }
 
     /// Writes down what the events of a block do. What one can't do becomes a rejection of the definitions that it concerns.
-    func prepare(_ block: borrowing BlockView) throws { try prepare(block, &viewing, &folding, &outputs) }
+    /// - Parameter reader: lends the block.
+    func prepare(_ block: borrowing BlockView, _ reader: borrowing LogReader) throws { try prepare(block, reader, &folding, &outputs) }
 
     private func prepare(
-        _ block: borrowing BlockView, _ viewing: inout Workspace, _ folding: inout FoldWorkspace, _ outputs: inout Row<PreparedOperations>
+        _ block: borrowing BlockView, _ reader: borrowing LogReader, _ folding: inout FoldWorkspace,
+        _ outputs: inout Row<PreparedOperations>
     ) throws {
         guard let first = block.indices.first else { return }
-        var facts = EventFacts(epoch: block.epoch, version: version)
+        var facts = EventFacts(epoch: block.epoch, version: viewer.target)
         // The route of an event is mostly the next one's too.
         var route = try route(of: block.record(first))
         for index in block.indices {
@@ -95,34 +104,21 @@ final class EventPreparer {
             if RouteKey(type: record.type, born: record.born) != route.key { route = try self.route(of: record) }
             if route.interested.isEmpty { continue }
             folded += 1
-            do { try prepare(record, along: route, &facts, &viewing, &folding, &outputs) } catch EvstoreError.noImage(var failure) {
-                failure.position = record.position
+            let metadata = record.metadata
+            do {
+                try note(record, reader, in: &facts)
+                try viewer.view(record, along: route.path, reader) { Self.fold($0, route, &facts, metadata, &folding, &outputs) }
+            } catch EvstoreError.noImage(let failure) {
                 for index in route.interested { outputs[index].reject(record.position, .image(failure)) }
             }
         }
     }
 
-    private func prepare(
-        _ record: borrowing RecordView, along route: Route, _ facts: inout EventFacts, _ viewing: inout Workspace,
-        _ folding: inout FoldWorkspace, _ outputs: inout Row<PreparedOperations>
-    ) throws {
-        let metadata = record.metadata
+    /// Notes what folds may ask about an event beside its payload.
+    private func note(_ record: borrowing RecordView, _ reader: borrowing LogReader, in facts: inout EventFacts) throws {
         (facts.position, facts.revision, facts.time, facts.born) = (record.position, record.revision, record.time, record.born)
         if readsID { facts.id = record.id }
-        if readsStream { facts.stream = try names.name(of: record, at: version).text }
-        if route.path.merges {
-            return try merged.view(record.position, facts.epoch) { Self.fold($0, route, &facts, metadata, &folding, &outputs) }
-        }
-        if record.hasShadow, let shadow = try Shadow(record.shadow, born: record.born, at: version) {
-            let stream = try names.name(of: record, at: shadow.version).text
-            return try viewer.view(shadow, time: record.time, stream: stream, metadata: metadata, at: version) {
-                Self.fold($0, route, &facts, metadata, &folding, &outputs)
-            }
-        }
-        try Viewer.run(
-            route.path, payload: record.payload, time: record.time, stream: try names.name(of: record, at: record.born).text,
-            metadata: metadata, in: &viewing
-        ) { Self.fold($0, route, &facts, metadata, &folding, &outputs) }
+        if readsStream { facts.stream = try viewer.names.name(of: record, at: viewer.target, reader).text }
     }
 
     private static func fold(
@@ -140,17 +136,15 @@ final class EventPreparer {
     private func route(of record: borrowing RecordView) throws -> Route {
         let key = RouteKey(type: record.type, born: record.born)
         if let known = routes[key] { return known }
-        let path = try path(log.name(ofType: record.type), record.born)
+        let path = try viewer.path(of: record)
         let interested = interested(in: path)
-        let reading = try viewer.path(type: path.type, born: path.born, to: version) { [folds] in
+        let reading = try viewer.path(type: path.type, born: path.born) { [folds] in
             Self.reads(of: $0, interested.map { folds[$0] })
         }
         let route = Route(key, interested, reading, uses(of: path, interested))
         routes[key] = route
         return route
     }
-
-    private func path(_ type: String, _ born: SchemaVersion) throws -> Path { try viewer.path(type: type, born: born, to: version) }
 
     private func uses(of path: Path, _ interested: [Int]) -> [Use] {
         var found: [Use] = []

@@ -4,7 +4,7 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 
-/// What following one definition reuses from batch to batch.
+/// What following one definition reuses from batch to batch. Used by one thread at a time.
 final class FollowBatch {
     private let evolving: EvolvingLog
     private let fold: any Fold
@@ -31,8 +31,8 @@ final class FollowBatch {
                 let start = header.checkpoint.position
                 let end = min(target, now.position, Position(start.rawValue + size(for: start, before: target)))
                 if start < end {
-                    try evolving.log.scan(after: start, through: end) { block in
-                        try preparer.prepare(block)
+                    try evolving.log.scan(after: start, in: now.epoch, through: end) { block, reader in
+                        try preparer.prepare(block, reader)
                         return true
                     }
                     let rejections = try Self.fold(preparer.outputs[0], fold, &row, generation, &header, &transaction)
@@ -44,6 +44,12 @@ final class FollowBatch {
                 return header
             }
         }
+    }
+
+    /// Lets go of all that was read of the log and of read models; what was compiled stays.
+    func removeEvents() {
+        preparer.removeEvents()
+        row = FollowedRow()
     }
 
     /// How many events go into one commit: many where the generation is far behind, since each commit writes every page that

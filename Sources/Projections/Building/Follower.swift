@@ -9,19 +9,16 @@ internal import System
 /// A batch takes the generation's write lock, rereads the checkpoint, applies the events after it and
 /// commits: two processes that follow one generation share the work and never do it twice. An event that
 /// has no image or does not fold goes into the generation's quarantine, in the transaction that passes it.
+///
+/// What a definition and its paths were compiled to is kept for the next who follows, for as long as the follower is.
 package final class Follower: Sendable {
     private let evolving: EvolvingLog
-    // One thread of this process follows at a time, batch by batch.
-    private let batches = Monitor<[Key: FollowBatch]>([:])
-
-    private struct Key: Hashable {
-        var fingerprint: Digest
-        var version: SchemaVersion
-        /// A newer history has steps for events that an older one does not know.
-        var history: Digest
-    }
+    private let idle = IdleBatches()
 
     package init(_ evolving: EvolvingLog) { self.evolving = evolving }
+
+    /// How many compiled definitions wait for the next who follows.
+    var idleCount: Int { idle.count }
 
     /// Blocks until the generation has consumed the log up to `position`, or to its end as of now where nil. Each time that others
     /// write the generation they are waited for, for `Options.readModelDeadlineSeconds`.
@@ -35,6 +32,7 @@ package final class Follower: Sendable {
         progress: Progress? = nil
     ) throws(EvstoreError) -> Checkpoint {
         var chase = try Chase(evolving, generation, definition, to: position)
+        defer { idle.give(chase.batch, chase.key) }
         while chase.isDue {
             if cancellation?.isCancelled == true { throw .interrupted(again: "run it again") }
             let turn = try converting("following with \(generation.directory)") {
@@ -50,6 +48,7 @@ package final class Follower: Sendable {
         _ generation: Generation, _ definition: Definition, to position: Position
     ) async throws(EvstoreError) {
         var chase = try Chase(evolving, generation, definition, to: position)
+        defer { idle.give(chase.batch, chase.key) }
         while chase.isDue {
             let turn: WriteTurn?
             do { turn = try await generation.environment.takeTurn(within: seconds) { chase.isWanted } } catch is CancellationError {
@@ -66,15 +65,11 @@ package final class Follower: Sendable {
         let before = chase.header.checkpoint
         chase.header = try chase.generation.header
         guard chase.isDue, let turn else { return true }
-        let now = chase
-        chase.header = try batches.withLock { batches throws(EvstoreError) -> GenerationHeader in
-            let key = Key(fingerprint: now.definition.fingerprint, version: now.definition.version, history: now.evolution.state.history)
-            if batches[key] == nil {
-                batches = batches.filter { $0.key.history == key.history }
-                batches[key] = try FollowBatch(evolving, now.evolution, now.definition)
-            }
-            return try batches[key]?.run(now.generation, turn, through: now.target) ?? now.header
-        }
+        let batch = try batch(for: chase)
+        // Order: nobody goes on with what an error left half done.
+        chase.batch = nil
+        chase.header = try batch.run(chase.generation, turn, through: chase.target)
+        chase.batch = batch
         progress?(
             ProgressEvent(
                 step: "follow", done: chase.header.checkpoint.position.rawValue, total: chase.target.rawValue,
@@ -82,12 +77,17 @@ package final class Follower: Sendable {
         return chase.header.checkpoint != before
     }
 
+    private func batch(for chase: Chase) throws(EvstoreError) -> FollowBatch {
+        if let batch = chase.batch ?? idle.take(chase.key) { return batch }
+        return try FollowBatch(evolving, chase.evolution, chase.definition)
+    }
+
     /// Whether the generation has consumed nothing that a cut has since taken off.
     /// - Throws: `EvstoreError.epochChanged` where it has.
-    package func check(_ checkpoint: Checkpoint) throws(EvstoreError) {
-        try converting("reading the cuts of \(evolving.log.path)") {
-            try evolving.log.read { reader in try Self.check(checkpoint, reader) }
-        }
+    package func check(_ checkpoint: Checkpoint) throws(EvstoreError) { try Self.check(checkpoint, evolving.log) }
+
+    fileprivate static func check(_ checkpoint: Checkpoint, _ log: EventLog) throws(EvstoreError) {
+        try converting("reading the cuts of \(log.path)") { try log.read { reader in try check(checkpoint, reader) } }
     }
 
     static func check(_ checkpoint: Checkpoint, _ reader: borrowing LogReader) throws {
@@ -105,6 +105,8 @@ private struct Chase {
     let evolution: Evolution
     let target: Position
     var header: GenerationHeader
+    /// Nil before the first batch.
+    var batch: FollowBatch?
 
     init(_ evolving: EvolvingLog, _ generation: Generation, _ definition: Definition, to position: Position?) throws(EvstoreError) {
         (self.generation, self.definition, evolution) = (generation, definition, try evolving.current())
@@ -113,7 +115,15 @@ private struct Chase {
         }
         target = min(position ?? evolution.last.position, evolution.last.position)
         header = try generation.header
-        if header.checkpoint.position > evolution.last.position { try Follower(evolving).check(header.checkpoint) }
+        if header.checkpoint.position > evolution.last.position {
+            try Follower.check(header.checkpoint, evolving.log)
+        }
+    }
+
+    var key: IdleBatches.Key {
+        IdleBatches.Key(
+            fingerprint: definition.fingerprint, version: definition.version, history: evolution.state.history,
+            epoch: evolution.state.epoch)
     }
 
     var isDue: Bool { isDue(header) }
@@ -124,4 +134,33 @@ private struct Chase {
 
     /// Whether nobody else has brought it there meanwhile, as far as can be seen.
     var isWanted: Bool { do throws(EvstoreError) { return isDue(try generation.header) } catch { return false } }
+}
+
+/// What was compiled to follow, between those who follow; taken out by one at a time.
+private final class IdleBatches: Sendable {
+    struct Key: Hashable {
+        var fingerprint: Digest
+        var version: SchemaVersion
+        /// A newer history has steps for events that an older one does not know.
+        var history: Digest
+        /// Another epoch's streams are others.
+        var epoch: Epoch
+    }
+
+    private let batches = Monitor<[Key: FollowBatch]>([:])
+    private static let keptMax = 64
+
+    var count: Int { batches.withLock { $0.count } }
+
+    func take(_ key: Key) -> FollowBatch? { batches.withLock { $0.removeValue(forKey: key) } }
+
+    /// Keeps a batch without what was read; those of another history or epoch go.
+    func give(_ batch: FollowBatch?, _ key: Key) {
+        guard let batch else { return }
+        batch.removeEvents()
+        batches.withLock { batches in
+            batches = batches.filter { $0.key.history == key.history && $0.key.epoch == key.epoch }
+            if batches.count < Self.keptMax { batches[key] = batch }
+        }
+    }
 }

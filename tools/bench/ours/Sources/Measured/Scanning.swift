@@ -16,7 +16,7 @@ public struct BlockScan {
         var events = 0
         var bytes = 0
         var sum: UInt64 = 0
-        try log.scan(after: .start) { block in
+        try log.scan(after: .start) { block, _ in
             for index in block.indices {
                 let record = block.record(index)
                 bytes += record.payload.byteCount

@@ -6,7 +6,7 @@ package import SchemaEvolution
 /// Sees events that a step merges with others of their append.
 ///
 /// It reads the append around a position, so that it does not matter where a page, a batch or a chunk of the log ends, and
-/// keeps the last one. Used by one thread.
+/// keeps the last one, until a cut. Used by one thread.
 package final class MergedAppends {
     private struct Seen {
         var type: String
@@ -39,10 +39,11 @@ package final class MergedAppends {
 
     /// Calls the body with the images that the event at a position stands for: none where a later one of its append does.
     /// - Throws: `EvstoreError.noImage`, or what the body throws.
-    package func view(_ position: Position, _ epoch: Epoch, _ body: (borrowing Image) throws -> Void) throws {
+    package func view(_ position: Position, _ reader: borrowing LogReader, _ body: (borrowing Image) throws -> Void) throws {
+        let epoch = reader.last.epoch
         if held?.epoch != epoch || held?.positions.contains(position.rawValue) != true {
             held = nil
-            held = (epoch, try read(around: position))
+            held = (epoch, try read(around: position, reader))
         }
         if let failure = failures[position] { throw EvstoreError.noImage(failure) }
         for (part, seen) in (images[position] ?? []).enumerated() {
@@ -50,26 +51,27 @@ package final class MergedAppends {
         }
     }
 
-    private func read(around position: Position) throws -> ClosedRange<UInt64> {
+    /// Lets go of the append that is kept.
+    func removeAll() { (held, images, failures) = (nil, [:], [:]) }
+
+    private func read(around position: Position, _ reader: borrowing LogReader) throws -> ClosedRange<UInt64> {
         var (first, last) = (position.rawValue, position.rawValue)
         var groups: [Key: [Member]] = [:]
-        try log.read { reader in
-            while first > 1, try reader.closedRecord(at: Position(first), { $0.continuesAppend }) == true { first -= 1 }
-            try reader.blocks(from: Position(first)) { block in
-                for index in block.indices {
-                    let record = block.record(index)
-                    if record.position.rawValue > first, !record.continuesAppend { return false }
-                    last = record.position.rawValue
-                    let type = log.name(ofType: record.type)
-                    guard try viewer.path(type: type, born: record.born, to: target).merges else { continue }
-                    let event = AppendedEvent(
-                        type: type, payload: [UInt8](copying: record.payload), metadata: [UInt8](copying: record.metadata),
-                        time: record.time, stream: try names.name(of: record, at: record.born).text)
-                    groups[Key(stream: record.streamID, born: record.born), default: []].append(
-                        Member(position: record.position, event: event))
-                }
-                return true
+        while first > 1, try reader.closedRecord(at: Position(first), { $0.continuesAppend }) == true { first -= 1 }
+        try reader.blocks(from: Position(first)) { block in
+            for index in block.indices {
+                let record = block.record(index)
+                if record.position.rawValue > first, !record.continuesAppend { return false }
+                last = record.position.rawValue
+                let type = log.name(ofType: record.type)
+                guard try viewer.path(type: type, born: record.born, to: target).merges else { continue }
+                let event = AppendedEvent(
+                    type: type, payload: [UInt8](copying: record.payload), metadata: [UInt8](copying: record.metadata),
+                    time: record.time, stream: try names.name(of: record, at: record.born, reader).text)
+                groups[Key(stream: record.streamID, born: record.born), default: []].append(
+                    Member(position: record.position, event: event))
             }
+            return true
         }
         (images, failures) = ([:], [:])
         for (key, members) in groups {

@@ -3,8 +3,8 @@ package import EventModel
 package import SchemaEvolution
 internal import System
 
-/// The names of streams by their ids, and as they are at other versions; keeps those that a reader has met, up to a
-/// limit. Used by one thread.
+/// The names of streams by their ids, and as they are at other versions; keeps those that were met, up to a limit and until a cut,
+/// after which an id may be another stream's. Used by one thread.
 package final class StreamNames {
     fileprivate struct Stored: Sendable {
         var name: StreamName
@@ -20,6 +20,8 @@ package final class StreamNames {
     private let log: EventLog
     private let history: History
     private let rekeys: Bool
+    /// The epoch of what is kept.
+    private var epoch = Epoch.first
     private var stored: [UInt64: Stored] = [:]
     /// The stream that was asked for last.
     private var last: (stream: UInt64, stored: Stored)?
@@ -34,9 +36,14 @@ package final class StreamNames {
     }
 
     /// What the stream of an event is called at a version.
+    /// - Parameter reader: lends the event.
     /// - Throws: `EvstoreError.noImage` where a rekey on the way can't take the name.
-    package func name(of record: borrowing RecordView, at version: SchemaVersion) throws -> StreamName {
-        let stored = try stored(record)
+    package func name(of record: borrowing RecordView, at version: SchemaVersion, _ reader: borrowing LogReader) throws -> StreamName {
+        if reader.last.epoch != epoch {
+            removeAll()
+            epoch = reader.last.epoch
+        }
+        let stored = try stored(record, reader)
         guard rekeys, stored.born != version else { return stored.name }
         let key = Shown(stream: record.streamID, version: version)
         if let known = shown[key] { return known }
@@ -50,28 +57,29 @@ package final class StreamNames {
         return name
     }
 
-    private func stored(_ record: borrowing RecordView) throws -> Stored {
+    /// Lets go of the names that are kept.
+    func removeAll() { (last, stored, shown) = (nil, [:], [:]) }
+
+    private func stored(_ record: borrowing RecordView, _ reader: borrowing LogReader) throws -> Stored {
         let id = record.streamID
         if let last, last.stream == id { return last.stored }
-        let found = try find(record, id)
+        let found = try find(record, id, reader)
         last = (id, found)
         return found
     }
 
-    private func find(_ record: borrowing RecordView, _ id: UInt64) throws -> Stored {
+    private func find(_ record: borrowing RecordView, _ id: UInt64, _ reader: borrowing LogReader) throws -> Stored {
         if let known = stored[id] { return known }
         let found: Stored
         if let name = record.streamName {
             found = Stored(name: name, born: record.born)
-            shared?.add(found, id)
-        } else if let known = shared?[id] {
+            shared?.add(found, id, epoch)
+        } else if let known = shared?.name(id, epoch) {
             found = known
         } else {
-            found = try log.read { reader in
-                let name = try reader.name(ofStream: id)
-                return Stored(name: name, born: rekeys ? try reader.birth(ofStream: id) : SchemaVersion(0))
-            }
-            shared?.add(found, id)
+            let name = try reader.name(ofStream: id)
+            found = Stored(name: name, born: rekeys ? try reader.birth(ofStream: id) : SchemaVersion(0))
+            shared?.add(found, id, epoch)
         }
         if stored.count >= Self.keptMax { stored.removeAll(keepingCapacity: true) }
         stored[id] = found
@@ -79,20 +87,30 @@ package final class StreamNames {
     }
 }
 
-/// The names that the threads of one work have met. Looking one up in the log takes as long as writing ten events: its block is
-/// checked.
+/// The names that the threads of one work have met, in the latest epoch. Looking one up in the log takes as long as writing ten events:
+/// its block is checked.
 package final class SharedStreamNames: Sendable {
-    private let names = Monitor<[UInt64: StreamNames.Stored]>([:])
+    private struct State {
+        var epoch = Epoch.first
+        var names: [UInt64: StreamNames.Stored] = [:]
+    }
+
+    private let state = Monitor(State())
     private static let keptMax = 1 << 19
 
     package init() {}
 
-    fileprivate subscript(stream: UInt64) -> StreamNames.Stored? { names.withLock { $0[stream] } }
+    fileprivate func name(_ stream: UInt64, _ epoch: Epoch) -> StreamNames.Stored? {
+        state.withLock { $0.epoch == epoch ? $0.names[stream] : nil }
+    }
 
-    fileprivate func add(_ name: StreamNames.Stored, _ stream: UInt64) {
-        names.withLock { names in
-            if names.count >= Self.keptMax { names.removeAll(keepingCapacity: true) }
-            names[stream] = name
+    fileprivate func add(_ name: StreamNames.Stored, _ stream: UInt64, _ epoch: Epoch) {
+        state.withLock { state in
+            // A thread may still be at a read that began before the cut.
+            if epoch < state.epoch { return }
+            if epoch > state.epoch || state.names.count >= Self.keptMax { state.names.removeAll(keepingCapacity: true) }
+            state.epoch = epoch
+            state.names[stream] = name
         }
     }
 }
