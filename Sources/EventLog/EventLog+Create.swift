@@ -68,10 +68,9 @@ extension EventLog {
         let access = try LogAccess(environment, of: identity, keys, tables)
         try environment.writeOwned { transaction in
             var transaction = transaction
-            let zero = SchemaVersion(0)
             let state = StoreState(
-                storeID: storeID, format: StateRows.format, epoch: .first, floor: zero, live: zero, top: zero, head: zero,
-                history: .zero, generations: [:], indexed: .start)
+                storeID: storeID, format: StateRows.format, epoch: .first, numbers: .none, history: .zero, generations: [:],
+                indexed: .start)
             try StateRows.put(state, &transaction, access.tables)
             for index in access.tables.positionIndexes { try index.put(mark: .start, &transaction) }
         }

@@ -137,3 +137,8 @@ extension [TableDescriptor] {
         return configuration
     }
 }
+
+extension EventLog {
+    /// Every table of a log, and whether its keys are integers: for who looks at the file alone.
+    package static var tableKinds: [String: Bool] { TableDescriptor.log.kinds }
+}

@@ -12,10 +12,7 @@ struct RowSealTests {
 
     init() throws { directory = try TemporaryDirectory() }
 
-    private static let tables = [
-        "types", "streams", "heads", "ids", "census", "state", "epochs", "imports", "journal",
-        "schemas", "definitions", "snapshots", "notes",
-    ]
+    private static let tables = TableDescriptor.log.withRowChecks.map(\.name)
 
     /// A closed store with rows in every table.
     private func store() async throws {
@@ -44,8 +41,7 @@ struct RowSealTests {
     private func change(_ table: String, _ body: ([UInt8]) -> [UInt8]?) throws {
         let environment = try Environment.open(
             directory: directory.store + "/log",
-            Environment.Configuration(
-                tables: [table], integerKeyTables: table == "heads" ? ["heads"] : [], mapBytes: 1 << 28))
+            TableDescriptor.log.filter { $0.name == table }.configuration(.small(), readOnly: false))
         defer { environment.close() }
         let rows = try environment.table(table)
         try environment.write { transaction in

@@ -58,6 +58,18 @@ struct TableTests {
         for catalogue in Catalogue.allCases { #expect(TableDescriptor.log[named: catalogue.rawValue]?.kept != nil) }
     }
 
+    @Test("the page on the format of files names each table, with its number")
+    func documented() throws {
+        let page = "../../../Sources/Evstore/Evstore.docc/FileFormat.md"
+        let text = try String(contentsOf: URL(filePath: page, relativeTo: URL(filePath: #filePath)), encoding: .utf8)
+        for table in TableDescriptor.log {
+            #expect(text.contains("`\(table.name)`"), "\(table.name)")
+            let words = text.split { $0 == " " || $0 == "\n" || $0 == "," || $0 == "(" || $0 == ")" }
+            guard let number = table.number else { continue }
+            #expect(zip(words, words.dropFirst()).contains { $0 == table.name && $1 == "\(number)" }, "\(table.name)")
+        }
+    }
+
     @Test("an index is written by sweeps, found in whole, and read by who opens the store again")
     func written() async throws {
         let written = try create(log)
