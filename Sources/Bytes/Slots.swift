@@ -39,6 +39,16 @@ public struct Slots<Element: BitwiseCopyable>: ~Copyable, @unchecked Sendable wh
         }
     }
 
+    /// The elements, lent.
+    @inlinable
+    package var span: Span<Element> {
+        @_lifetime(borrow self)
+        get {
+            let span = unsafe Span(_unsafeStart: UnsafePointer(base), count: used)
+            return unsafe _overrideLifetime(span, borrowing: self)
+        }
+    }
+
     @inlinable
     package subscript(index: Int) -> Element {
         get {

@@ -10,11 +10,18 @@ extension EventLog {
     package static func create(
         at store: String, options: Options, logger: Logger? = nil, _ first: (inout LogUpdate) throws -> Void
     ) throws -> EventLog {
+        try create(at: store, options: options, logger: logger, TableDescriptor.log, first)
+    }
+
+    /// - Parameter tables: every table that the log has.
+    static func create(
+        at store: String, options: Options, logger: Logger? = nil, _ tables: [TableDescriptor], _ first: (inout LogUpdate) throws -> Void
+    ) throws -> EventLog {
         do { try StoreFiles.checkPlace(Directory.parent(of: store), options, silent) } catch {
             throw storeError(error, store, doing: "making \(store)")
         }
         try make(at: store) { made in
-            let access = try lay(made, StoreID.make(), options, options.secret.map { .made($0) })
+            let access = try lay(made, StoreID.make(), options, options.secret.map { .made($0) }, tables)
             defer { access.environment.close() }
             try access.environment.writeOwned { transaction in
                 guard let moment = try Moment(transaction.reads, access, Overlays()) else { return }
@@ -23,7 +30,7 @@ extension EventLog {
                 try update.finish()
             }
         }
-        return try open(at: store, options: options, logger: logger)
+        return try open(at: store, options: options, logger: logger, tables)
     }
 
     /// Runs `fill` on a new directory, which is at `store` when it is whole.
@@ -49,22 +56,24 @@ extension EventLog {
     private static let suffix = ".new-"
 
     /// Makes the files of a store without events; whoever gets its environment closes it.
-    static func lay(_ store: String, _ storeID: StoreID, _ options: Options, _ newKeys: NewKeys?) throws -> LogAccess {
+    static func lay(
+        _ store: String, _ storeID: StoreID, _ options: Options, _ newKeys: NewKeys?, _ tables: [TableDescriptor] = TableDescriptor.log
+    ) throws -> LogAccess {
         let keys = try newKeys?.lay(store, storeID)
         let identity = try Manifest.write(storeID, keys, at: store)
         try File(store + StoreLock.fileName, .createNew).reserve(4_096)
         if options.ballastBytes > 0 { try File(store + "/ballast", .createNew).reserve(options.ballastBytes) }
         try Directory.create(store + "/log")
         let environment = try Environment.open(
-            directory: store + "/log", Tables.configuration(options, readOnly: false, creating: true))
-        let access = try LogAccess(environment, of: identity, keys)
+            directory: store + "/log", tables.configuration(options, readOnly: false, creating: true))
+        let access = try LogAccess(environment, of: identity, keys, tables)
         try environment.writeOwned { transaction in
             var transaction = transaction
-            let zero = SchemaVersion(0)
             let state = StoreState(
-                storeID: storeID, format: StateRows.format, epoch: .first, floor: zero, live: zero, top: zero, head: zero,
-                history: .zero, generations: [:], indexed: .start)
+                storeID: storeID, format: StateRows.format, epoch: .first, numbers: .none, history: .zero, generations: [:],
+                indexed: .start)
             try StateRows.put(state, &transaction, access.tables)
+            for index in access.tables.positionIndexes { try index.put(mark: .start, &transaction) }
         }
         return access
     }

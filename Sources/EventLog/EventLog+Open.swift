@@ -9,23 +9,31 @@ extension EventLog {
     package static func open(
         at store: String, options: Options, readOnly: Bool = false, logger: Logger? = nil
     ) throws -> EventLog {
+        try open(at: store, options: options, readOnly: readOnly, logger: logger, TableDescriptor.log)
+    }
+
+    /// - Parameter tables: every table that the log has.
+    static func open(
+        at store: String, options: Options, readOnly: Bool = false, logger: Logger? = nil, _ tables: [TableDescriptor]
+    ) throws -> EventLog {
         do {
             let identity = try Manifest.identity(at: store)
             let logger = logger ?? silent
             let ballast = Ballast(store, options)
             try StoreFiles.check(store)
             try StoreFiles.checkPlace(store, options, logger)
-            let presence = try ballast.lent { try StoreEntrance.enter(store, identity.id, options) }
+            let presence = try ballast.lent { try StoreEntrance.enter(store, identity.id, options, tables) }
             // Order: who is in sees to it that no key is given up.
             let keys = try StoreKeys.open(at: store, identity, options)
             // Order: the anchor before the log, which may grow meanwhile but never shrinks.
             let anchor = try Anchor.read(at: store)
-            let environment = try openEnvironment(store, options, readOnly: readOnly, beforeMaking: rest(at: store, identity.id)) {
+            let environment = try openEnvironment(store, options, readOnly: readOnly, tables, beforeMaking: rest(at: store, identity.id)) {
                 logger.warning("\($0)")
             }
             do {
-                let access = try LogAccess(environment, of: identity, keys)
+                let access = try LogAccess(environment, of: identity, keys, tables)
                 try check(access, anchor, store)
+                if !readOnly { try Reindexing.complete(access, at: store) }
                 let log = try EventLog(path: store, access, options, readOnly: readOnly, presence, logger)
                 if !readOnly { log.fillBallast() }
                 return log
@@ -71,11 +79,12 @@ extension EventLog {
 
     /// - Parameter beforeMaking: ends a round that is running; nil while one is taken in.
     static func openEnvironment(
-        _ store: String, _ options: Options, readOnly: Bool, beforeMaking: (@Sendable (Environment) throws(StorageError) -> Void)? = nil,
+        _ store: String, _ options: Options, readOnly: Bool, _ tables: [TableDescriptor] = TableDescriptor.log,
+        beforeMaking: (@Sendable (Environment) throws(LMDBError) -> Void)? = nil,
         _ notice: @escaping @Sendable (String) -> Void = { _ in }
     ) throws -> Environment {
-        do throws(StorageError) {
-            var configuration = Tables.configuration(options, readOnly: readOnly)
+        do throws(LMDBError) {
+            var configuration = tables.configuration(options, readOnly: readOnly)
             configuration.notice = notice
             if let beforeMaking { configuration.beforeMaking = beforeMaking }
             return try Environment.open(directory: store + "/log", configuration)

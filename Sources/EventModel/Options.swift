@@ -74,3 +74,13 @@ public struct Options: Sendable {
 
     public init() {}
 }
+
+extension Options {
+    /// Whether an event is small enough: its payload and its metadata together, as they are given. What the log keeps beside them
+    /// counts only for appends and commits.
+    /// - Throws: `EvstoreError.eventTooLarge`.
+    package func checkEvent(payloadBytes: Int, metadataBytes: Int) throws(EvstoreError) {
+        let bytes = payloadBytes + metadataBytes
+        if bytes > eventBytesMax { throw .eventTooLarge(bytes: bytes, limit: eventBytesMax) }
+    }
+}

@@ -19,8 +19,7 @@ extension Door {
 
     /// Checks the event of a line that is valid JSON; says whether its stream is the one that its type's template names.
     func check(_ line: LineFields, _ entry: Entry, _ text: borrowing ByteBuffer, time: Timestamp) throws(EvstoreError) -> Bool {
-        let bytes = line.payload.count + line.metadata.count
-        if bytes > options.eventBytesMax { throw .eventTooLarge(bytes: bytes, limit: options.eventBytesMax) }
+        try options.checkEvent(payloadBytes: line.payload.count, metadataBytes: line.metadata.count)
         let payload = text.slice(line.payload.lowerBound, line.payload.count)
         let stream = text.slice(line.stream.lowerBound, line.stream.count)
         var isInItsStream = !entry.isTemplated

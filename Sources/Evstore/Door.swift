@@ -172,8 +172,7 @@ final class Door: @unchecked Sendable {
         if let time = event.time, !time.isWritable {
             throw .invalidLine(reason: "lies outside the years 0 to 9999, which RFC 3339 can write", pointer: "/time")
         }
-        let bytes = event.payload.count + (event.metadata?.count ?? 0)
-        if bytes > options.eventBytesMax { throw .eventTooLarge(bytes: bytes, limit: options.eventBytesMax) }
+        try options.checkEvent(payloadBytes: event.payload.count, metadataBytes: event.metadata?.count ?? 0)
         if event.type.utf8.count > options.typeNameBytesMax {
             throw .invalidLine(reason: "is longer than \(options.typeNameBytesMax) bytes", pointer: "/type")
         }

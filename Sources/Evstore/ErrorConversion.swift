@@ -1,18 +1,12 @@
-internal import EventLog
 internal import EventModel
-internal import JSONText
 internal import LMDB
+internal import Projections
 internal import System
 
 extension EvstoreError {
     /// What a caller of the front door is told of an error from below.
     init(converting error: any Error, at path: String = "") {
-        switch error {
-        case let error as EvstoreError: self = error
-        case let error as JSONError: self = .invalidJSON(reason: error.reason, offset: error.offset)
-        case is CancellationError: self = .interrupted(again: "run it again")
-        default: self = storeError(error, path, doing: "working on \(path)")
-        }
+        self.init(converting: error, at: path, doing: "working on \(path)")
     }
 }
 

@@ -94,10 +94,6 @@ extension EventStore {
         try converting(at: path) { try log.read { reader in try requireValid(seen, reader) } }
     }
 
-    /// The same, in a read that is under way.
-    func requireValid(_ seen: Checkpoint, _ reader: borrowing LogReader) throws {
-        if let cut = try reader.cuts().first(where: { $0.epoch > seen.epoch && $0.position < seen.position }) {
-            throw EvstoreError.epochChanged(seen: seen, cut: cut)
-        }
-    }
+    /// The same, in a read that is under way. A position that is yet to come is no error here: whoever waits for it may name it.
+    func requireValid(_ seen: Checkpoint, _ reader: borrowing LogReader) throws { try reader.requireUncut(seen) }
 }

@@ -91,6 +91,6 @@ public final class EventStore: Sendable {
 
 extension StoreVersions {
     init(_ state: StoreState) {
-        self.init(floor: state.floor, live: state.live, top: state.top, head: state.head, epoch: state.epoch)
+        self.init(state.numbers, state.epoch)
     }
 }

@@ -108,8 +108,10 @@ extension Environment {
         var opened: [String: Table] = [:]
         for name in names {
             var table: UInt32 = 0
-            let flags = (configuration.integerKeyTables.contains(name) ? MDB_INTEGERKEY : 0) | (making ? MDB_CREATE : 0)
+            let isMade = making && (configuration.creating || !configuration.required.contains(name))
+            let flags = (configuration.integerKeyTables.contains(name) ? MDB_INTEGERKEY : 0) | (isMade ? MDB_CREATE : 0)
             let code = unsafe mdb_dbi_open(transaction, name, UInt32(flags), &table)
+            if code == MDB_NOTFOUND, isReadOnly, configuration.dispensable.contains(name) { continue }
             if code != 0 {
                 unsafe mdb_txn_abort(transaction)
                 if code == MDB_NOTFOUND && !making { return false }

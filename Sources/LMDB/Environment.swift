@@ -11,6 +11,10 @@ package final class Environment: @unchecked Sendable {
         package var tables: [String]
         /// Tables whose keys are native unsigned 64-bit integers.
         package var integerKeyTables: Set<String>
+        /// Tables that only `creating` makes: a file that lacks one is not whole. Others are made where they are missing.
+        package var required: Set<String> = []
+        /// Tables that who opens for reading only does without where they are missing; others are an error then.
+        package var dispensable: Set<String> = []
         /// Address space to reserve; it grows by itself when it is full.
         package var mapBytes: Int
         package var readersMax: Int
@@ -102,10 +106,13 @@ package final class Environment: @unchecked Sendable {
         }
     }
 
+    /// A table that was named at `open`; nil where the file lacks it and it was dispensable.
+    package func find(_ name: String) -> Table? { tables.withLock { $0[name] } }
+
     /// A table that was named at `open`.
-    package func table(_ name: String) throws(StorageError) -> Table {
-        guard let table = tables.withLock({ $0[name] }) else {
-            throw StorageError(misuse: "\(directory) was opened without the table \(name)")
+    package func table(_ name: String) throws(LMDBError) -> Table {
+        guard let table = find(name) else {
+            throw LMDBError(misuse: "\(directory) was opened without the table \(name)")
         }
         return table
     }

@@ -54,9 +54,7 @@ package enum CutRollback {
         let (cuts, link) = try migrating {
             try site.log.read { reader in (try reader.cuts(), try reader.link(at: snapshot.position)) }
         }
-        if let cut = cuts.first(where: { $0.epoch > seen.epoch && $0.position < seen.position }) {
-            throw .epochChanged(seen: seen, cut: cut)
-        }
+        if let cut = seen.cutOff(by: cuts) { throw .epochChanged(seen: seen, cut: cut) }
         // Right after a cut the link that was noted is the one that its epoch began with, which no block holds.
         if snapshot.position == .start || cuts.contains(seen) { return }
         guard link?.hex == snapshot.link else {
@@ -93,6 +91,7 @@ package enum CutRollback {
 }
 
 extension StoreState {
+    /// Versions that the store has learned since stay known: its head may be higher.
     fileprivate func isAs(_ snapshot: SnapshotReport) -> Bool {
         (floor, live, top) == (snapshot.floor, snapshot.live, snapshot.top)
     }

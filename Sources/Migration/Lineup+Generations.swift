@@ -28,7 +28,7 @@ extension Lineup {
             let candidates = (mapped.map { [$0] } ?? []) + names.filter { $0 != mapped && $0.hasPrefix(entry.fingerprint.prefix(16)) }
             for name in candidates where names.contains(name) {
                 guard let header = try header(of: name, site), header.isReady, header.fingerprint == entry.definition.fingerprint,
-                    header.checkpoint.isValid(after: cuts),
+                    header.checkpoint.cutOff(by: cuts) == nil,
                     header.checkpoint.position <= through, acceptingQuarantine || header.quarantined == 0 || name == mapped
                 else { continue }
                 entries[index].directory = name
@@ -106,11 +106,6 @@ extension Lineup {
         }
         return result
     }
-}
-
-extension Checkpoint {
-    /// Whether what was read up to here is still the log's history.
-    func isValid(after cuts: [Checkpoint]) -> Bool { cuts.allSatisfy { $0.epoch <= epoch || position <= $0.position } }
 }
 
 extension Lineup {

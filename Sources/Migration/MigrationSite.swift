@@ -57,5 +57,5 @@ func migrating<R: Sendable>(_ work: () async throws -> R) async throws(EvstoreEr
 }
 
 func evstoreError(_ error: any Error) -> EvstoreError {
-    storeError(error, "the store", doing: "migrating")
+    EvstoreError(converting: error, at: "the store", doing: "migrating")
 }

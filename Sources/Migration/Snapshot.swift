@@ -96,8 +96,8 @@ package enum Snapshot {
     ) throws -> SnapshotReport {
         let state = update.state
         let report = SnapshotReport(
-            name: name, position: update.last.position, epoch: update.last.epoch, floor: state.floor, live: state.live, top: state.top,
-            head: state.head, time: .now, link: update.lastLink.hex, generations: try lineup.noted(site, at: update.last))
+            name: name, position: update.last.position, epoch: update.last.epoch, numbers: state.numbers, time: .now,
+            link: update.lastLink.hex, generations: try lineup.noted(site, at: update.last))
         try update.put(.snapshots, Array(name.utf8), report.row)
         let entry = Journal.Entry("snapshot", to: state.live, position: report.position, outcome: name, digest: report.link)
         try Journal.append(entry, to: &update)
@@ -111,7 +111,7 @@ extension SnapshotReport {
     func isMoment(of update: borrowing LogUpdate) -> Bool {
         let state = update.state
         return Checkpoint(epoch: epoch, position: position) == update.last && link == update.lastLink.hex
-            && (floor, live, top, head) == (state.floor, state.live, state.top, state.head)
+            && numbers == state.numbers
     }
 
     var row: [UInt8] {
@@ -136,7 +136,7 @@ extension SnapshotReport {
         else { throw .storeDamaged(path: "snapshots", reason: "\(quoted(name)) lacks a member") }
         self.name = name
         (self.position, self.epoch) = (Position(position), Epoch(epoch))
-        (self.floor, self.live, self.top, self.head) = (floor, live, top, head)
+        numbers = VersionNumbers(floor: floor, live: live, top: top, head: head)
         (self.time, self.link) = (time, link)
         self.generations = generations.compactMap(SnapshotGeneration.init)
     }

@@ -4,7 +4,7 @@ internal import EventModel
 extension StoreState {
     /// The rule of the four numbers, checked before each of them is written.
     func checkNumbers() throws(EvstoreError) {
-        guard floor <= live, live <= top, top <= head else {
+        guard numbers.isInOrder else {
             throw .misuse("floor \(floor), live \(live), top \(top) and head \(head) are out of order; nothing was changed")
         }
     }

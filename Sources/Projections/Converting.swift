@@ -1,20 +1,23 @@
 internal import EventLog
-internal import EventModel
+package import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
 /// Runs `body` and says its failure as an error of the store.
 /// - Parameter path: what lies on the disk that may be full.
 func converting<R>(_ doing: String, at path: String? = nil, _ body: () throws -> R) throws(EvstoreError) -> R {
-    do { return try body() } catch { throw EvstoreError(converting: error, doing, at: path) }
+    do { return try body() } catch { throw EvstoreError(converting: error, at: path ?? doing, doing: doing) }
 }
 
 extension EvstoreError {
-    init(converting error: any Error, _ doing: String, at path: String? = nil) {
+    /// What any error of the rooms below means for a store: the one place that says so for this room and those above, since the log
+    /// itself knows no JSON (`storeError`).
+    package init(converting error: any Error, at path: String, doing: String) {
         switch error {
         case let error as EvstoreError: self = error
-        case let error as JSONError: self = .invalidJSON(reason: error.reason, offset: error.offset)
-        default: self = storeError(error, path ?? doing, doing: doing)
+        case let error as JSONError: self = EvstoreError(error)
+        case is CancellationError: self = .interrupted(again: "run it again")
+        default: self = storeError(error, path, doing: doing)
         }
     }
 }

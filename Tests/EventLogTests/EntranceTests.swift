@@ -112,7 +112,7 @@ struct EntranceTests {
         func isRunning() throws -> Bool {
             try WriteAhead.header(of: File(directory.store + WriteAhead.fileName, .read), log.storeID)?.base != nil
         }
-        var configuration = Tables.configuration(.small(), readOnly: false)
+        var configuration = TableDescriptor.log.configuration(.small(), readOnly: false)
         configuration.tables.append("more")
         configuration.beforeMaking = EventLog.rest(at: directory.store, log.storeID)
         var count = 1

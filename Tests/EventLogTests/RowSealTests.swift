@@ -12,10 +12,7 @@ struct RowSealTests {
 
     init() throws { directory = try TemporaryDirectory() }
 
-    private static let tables = [
-        "types", "streams", "heads", "ids", "census", "state", "epochs", "imports", "journal",
-        "schemas", "definitions", "snapshots", "notes",
-    ]
+    private static let tables = TableDescriptor.log.withRowChecks.map(\.name)
 
     /// A closed store with rows in every table.
     private func store() async throws {
@@ -44,8 +41,7 @@ struct RowSealTests {
     private func change(_ table: String, _ body: ([UInt8]) -> [UInt8]?) throws {
         let environment = try Environment.open(
             directory: directory.store + "/log",
-            Environment.Configuration(
-                tables: [table], integerKeyTables: table == "heads" ? ["heads"] : [], mapBytes: 1 << 28))
+            TableDescriptor.log.filter { $0.name == table }.configuration(.small(), readOnly: false))
         defer { environment.close() }
         let rows = try environment.table(table)
         try environment.write { transaction in
@@ -114,16 +110,16 @@ struct RowSealTests {
 
     @Test("a seal holds for its own table, key, value and store alone")
     func places() throws {
-        let seal = try #require(RowSeal("heads", storeTag: 7))
+        let seal = try #require(RowSeal(.heads, storeTag: 7))
         let (key, value) = (Array("key".utf8), Array("value".utf8))
         let sum = seal.sum(key.lent, value.lent)
         #expect(sum & 0xff == 3)
         #expect(
             seal.sum(Array("kez".utf8).lent, value.lent) != sum
                 && seal.sum(key.lent, Array("valuf".utf8).lent) != sum)
-        #expect(RowSeal("heads", storeTag: 8)?.sum(key.lent, value.lent) != sum)
-        #expect(RowSeal("ids", storeTag: 7)?.sum(key.lent, value.lent) != sum)
-        #expect(RowSeal("blocks", storeTag: 7) == nil)
+        #expect(RowSeal(.heads, storeTag: 8)?.sum(key.lent, value.lent) != sum)
+        #expect(RowSeal(.ids, storeTag: 7)?.sum(key.lent, value.lent) != sum)
+        #expect(RowSeal(.blocks, storeTag: 7) == nil)
         let row = value + bytes(sum)
         let isSealed = (0 ... row.count).map { length in
             if seal.value(key.lent, Array(row.prefix(length)).lent) == nil { return false }

@@ -72,7 +72,7 @@ struct SalvageScene {
         let file = try File(path, .read)
         var tree = try TreeRemains(TreeRemains.commits(in: file)[0], of: file)
         var pages = [Set<Int>](repeating: [], count: count)
-        try tree.walk(Tables.kinds) { table, key, value in
+        try tree.walk(TableDescriptor.log.kinds) { table, key, value in
             guard table == "blocks" else { return }
             let first = Int(key.load(UInt64.self, at: 0))
             let count = try file.read(4, at: value.offset + BlockLayout.Header.count)

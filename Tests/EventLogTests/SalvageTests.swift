@@ -85,7 +85,7 @@ struct SalvageTests {
         let file = try File(copy + "/log/data.mdb", .write)
         let commit = try TreeRemains.commits(in: file)[0]
         var tree = try TreeRemains(commit, of: file)
-        try tree.walk(Tables.kinds) { _, _, _ in }
+        try tree.walk(TableDescriptor.log.kinds) { _, _, _ in }
         let free = try #require((2 ..< (try scene.pagesCount)).first { tree.isFree($0 * SalvageScene.pageBytes) })
         // The commit of positions 7 and 8, as it would have been had another one come first.
         var writer = BlockWriter(try Manifest.read(at: copy))

@@ -155,7 +155,7 @@ private enum Forged: CaseIterable {
     case exchanged, plain, otherType
 
     func make(in store: String, _ codes: StoreCodes) throws {
-        let environment = try Environment.open(directory: store + "/log", Tables.configuration(.small(), readOnly: false))
+        let environment = try Environment.open(directory: store + "/log", TableDescriptor.log.configuration(.small(), readOnly: false))
         defer { environment.close() }
         let access = try LogAccess(environment, of: Manifest.identity(at: store))
         try environment.writeOwned { transaction in

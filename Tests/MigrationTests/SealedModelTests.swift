@@ -17,7 +17,7 @@ struct SealedModelTests {
             let environment = try Environment.open(directory: directory, Generation.configuration(store.log.options))
             defer { environment.close() }
             let (keys, note) = (try store.log.modelKeys(of: name, in: directory), DamageNote(directory))
-            for table in ["meta", "rows"] {
+            for table in [GenerationTable.meta, .rows] {
                 let sealed = try CheckedTable(table, of: environment, format: 4, keys, note)
                 let plain = try CheckedTable(table, of: environment, format: 2, nil, note)
                 var rows: [(key: [UInt8], text: [UInt8])] = []

@@ -14,7 +14,7 @@ struct RowChecksumTests {
         let environment = try Environment.open(
             directory: directory, Environment.Configuration(tables: ["rows"], mapBytes: 1 << 20, creating: true))
         let keys = format > 2 ? ModelKeys(try #require(SecretKey(Array(1 ... 32))), .make(), "a") : nil
-        return (environment, try CheckedTable("rows", of: environment, format: format, keys, DamageNote(directory)))
+        return (environment, try CheckedTable(.rows, of: environment, format: format, keys, DamageNote(directory)))
     }
 
     private static func withDirectory(_ body: (String) throws -> Void) throws {
@@ -44,7 +44,7 @@ struct RowChecksumTests {
             #expect(value.count == (format == 2 ? 7 + 5 : 7 + 5 + 32) && value[0] == format - 2)
             try DamageNote(directory).check()
             func isSound(_ key: [UInt8], _ other: [UInt8]) throws -> Bool {
-                let check = try #require(CheckedTable.checks(["rows"])["rows"])
+                let check = try #require(CheckedTable.checks()["rows"])
                 return check(key.lent, value.lent) && check(key.lent, other.lent)
             }
             #expect(try isSound(key, value))

@@ -108,7 +108,7 @@ struct SealedModelTests {
         let store = try Self.store()
         try await Self.fill(store, 0 ..< 4)
         let generation = try store.build()
-        let plain = try CheckedTable("rows", of: generation.environment, format: 2, nil, generation.note)
+        let plain = try CheckedTable(.rows, of: generation.environment, format: 2, nil, generation.note)
         try generation.environment.write { try plain.put(Array("o1".utf8).lent, Array("{}".utf8).lent, &$0) }
         #expect(throws: EvstoreError.self) { try generation.get("o1") }
         #expect(throws: EvstoreError.self) { try generation.checkPages() }
@@ -177,7 +177,7 @@ extension Generation {
         defer { environment.close() }
         let (note, before) = (DamageNote(directory), try format(of: environment, directory))
         let format = GenerationHeader.format(isSealed: keys != nil)
-        for table in tables {
+        for table in GenerationTable.allCases {
             let old = try CheckedTable(table, of: environment, format: before, log.modelKeys(of: name, in: directory), note)
             let new = try CheckedTable(table, of: environment, format: format, keys, note)
             var rows: [(key: [UInt8], text: [UInt8])] = []
@@ -187,7 +187,7 @@ extension Generation {
                     return true
                 }
             }
-            if table == "meta" {
+            if table == .meta {
                 let text = String(decoding: rows[0].text, as: UTF8.self)
                 rows[0].text = Array(text.replacing("\"format\":\(before)", with: "\"format\":\(format)").utf8)
             }

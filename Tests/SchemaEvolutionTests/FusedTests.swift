@@ -199,9 +199,8 @@ private func values(_ pointers: [JSONPointer], _ path: Path, _ json: String, _ v
                     let value = pointer.tokens.reduce(whole) { (value: JSONValue?, name) in value?.member(name.text) }
                     found.append(value?.text ?? "absent")
                 } else {
-                    let start = Int(image.places.load(Int32.self, at: index * 8))
-                    let size = Int(image.places.load(Int32.self, at: index * 8 + 4))
-                    found.append(size < 0 ? "absent" : try JSONValue(parsing: image.payload.slice(start, size)).text)
+                    let place = image.places[index]
+                    found.append(place.isPresent ? try JSONValue(parsing: image.payload.slice(place.start, place.size)).text : "absent")
                 }
             }
         }

@@ -10,8 +10,7 @@ extension AppendRequest {
         let events = self.events.span
         let typeNameBytes = 1 ... min(options.typeNameBytesMax, 255)
         for index in events.indices {
-            let bytes = events[index].payload.count + events[index].metadata.count
-            if bytes > options.eventBytesMax { throw EvstoreError.eventTooLarge(bytes: bytes, limit: options.eventBytesMax) }
+            try options.checkEvent(payloadBytes: events[index].payload.count, metadataBytes: events[index].metadata.count)
             if !typeNameBytes.contains(events[index].type.utf8.count) {
                 throw EvstoreError.misuse(
                     "a type name has 1 to \(options.typeNameBytesMax) bytes, not \(events[index].type.utf8.count)")

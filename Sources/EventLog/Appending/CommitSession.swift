@@ -99,6 +99,8 @@ struct CommitSession: ~Copyable {
         streams.settle(after: admission.count > 0 ? written : written - 1)
         if admission.count == 0 { return }
         for (name, id) in admission.newTypes { access.names.learn(id, name) }
+        // What an admission notes has no keys of further indexes: the overlay reads the blocks again then.
+        guard access.tables.positionIndexes.isEmpty else { return }
         admission.moment.overlay.merge(first: admission.moment.last.next, through: Position(admission.next.rawValue - 1)) {
             admission.note(in: &$0, streams)
         }

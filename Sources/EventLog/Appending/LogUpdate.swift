@@ -87,6 +87,9 @@ package struct LogUpdate: ~Copyable {
         try Epochs.put(epoch, cut: position, link: link, &transaction, access.tables)
         state.epoch = epoch
         state.indexed = .start
+        for index in access.tables.positionIndexes {
+            try index.put(mark: Checkpoint(epoch: epoch, position: .start), &transaction)
+        }
         last = Checkpoint(epoch: epoch, position: position)
         lastLink = Epochs.link(epoch, cut: position, link: link)
         hasCut = true

@@ -5,8 +5,10 @@ internal import LMDB
 enum BackupRows {
     /// Each table with the row's key where one row alone is wanted.
     private static func tables(_ tables: Tables) -> [(table: RowTable, only: [UInt8]?)] {
-        [(tables.types, nil), (tables.epochs, nil), (tables.state, Array("numbers".utf8))]
-            + Catalogue.allCases.map { (tables[$0], nil) }
+        tables.descriptors.compactMap { table in
+            guard let kept = table.kept, let rows = tables[table] else { return nil }
+            return (rows, kept.backedUp)
+        }
     }
 
     /// Bodies of frames.

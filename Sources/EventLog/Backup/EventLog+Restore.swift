@@ -225,9 +225,9 @@ private struct Restoring {
         return try access.environment.writeOwned { transaction in
             let state = try StateRows.state(transaction.reads, access.tables)
             guard state.storeID == access.storeID else { throw BackupDamage("its rows are of another store") }
-            guard state.format == StateRows.format, state.epoch.rawValue < .max, state.floor <= state.live, state.live <= state.top,
-                state.top <= state.head
-            else { throw BackupDamage("its numbers are those of no store") }
+            guard state.format == StateRows.format, state.epoch.rawValue < .max, state.numbers.isInOrder else {
+                throw BackupDamage("its numbers are those of no store")
+            }
             guard let moment = try Moment(transaction.reads, access, Overlays()) else { throw BackupDamage("its rows are of no store") }
             let position = try lastWhole(end, transaction.reads)
             if position == .start, let append = leftOut(after: position, backup) {

@@ -14,9 +14,12 @@ struct LogAccess: Sendable {
     /// Of a sealed store, where what its events hold is read or written.
     let keys: StoreKeys?
 
-    init(_ environment: Environment, of store: StoreIdentity, _ keys: StoreKeys? = nil) throws(StorageError) {
-        (self.environment, tables, names) = (
-            environment, try Tables(environment, of: store, keys?.codes), TypeNames()
+    /// - Parameter tables: with which the environment was opened.
+    init(
+        _ environment: Environment, of store: StoreIdentity, _ keys: StoreKeys? = nil, _ tables: [TableDescriptor] = TableDescriptor.log
+    ) throws(LMDBError) {
+        (self.environment, self.tables, names) = (
+            environment, try Tables(environment, of: store, keys?.codes, tables), TypeNames()
         )
         (storeID, isSealed, self.keys) = (store.id, store.isSealed, keys)
     }

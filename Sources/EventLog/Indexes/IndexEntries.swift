@@ -20,10 +20,12 @@ struct IndexEntries: Sendable {
     var streams: [String: UInt64] = [:]
     var ids: [IDKey: UInt64] = [:]
     var census: [Kind: UInt64] = [:]
+    /// Of each further index, by its name: keys to positions.
+    var positions: [String: [[UInt8]: UInt64]] = [:]
     var events: UInt64 = 0
 
     /// Takes in the events of a block after a position.
-    mutating func add(_ block: BlockView, after position: Position) {
+    mutating func add(_ block: BlockView, after position: Position, _ indexes: [PositionIndex]) {
         let start = position < block.first ? 0 : Int(position.rawValue - block.first.rawValue) + 1
         // Events of a kind mostly follow each other.
         var run: (kind: Kind, count: UInt64)?
@@ -38,6 +40,9 @@ struct IndexEntries: Sendable {
                 run = nil
             }
             run = (kind, (run?.count ?? 0) + 1)
+            for index in indexes {
+                if let key = index.key(record) { positions[index.name, default: [:]][key] = record.position.rawValue }
+            }
             events += 1
         }
         if let last = run { census[last.kind, default: 0] += last.count }

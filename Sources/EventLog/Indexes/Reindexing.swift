@@ -18,21 +18,64 @@ enum Reindexing {
     private static func indexNext(_ transaction: inout WriteTransaction, _ access: LogAccess) throws -> Bool {
         let numbers = try StateRows.numbers(transaction.reads, access.tables)
         var entries = IndexEntries()
-        let target = try gather(&entries, after: numbers.indexed, transaction.reads, access)
+        let target = try gather(&entries, after: numbers.indexed, through: nil, transaction.reads, access)
         if target == numbers.indexed { return false }
         var sweep = Sweep(entries, from: numbers.indexed, numbers.epoch, through: target)
         return try sweep.write(.max, &transaction, access.tables) { stream, _ in entries.heads[stream] }
     }
 
+    // MARK: Indexes that not every store has
+
+    /// Brings each index that the store lacks, or that programs without it have left behind, to where the others are.
+    static func complete(_ access: LogAccess, at store: String) throws {
+        for index in access.tables.positionIndexes { while try completeNext(index, access, store) {} }
+    }
+
+    /// False where nothing was left to do.
+    private static func completeNext(_ index: PositionIndex, _ access: LogAccess, _ store: String) throws -> Bool {
+        let isComplete = try access.environment.read { transaction in
+            try index.mark(transaction) == StateRows.numbers(transaction, access.tables).indexedTo
+        }
+        if isComplete { return false }
+        return try access.environment.write { transaction in
+            // Order: a round that is running ends before LMDB commits anything else.
+            try AheadWriter.rest(at: store, access.storeID, access.environment)
+            transaction.setSyncing(true)
+            return try completeNext(index, &transaction, access)
+        }
+    }
+
+    private static func completeNext(_ index: PositionIndex, _ transaction: inout WriteTransaction, _ access: LogAccess) throws -> Bool {
+        let wanted = try StateRows.numbers(transaction.reads, access.tables).indexedTo
+        let mark = try index.mark(transaction.reads)
+        if mark == wanted { return false }
+        var done = Position.start
+        if let mark, mark.epoch == wanted.epoch, mark.position < wanted.position {
+            done = mark.position
+        } else {
+            // Of rows that were written before a cut nobody knows which ones still hold.
+            try index.removeAll(&transaction)
+        }
+        var entries = IndexEntries()
+        let target = try gather(&entries, after: done, through: wanted.position, transaction.reads, access)
+        for (key, position) in (entries.positions[index.name] ?? [:]).sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+            try index.put(key, position, &transaction)
+        }
+        let end = min(target, wanted.position)
+        try index.put(mark: Checkpoint(epoch: wanted.epoch, position: end), &transaction)
+        return end < wanted.position
+    }
+
     private static func gather(
-        _ entries: inout IndexEntries, after position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess
+        _ entries: inout IndexEntries, after position: Position, through end: Position?, _ transaction: borrowing ReadTransaction,
+        _ access: LogAccess
     ) throws -> Position {
         var last = position
         var cursor = try transaction.cursor(access.tables.blocks)
         var isThere = try cursor.seek(position.next.rawValue)
-        while isThere, entries.events < eventsAtOnce {
+        while isThere, entries.events < eventsAtOnce, end.map({ last < $0 }) ?? true {
             let block = try Blocks.view(cursor, access)
-            entries.add(block, after: last)
+            entries.add(block, after: last, access.tables.positionIndexes)
             last = block.last
             isThere = try cursor.next()
         }

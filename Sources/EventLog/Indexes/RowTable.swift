@@ -12,9 +12,9 @@ struct RowTable: Sendable {
     private let code: RowCode?
     private let hasCodes: Bool
 
-    init(_ table: Table, _ store: StoreIdentity, _ codes: StoreCodes?) {
+    init(_ table: Table, _ descriptor: TableDescriptor, _ store: StoreIdentity, _ codes: StoreCodes?) {
         self.table = table
-        let seal = store.sealsRows ? RowSeal(table.name, storeTag: store.id.tag) : nil
+        let seal = store.sealsRows ? RowSeal(descriptor, storeTag: store.id.tag) : nil
         (self.seal, hasCodes) = (seal, store.hasCodes)
         code = codes.flatMap { codes in seal.map { RowCode($0, codes) } }
     }

@@ -13,6 +13,7 @@ struct Sweep {
     private let streams: [(name: String, id: UInt64)]
     private let ids: [(key: IDKey, position: UInt64)]
     private let heads: [UInt64]
+    private let positions: [(index: String, key: [UInt8], position: UInt64)]
     private let census: [IndexEntries.Kind: UInt64]
     private var done = 0
 
@@ -28,10 +29,14 @@ struct Sweep {
         streams = entries.streams.map { ($0.key, $0.value) }.sorted { $0.name < $1.name }
         ids = entries.ids.map { ($0.key, $0.value) }.sorted { $0.key < $1.key }
         heads = entries.heads.ids.sorted()
+        positions = entries.positions.flatMap { index, keys in
+            keys.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map { (index, $0.key, $0.value) }
+        }
         census = entries.census
     }
 
-    var isFinished: Bool { done == streams.count + ids.count + heads.count }
+    private var total: Int { streams.count + ids.count + heads.count + positions.count }
+    var isFinished: Bool { done == total }
 
     /// Whether the indexes still stand where the sweep began.
     func fits(_ numbers: StateRows.Numbers) -> Bool { numbers.epoch == epoch && numbers.indexed == from }
@@ -43,7 +48,7 @@ struct Sweep {
         _ count: Int, _ transaction: inout WriteTransaction, _ tables: Tables,
         head: (UInt64, borrowing ReadTransaction) throws -> StreamHead?
     ) throws -> Bool {
-        let end = min(done + count, streams.count + ids.count + heads.count)
+        let end = min(done + count, total)
         var key = ByteBuffer()
         var value = ByteBuffer()
         while done < end {
@@ -58,12 +63,16 @@ struct Sweep {
                 let (id, position) = ids[done - streams.count]
                 value.append(littleEndian: position)
                 try tables.ids.put(id.bytes.lent, value.bytes, &transaction)
-            } else {
+            } else if done < streams.count + ids.count + heads.count {
                 let stream = heads[done - streams.count - ids.count]
                 guard let head = try head(stream, transaction.reads) else { throw Indexes.damaged("heads") }
                 key.append(littleEndian: stream)
                 Indexes.append(head, to: &value)
                 try tables.heads.put(key.bytes, value.bytes, &transaction)
+            } else {
+                let row = positions[done - streams.count - ids.count - heads.count]
+                let index = tables.positionIndexes.first { $0.name == row.index }
+                try index?.put(row.key, row.position, &transaction)
             }
             done += 1
         }
@@ -71,6 +80,11 @@ struct Sweep {
         let counts = try Indexes.census(transaction.reads, tables).merging(census) { $0 + $1 }
         for (kind, count) in counts {
             try tables.census.put(kind.key.lent, bytes(count).lent, &transaction)
+        }
+        for index in tables.positionIndexes {
+            // One that lags behind lacks what lies before: who opens the store next completes it.
+            guard try index.mark(transaction.reads) == Checkpoint(epoch: epoch, position: from) else { continue }
+            try index.put(mark: Checkpoint(epoch: epoch, position: target), &transaction)
         }
         try StateRows.put(indexed: target, &transaction, tables)
         return true

@@ -3,7 +3,7 @@ internal import EventModel
 internal import LMDB
 internal import System
 
-/// Every table of the log environment.
+/// Every table of the log environment; `TableDescriptor.log` declares them.
 ///
 ///     table        key                               value
 ///     blocks       u64 first position (integer key)  block (BlockLayout)
@@ -24,29 +24,46 @@ internal import System
 /// Integers are little-endian unless they are keys that sort (BE). `streams`, `heads`, `ids` and
 /// `census` say what is true up to `indexed`, or later where a sweep is under way.
 struct Tables: Sendable {
+    /// What they are, in the order of the list that the log was opened with.
+    let descriptors: [TableDescriptor]
     let blocks: Table
     let types, streams, heads, ids, census, state, epochs: RowTable
     private let catalogues: [Catalogue: RowTable]
+    private let rows: [String: RowTable]
+    /// The indexes beside `streams`, `heads`, `ids` and `census`.
+    let positionIndexes: [PositionIndex]
     /// What the walk over all pages asks of each row.
-    let checks: [String: @Sendable (RawSpan, RawSpan) -> Bool]
+    let checks: [String: StructuralCheck.RowCheck]
 
     /// - Parameter codes: of a store that has them; nil for who has none of its keys and can only read.
-    init(_ environment: Environment, of store: StoreIdentity, _ codes: StoreCodes? = nil) throws(StorageError) {
-        func rows(_ name: String) throws(StorageError) -> RowTable {
-            RowTable(try environment.table(name), store, codes)
+    init(
+        _ environment: Environment, of store: StoreIdentity, _ codes: StoreCodes? = nil,
+        _ descriptors: [TableDescriptor] = TableDescriptor.log
+    ) throws(LMDBError) {
+        var rows: [String: RowTable] = [:]
+        for table in descriptors.withRowChecks {
+            if let found = environment.find(table.name) { rows[table.name] = RowTable(found, table, store, codes) }
         }
-        blocks = try environment.table("blocks")
-        types = try rows("types")
-        streams = try rows("streams")
-        heads = try rows("heads")
-        ids = try rows("ids")
-        census = try rows("census")
-        state = try rows("state")
-        epochs = try rows("epochs")
+        func opened(_ table: TableDescriptor) throws(LMDBError) -> RowTable {
+            if let rows = rows[table.name] { return rows }
+            return RowTable(try environment.table(table.name), table, store, codes)
+        }
+        blocks = try environment.table(TableDescriptor.blocks.name)
+        types = try opened(.types)
+        streams = try opened(.streams)
+        heads = try opened(.heads)
+        ids = try opened(.ids)
+        census = try opened(.census)
+        state = try opened(.state)
+        epochs = try opened(.epochs)
         var catalogues: [Catalogue: RowTable] = [:]
-        for catalogue in Catalogue.allCases { catalogues[catalogue] = try rows(catalogue.rawValue) }
-        self.catalogues = catalogues
-        checks = store.sealsRows ? RowSeal.checks(of: store.id.tag, codes) : [:]
+        for catalogue in Catalogue.allCases { catalogues[catalogue] = try opened(catalogue.table) }
+        positionIndexes = descriptors.compactMap { table in
+            guard case .positions(let key) = table.index else { return nil }
+            return PositionIndex(table.name, rows[table.name], key)
+        }
+        (self.descriptors, self.rows, self.catalogues) = (descriptors, rows, catalogues)
+        checks = store.sealsRows ? descriptors.rowChecks(of: store.id.tag, codes) : [:]
     }
 
     subscript(catalogue: Catalogue) -> RowTable {
@@ -56,18 +73,8 @@ struct Tables: Sendable {
         return table
     }
 
-    private static let names =
-        ["blocks", "types", "streams", "heads", "ids", "census", "state", "epochs"] + Catalogue.allCases.map(\.rawValue)
-    private static let integerKeys: Set<String> = ["blocks", "heads"]
-
-    /// Every table's name, and whether its keys are integers.
-    static var kinds: [String: Bool] { Dictionary(uniqueKeysWithValues: names.map { ($0, integerKeys.contains($0)) }) }
-
-    static func configuration(_ options: Options, readOnly: Bool, creating: Bool = false) -> Environment.Configuration {
-        Environment.Configuration(
-            tables: names, integerKeyTables: integerKeys, mapBytes: options.mapBytes, readersMax: options.readersMax, readOnly: readOnly,
-            creating: creating)
-    }
+    /// The rows of a table; nil for `blocks`, and where the store lacks it.
+    subscript(table: TableDescriptor) -> RowTable? { rows[table.name] }
 }
 
 /// The bytes of an integer as a key or value.

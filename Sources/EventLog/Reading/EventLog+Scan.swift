@@ -76,8 +76,11 @@ struct LogScan {
 
     private mutating func checkEpoch(_ transaction: borrowing ReadTransaction) throws {
         let now = try StateRows.numbers(transaction, access.tables).epoch
-        if let epoch, now > epoch, let cut = try Epochs.lowestCut(after: epoch, transaction, access.tables), cut.position < done {
-            throw EvstoreError.epochChanged(seen: Checkpoint(epoch: epoch, position: done), cut: cut)
+        if let epoch, now > epoch {
+            let seen = Checkpoint(epoch: epoch, position: done)
+            if let cut = try seen.cutOff(by: Epochs.all(transaction, access.tables)) {
+                throw EvstoreError.epochChanged(seen: seen, cut: cut)
+            }
         }
         epoch = now
     }

@@ -29,6 +29,8 @@ struct LogVerifier {
     /// Known after the first look at them.
     private var hasIndexes: Bool?
     private var census: [IndexEntries.Kind: UInt64] = [:]
+    /// How many keys each further index has, and `ids`, by their names.
+    private var keyCounts: [String: Int] = [:]
     private let asked: Position?
     private var linkAsked: Digest?
     private var cuts: [Checkpoint] = []
@@ -199,8 +201,20 @@ struct LogVerifier {
         if let name = record.streamName, try moment.streamID(name.text, transaction, access) != record.streamID {
             note("STORE005", at: record.position, "the stream \(name) is not found where it begins")
         }
-        if record.idGiven, try moment.position(IDKey(record), transaction, access) != record.position {
-            note("STORE005", at: record.position, "the id \(record.id) does not lead to its event")
+        if record.idGiven {
+            keyCounts[TableDescriptor.ids.name, default: 0] += 1
+            if try moment.position(IDKey(record), transaction, access) != record.position {
+                note("STORE005", at: record.position, "the id \(record.id) does not lead to its event")
+            }
+        }
+        for index in access.tables.positionIndexes {
+            guard let key = index.key(record) else { continue }
+            keyCounts[index.name, default: 0] += 1
+            // What is not known is no damage: who opens the store to write completes it.
+            let answer = try moment.find(key, in: index, transaction, access)
+            if answer != .at(record.position), answer != .unknown {
+                note("STORE005", at: record.position, "a key of the index \(index.name) does not lead to its event")
+            }
         }
     }
 
@@ -239,11 +253,24 @@ struct LogVerifier {
                 note("STORE005", at: Position(id), "the head of the stream that begins here is not its last event")
             }
         }
-        let tables = access.tables
-        for (table, count) in [(tables.heads, streams.count), (tables.streams, streams.count)]
-        where try table.count(transaction) > count {
-            note(
-                "STORE005", at: nil, "the index \(table.name) has rows for streams that are not in the log")
+        for table in access.tables.descriptors { try compareCount(of: table, transaction) }
+    }
+
+    /// What each event leads to is looked up on the walk; what no event leads to is seen by the number of rows.
+    private mutating func compareCount(of table: TableDescriptor, _ transaction: borrowing ReadTransaction) throws {
+        guard let index = table.index, let rows = access.tables[table] else { return }
+        switch index {
+        case .census: return
+        case .streams, .heads:
+            if try rows.count(transaction) <= streams.count { return }
+            note("STORE005", at: nil, "the index \(table.name) has rows for streams that are not in the log")
+        case .ids:
+            if try rows.count(transaction) <= keyCounts[table.name] ?? 0 { return }
+            note("STORE005", at: nil, "the index \(table.name) has rows for events that are not in the log")
+        case .positions:
+            let index = access.tables.positionIndexes.first { $0.name == table.name }
+            if try index?.count(transaction) ?? 0 <= keyCounts[table.name] ?? 0 { return }
+            note("STORE005", at: nil, "the index \(table.name) has rows for events that are not in the log")
         }
     }
 }

@@ -20,10 +20,12 @@ extension EventLog {
         do {
             let source = try SalvageSource(store)
             let salvage = try Salvage(source, nil, progress)
-            let rows = salvage.remains.sealTag.map { RowSeal.checks(of: $0) } ?? [:]
+            let rows = salvage.remains.sealTag.map { TableDescriptor.log.rowChecks(of: $0) } ?? [:]
             var findings: [Finding] = []
             if let data = source.data {
-                do { _ = try StructuralCheck.run(data, tables: Tables.kinds, rows: rows) } catch let damage as StructureDamage {
+                do { _ = try StructuralCheck.run(data, tables: TableDescriptor.log.kinds, rows: rows) } catch let damage
+                    as StructureDamage
+                {
                     findings.append(Finding(id: "STORE007", message: "the log's own structure is damaged: log/data.mdb, \(damage)"))
                 } catch let error as StorageError where error.isDamage {
                     findings.append(Finding(id: "STORE007", message: "the log's own structure is damaged: \(error.message)"))

@@ -40,7 +40,7 @@ struct LogRemains {
     /// Whether both meta pages are whole, so that it is known which commit is the newest.
     private(set) var hasBothCommits = false
     /// Tables beside the blocks of which the newest rows may be missing.
-    private(set) var lostRows = LogRemains.wanted.subtracting(["types", "notes"])
+    private(set) var lostRows = Set(TableDescriptor.log.filter { $0.kept?.isMissed == true }.map(\.name))
     /// Whether all cuts are known.
     private(set) var hasAllEpochs = false
     private var newest: TreeRemains?
@@ -97,7 +97,7 @@ struct LogRemains {
 
     /// The value of a row; nil where its seal or its code says that it is not as it was written.
     func value(_ table: String, _ key: [UInt8], _ row: [UInt8]) -> [UInt8]? {
-        guard let sealTag, let seal = RowSeal(table, storeTag: sealTag) else { return row }
+        guard let sealTag, let seal = TableDescriptor.log[named: table].flatMap({ RowSeal($0, storeTag: sealTag) }) else { return row }
         guard let value = seal.value(key.lent, row.lent) else { return nil }
         guard hasCodes else { return [UInt8](copying: value) }
         let code = codes.map { RowCode(seal, $0) }
@@ -119,7 +119,7 @@ struct LogRemains {
         let own = state[StateRows.numbersKey].flatMap { StateRows.numbers(of: $0) }?.storeID
         for id in [own].compactMap(\.self) + storeIDs {
             let isSealed = state.contains { key, row in
-                guard let seal = RowSeal("state", storeTag: id.tag) else { return false }
+                guard let seal = RowSeal(.state, storeTag: id.tag) else { return false }
                 return seal.value(key.lent, row.lent) != nil
             }
             if isSealed { sealing = .by(id.tag) }
@@ -193,7 +193,7 @@ struct LogRemains {
     // MARK: Trees
 
     /// The tables whose rows no block has.
-    private static let wanted = Set(["types", "epochs", "state"] + Catalogue.allCases.map(\.rawValue))
+    private static let wanted = Set(TableDescriptor.log.filter { $0.kept != nil }.map(\.name))
     /// A row is at most as large as a version file.
     private static let rowBytesMax = 64 << 20
 
@@ -205,7 +205,7 @@ struct LogRemains {
             var found: [String: Rows] = [:]
             var last: Int?
             var blocks: [Int: UInt64] = [:]
-            try tree.walk(Tables.kinds) { table, key, value in
+            try tree.walk(TableDescriptor.log.kinds) { table, key, value in
                 if table == "blocks" {
                     blocks[value.offset] = key.load(UInt64.self, at: 0)
                     last = value.offset

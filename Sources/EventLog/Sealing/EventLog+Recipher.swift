@@ -180,8 +180,7 @@ private struct Reciphering {
     private func put(_ beside: Beside, into update: inout LogUpdate) throws {
         let state = beside.state
         update.state.epoch = state.epoch
-        (update.state.floor, update.state.live, update.state.top) = (state.floor, state.live, state.top)
-        (update.state.head, update.state.history) = (state.head, state.history)
+        (update.state.numbers, update.state.history) = (state.numbers, state.history)
         // The ledger is of the old keys: nobody has ever forgotten anything under the new ones.
         for (catalogue, rows) in beside.rows where catalogue != .notes { for row in rows { try update.put(catalogue, row.key, row.value) } }
     }

@@ -12,16 +12,22 @@ enum Cut {
             try transaction.delete(tables.blocks, bytes(first.rawValue).lent)
         }
         try shortenLast(to: position, &transaction, access)
-        for table in [tables.streams, tables.heads, tables.ids, tables.census] {
-            try table.removeAll(&transaction)
-        }
-        for row in try Rows.all([], transaction.reads, tables[.imports]) {
-            guard row.value.count >= 8 else { throw Indexes.damaged("imports") }
-            if row.value.lent.load(UInt64.self, at: 0) > position.rawValue {
-                try tables[.imports].delete(row.key.lent, &transaction)
+        for table in tables.descriptors {
+            guard let rows = tables[table] else { continue }
+            switch table.content {
+            case .blocks: break
+            case .index: try rows.removeAll(&transaction)
+            case .kept(let kept): if kept.hasPositions { try remove(rows, beyond: position, &transaction) }
             }
         }
         return try Blocks.endLink(transaction.reads, access)
+    }
+
+    private static func remove(_ rows: RowTable, beyond position: Position, _ transaction: inout WriteTransaction) throws {
+        for row in try Rows.all([], transaction.reads, rows) {
+            guard row.value.count >= 8 else { throw Indexes.damaged(rows.name) }
+            if row.value.lent.load(UInt64.self, at: 0) > position.rawValue { try rows.delete(row.key.lent, &transaction) }
+        }
     }
 
     private static func lastFirst(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Position? {

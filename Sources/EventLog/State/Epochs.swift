@@ -1,5 +1,5 @@
 internal import Bytes
-internal import EventModel
+package import EventModel
 internal import Hashing
 internal import LMDB
 
@@ -51,14 +51,27 @@ enum Epochs {
         return cuts
     }
 
-    /// The lowest cut that a reader of `epoch` has not seen, or nil where there is none.
-    static func lowestCut(after epoch: Epoch, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Checkpoint? {
-        try all(transaction, tables).filter { $0.epoch > epoch }.min { $0.position < $1.position }
-    }
-
     private static func row(_ cut: Position, _ link: Digest) -> [UInt8] { bytes(cut.rawValue) + link.bytes }
 
     private static func damaged(_ epoch: Epoch) -> EvstoreError {
         .corruptBlock(position: .start, reason: "the row of epoch \(epoch) in the table epochs has the wrong length")
+    }
+}
+
+extension Checkpoint {
+    /// The cut that took off what a reader up to here has seen; nil where all of that is still the log's history. Of several the
+    /// lowest: whoever goes back to it has seen nothing that any of them took.
+    ///
+    /// Where whoever asks has to know that the log is the very same, as a digest or a copy of all of it does, it compares epochs.
+    /// - Parameter cuts: all that were made, each with the epoch that it began.
+    package func cutOff(by cuts: [Checkpoint]) -> Checkpoint? {
+        cuts.filter { $0.epoch > epoch && $0.position < position }.min { $0.position < $1.position }
+    }
+}
+
+extension LogReader {
+    /// - Throws: `EvstoreError.epochChanged` where a cut took off what a reader at a checkpoint has seen.
+    package func requireUncut(_ seen: Checkpoint) throws {
+        if let cut = try seen.cutOff(by: cuts()) { throw EvstoreError.epochChanged(seen: seen, cut: cut) }
     }
 }

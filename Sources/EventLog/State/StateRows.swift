@@ -25,10 +25,14 @@ enum StateRows {
         guard row.count >= numbersBytes, row.lent.load(UInt32.self, at: 0) == UInt32(format), let storeID = StoreID(Array(row[4 ..< 20])),
             let history = Digest(Array(row[40 ..< 72]))
         else { return nil }
-        func version(_ offset: Int) -> SchemaVersion { SchemaVersion(row.lent.load(UInt32.self, at: offset)) }
-        let stamp = StateStamp(floor: version(24), live: version(28), top: version(32), head: version(36), history: history)
-        guard stamp.floor <= stamp.live, stamp.live <= stamp.top, stamp.top <= stamp.head else { return nil }
+        let stamp = StateStamp(numbers: versions(row.lent), history: history)
+        guard stamp.numbers.isInOrder else { return nil }
         return (storeID, Epoch(row.lent.load(UInt32.self, at: 20)), stamp)
+    }
+
+    private static func versions(_ row: RawSpan) -> VersionNumbers {
+        func version(_ offset: Int) -> SchemaVersion { SchemaVersion(row.load(UInt32.self, at: offset)) }
+        return VersionNumbers(floor: version(24), live: version(28), top: version(32), head: version(36))
     }
 
     /// What every transaction needs to know; the rest of `StoreState` costs a little more.
@@ -41,9 +45,8 @@ enum StateRows {
 
     static func numbers(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Numbers {
         let row = try numbersRow(transaction, tables)
-        func version(_ offset: Int) -> SchemaVersion { SchemaVersion(row.load(UInt32.self, at: offset)) }
         let stamp = StateStamp(
-            floor: version(24), live: version(28), top: version(32), head: version(36),
+            numbers: versions(row),
             history: Digest([UInt8](copying: row.slice(40, 32))) ?? .zero)
         return Numbers(
             format: Int(row.load(UInt32.self, at: 0)), epoch: Epoch(row.load(UInt32.self, at: 20)),
@@ -55,8 +58,7 @@ enum StateRows {
         let row = try numbersRow(transaction, tables)
         guard let storeID = StoreID([UInt8](copying: row.slice(4, 16))) else { throw damaged("the store id") }
         return StoreState(
-            storeID: storeID, format: numbers.format, epoch: numbers.epoch, floor: numbers.stamp.floor, live: numbers.stamp.live,
-            top: numbers.stamp.top, head: numbers.stamp.head, history: numbers.stamp.history,
+            storeID: storeID, format: numbers.format, epoch: numbers.epoch, numbers: numbers.stamp.numbers, history: numbers.stamp.history,
             generations: try generations(transaction, tables), indexed: numbers.indexed)
     }
 

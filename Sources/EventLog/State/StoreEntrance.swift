@@ -9,9 +9,11 @@ enum StoreEntrance {
 
     /// Takes the lock that says so, after what a crash has left is put right and a file that nobody vouches for is checked.
     /// - Throws: `EvstoreError`: locked, storeDamaged, ioFailure.
-    static func enter(_ store: String, _ storeID: StoreID, _ options: Options) throws -> HeldLock {
+    static func enter(
+        _ store: String, _ storeID: StoreID, _ options: Options, _ tables: [TableDescriptor] = TableDescriptor.log
+    ) throws -> HeldLock {
         while true {
-            if let presence = try putRight(store, storeID, options) { return presence }
+            if let presence = try putRight(store, storeID, options, tables) { return presence }
             let presence = try shareInTurn(store, storeID)
             // Between the look and the lock others may have come in, crashed, and been put right by half.
             if try !AheadRecovery.isDue(at: store, storeID) { return presence }
@@ -24,12 +26,14 @@ enum StoreEntrance {
     }
 
     /// Sees to it that the log is whole; nil where there is no doubt.
-    private static func putRight(_ store: String, _ storeID: StoreID, _ options: Options) throws -> HeldLock? {
+    private static func putRight(
+        _ store: String, _ storeID: StoreID, _ options: Options, _ tables: [TableDescriptor]
+    ) throws -> HeldLock? {
         while try isDoubtful(store, storeID) {
             // Order: who finds a doubt comes in one after the other, and takes the store's lock before the next
             // one looks. So whoever gets it alone knows that nobody is in, and whoever does not that the log is whole.
             guard let opening = try wait(for: store, storeID) else {
-                if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, isShared: true) }
+                if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, isShared: true, tables) }
                 return try shareSoon(store)
             }
             defer { withExtendedLifetime(opening) {} }
@@ -38,13 +42,13 @@ enum StoreEntrance {
                 return try share(store)
             }
             guard try AheadRecovery.isDue(at: store, storeID) else {
-                try LogFile.check(at: store)
+                try LogFile.check(at: store, tables)
                 // Order: shared before others find no doubt any more.
                 try presence.take(shared: true, what: "")
                 try LogFile.vouch(at: store)
                 return presence
             }
-            guard let round = try AheadRecovery.run(at: store, storeID, options) else { continue }
+            guard let round = try AheadRecovery.run(at: store, storeID, options, tables) else { continue }
             // Order: the end of the round is durable before others come in: what they see and append stands on it.
             try AheadRecovery.finish(round, at: store)
             try presence.take(shared: true, what: "")

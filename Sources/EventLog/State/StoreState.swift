@@ -1,14 +1,37 @@
 package import EventModel
 package import Hashing
 
+/// The four numbers of a store: `floor <= live <= top <= head`.
+package struct VersionNumbers: Hashable, Sendable {
+    /// The oldest version still promised.
+    package var floor: SchemaVersion
+    /// The version whose read models are the default.
+    package var live: SchemaVersion
+    /// The highest version that has been live since the floor moved.
+    package var top: SchemaVersion
+    /// The newest version the store knows.
+    package var head: SchemaVersion
+
+    package init(floor: SchemaVersion, live: SchemaVersion, top: SchemaVersion, head: SchemaVersion) {
+        (self.floor, self.live, self.top, self.head) = (floor, live, top, head)
+    }
+
+    /// Those of a store without versions.
+    static let none = VersionNumbers(floor: SchemaVersion(0), live: SchemaVersion(0), top: SchemaVersion(0), head: SchemaVersion(0))
+
+    /// What holds of every store.
+    package var isInOrder: Bool { floor <= live && live <= top && top <= head }
+}
+
 /// Against what an append was checked: it stands as long as none of these has changed.
 package struct StateStamp: Hashable, Sendable {
-    package var floor, live, top, head: SchemaVersion
+    package var numbers: VersionNumbers
     package var history: Digest
 
-    package init(floor: SchemaVersion, live: SchemaVersion, top: SchemaVersion, head: SchemaVersion, history: Digest) {
-        (self.floor, self.live, self.top, self.head, self.history) = (floor, live, top, head, history)
-    }
+    package var floor: SchemaVersion { numbers.floor }
+    package var live: SchemaVersion { numbers.live }
+    package var top: SchemaVersion { numbers.top }
+    package var head: SchemaVersion { numbers.head }
 }
 
 /// The numbers of a store, changed only with what they describe.
@@ -16,7 +39,7 @@ package struct StoreState: Hashable, Sendable {
     package internal(set) var storeID: StoreID
     package internal(set) var format: Int
     package internal(set) var epoch: Epoch
-    package var floor, live, top, head: SchemaVersion
+    package var numbers: VersionNumbers
     /// Of all registered version files and projection definitions.
     package var history: Digest
     /// Fingerprint in hexadecimal to the name of the directory in use.
@@ -24,8 +47,25 @@ package struct StoreState: Hashable, Sendable {
     /// Up to where the log's indexes are written to their tables.
     package internal(set) var indexed: Position
 
-    package var stamp: StateStamp {
-        StateStamp(floor: floor, live: live, top: top, head: head, history: history)
+    package var stamp: StateStamp { StateStamp(numbers: numbers, history: history) }
+}
+
+extension StoreState {
+    package var floor: SchemaVersion {
+        get { numbers.floor }
+        set { numbers.floor = newValue }
+    }
+    package var live: SchemaVersion {
+        get { numbers.live }
+        set { numbers.live = newValue }
+    }
+    package var top: SchemaVersion {
+        get { numbers.top }
+        set { numbers.top = newValue }
+    }
+    package var head: SchemaVersion {
+        get { numbers.head }
+        set { numbers.head = newValue }
     }
 }
 

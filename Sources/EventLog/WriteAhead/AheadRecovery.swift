@@ -25,22 +25,24 @@ enum AheadRecovery {
     /// Goes back to the commit that the round began with and takes its blocks in; nobody may have the log open.
     /// - Returns: the round that is to be ended; until then it is as if nothing had been done.
     /// - Throws: `EvstoreError`: keysRefused where rows of the store have codes and no key opens it.
-    static func run(at store: String, _ storeID: StoreID, _ options: Options) throws -> WriteAhead.Header? {
+    static func run(
+        at store: String, _ storeID: StoreID, _ options: Options, _ tables: [TableDescriptor]
+    ) throws -> WriteAhead.Header? {
         let file = try File(store + WriteAhead.fileName, .write)
         guard let header = try WriteAhead.header(of: file, storeID), let base = header.base else { return nil }
         let identity = try Manifest.identity(at: store)
         // Order: before anything is changed. Rows with codes are written by who has the keys.
         let keys = identity.hasCodes ? try StoreKeys.open(at: store, identity, options) : nil
         // What was not synced since may be torn, and what the round began with may not be.
-        if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, asOf: base) }
+        if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, asOf: base, tables) }
         // Order: the disk leads to this round, whatever has failed before, and only then its base is looked at again.
         var running = header
         running.hasFailed = false
         try WriteAhead.write(running, to: file)
         if Guard.baseRestore.isOn { try base.restore(to: File(store + "/log/data.mdb", .write)) }
-        let environment = try EventLog.openEnvironment(store, options, readOnly: false)
+        let environment = try EventLog.openEnvironment(store, options, readOnly: false, tables)
         defer { environment.close() }
-        let access = try LogAccess(environment, of: identity, keys)
+        let access = try LogAccess(environment, of: identity, keys, tables)
         let entries = try file.read(
             WriteAhead.fileBytes - WriteAhead.entriesStart, at: WriteAhead.entriesStart)
         try environment.writeOwned { transaction in

@@ -36,14 +36,16 @@ enum LogFile {
     /// Walks the pages of a commit, the newest where none is named, with every row's seal.
     /// - Parameter isShared: others may be writing, whom this process can't keep out.
     /// - Throws: `EvstoreError.storeDamaged`, with the page and what is wrong with it.
-    static func check(at store: String, asOf meta: MetaPage? = nil, isShared: Bool = false) throws {
+    static func check(
+        at store: String, asOf meta: MetaPage? = nil, isShared: Bool = false, _ tables: [TableDescriptor] = TableDescriptor.log
+    ) throws {
         guard Guard.structure.isOn else { return }
         let identity = try Manifest.identity(at: store)
-        let rows = identity.sealsRows ? RowSeal.checks(of: identity.id.tag) : [:]
+        let rows = identity.sealsRows ? tables.rowChecks(of: identity.id.tag) : [:]
         do {
             let file = try File(store + name, .read)
-            if isShared { return try StructuralCheck.runBeside(file, tables: Tables.kinds, rows: rows) }
-            _ = try StructuralCheck.run(file, asOf: meta, tables: Tables.kinds, rows: rows)
+            if isShared { return try StructuralCheck.runBeside(file, tables: tables.kinds, rows: rows) }
+            _ = try StructuralCheck.run(file, asOf: meta, tables: tables.kinds, rows: rows)
         } catch let damage
             as StructureDamage
         {

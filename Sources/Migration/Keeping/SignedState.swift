@@ -35,6 +35,7 @@ struct SignedState: Hashable, Sendable {
         var digest: String
     }
 
+    // Of the four numbers of a store the head is not here: the list of versions tells it.
     var floor, live, top: SchemaVersion
     /// Up to here versions stay as they are for good: events were born at them, or they are released.
     var fixed: SchemaVersion

@@ -1,3 +1,4 @@
+package import EventLog
 public import EventModel
 
 /// A named restore point.
@@ -5,15 +6,29 @@ public struct SnapshotReport: Hashable, Sendable {
     public var name: String
     public var position: Position
     public var epoch: Epoch
-    public var floor: SchemaVersion
-    public var live: SchemaVersion
-    public var top: SchemaVersion
-    public var head: SchemaVersion
+    package var numbers: VersionNumbers
     public var time: Timestamp
     /// The hash chain's link at the position, hexadecimal.
     public var link: String
     /// The read models of the live version at that time.
     public var generations: [SnapshotGeneration]
+
+    public var floor: SchemaVersion {
+        get { numbers.floor }
+        set { numbers.floor = newValue }
+    }
+    public var live: SchemaVersion {
+        get { numbers.live }
+        set { numbers.live = newValue }
+    }
+    public var top: SchemaVersion {
+        get { numbers.top }
+        set { numbers.top = newValue }
+    }
+    public var head: SchemaVersion {
+        get { numbers.head }
+        set { numbers.head = newValue }
+    }
 }
 
 /// One read model as a snapshot notes it.

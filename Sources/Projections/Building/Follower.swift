@@ -51,9 +51,9 @@ package final class Follower: Sendable {
         defer { idle.give(chase.batch, chase.key) }
         while chase.isDue {
             let turn: WriteTurn?
-            do { turn = try await generation.environment.takeTurn(within: seconds) { chase.isWanted } } catch is CancellationError {
-                throw .interrupted(again: "run it again")
-            } catch { throw EvstoreError(converting: error, "following with \(generation.directory)") }
+            do { turn = try await generation.environment.takeTurn(within: seconds) { chase.isWanted } } catch {
+                throw EvstoreError(converting: error, at: generation.directory, doing: "following with \(generation.directory)")
+            }
             if try !advance(&chase, turn, nil) { break }
         }
     }
@@ -91,9 +91,8 @@ package final class Follower: Sendable {
     }
 
     static func check(_ checkpoint: Checkpoint, _ reader: borrowing LogReader) throws {
-        for cut in try reader.cuts() where cut.epoch > checkpoint.epoch && cut.position < checkpoint.position {
-            throw EvstoreError.epochChanged(seen: checkpoint, cut: cut)
-        }
+        try reader.requireUncut(checkpoint)
+        // What has consumed more than there is was made of another life of the log, such as one that a copy was put in the place of.
         if reader.last.position < checkpoint.position { throw EvstoreError.epochChanged(seen: checkpoint, cut: reader.last) }
     }
 }

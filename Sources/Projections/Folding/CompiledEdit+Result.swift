@@ -6,7 +6,7 @@ extension DeclarativeFold.CompiledEdit {
     ///
     /// - Parameter isPresent: whether the member is there; its text is then in `workspace.spare`.
     /// - Parameter value: the source's value, a piece of `workspace.scratch`.
-    func result(isPresent: Bool, _ value: Slice, _ workspace: inout FoldWorkspace) throws(FoldError) -> Slice? {
+    func result(isPresent: Bool, _ value: ByteSlice, _ workspace: inout FoldWorkspace) throws(FoldError) -> ByteSlice? {
         switch kind {
         case .unset: nil
         case .set: value
@@ -19,7 +19,7 @@ extension DeclarativeFold.CompiledEdit {
         }
     }
 
-    private func sum(_ isPresent: Bool, _ value: Slice, _ workspace: inout FoldWorkspace) throws(FoldError) -> Slice {
+    private func sum(_ isPresent: Bool, _ value: ByteSlice, _ workspace: inout FoldWorkspace) throws(FoldError) -> ByteSlice {
         let added = workspace.scratch.slice(value.start, value.size).plainInteger
         let old = isPresent ? workspace.spare.bytes.plainInteger : 0
         let start = workspace.scratch.count
@@ -31,10 +31,10 @@ extension DeclarativeFold.CompiledEdit {
             let sum = isPresent ? try Self.number(workspace.spare.bytes) + new : new
             sum.append(to: &workspace.scratch)
         }
-        return Slice(start, workspace.scratch.count - start)
+        return ByteSlice(start, workspace.scratch.count - start)
     }
 
-    private func increment(_ isPresent: Bool, _ workspace: inout FoldWorkspace) throws(FoldError) -> Slice {
+    private func increment(_ isPresent: Bool, _ workspace: inout FoldWorkspace) throws(FoldError) -> ByteSlice {
         let start = workspace.scratch.count
         if !isPresent {
             workspace.scratch.append(integer: 1)
@@ -43,7 +43,7 @@ extension DeclarativeFold.CompiledEdit {
         } else {
             (try Self.number(workspace.spare.bytes) + DecimalNumber(1)).append(to: &workspace.scratch)
         }
-        return Slice(start, workspace.scratch.count - start)
+        return ByteSlice(start, workspace.scratch.count - start)
     }
 
     private static func number(_ text: RawSpan) throws(FoldError) -> DecimalNumber {
@@ -54,7 +54,7 @@ extension DeclarativeFold.CompiledEdit {
         return number
     }
 
-    private func extreme(_ isPresent: Bool, _ value: Slice, _ workspace: inout FoldWorkspace) throws(FoldError) -> Slice? {
+    private func extreme(_ isPresent: Bool, _ value: ByteSlice, _ workspace: inout FoldWorkspace) throws(FoldError) -> ByteSlice? {
         // The first one is compared with itself, so that a value of the wrong kind never comes in.
         let order =
             isPresent
@@ -64,7 +64,7 @@ extension DeclarativeFold.CompiledEdit {
         return (kind == .max ? order < 0 : order > 0) ? value : nil
     }
 
-    private func appended(_ isPresent: Bool, _ value: Slice, _ workspace: inout FoldWorkspace) throws(FoldError) -> Slice {
+    private func appended(_ isPresent: Bool, _ value: ByteSlice, _ workspace: inout FoldWorkspace) throws(FoldError) -> ByteSlice {
         workspace.elements.removeAll(keepingCapacity: true)
         try listElements(isPresent, &workspace)
         let start = workspace.scratch.count
@@ -75,7 +75,7 @@ extension DeclarativeFold.CompiledEdit {
         }
         workspace.scratch.append(copyOf: value.start, value.size)
         workspace.scratch.append(UInt8(ascii: "]"))
-        return Slice(start, workspace.scratch.count - start)
+        return ByteSlice(start, workspace.scratch.count - start)
     }
 
     private func listElements(_ isPresent: Bool, _ workspace: inout FoldWorkspace) throws(FoldError) {
@@ -87,7 +87,7 @@ extension DeclarativeFold.CompiledEdit {
     }
 
     /// A list that is kept as a set: in canonical form, numbers first and in their order, then the rest by their bytes.
-    private func changedSet(_ isPresent: Bool, _ value: Slice, _ workspace: inout FoldWorkspace) throws(FoldError) -> Slice? {
+    private func changedSet(_ isPresent: Bool, _ value: ByteSlice, _ workspace: inout FoldWorkspace) throws(FoldError) -> ByteSlice? {
         let element = try Self.element(workspace.scratch.slice(value.start, value.size))
         try listElements(isPresent, &workspace)
         var elements: [[UInt8]] = []
@@ -103,7 +103,7 @@ extension DeclarativeFold.CompiledEdit {
             workspace.scratch.append(element)
         }
         workspace.scratch.append(UInt8(ascii: "]"))
-        return Slice(start, workspace.scratch.count - start)
+        return ByteSlice(start, workspace.scratch.count - start)
     }
 
     private static func element(_ text: RawSpan) throws(FoldError) -> [UInt8] {

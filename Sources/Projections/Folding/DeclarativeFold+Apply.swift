@@ -11,13 +11,13 @@ extension DeclarativeFold {
         return try apply(rules[Operation.rule(operation)], operation, initial.lent, exists: false, &workspace)
     }
 
-    private static func readInputs(_ operation: RawSpan, _ count: Int, _ inputs: inout Slots<Slice>) {
+    private static func readInputs(_ operation: RawSpan, _ count: Int, _ inputs: inout Slots<ByteSlice>) {
         inputs.removeAll()
         let sizes = Operation.bodyStart(operation)
         var offset = sizes &+ 4 &* count
         for index in 0 ..< count {
             let size = Int(operation.load(Int32.self, at: sizes &+ 4 &* index))
-            inputs.append(Slice(offset, size))
+            inputs.append(ByteSlice(offset, size))
             offset &+= max(size, 0)
         }
     }
@@ -91,7 +91,7 @@ extension DeclarativeFold {
     }
 
     /// Appends the value of an operand to the scratch.
-    private func append(_ operand: Operand, _ operation: RawSpan, _ base: RawSpan, _ workspace: inout FoldWorkspace) -> Slice {
+    private func append(_ operand: Operand, _ operation: RawSpan, _ base: RawSpan, _ workspace: inout FoldWorkspace) -> ByteSlice {
         let start = workspace.scratch.count
         switch operand {
         case .constant(let text): workspace.scratch.append(text)
@@ -102,11 +102,11 @@ extension DeclarativeFold {
         case .row(let place):
             guard append(place, base, &workspace) else { return .absent }
         }
-        return Slice(start, workspace.scratch.count - start)
+        return ByteSlice(start, workspace.scratch.count - start)
     }
 
     private func make(_ edit: CompiledEdit, _ operation: RawSpan, _ base: RawSpan, _ workspace: inout FoldWorkspace) throws(FoldError) {
-        let value = edit.kind == .unset ? Slice.absent : append(edit.value, operation, base, &workspace)
+        let value = edit.kind == .unset ? ByteSlice.absent : append(edit.value, operation, base, &workspace)
         // An absent source leaves its target as it is.
         if edit.kind != .unset && !value.isPresent { return }
         if !edit.within.isEmpty { return try make(edit, within: value, operation, base, &workspace) }
@@ -135,7 +135,7 @@ extension DeclarativeFold {
 
     /// Changes a member within a slot: its text is taken apart and put together again.
     private func make(
-        _ edit: CompiledEdit, within value: Slice, _ operation: RawSpan, _ base: RawSpan, _ workspace: inout FoldWorkspace
+        _ edit: CompiledEdit, within value: ByteSlice, _ operation: RawSpan, _ base: RawSpan, _ workspace: inout FoldWorkspace
     ) throws(FoldError) {
         var names: [MemberName] = []
         for token in edit.within {
@@ -175,7 +175,7 @@ extension DeclarativeFold {
         }
         let start = workspace.scratch.count
         workspace.splice.write(workspace.splice.root, into: &workspace.scratch)
-        workspace.slots[edit.slot] = SlotValue(slice: Slice(start, workspace.scratch.count - start), home: .scratch)
+        workspace.slots[edit.slot] = SlotValue(slice: ByteSlice(start, workspace.scratch.count - start), home: .scratch)
     }
 }
 

@@ -21,11 +21,11 @@ extension DeclarativeFold {
                 return try prepare(facts.position, payload, image.places, from: values, rule, number, into: &operations)
             }
             workspace.payloadPicks.removeAll()
-            for index in 0 ..< rule.payload.count { workspace.payloadPicks.append(Slice(at: values &+ index, in: image.places)) }
+            for index in 0 ..< rule.payload.count { workspace.payloadPicks.append(image.places[values &+ index]) }
         } else {
             rule.payload.pick(payload, into: &workspace.payloadPicks)
             if rule.isDirect {
-                return try prepare(facts.position, payload, workspace.payloadPicks.bytes, from: 0, rule, number, into: &operations)
+                return try prepare(facts.position, payload, workspace.payloadPicks.span, from: 0, rule, number, into: &operations)
             }
         }
         if rule.metadata.count > 0 { rule.metadata.pick(metadata, into: &workspace.metadataPicks) }
@@ -53,20 +53,20 @@ extension DeclarativeFold {
     ///
     /// - Parameter places: a slice for each value of the payload; the rule's are those after the first `skipped`.
     private static func prepare(
-        _ position: Position, _ payload: RawSpan, _ places: RawSpan, from skipped: Int, _ rule: Rule, _ number: Int,
+        _ position: Position, _ payload: RawSpan, _ places: Span<ByteSlice>, from skipped: Int, _ rule: Rule, _ number: Int,
         into operations: inout OperationBuffer
     ) throws(FoldError) {
         operations.begin(rule: number, mask: 1, position: position)
-        guard try ValuePlan.appendText(payload, Slice(at: skipped &+ rule.keyPick, in: places), into: &operations.bytes) else {
+        guard try ValuePlan.appendText(payload, places[skipped &+ rule.keyPick], into: &operations.bytes) else {
             throw FoldError("the event has no key")
         }
         try operations.endKey()
         let sizes = operations.bytes.count
         for index in 0 ..< rule.picks.count {
-            operations.bytes.append(littleEndian: Slice(at: skipped &+ rule.picks[index], in: places).count)
+            operations.bytes.append(littleEndian: places[skipped &+ rule.picks[index]].count)
         }
         for index in 0 ..< rule.picks.count {
-            let slice = Slice(at: skipped &+ rule.picks[index], in: places)
+            let slice = places[skipped &+ rule.picks[index]]
             if !slice.isPresent { continue }
             let value = payload.slice(slice.start, slice.size)
             let first = value.byte(at: 0)

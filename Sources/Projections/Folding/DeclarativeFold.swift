@@ -139,7 +139,7 @@ final class DeclarativeFold: Fold {
         }
         var state = ByteBuffer()
         let text = Array(row.text.utf8)
-        var picks = Slots<Slice>()
+        var picks = Slots<ByteSlice>()
         layout.open(text.lent, into: &state, &picks)
         return state.array()
     }

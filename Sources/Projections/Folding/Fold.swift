@@ -73,24 +73,3 @@ struct EventFacts: ~Copyable {
         (type, typeIndex) = (image.type, image.typeIndex)
     }
 }
-
-/// A piece of some bytes; a count of -1 says that there is none.
-struct Slice: BitwiseCopyable {
-    var offset: Int32
-    var count: Int32
-
-    init(_ offset: Int, _ count: Int) { (self.offset, self.count) = (Int32(offset), Int32(count)) }
-
-    /// Reads one of several that lie side by side in memory.
-    @inline(__always)
-    init(at index: Int, in slices: RawSpan) {
-        let both = slices.load(UInt64.self, at: index &* 8)
-        (offset, count) = (Int32(truncatingIfNeeded: both), Int32(truncatingIfNeeded: both &>> 32))
-    }
-
-    static let absent = Slice(0, -1)
-
-    var isPresent: Bool { count >= 0 }
-    var start: Int { Int(offset) }
-    var size: Int { Int(count) }
-}

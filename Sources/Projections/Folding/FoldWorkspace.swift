@@ -11,12 +11,12 @@ struct FoldWorkspace: ~Copyable {
     var spare = ByteBuffer(capacity: 1 << 10)
     var splice = Splice()
     var slots = Slots<SlotValue>()
-    var inputs = Slots<Slice>()
-    var payloadPicks = Slots<Slice>()
-    var itemPicks = Slots<Slice>()
-    var metadataPicks = Slots<Slice>()
-    var rowPicks = Slots<Slice>()
-    var elements: [Slice] = []
+    var inputs = Slots<ByteSlice>()
+    var payloadPicks = Slots<ByteSlice>()
+    var itemPicks = Slots<ByteSlice>()
+    var metadataPicks = Slots<ByteSlice>()
+    var rowPicks = Slots<ByteSlice>()
+    var elements: [ByteSlice] = []
     /// Where the rows of some operations stand, and a number that keeps the look at them from being left out.
     var places = Slots<Int>(capacity: 32)
     var touched = 0
@@ -25,19 +25,19 @@ struct FoldWorkspace: ~Copyable {
 // Two buffers of one workspace are handed over as they are: spans of one would count as a use of the whole.
 extension ByteBuffer {
     /// Appends a piece of another buffer.
-    mutating func append(_ slice: Slice, of source: borrowing ByteBuffer) { append(source.slice(slice.start, slice.size)) }
+    mutating func append(_ slice: ByteSlice, of source: borrowing ByteBuffer) { append(source.slice(slice.start, slice.size)) }
 }
 
 extension Splice {
     mutating func load(_ source: borrowing ByteBuffer) throws(JSONError) { try load(source.bytes) }
 
-    mutating func set(_ name: MemberName, of parent: Node, to slice: Slice, of source: borrowing ByteBuffer) {
+    mutating func set(_ name: MemberName, of parent: Node, to slice: ByteSlice, of source: borrowing ByteBuffer) {
         set(name, of: parent, to: source.slice(slice.start, slice.size))
     }
 }
 
 extension JSONCursor {
-    static func elements(of source: borrowing ByteBuffer, into found: inout [Slice]) -> Bool { elements(source.bytes, into: &found) }
+    static func elements(of source: borrowing ByteBuffer, into found: inout [ByteSlice]) -> Bool { elements(source.bytes, into: &found) }
 }
 
 /// What a slot of the row at hand holds, and which buffer holds it.
@@ -50,7 +50,7 @@ struct SlotValue: BitwiseCopyable {
         case scratch
     }
 
-    var slice: Slice
+    var slice: ByteSlice
     var home: Home
 
     static let absent = SlotValue(slice: .absent, home: .state)

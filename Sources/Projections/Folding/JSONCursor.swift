@@ -90,7 +90,7 @@ enum JSONCursor {
     }
 
     /// The elements of an array; false where the text is none.
-    static func elements(_ text: RawSpan, into found: inout [Slice]) -> Bool {
+    static func elements(_ text: RawSpan, into found: inout [ByteSlice]) -> Bool {
         found.removeAll(keepingCapacity: true)
         var offset = skipSpace(text, 0)
         guard offset < text.byteCount, text.byte(at: offset) == 0x5b else { return false }
@@ -98,7 +98,7 @@ enum JSONCursor {
         if offset < text.byteCount, text.byte(at: offset) == 0x5d { return true }
         while true {
             guard let end = endOfValue(text, offset) else { return false }
-            found.append(Slice(offset, end - offset))
+            found.append(ByteSlice(offset, end - offset))
             offset = skipSpace(text, end)
             guard offset < text.byteCount else { return false }
             if text.byte(at: offset) == 0x5d { return true }

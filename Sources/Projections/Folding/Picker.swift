@@ -45,17 +45,17 @@ struct Picker: Sendable {
     }
 
     /// Leaves in `found` where each pointer's value stands, `absent` where there is none.
-    func pick(_ text: RawSpan, into found: inout Slots<Slice>) {
+    func pick(_ text: RawSpan, into found: inout Slots<ByteSlice>) {
         found.removeAll()
         for _ in 0 ..< count { found.append(.absent) }
         if count == 0 { return }
-        if nodes[0].pick >= 0 { found[nodes[0].pick] = Slice(0, text.byteCount) }
+        if nodes[0].pick >= 0 { found[nodes[0].pick] = ByteSlice(0, text.byteCount) }
         _ = members(of: nodes[0], text, from: JSONCursor.skipSpace(text, 0), into: &found)
     }
 
     /// Looks for the members of an object until all are found; returns an offset within the object and outside its values,
     /// nil where there is no object or it ends before.
-    private func members(of node: Node, _ text: RawSpan, from start: Int, into found: inout Slots<Slice>) -> Int? {
+    private func members(of node: Node, _ text: RawSpan, from start: Int, into found: inout Slots<ByteSlice>) -> Int? {
         var wanted = node.childCount
         guard wanted > 0, start < text.byteCount, text.byte(at: start) == 0x7b else { return nil }
         var offset = start + 1
@@ -80,7 +80,7 @@ struct Picker: Sendable {
             }
             end = end ?? JSONCursor.endOfValue(text, value)
             guard let end else { return nil }
-            if child >= 0, nodes[child].pick >= 0 { found[nodes[child].pick] = Slice(value, end - value) }
+            if child >= 0, nodes[child].pick >= 0 { found[nodes[child].pick] = ByteSlice(value, end - value) }
             if wanted == 0 { return end }
             offset = JSONCursor.skipSpace(text, end)
             guard offset < text.byteCount, text.byte(at: offset) == 0x2c else { return nil }

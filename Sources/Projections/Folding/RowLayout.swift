@@ -66,7 +66,7 @@ struct RowLayout: Sendable {
             if size == .max {
                 slots.append(.absent)
             } else {
-                slots.append(SlotValue(slice: Slice(offset, Int(size)), home: .state))
+                slots.append(SlotValue(slice: ByteSlice(offset, Int(size)), home: .state))
                 offset += Int(size)
             }
         }
@@ -93,7 +93,7 @@ struct RowLayout: Sendable {
     }
 
     /// Appends the state of a row's JSON text.
-    func open(_ json: RawSpan, into state: inout ByteBuffer, _ picks: inout Slots<Slice>) {
+    func open(_ json: RawSpan, into state: inout ByteBuffer, _ picks: inout Slots<ByteSlice>) {
         picker.pick(json, into: &picks)
         state.append(littleEndian: UInt32(slots.count))
         for index in 0 ..< picks.count { state.append(littleEndian: picks[index].isPresent ? UInt32(picks[index].size) : .max) }
@@ -103,7 +103,7 @@ struct RowLayout: Sendable {
     private var bodyStart: Int { 4 + slots.count * 4 }
 
     /// Where a slot's text stands in a state.
-    func slice(of slot: Int, in state: RawSpan) -> Slice {
+    func slice(of slot: Int, in state: RawSpan) -> ByteSlice {
         let size = state.load(UInt32.self, at: 4 + slot * 4)
         if size == .max { return .absent }
         var offset = bodyStart
@@ -111,7 +111,7 @@ struct RowLayout: Sendable {
             let size = state.load(UInt32.self, at: 4 + index * 4)
             if size != .max { offset += Int(size) }
         }
-        return Slice(offset, Int(size))
+        return ByteSlice(offset, Int(size))
     }
 
     /// Appends all slots of a state as JSON text.

@@ -31,7 +31,7 @@ extension RowLayout {
     ///
     /// - Parameter inputs: where the operation's values are.
     static func write(
-        _ sources: borrowing Slots<SlotSource>, old: RawSpan, operation: RawSpan, inputs: borrowing Slots<Slice>,
+        _ sources: borrowing Slots<SlotSource>, old: RawSpan, operation: RawSpan, inputs: borrowing Slots<ByteSlice>,
         into state: inout ByteBuffer
     ) -> Bool {
         let base = state.count &+ 4

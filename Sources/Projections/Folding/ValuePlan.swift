@@ -70,7 +70,7 @@ extension ValuePlan {
         case .itemPick(let index): return try Self.appendText(event.item, workspace.itemPicks[index], into: &output)
         case .metadataPick(let index): return try Self.appendText(event.metadata, workspace.metadataPicks[index], into: &output)
         case .payload: throw FoldError("the payload can't stand in a text")
-        case .constant(let text): return try Self.appendText(text.lent, Slice(0, text.count), into: &output)
+        case .constant(let text): return try Self.appendText(text.lent, ByteSlice(0, text.count), into: &output)
         case .position: output.append(String(facts.position.rawValue))
         case .stream: output.append(facts.stream)
         case .type: output.append(facts.type)
@@ -93,13 +93,13 @@ extension ValuePlan {
         return true
     }
 
-    private static func append(_ text: RawSpan, _ slice: Slice, into output: inout ByteBuffer) -> Bool {
+    private static func append(_ text: RawSpan, _ slice: ByteSlice, into output: inout ByteBuffer) -> Bool {
         guard slice.isPresent else { return false }
         JSONCursor.appendCompact(text.slice(slice.start, slice.size), into: &output)
         return true
     }
 
-    static func appendText(_ text: RawSpan, _ slice: Slice, into output: inout ByteBuffer) throws(FoldError) -> Bool {
+    static func appendText(_ text: RawSpan, _ slice: ByteSlice, into output: inout ByteBuffer) throws(FoldError) -> Bool {
         guard slice.isPresent, slice.size > 0 else { return false }
         let value = text.slice(slice.start, slice.size)
         switch value.byte(at: 0) {

@@ -6,6 +6,16 @@ internal import LMDB
 internal import Sealing
 internal import System
 
+/// The tables of a generation, declared once. They are all of one kind, so a name is enough: keys in the order of their bytes, rows
+/// that are checked and, in a store whose events are sealed, sealed; `Generation.checkPages` looks at all of them, and after a cut
+/// that took what it has consumed the generation goes as a whole.
+enum GenerationTable: String, CaseIterable {
+    case rows, meta, quarantine
+
+    /// Every table's name, and whether its keys are integers: what there may be in the file.
+    static var kinds: [String: Bool] { Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, false) }) }
+}
+
 /// A table of a generation, whose rows are checked when they are read. From format 2 of a generation on a value is
 ///
 ///     0    u8   kind: 0 plain (format 2), 2 sealed (format 4), 1 sealed under a key made of the master key (format 3)
@@ -22,9 +32,9 @@ struct CheckedTable: Sendable {
     private let note: DamageNote
 
     /// - Parameter keys: of the generation, where its format is that of sealed ones.
-    init(_ name: String, of environment: Environment, format: Int, _ keys: ModelKeys?, _ note: DamageNote) throws(StorageError) {
-        (table, self.format, self.note) = (try environment.table(name), format, note)
-        sealer = keys?.sealer(ofTable: name)
+    init(_ table: GenerationTable, of environment: Environment, format: Int, _ keys: ModelKeys?, _ note: DamageNote) throws(LMDBError) {
+        (self.table, self.format, self.note) = (try environment.table(table.rawValue), format, note)
+        sealer = keys?.sealer(ofTable: table.rawValue)
     }
 
     /// The format of the generation that has such a value; JSON text begins with neither kind.
@@ -38,7 +48,7 @@ struct CheckedTable: Sendable {
     }
 
     /// What the walk over all pages asks of each row: all are of one format, and carry checksums that are right if any.
-    static func checks(_ tables: [String]) -> [String: StructuralCheck.RowCheck] {
+    static func checks() -> [String: StructuralCheck.RowCheck] {
         let known = Monitor<Int?>(nil)
         let check: StructuralCheck.RowCheck = { key, value in
             let format = format(of: value)
@@ -48,7 +58,7 @@ struct CheckedTable: Sendable {
             }
             return isExpected && (format == 1 || body(key, value) != nil)
         }
-        return Dictionary(uniqueKeysWithValues: tables.map { ($0, check) })
+        return Dictionary(uniqueKeysWithValues: GenerationTable.allCases.map { ($0.rawValue, check) })
     }
 
     // MARK: Reading

@@ -16,7 +16,7 @@ extension Generation {
 
     /// The format is seen by how the row begins that tells of it.
     static func format(of environment: Environment, _ directory: String) throws -> Int {
-        let meta = try environment.table("meta")
+        let meta = try environment.table(GenerationTable.meta.rawValue)
         return try environment.read { transaction in
             let key = headerKey
             guard let value = try transaction.get(meta, key.lent) else { throw saysNothing(directory) }

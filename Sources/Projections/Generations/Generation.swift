@@ -23,7 +23,6 @@ package final class Generation: Sendable {
     private let mark: GenerationMark
 
     static let headerKey = Array("generation".utf8)
-    static let tables = ["rows", "meta", "quarantine"]
 
     /// Takes over the open environment and the mark.
     init(
@@ -33,9 +32,9 @@ package final class Generation: Sendable {
         name = String(directory[(directory.lastIndex(of: "/").map(directory.index(after:)) ?? directory.startIndex)...])
         (self.environment, self.mark) = (environment, mark)
         (self.format, note) = (format, DamageNote(directory))
-        rows = try CheckedTable("rows", of: environment, format: format, keys, note)
-        meta = try CheckedTable("meta", of: environment, format: format, keys, note)
-        quarantine = try CheckedTable("quarantine", of: environment, format: format, keys, note)
+        rows = try CheckedTable(.rows, of: environment, format: format, keys, note)
+        meta = try CheckedTable(.meta, of: environment, format: format, keys, note)
+        quarantine = try CheckedTable(.quarantine, of: environment, format: format, keys, note)
     }
 
     deinit {
@@ -105,7 +104,7 @@ package final class Generation: Sendable {
             if keys == nil, isSealed {
                 throw note.damaged("its rows are sealed, and the store's events are not")
             }
-            let meta = try CheckedTable("meta", of: environment, format: format, keys, note)
+            let meta = try CheckedTable(.meta, of: environment, format: format, keys, note)
             let header = try environment.read { (transaction) in try Self.header(transaction, meta, directory, format) }
             guard header.storeID == log.storeID else {
                 throw EvstoreError.storeDamaged(path: directory, reason: "the generation belongs to another store")
@@ -123,7 +122,8 @@ package final class Generation: Sendable {
         -> Environment.Configuration
     {
         .init(
-            tables: tables, mapBytes: options.mapBytes, readersMax: options.readersMax, readOnly: readOnly, creating: creating)
+            tables: GenerationTable.allCases.map(\.rawValue), mapBytes: options.mapBytes, readersMax: options.readersMax,
+            readOnly: readOnly, creating: creating)
     }
 
     package var isReadOnly: Bool { environment.isReadOnly }
@@ -152,12 +152,9 @@ package final class Generation: Sendable {
     /// - Throws: `EvstoreError.storeDamaged`, once it is noted.
     package func checkPages() throws(EvstoreError) {
         try converting("looking at the pages of \(directory)") {
-            do { try environment.checkStructure(tables: Self.kinds, rows: CheckedTable.checks(Self.tables)) } catch let damage
+            do { try environment.checkStructure(tables: GenerationTable.kinds, rows: CheckedTable.checks()) } catch let damage
                 as StructureDamage
             { throw note.damaged("data.mdb, \(damage)") }
         }
     }
-
-    /// The tables that there may be; no keys are integers.
-    static var kinds: [String: Bool] { Dictionary(uniqueKeysWithValues: tables.map { ($0, false) }) }
 }

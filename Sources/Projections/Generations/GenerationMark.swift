@@ -159,11 +159,11 @@ final class GenerationMark: Sendable {
     /// - Parameter isShared: others may be writing, whom this process can't keep out.
     private func walk(_ note: DamageNote, isShared: Bool) throws {
         guard System.Guard.generationPages.isOn else { return }
-        let rows = CheckedTable.checks(Generation.tables)
+        let rows = CheckedTable.checks()
         do {
             let file = try File(directory + "/data.mdb", .read)
-            if isShared { return try StructuralCheck.runBeside(file, tables: Generation.kinds, rows: rows) }
-            _ = try StructuralCheck.run(file, tables: Generation.kinds, rows: rows)
+            if isShared { return try StructuralCheck.runBeside(file, tables: GenerationTable.kinds, rows: rows) }
+            _ = try StructuralCheck.run(file, tables: GenerationTable.kinds, rows: rows)
         } catch let damage as StructureDamage {
             throw note.damaged("data.mdb, \(damage)")
         } catch let error as StorageError where error.isDamage { throw note.damaged(error.message) }

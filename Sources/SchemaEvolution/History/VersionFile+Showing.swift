@@ -18,7 +18,7 @@ extension VersionFile {
     package func validate(_ payload: [UInt8], as type: String, limits: JSONLimits = JSONLimits()) throws(EvstoreError) {
         guard let event = events[type] else { throw .unknownType(type, version: number, known: types) }
         do throws(JSONError) { _ = try JSONScanner.validate(payload.lent, limits: limits) } catch {
-            throw .invalidJSON(reason: error.reason, offset: error.offset)
+            throw EvstoreError(error)
         }
         do throws(ShapeError) { try event.validate(payload.lent) } catch {
             throw .invalidEvent(type: type, version: number, pointer: error.pointer, reason: error.reason)

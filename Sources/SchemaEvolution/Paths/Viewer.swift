@@ -1,4 +1,4 @@
-internal import Bytes
+package import Bytes
 package import EventModel
 package import JSONText
 
@@ -12,25 +12,20 @@ package struct Image: ~Escapable {
     package let part: Int
     /// Whether the payload is the event's. Else it is made of the values that were asked for.
     package let isWhole: Bool
-    /// A `ValuePlace` for each value that was asked for, side by side.
-    package let places: RawSpan
+    /// Where in the payload each value stands that was asked for.
+    package let places: Span<ByteSlice>
 
     @_lifetime(copy payload)
     package init(type: String, typeIndex: Int, payload: RawSpan, part: Int) {
         (self.type, self.typeIndex, self.payload, self.part) = (type, typeIndex, payload, part)
-        (isWhole, places) = (true, payload)
+        (isWhole, places) = (true, Span())
     }
 
     @_lifetime(copy values, copy places)
-    init(_ end: PathEnd, values: RawSpan, at places: RawSpan) {
+    init(_ end: PathEnd, values: RawSpan, at places: Span<ByteSlice>) {
         (type, typeIndex, payload, part) = (end.type, end.typeIndex, values, 0)
         (isWhole, self.places) = (false, places)
     }
-}
-
-/// Where in an image's payload a value stands, as two little-endian words in memory; the size is -1 where it is absent.
-package struct ValuePlace: BitwiseCopyable, Sendable {
-    package let start, size: Int32
 }
 
 /// Runs compiled paths: the one function that decodes an event. One per thread, reused; once warm it

@@ -33,7 +33,7 @@ package struct Workspace: ~Copyable {
                 if validating || end.isUnproved { try path.check(end, fused.output.bytes) }
                 return try body(Image(type: end.type, typeIndex: end.typeIndex, payload: fused.output.bytes, part: 0))
             case .values(let index):
-                return try body(Image(program.ends[index], values: fused.found, at: fused.places.bytes))
+                return try body(Image(program.ends[index], values: fused.found, at: fused.places.span))
             case .hidden:
                 run.counts.hidden += 1
                 return

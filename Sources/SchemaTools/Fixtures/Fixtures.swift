@@ -146,7 +146,7 @@ extension Fixtures.Line {
     init(_ text: [UInt8], of version: VersionFile, file: String, number: Int) throws(EvstoreError) {
         let value: JSONValue
         do throws(JSONError) { value = try JSONValue(parsing: text.lent) } catch {
-            throw .invalidJSON(reason: error.reason, offset: error.offset)
+            throw EvstoreError(error)
         }
         guard case .string(let type)? = value.member("type"), let data = value.member("data") else {
             throw .invalidLine(reason: "an event line has type and data", pointer: "")

@@ -1,4 +1,5 @@
 import Bytes
+import EventLog
 import Evstore
 import EvstoreTesting
 import Foundation
@@ -110,11 +111,7 @@ struct Bounding {
 
 extension Bounding.Room {
     /// The tables of the log and of read models, and whether their keys are integers.
-    private static let tables = Dictionary(
-        uniqueKeysWithValues: [
-            "blocks", "types", "streams", "heads", "ids", "census", "state", "epochs", "schemas", "definitions", "imports", "journal",
-            "snapshots", "notes", "rows", "meta", "quarantine",
-        ].map { ($0, ["blocks", "heads"].contains($0)) })
+    private static let tables = EventLog.tableKinds.merging(["rows": false, "meta": false, "quarantine": false]) { log, _ in log }
 
     init(_ path: String) throws {
         let data = try File(path, .read)

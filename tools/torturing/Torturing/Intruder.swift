@@ -11,7 +11,7 @@
     package struct Intruder {
         package typealias Row = (key: [UInt8], value: [UInt8])
 
-        package static let tables = RowSeal.tables
+        package static let tables = TableDescriptor.log.withRowChecks.map(\.name).sorted()
         private let store: String
         private let storeID: StoreID
 
@@ -22,7 +22,7 @@
 
         /// Puts the rows of a table anew, each with what `change` makes of it: all that stands before the checksum.
         package func change(_ name: String, _ change: (inout [Row]) throws -> Void) throws {
-            guard let seal = RowSeal(name, storeTag: storeID.tag) else { return }
+            guard let seal = TableDescriptor.log[named: name].flatMap({ RowSeal($0, storeTag: storeID.tag) }) else { return }
             try writing(name) { transaction, table in
                 var rows = try Self.rows(transaction.reads, table).map { (key: $0.key, value: Array($0.value.dropLast(RowSeal.bytes))) }
                 try change(&rows)
@@ -135,7 +135,7 @@
         private func writing(_ name: String, _ body: (inout WriteTransaction, Table) throws -> Void) throws {
             var options = Options()
             options.mapBytes = 1 << 26
-            let environment = try Environment.open(directory: store + "/log", Tables.configuration(options, readOnly: false))
+            let environment = try Environment.open(directory: store + "/log", TableDescriptor.log.configuration(options, readOnly: false))
             defer { environment.close() }
             let table = try environment.table(name)
             try environment.writeOwned { transaction in

@@ -47,13 +47,13 @@ struct FusedInput: ~Copyable {
     mutating func take(_ more: borrowing ByteBuffer) -> Int32 { text.take(more) }
 
     /// Takes the bare text in a slot behind the input, between quotes; what was made is there already, from `behind` on.
-    mutating func quote(_ slot: Int, made behind: Int32) -> ValuePlace {
+    mutating func quote(_ slot: Int, made behind: Int32) -> ByteSlice {
         let found = slots[slot]
         let (begin, start, count) = (text.count, Int(found.start), Int(found.end &- found.start))
         text.append(UInt8(ascii: "\""))
         text.append(copyOf: found.isMade ? Int(behind) &+ start : start, count)
         text.append(UInt8(ascii: "\""))
-        return ValuePlace(start: Int32(truncatingIfNeeded: begin), size: Int32(truncatingIfNeeded: count &+ 2))
+        return ByteSlice(offset: Int32(truncatingIfNeeded: begin), count: Int32(truncatingIfNeeded: count &+ 2))
     }
 
     /// Where the slots of an object's members stand in `order`.

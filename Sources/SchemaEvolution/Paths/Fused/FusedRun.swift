@@ -15,7 +15,7 @@ struct FusedRun: ~Copyable {
     }
 
     private(set) var output = ByteBuffer(capacity: 4096)
-    private(set) var places = Slots<ValuePlace>(capacity: 32)
+    private(set) var places = Slots<ByteSlice>(capacity: 32)
     private var input = FusedInput()
 
     /// What values were found in: the input, and behind it what was made.
@@ -100,13 +100,13 @@ struct FusedRun: ~Copyable {
             } else if value.slot >= 0 {
                 let found = input.slots[Int(value.slot)]
                 let start = found.isMade ? found.start &+ behind : found.start
-                places.append(ValuePlace(start: start, size: found.start < 0 ? -1 : found.end &- found.start))
+                places.append(ByteSlice(offset: start, count: found.start < 0 ? -1 : found.end &- found.start))
             } else if value.count == 0 {
-                places.append(ValuePlace(start: 0, size: -1))
+                places.append(.absent)
             } else {
                 output.removeAll()
                 write(program, Int(value.pieces), Int(value.count), input, into: &output)
-                places.append(ValuePlace(start: input.take(output), size: Int32(truncatingIfNeeded: output.count)))
+                places.append(ByteSlice(offset: input.take(output), count: Int32(truncatingIfNeeded: output.count)))
             }
         }
     }

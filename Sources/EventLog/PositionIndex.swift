@@ -1,0 +1,81 @@
+internal import Bytes
+internal import EventModel
+internal import LMDB
+
+/// An index from keys to positions (`TableDescriptor.Index.positions`) as it is opened: one that not every store has.
+///
+///     0            u32 epoch, u64 position: up to where the table is written
+///     1, key       u64 position
+///
+/// It says itself how far it is written: programs that don't know the index move `indexed` and cut the log without it, and a table
+/// that has just been made is as empty as one of a log in which no event has a key.
+struct PositionIndex: Sendable {
+    let name: String
+    /// The key of an event; nil where it has none.
+    let key: @Sendable (RecordView) -> [UInt8]?
+    /// Nil where the store has no such table, and is open to be read only.
+    private let rows: RowTable?
+
+    private static let markKey: [UInt8] = [0]
+
+    /// What it says of a key.
+    enum Answer: Hashable {
+        case at(Position)
+        case nowhere
+        /// The store lacks the index or a part of it: only the log can tell.
+        case unknown
+    }
+
+    init(_ name: String, _ rows: RowTable?, _ key: @escaping @Sendable (RecordView) -> [UInt8]?) {
+        (self.name, self.rows, self.key) = (name, rows, key)
+    }
+
+    /// Up to where it is written, and in which epoch; nil where it has never been.
+    func mark(_ transaction: borrowing ReadTransaction) throws -> Checkpoint? {
+        guard let rows, let row = try rows.get(Self.markKey.lent, transaction) else { return nil }
+        guard row.byteCount == 12 else { throw Indexes.damaged(name) }
+        return Checkpoint(epoch: Epoch(row.load(UInt32.self, at: 0)), position: Position(row.load(UInt64.self, at: 4)))
+    }
+
+    func put(mark: Checkpoint, _ transaction: inout WriteTransaction) throws {
+        let row = bytes(mark.epoch.rawValue) + bytes(mark.position.rawValue)
+        try rows?.put(Self.markKey.lent, row.lent, &transaction)
+    }
+
+    func put(_ key: [UInt8], _ position: UInt64, _ transaction: inout WriteTransaction) throws {
+        try rows?.put(([1] + key).lent, bytes(position).lent, &transaction)
+    }
+
+    func removeAll(_ transaction: inout WriteTransaction) throws { try rows?.removeAll(&transaction) }
+
+    /// How many keys its table has.
+    func count(_ transaction: borrowing ReadTransaction) throws -> Int {
+        guard let rows else { return 0 }
+        return try rows.count(transaction) - (mark(transaction) == nil ? 0 : 1)
+    }
+
+    /// What its table says of a key.
+    func find(_ key: [UInt8], _ numbers: StateRows.Numbers, _ transaction: borrowing ReadTransaction) throws -> Answer {
+        guard let rows, try mark(transaction) == numbers.indexedTo else { return .unknown }
+        guard let row = try rows.get(([1] + key).lent, transaction) else { return .nowhere }
+        guard row.byteCount == 8 else { throw Indexes.damaged(name) }
+        return .at(Position(row.load(UInt64.self, at: 0)))
+    }
+}
+
+extension StateRows.Numbers {
+    /// Up to where every index is written that is whole.
+    var indexedTo: Checkpoint { Checkpoint(epoch: epoch, position: indexed) }
+}
+
+extension Moment {
+    /// What an index says of a key, with what its table does not say yet.
+    func find(
+        _ key: [UInt8], in index: PositionIndex, _ transaction: borrowing ReadTransaction, _ access: LogAccess
+    ) throws -> PositionIndex.Answer {
+        let found = try overlay.look(asOf: last, transaction, access) { $0.positions[index.name]?[key] }.answer
+        let answer = try found.map { .at(Position($0)) } ?? index.find(key, numbers, transaction)
+        if case .at(let position) = answer, position > last { return .nowhere }
+        return answer
+    }
+}
