@@ -160,6 +160,6 @@ struct RekeyTests {
         let temporary = try await store()
         await #expect {
             try await temporary.store.append([try .event("setting-a", "Set", #"{"key":"a","value":1}"#, at: 1)])
-        } throws: { ($0 as? EvstoreError)?.exit == 3 }
+        } throws: { ($0 as? EvstoreError)?.code == "noImage" }
     }
 }
