@@ -223,7 +223,8 @@ extension EvstoreError {
                 fix: "append an event that sets it right, or loosen row: of \(projection) in projections.yaml, and run it again")
         case .nothingToRollBackTo(let live):
             .init(
-                "nothingToRollBackTo", "there is no version below \(live) to go back to", fix: "the versions of the store tell which are promised")
+                "nothingToRollBackTo", "there is no version below \(live) to go back to",
+                fix: "look which versions are promised: the store's own four numbers tell")
         case .belowFloor(let version, let floor):
             .init(
                 "belowFloor", "\(version) is below the floor \(floor), which a finalize moved",

@@ -58,7 +58,9 @@ struct OptionsPageTests {
     func units() throws {
         for row in try rows(ofPage: "OptionsReference") {
             let name = row.cells[0].filter { $0 != "`" }
-            for unit in ["Bytes", "Seconds", "Milliseconds"] where name.hasSuffix(unit) { #expect(row.cells[2] == unit.lowercased(), "\(name)") }
+            for unit in ["Bytes", "Seconds", "Milliseconds"] where name.hasSuffix(unit) {
+                #expect(row.cells[2] == unit.lowercased(), "\(name)")
+            }
         }
     }
 

@@ -93,7 +93,8 @@ struct StepTests {
             try await store.replay(to: SchemaVersion(2))
         } throws: { error in
             guard let error = error as? EvstoreError else { return false }
-            return error.code == "consentNeeded" && error.message.contains("without the step full-name (revision 1) of v2 can't append Named")
+            return error.code == "consentNeeded"
+                && error.message.contains("without the step full-name (revision 1) of v2 can't append Named")
         }
         #expect(try store.versions == StoreVersions(floor: 1, live: 1, top: 1, head: 1))
         for (policy, code) in [
