@@ -26,7 +26,7 @@ public struct ErrorDetails: Hashable, Sendable {
 }
 
 extension EvstoreError {
-    /// The name of the case: what `error.code` holds in JSON.
+    /// The name of the case, of `refusedLine` that of the error within: what `error.code` holds in JSON.
     public var code: String { details.code }
     public var message: String { details.message }
     public var fix: String? { details.fix }

@@ -37,6 +37,11 @@ private func declaredCases() throws -> [String: Set<String>] {
     return cases
 }
 
+extension EvstoreError {
+    /// The name of the case; `code` is that of the error within, where there is one.
+    fileprivate var name: String { Mirror(reflecting: self).children.first?.label ?? "" }
+}
+
 private let finding = Finding(id: "FILE001", message: "m")
 private let version = SchemaVersion(1)
 
@@ -70,17 +75,17 @@ struct ErrorsPageTests {
     @Test("it has every code of the library once, with the exit code of the command line")
     func codes() throws {
         let page = try ErrorsPage()
-        #expect(samples.map(\.code).sorted() == (try declaredCases()).keys.sorted(), "each case needs a sample here")
-        #expect(page.rows.map(\.code).sorted() == samples.map(\.code).sorted())
+        #expect(samples.map(\.name).sorted() == (try declaredCases()).keys.sorted(), "each case needs a sample here")
+        #expect(page.rows.map(\.code).sorted() == samples.map(\.name).sorted())
         for error in samples {
-            let row = try #require(page.rows.first { $0.code == error.code })
+            let row = try #require(page.rows.first { $0.code == error.name })
             switch error {
             case .refusedLine(_, _, let inner):
-                #expect(row.exit == "as the inner error" && error.exit == inner.exit && error.code == "refusedLine")
+                #expect(row.exit == "as the inner error" && error.exit == inner.exit && error.code == inner.code)
             case .schemaInvalid:
                 let newer = EvstoreError.schemaInvalid([finding, Finding(id: "FILE007", message: "m")])
                 #expect(row.exit == "\(error.exit), or \(newer.exit)")
-            default: #expect(row.exit == "\(error.exit)", "\(error.code)")
+            default: #expect(row.exit == "\(error.exit)" && error.code == error.name, "\(error.name)")
             }
         }
     }
@@ -94,10 +99,9 @@ struct ErrorsPageTests {
         }
     }
 
-    @Test("every error says something, and what an error's code is no other's is")
+    @Test("every error says something, without a blank line")
     func words() {
-        for error in samples { #expect(!error.message.isEmpty && !error.message.contains("\n\n"), "\(error.code)") }
-        #expect(Set(samples.map(\.code)).count == samples.count)
+        for error in samples { #expect(!error.message.isEmpty && !error.message.contains("\n\n"), "\(error.name)") }
     }
 
     @Test("the exit codes are those that commands end with")
@@ -113,11 +117,11 @@ struct ErrorsPageTests {
     func fixes() throws {
         for error in samples {
             let fix = error.fix ?? ""
-            for word in ["evstore ", " --", "chmod", "openssl"] { #expect(!fix.contains(word), "\(error.code): \(fix)") }
+            #expect(!fix.contains(#/evstore (?!that)[a-z]| --|chmod|openssl/#), "\(error.code): \(fix)")
         }
         let shop = try Shop()
         let outcome = try shop.run("status --json")
         #expect(outcome.exit == 2)
-        #expect(try #require(member(outcome.line, "error", "fix")).contains("evstore --store"))
+        #expect(try member(outcome.line, "error", "fix")?.contains("evstore --store") == true)
     }
 }

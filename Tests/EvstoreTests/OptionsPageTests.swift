@@ -18,11 +18,13 @@ private let root = URL(filePath: #filePath).deletingLastPathComponent().deleting
 
 @Suite("The page of options")
 struct OptionsPageTests {
-    private static let sources = [
-        ("Options", "Sources/EventModel/Options.swift", Mirror(reflecting: Options())),
-        ("ImportOptions", "Sources/Evstore/Import/ImportReport.swift", Mirror(reflecting: ImportOptions())),
-        ("ReplayOptions", "Sources/Migration/Reports/ReplayReport.swift", Mirror(reflecting: ReplayOptions())),
-    ]
+    private static var sources: [(type: String, path: String, values: Mirror)] {
+        [
+            ("Options", "Sources/EventModel/Options.swift", Mirror(reflecting: Options())),
+            ("ImportOptions", "Sources/Evstore/Import/ImportReport.swift", Mirror(reflecting: ImportOptions())),
+            ("ReplayOptions", "Sources/Migration/Reports/ReplayReport.swift", Mirror(reflecting: ReplayOptions())),
+        ]
+    }
 
     /// The public members of a type, in the order of its source.
     private static func members(of type: String, in path: String) throws -> [String] {
