@@ -17,69 +17,66 @@ public struct ErrorPlace: Hashable, Sendable {
     }
 }
 
-/// What an error says to a person and to a script: a stable code and exit code, one sentence, what to do.
+/// What an error says to a person and to a script: a stable code, one sentence, what to do.
 public struct ErrorDetails: Hashable, Sendable {
     public var code: String
-    public var exit: Int32
     public var message: String
     public var fix: String?
     public var place: ErrorPlace
 }
 
 extension EvstoreError {
-    /// The name of the case: what `error.code` holds in JSON.
+    /// The name of the case, of `refusedLine` that of the error within: what `error.code` holds in JSON.
     public var code: String { details.code }
-    /// The exit code of the command line.
-    public var exit: Int32 { details.exit }
     public var message: String { details.message }
     public var fix: String? { details.fix }
     public var place: ErrorPlace { details.place }
 
     public var details: ErrorDetails {
         opening ?? appending ?? readingOrEvolving ?? migrating ?? keeping
-            ?? .init("internalFailure", 1, "an unforeseen failure: \(self)")
+            ?? .init("internalFailure", "an unforeseen failure: \(self)")
     }
 
     private var opening: ErrorDetails? {
         switch self {
         case .storeNotFound(let path):
-            .init("storeNotFound", 2, "there is no store at \(path)", fix: "make one: evstore --store \(path.shellWord) init --schemas DIR")
+            .init("storeNotFound", "there is no store at \(path)", fix: "make one there, or name the directory of the store")
         case .storeExists(let path):
             .init(
-                "storeExists", 2, "there is already something at \(path)",
+                "storeExists", "there is already something at \(path)",
                 fix: "choose another directory, or use that store as it is")
         case .notAStore(let path, let reason):
             .init(
-                "notAStore", 2, "\(path) is not a store of evstore: \(reason)", fix: "check --store (or EVSTORE_STORE)")
+                "notAStore", "\(path) is not a store of evstore: \(reason)", fix: "name the directory of the store")
         case .storeNewer(let path, let format, let known):
             .init(
-                "storeNewer", 6, "\(path) has format \(format) and this program knows up to \(known)",
+                "storeNewer", "\(path) has format \(format) and this program knows up to \(known)",
                 fix: "use a newer evstore")
         case .storeDamaged(let path, let reason):
             .init(
-                "storeDamaged", 7, "\(path) is damaged: \(reason)",
-                fix: "restore a backup, or take out what is left: evstore salvage --into DIR; leave the files as they are until then")
+                "storeDamaged", "\(path) is damaged: \(reason)",
+                fix: "restore a backup, or salvage what is left into another directory; leave the files as they are until then")
         case .unsafePermissions(let path, let reason):
             .init(
-                "unsafePermissions", 1, "\(path) is open to others: \(reason)",
-                fix: "chmod -R go-w \(path), or chown -R to its user; all of it are files and directories of one user")
+                "unsafePermissions", "\(path) is open to others: \(reason)",
+                fix: "give all of its files and directories to one user, and let nobody else write to them")
         case .readOnly(let path):
-            .init("readOnly", 1, "\(path) can't be written", fix: "open it to be written, as its owner and on a mount that is writable")
+            .init("readOnly", "\(path) can't be written", fix: "open it to be written, as its owner and on a mount that is writable")
         case .locked(let path, let holder):
-            .init("locked", 5, "\(path) is locked by \(holder)", fix: "wait for it to finish, then run this again")
+            .init("locked", "\(path) is locked by \(holder)", fix: "wait for it to finish, then run this again")
         case .keysRefused(let path, let reason):
             .init(
-                "keysRefused", 2, "\(path) is not opened: \(reason)",
+                "keysRefused", "\(path) is not opened: \(reason)",
                 fix: "name the file of the key that the store was made with, or none where its events are not sealed")
         case .diskFull(let path, let free, let needed):
             .init(
-                "diskFull", 1,
+                "diskFull",
                 "the disk under \(path) is full (\(free) bytes free\(needed.map { ", \($0) needed" } ?? "")); nothing was changed",
                 fix: "free some space and run this again")
         case .ioFailure(let doing, let reason):
-            .init("ioFailure", 1, "\(doing): \(reason)")
+            .init("ioFailure", "\(doing): \(reason)")
         case .misuse(let what):
-            .init("misuse", 1, what)
+            .init("misuse", what)
         default: nil
         }
     }
@@ -88,7 +85,7 @@ extension EvstoreError {
         switch self {
         case .invalidStreamName(let name):
             .init(
-                "invalidStreamName", 3,
+                "invalidStreamName",
                 "\(quoted(name)) is not a stream name: 1 to 200 bytes of printable ASCII without space, quotes, braces and backslash",
                 fix: name.isEmpty
                     ? "give it a name, such as order-42"
@@ -96,65 +93,65 @@ extension EvstoreError {
                 place: .init(stream: name))
         case .invalidEventID(let id):
             .init(
-                "invalidEventID", 3,
+                "invalidEventID",
                 "\(quoted(id)) is not an event id: 1 to 64 bytes of text without control characters")
         case .invalidJSON(let reason, let offset):
-            .init("invalidJSON", 3, "not valid JSON at byte \(offset): \(reason)")
+            .init("invalidJSON", "not valid JSON at byte \(offset): \(reason)")
         case .invalidEvent(let type, let version, let pointer, let reason):
             .init(
-                "invalidEvent", 3,
+                "invalidEvent",
                 "\(type) does not fit its shape at \(version): \(pointer.isEmpty ? "the payload" : pointer) \(reason)",
-                fix: "see: evstore schema show \(type)@\(version)", place: .init(pointer: pointer, type: type))
+                fix: "see the shape of \(type) in the file of \(version)", place: .init(pointer: pointer, type: type))
         case .unknownType(let type, let version, let known):
             .init(
-                "unknownType", 3, "there is no event type \(quoted(type)) at \(version)",
+                "unknownType", "there is no event type \(quoted(type)) at \(version)",
                 fix: "the types are: \(known.joined(separator: ", "))", place: .init(type: type))
         case .streamMismatch(let given, let expected, let type, let version):
             .init(
-                "streamMismatch", 3, "\(type) at \(version) belongs in stream \(expected), not in \(given)",
+                "streamMismatch", "\(type) at \(version) belongs in stream \(expected), not in \(given)",
                 fix: "append to \(expected)", place: .init(stream: given, type: type))
         case .expectationFailed(let stream, let expected, let actual):
             .init(
-                "expectationFailed", 3,
+                "expectationFailed",
                 "\(stream) was expected \(expected.words) and \(actual.map { "is at revision \($0)" } ?? "has no events")",
                 fix: "read the stream again and decide anew", place: .init(stream: stream.text))
         case .idReused(let id, let position):
             .init(
-                "idReused", 3, "the id \(quoted(id.text)) was used for another event at position \(position)",
+                "idReused", "the id \(quoted(id.text)) was used for another event at position \(position)",
                 fix: "give the new event an id of its own", place: .init(position: position))
         case .eventTooLarge(let bytes, let limit):
             .init(
-                "eventTooLarge", 3, "an event of \(bytes) bytes is over the limit of \(limit)",
+                "eventTooLarge", "an event of \(bytes) bytes is over the limit of \(limit)",
                 fix: "store the large part elsewhere and its address in the event, or raise Options.eventBytesMax")
         case .appendTooLarge(let reason):
-            .init("appendTooLarge", 3, "the append is too large: \(reason)", fix: "append in smaller groups")
+            .init("appendTooLarge", "the append is too large: \(reason)", fix: "append in smaller groups")
         case .versionNotAllowed(let version, let floor, let top):
             .init(
-                "versionNotAllowed", 3, "events are appended at \(floor) to \(top), not at \(version)",
+                "versionNotAllowed", "events are appended at \(floor) to \(top), not at \(version)",
                 fix: version > top
-                    ? "evstore replay --to \(version) comes first, with --schemas where the store does not know \(version)"
-                    : "write events of \(floor) or newer, here with --at \(floor); a program that writes older ones is to be updated")
+                    ? "replay the store to \(version) first"
+                    : "write events of \(floor) or newer; a program that writes older ones is to be updated")
         case .noImage(let failure):
             .init(
-                "noImage", 3,
+                "noImage",
                 "\(failure.type) born at \(failure.born) has no image at \(failure.target): step \(failure.step), \(failure.op): \(failure.pointer.isEmpty ? "the payload" : failure.pointer) should be \(failure.expected), found \(failure.found)",
                 fix: failure.pointer == ImageFailure.streamName
                     ? "name it otherwise: \(failure.op) of \(failure.step) would take it for another stream's on the way back"
-                    : "see: evstore schema explain \(failure.type.shellWord) --from \(failure.born) --to \(failure.target)",
+                    : "append what \(failure.op) of \(failure.step) takes, or widen that op in its version file",
                 place: .init(pointer: failure.pointer, position: failure.position, type: failure.type))
         case .deadlinePassed(let seconds, let holder):
             .init(
-                "deadlinePassed", 5, "waited \(seconds) s for the store; it is held by \(holder)",
+                "deadlinePassed", "waited \(seconds) s for the store; it is held by \(holder)",
                 fix: "run it again: what waited was not done")
         case .commitOutcomeUnknown(let position):
             .init(
-                "commitOutcomeUnknown", 1,
+                "commitOutcomeUnknown",
                 "the disk failed during a commit after position \(position): whether it was made is not known",
                 fix: "open the store again and read what is there; an append with an id can be repeated safely",
                 place: .init(position: position))
         case .invalidLine(let reason, let pointer):
             .init(
-                "invalidLine", 3, "not an event: \(pointer.isEmpty ? "" : pointer + " ")\(reason)",
+                "invalidLine", "not an event: \(pointer.isEmpty ? "" : pointer + " ")\(reason)",
                 fix: #"a line is {"stream":"order-42","type":"OrderPlaced","data":{…}}, or a CloudEvent 1.0"#,
                 place: .init(pointer: pointer))
         case .refusedLine(let line, let file, let error):
@@ -167,40 +164,40 @@ extension EvstoreError {
         switch self {
         case .epochChanged(let seen, let cut):
             .init(
-                "epochChanged", 3,
+                "epochChanged",
                 "the log was cut at position \(cut.position) (epoch \(cut.epoch)); what was read up to \(seen.position) of epoch \(seen.epoch) is no longer its history",
                 fix: "start again from the beginning, or from a position at or below the cut",
                 place: .init(position: seen.position))
         case .unknownVersion(let text, let known):
             .init(
-                "unknownVersion", 2, "there is no version \(quoted(text))",
+                "unknownVersion", "there is no version \(quoted(text))",
                 fix: "known: \(known.joined(separator: ", "))")
         case .unknownProjection(let name, let known):
             .init(
-                "unknownProjection", 2, "there is no projection \(quoted(name))",
+                "unknownProjection", "there is no projection \(quoted(name))",
                 fix: known.isEmpty
-                    ? "none is registered: evstore replay --schemas DIR --to vN"
+                    ? "none is registered: replay to a version with the files that define some"
                     : "known: \(known.joined(separator: ", "))")
         case .corruptBlock(let position, let reason):
             .init(
-                "corruptBlock", 7, "the log is damaged at position \(position): \(reason)",
-                fix: "restore a backup, or take out what is left: evstore salvage --into DIR; leave the files as they are until then",
+                "corruptBlock", "the log is damaged at position \(position): \(reason)",
+                fix: "restore a backup, or salvage what is left into another directory; leave the files as they are until then",
                 place: .init(position: position))
         case .schemaInvalid(let findings):
             .init(
-                "schemaInvalid", findings.refusedExit, findings.map(\.line1).joined(separator: "\n"), fix: findings.first?.fix,
+                "schemaInvalid", findings.map(\.line1).joined(separator: "\n"), fix: findings.first?.fix,
                 place: .init(file: findings.first?.file, line: findings.first?.line, column: findings.first?.column))
         case .schemaNewer(let version, let reason):
             .init(
-                "schemaNewer", 6, "another evstore registered \(version), and this one can't read it: \(reason)",
+                "schemaNewer", "another evstore registered \(version), and this one can't read it: \(reason)",
                 fix: "use the evstore that registered it, or a newer one")
         case .versionDiffers(let version, let file, let stored):
             .init(
-                "versionDiffers", 3, "the file of \(version) has digest \(file) and the store holds \(stored)",
+                "versionDiffers", "the file of \(version) has digest \(file) and the store holds \(stored)",
                 fix: "undo the edit, or make it a new version")
         case .programNeeded(let what, let instead):
             .init(
-                "programNeeded", 6, "\(what) is written in Swift and this program does not have it",
+                "programNeeded", "\(what) is written in Swift and this program does not have it",
                 fix: "run the application's own command line; in the application, register it where the store is opened"
                     + (instead.map { "; or \($0)" } ?? ""))
         default: nil
@@ -210,55 +207,56 @@ extension EvstoreError {
     private var migrating: ErrorDetails? {
         switch self {
         case .policyRefused(let program, let live, let command):
-            .init("policyRefused", 3, "the program works at \(program) and the store is live at \(live)", fix: command)
+            .init("policyRefused", "the program works at \(program) and the store is live at \(live)", fix: command)
         case .migrationInProgress(let holder):
-            .init("migrationInProgress", 5, "a migration is in progress: \(holder)", fix: "wait for it to finish")
+            .init("migrationInProgress", "a migration is in progress: \(holder)", fix: "wait for it to finish")
         case .buildStopped(let projection, let position, let reason, let inFold):
             .init(
-                "buildStopped", 3,
+                "buildStopped",
                 "building \(projection) stopped at position \(position): \(reason); nothing was changed",
                 fix: (inFold ? "mend \(projection) in projections.yaml" : "mend the event's step in the version's file")
-                    + ", or accept such events: --on-error quarantine",
+                    + ", or accept such events by quarantining them",
                 place: .init(position: position))
         case .invalidRow(let projection, let key, let reason):
             .init(
-                "invalidRow", 3, "the row \(quoted(key)) of \(projection) does not keep its shape: \(reason)",
+                "invalidRow", "the row \(quoted(key)) of \(projection) does not keep its shape: \(reason)",
                 fix: "append an event that sets it right, or loosen row: of \(projection) in projections.yaml, and run it again")
         case .nothingToRollBackTo(let live):
             .init(
-                "nothingToRollBackTo", 3, "there is no version below \(live) to go back to", fix: "see: evstore status")
+                "nothingToRollBackTo", "there is no version below \(live) to go back to",
+                fix: "look which versions are promised: the store's own four numbers tell")
         case .belowFloor(let version, let floor):
             .init(
-                "belowFloor", 3, "\(version) is below the floor \(floor), which a finalize moved",
-                fix: "\(floor) is the oldest that there is; older ones are in a backup from before the finalize: evstore restore")
+                "belowFloor", "\(version) is below the floor \(floor), which a finalize moved",
+                fix: "\(floor) is the oldest that there is; older ones are in a backup from before the finalize")
         case .notLive(let version, let live):
             .init(
-                "notLive", 3, "\(version) is not the live version, \(live) is",
+                "notLive", "\(version) is not the live version, \(live) is",
                 fix: version > live
-                    ? "evstore replay --to \(version) comes first"
-                    : "only what is live can be finalized, and that can't be taken back: evstore status")
+                    ? "replay the store to \(version) first"
+                    : "only what is live can be finalized, and that can't be taken back")
         case .consentNeeded(let what, let how):
-            .init("consentNeeded", 10, what, fix: how)
+            .init("consentNeeded", what, fix: how)
         case .unknownSnapshot(let name, let known):
             .init(
-                "unknownSnapshot", 2, "there is no snapshot \(quoted(name))",
-                fix: known.isEmpty ? "take one: evstore snapshot take NAME" : "known: \(known.joined(separator: ", "))")
+                "unknownSnapshot", "there is no snapshot \(quoted(name))",
+                fix: known.isEmpty ? "take one first" : "known: \(known.joined(separator: ", "))")
         case .snapshotExists(let name):
-            .init("snapshotExists", 3, "there is already a snapshot \(quoted(name))", fix: "choose another name")
+            .init("snapshotExists", "there is already a snapshot \(quoted(name))", fix: "choose another name")
         case .verificationFailed(let reason):
-            .init("verificationFailed", 7, reason, fix: "evstore verify --deep")
+            .init("verificationFailed", reason, fix: "verify the whole store, read models too")
         case .interrupted(let again):
-            .init("interrupted", 9, "interrupted; the store is as it was before or after a whole step", fix: again)
+            .init("interrupted", "interrupted; the store is as it was before or after a whole step", fix: again)
         case .usage(let what):
-            .init("usage", 2, what)
+            .init("usage", what)
         default: nil
         }
     }
 }
 
 extension ErrorDetails {
-    package init(_ code: String, _ exit: Int32, _ message: String, fix: String? = nil, place: ErrorPlace = .init()) {
-        (self.code, self.exit, self.message, self.fix, self.place) = (code, exit, message, fix, place)
+    package init(_ code: String, _ message: String, fix: String? = nil, place: ErrorPlace = .init()) {
+        (self.code, self.message, self.fix, self.place) = (code, message, fix, place)
     }
 
     /// The same, said of a line of an input.

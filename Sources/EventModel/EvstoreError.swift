@@ -1,5 +1,5 @@
 /// Everything that can go wrong, grouped by the moment. A case carries what the caller needs to act;
-/// `code`, `exit`, `message`, `place` and `fix` say it to a person or a script.
+/// `code`, `message`, `place` and `fix` say it to a person or a script.
 @nonexhaustive
 public enum EvstoreError: Error, Hashable, Sendable {
     // Opening.

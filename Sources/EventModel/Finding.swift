@@ -37,8 +37,8 @@ extension [Finding] {
     /// The rule of a file whose format is newer than this program.
     package static let newerFormat = "FILE007"
 
-    /// The exit code of a command that is refused for these: newer than this program comes before wrong.
-    package var refusedExit: Int32 { contains { $0.id == Self.newerFormat } ? 6 : 3 }
+    /// Whether one says that a file is of a format that this program does not know yet.
+    package var hasNewerFormat: Bool { contains { $0.id == Self.newerFormat } }
 }
 
 /// A change of neighbouring lines of a file.

@@ -13,7 +13,7 @@ public struct Options: Sendable {
     public var importStrayLinesMax: UInt64 = 10_000
     public var commitEventsMax = 65_536
     public var commitBytesMax = 64 << 20
-    /// Appends that may wait for the writing thread; one more waits for room within its deadline.
+    /// Appends that one commit takes together at most; the others wait for the next one.
     public var queueRequestsMax = 4_096
     /// How long an append may wait for its turn before it fails and names who holds the store; closing waits as long for others who
     /// write.

@@ -2,7 +2,7 @@
 public enum Policy: Sendable, Hashable {
     /// Opens at any version in floor…top; refuses the rest with the command that helps.
     case require
-    /// Replays to the program's version where it is above the live one and `when` allows, then opens. Where another process is at it,
+    /// Replays to the program's version where it is above the top and `when` allows, then opens. Where another process is at it,
     /// waits for that one, at most `Options.migrationDeadlineSeconds`.
     ///
     /// `yes` is the consent of `ReplayOptions.yes`: without it a replay that needs consent is refused.

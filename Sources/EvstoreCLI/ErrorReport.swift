@@ -4,18 +4,20 @@ internal import EventModel
 /// standard output.
 struct ErrorReport {
     let details: ErrorDetails
+    let exit: Int32
 
     /// - Parameter again: the command line that goes on where an interrupted one stopped.
     init(_ error: any Error, again: String) {
-        switch error {
-        case EvstoreError.interrupted: details = EvstoreError.interrupted(again: "run it again: \(again)").details
-        case let error as UsageError: details = error.details
-        case let error as AbsentType: details = error.details
-        case let error as EvstoreError: details = error.details
-        case is CancellationError: details = EvstoreError.interrupted(again: "run it again: \(again)").details
-        default:
-            details = ErrorDetails("internalFailure", 1, "an unforeseen failure: \(error)")
-        }
+        let interrupted = EvstoreError.interrupted(again: "run it again: \(again)")
+        (details, exit) =
+            switch error {
+            case EvstoreError.interrupted: (interrupted.details, interrupted.exit)
+            case let error as UsageError: (error.details, UsageError.exit)
+            case let error as AbsentType: (error.details, AbsentType.exit)
+            case let error as EvstoreError: (error.told, error.exit)
+            case is CancellationError: (interrupted.details, interrupted.exit)
+            default: (ErrorDetails("internalFailure", "an unforeseen failure: \(error)"), 1)
+            }
     }
 
     func write(to output: Output) throws {
@@ -34,7 +36,7 @@ struct ErrorReport {
         let place = details.place
         return [
             "error": [
-                "code": .text(details.code), "exit": .count(details.exit), "message": .text(details.message),
+                "code": .text(details.code), "exit": .count(exit), "message": .text(details.message),
                 "at": [
                     "file": .optional(place.file), "line": .count(place.line), "column": .count(place.column),
                     "pointer": .optional(place.pointer), "position": .position(place.position),

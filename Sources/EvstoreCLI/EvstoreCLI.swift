@@ -36,7 +36,7 @@ public enum EvstoreCLI {
                 let report = ErrorReport(error, again: invocation)
                 try report.write(to: output)
                 try output.flush()
-                return report.details.exit
+                return report.exit
             }
         } catch is OutputClosed {
             return 0

@@ -3,10 +3,11 @@ internal import EventModel
 
 /// Arguments that no command takes: what is wrong, and where the right ones are listed.
 struct UsageError: Error {
+    static let exit: Int32 = 2
     let details: ErrorDetails
 
     init(_ message: String, see command: String = "evstore") {
-        details = ErrorDetails("usage", 2, message, fix: "see: \(command) --help")
+        details = ErrorDetails("usage", message, fix: "see: \(command) --help")
     }
 
     /// What the argument parser says, in one sentence. Its whole message is an `Error:` line, a usage

@@ -46,7 +46,7 @@ package enum Plan {
             }
         }
         if report.pending, report.needs.isEmpty { refused += checked(report, history, laws, target, stopped: stopped != nil, site) }
-        report.refused = refused.map { PlannedRefusal(code: $0.code, exit: $0.exit, message: $0.message, fix: $0.fix) }
+        report.refused = refused.map { PlannedRefusal(error: $0) }
         return report
     }
 

@@ -155,11 +155,11 @@ struct RekeyTests {
         #expect(try await pages.next()?.map(\.revision) == [Revision(1)])
     }
 
-    @Test("a name that would be another stream's at a promised version is refused")
+    @Test("the name that a stream has at another version is refused, and its own is named")
     func refused() async throws {
         let temporary = try await store()
         await #expect {
             try await temporary.store.append([try .event("setting-a", "Set", #"{"key":"a","value":1}"#, at: 1)])
-        } throws: { ($0 as? EvstoreError)?.exit == 3 }
+        } throws: { ($0 as? EvstoreError)?.code == "streamMismatch" }
     }
 }

@@ -93,7 +93,8 @@ struct StepTests {
             try await store.replay(to: SchemaVersion(2))
         } throws: { error in
             guard let error = error as? EvstoreError else { return false }
-            return error.exit == 10 && error.message.contains("without the step full-name (revision 1) of v2 can't append Named")
+            return error.code == "consentNeeded"
+                && error.message.contains("without the step full-name (revision 1) of v2 can't append Named")
         }
         #expect(try store.versions == StoreVersions(floor: 1, live: 1, top: 1, head: 1))
         for (policy, code) in [
@@ -117,7 +118,7 @@ struct StepTests {
         let (temporary, _) = try await Persons.store([Persons.oneWay], down: "one-way")
         let store = temporary.store
         #expect(try await store.plan(to: SchemaVersion(2)).oneWay == ["v2"])
-        await #expect { try await store.replay(to: SchemaVersion(2)) } throws: { ($0 as? EvstoreError)?.exit == 10 }
+        await #expect { try await store.replay(to: SchemaVersion(2)) } throws: { ($0 as? EvstoreError)?.code == "consentNeeded" }
         #expect(try store.versions.live == SchemaVersion(1))
         _ = try await store.replay(to: SchemaVersion(2), options: ReplayOptions(yes: true))
         #expect(try await Persons.name(store, at: 2) == #"{"name":"Ada Lovelace"}"#)

@@ -127,7 +127,7 @@ func newer() throws {
         "events: {E: {properties: {}}}", "upcast: [{teleport: {type: E}}]\nevents: {E: {properties: {}}}",
     ])
     #expect(throws: EvstoreError.self) { try history.path(type: "E", born: SchemaVersion(1), to: SchemaVersion(2)) }
-    do { _ = try history.path(type: "E", born: SchemaVersion(1), to: SchemaVersion(2)) } catch { #expect(error.exit == 6) }
+    do { _ = try history.path(type: "E", born: SchemaVersion(1), to: SchemaVersion(2)) } catch { #expect(error.code == "schemaNewer") }
 }
 
 @Test("a type filter is widened to every stored type that can have such an image")

@@ -84,7 +84,7 @@ final class Rehearsal {
                 try await close()
                 throw .interrupted(again: "evstore drill")
             }
-            (step.ok, step.detail, step.exit) = (false, error.message, error.exit)
+            (step.ok, step.detail, step.error) = (false, error.message, error)
         }
         step.seconds = began.duration(to: .now).inSeconds
         report.steps.append(step)

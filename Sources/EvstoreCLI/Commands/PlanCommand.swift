@@ -24,7 +24,7 @@ struct PlanCommand: Command {
             try await store.plan(to: store.version(named: to), cancellation: session.cancellation)
         }
         try session.output.json ? session.output.object(report.object) : report.write(to: session.output)
-        if let refusal = report.refused.first { throw Exit(code: refusal.exit) }
+        if let refusal = report.refused.first { throw Exit(code: refusal.error.exit) }
         if exitCode && report.pending { throw Exit.pending }
     }
 }
@@ -46,8 +46,8 @@ extension PlanReport {
             "refused": .list(
                 refused.map {
                     [
-                        "code": .text($0.code), "exit": .count($0.exit), "message": .text($0.message),
-                        "fix": $0.fix.map { .text($0) } ?? .null,
+                        "code": .text($0.code), "exit": .count($0.error.exit), "message": .text($0.message),
+                        "fix": .optional($0.error.command),
                     ]
                 }),
             "adoption": adoption?.object ?? nil, "needs": .list(needs.map { .text($0) }),
@@ -79,7 +79,7 @@ extension PlanReport {
         }
         try output.line("estimate     " + estimate)
         try output.line("rollback     " + (oneWay.isEmpty ? "possible until finalize" : "not across the one-way steps"))
-        for line in refused { try output.line("refused      \(line.message)" + (line.fix.map { "; \($0)" } ?? "")) }
+        for line in refused { try output.line("refused      \(line.message)" + (line.error.command.map { "; \($0)" } ?? "")) }
         try output.line("nothing was changed")
     }
 

@@ -43,7 +43,7 @@ struct SchemaCheckCommand: Command {
         try session.output.findings(
             findings, ok: ok, extra: fix ? [("fixed", fixes.object)] : [], checked: "shapes, steps and projections",
             before: fix ? fixes.lines(isDryRun: dryRun) : [])
-        if !ok { throw Exit(code: findings.refusedExit) }
+        if !ok { throw Exit(code: findings.exit) }
     }
 
     /// As a person reads it; files that can't be read are findings too.

@@ -41,10 +41,11 @@ struct TypeChoice: ExpressibleByArgument, Sendable {
 
 /// A type that a version does not have, and where it is.
 struct AbsentType: Error {
+    static let exit: Int32 = 3
     let details: ErrorDetails
 
     init(_ type: String, at version: SchemaVersion, fix: String) {
-        details = ErrorDetails("unknownType", 3, "there is no event type \(quoted(type)) at \(version)", fix: fix, place: .init(type: type))
+        details = ErrorDetails("unknownType", "there is no event type \(quoted(type)) at \(version)", fix: fix, place: .init(type: type))
     }
 }
 

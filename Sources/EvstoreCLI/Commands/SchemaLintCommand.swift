@@ -26,7 +26,7 @@ struct SchemaLintCommand: Command {
         let (findings, hasFixtures) = try Self.findings(in: directory, SwiftSteps(session.application.steps))
         let ok = !findings.contains { $0.severity == .error }
         try session.output.findings(findings, ok: ok, checked: (hasFixtures ? "fixtures, " : "") + "losses, names, rules")
-        if !ok { throw Exit(code: findings.refusedExit) }
+        if !ok { throw Exit(code: findings.exit) }
     }
 
     /// Files that can't be read are findings too.

@@ -38,10 +38,10 @@ public struct DrillStep: Hashable, Sendable {
     public var seconds: Double
     /// What was found, or what went wrong.
     public var detail: String
-    /// The exit code of what went wrong; 7 where something was not as claimed.
-    public var exit: Int32?
+    /// What went wrong; `verificationFailed` where something was not as claimed.
+    public var error: EvstoreError?
 
-    public init(name: String, ok: Bool, seconds: Double, detail: String, exit: Int32? = nil) {
-        (self.name, self.ok, self.seconds, self.detail, self.exit) = (name, ok, seconds, detail, exit)
+    public init(name: String, ok: Bool, seconds: Double, detail: String, error: EvstoreError? = nil) {
+        (self.name, self.ok, self.seconds, self.detail, self.error) = (name, ok, seconds, detail, error)
     }
 }

@@ -41,11 +41,12 @@ public struct PlanReport: Hashable, Sendable {
 
 /// Why a replay would be refused.
 public struct PlannedRefusal: Hashable, Sendable {
-    /// As of the error that the replay would end with.
-    public var code: String
-    public var exit: Int32
-    public var message: String
-    public var fix: String?
+    /// What the replay would end with.
+    public var error: EvstoreError
+
+    public var code: String { error.code }
+    public var message: String { error.message }
+    public var fix: String? { error.fix }
 }
 
 /// The events that no program without a step can append.

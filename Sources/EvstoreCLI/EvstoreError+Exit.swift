@@ -1,0 +1,29 @@
+package import EventModel
+
+extension EvstoreError {
+    /// The exit code of a command that ends with it: a contract with scripts, listed on the page Errors.
+    package var exit: Int32 {
+        switch self {
+        case .unsafePermissions, .unsafeFileSystem, .readOnly, .diskFull, .ioFailure, .misuse, .commitOutcomeUnknown: 1
+        case .storeNotFound, .storeExists, .notAStore, .keysRefused, .keyUnusable, .unknownVersion, .unknownProjection, .unknownSnapshot,
+            .notInBackup, .otherBackup, .usage:
+            2
+        case .invalidStreamName, .invalidEventID, .invalidJSON, .invalidEvent, .invalidLine, .unknownType, .streamMismatch,
+            .expectationFailed, .idReused, .eventTooLarge, .appendTooLarge, .versionNotAllowed, .noImage, .epochChanged, .versionDiffers,
+            .keyNeeded, .policyRefused, .buildStopped, .invalidRow, .nothingToRollBackTo, .belowFloor, .notLive, .snapshotExists:
+            3
+        case .locked, .deadlinePassed, .migrationInProgress: 5
+        case .storeNewer, .schemaNewer, .programNeeded: 6
+        case .storeDamaged, .corruptBlock, .backupDamaged, .nothingToSalvage, .signatureInvalid, .verificationFailed: 7
+        case .interrupted: 9
+        case .consentNeeded: 10
+        case .schemaInvalid(let findings): findings.exit
+        case .refusedLine(_, _, let error): error.exit
+        }
+    }
+}
+
+extension [Finding] {
+    /// The exit code of a command that is refused for these: newer than this program comes before wrong.
+    var exit: Int32 { hasNewerFormat ? 6 : 3 }
+}
