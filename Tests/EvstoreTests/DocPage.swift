@@ -69,6 +69,9 @@ struct DocPage: Sendable {
 
     func blocks(_ kind: String) -> [Block] { blocks.filter { $0.kind == kind }.map(\.block) }
 
+    /// What its fenced blocks are.
+    var kinds: Set<String> { Set(blocks.map(\.kind)) }
+
     /// The names that have a section of their own.
     var names: [String] { sections.compactMap(\.name) }
 

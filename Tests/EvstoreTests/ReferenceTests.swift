@@ -18,6 +18,23 @@ struct ReferenceTests {
     @Test("what is written wrongly is found as the page says", arguments: WrongExample.all)
     func wrong(_ example: WrongExample) throws { try example.run() }
 
+    @Test("whole files that the pages show are read without an error, and no block is left that nothing reads")
+    func wholeFiles() throws {
+        for name in DocPage.reference { #expect(try DocPage(name).kinds.isSubset(of: ["example", "wrong", "yaml"]), "\(name)") }
+        func shown(_ page: String) throws -> String { try #require(try DocPage(page).blocks("yaml").first).lines.joined(separator: "\n") }
+        func errors(_ versions: [String], _ projections: String? = nil) -> [String] {
+            WrongExample.found(versions, projections).filter { $0.severity == .error }.map(\.line1)
+        }
+        func first(_ types: [String]) -> String {
+            let members = "id: {type: string}, total: {type: string}, customer: {type: string}"
+            let shape = #"{stream: "order-{/id}", required: [id, total], properties: {\#(members)}}"#
+            return "evstore: 1\nversion: 1\nevents: {\(types.map { "\($0): \(shape)" }.joined(separator: ", "))}\n"
+        }
+        let before = first(["OrderPlaced"]).replacing(", customer: {type: string}", with: "")
+        #expect(errors([before, try shown("VersionFiles")]) == [])
+        #expect(errors([first(["OrderPlaced", "OrderPaid", "OrderVoided"])], try shown("ProjectionFiles")) == [])
+    }
+
     @Test("every op has a section with an example, and every such section is about an op")
     func ops() throws {
         let page = try DocPage("Ops")
