@@ -57,7 +57,9 @@ struct ContributorTests {
         }
     }
 
-    @Test("each stop of a corridor is a function of a type, in the file that is named", arguments: ["append", "read", "replay", "rollback"])
+    @Test(
+        "each stop of a corridor is a function of a type, in the file that is named",
+        arguments: ["append", "read", "replay", "rollback"])
     func corridors(_ corridor: String) throws {
         let stops = try rows(below: "Corridor: \(corridor)")
         #expect(stops.map { $0[0] } == (1 ... stops.count).map(String.init))
