@@ -145,7 +145,14 @@ let package = Package(
         .executableTarget(name: "TwentyLines", dependencies: ["Evstore"], path: "Tests/TwentyLines", swiftSettings: strict),
         .testTarget(
             name: "CLITests",
-            dependencies: ["Bytes", "JSONText", "EventModel", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore"], swiftSettings: house),
+            dependencies: [
+                "Bytes", "JSONText", "EventModel", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore", "GuideShop", "GuideService",
+            ], swiftSettings: house),
+        // The programs of the guides, compiled as a user's are.
+        .executableTarget(name: "GuideShop", dependencies: ["Evstore"], path: "Tests/GuideShop", swiftSettings: strict),
+        .executableTarget(
+            name: "GuideService", dependencies: ["Evstore", .product(name: "Logging", package: "swift-log")], path: "Tests/GuideService",
+            swiftSettings: strict),
         .executableTarget(
             name: "OrdersService", dependencies: ["EventModel", "Projections", "EvstoreCLI"], path: "Tests/OrdersService",
             swiftSettings: house),

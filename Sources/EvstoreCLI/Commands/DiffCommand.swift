@@ -36,7 +36,8 @@ struct DiffCommand: Command {
                 return session.output.note("note: \(projection) has no row \(quoted(key)), neither at \(a) nor at \(b)")
             }
             if !session.output.json {
-                session.output.note(differing == 0 ? "\(a) and \(b) are equal" : "\(counted(differing, "key")) differ")
+                let verb = differing == 1 ? "differs" : "differ"
+                session.output.note(differing == 0 ? "\(a) and \(b) are equal" : "\(counted(differing, "key")) \(verb)")
             }
         }
     }

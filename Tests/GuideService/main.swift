@@ -1,0 +1,92 @@
+// Sources/service/main.swift
+import Dispatch
+import Evstore
+import Foundation
+import Logging
+
+struct OrderPlaced: Event {
+    static let type = "OrderPlaced"
+    static let version = SchemaVersion(1)
+    var id: String
+    var customer: String
+    var total: String
+}
+
+struct OrderPaid: Event {
+    static let type = "OrderPaid"
+    static let version = SchemaVersion(1)
+    var id: String
+}
+
+struct Order {
+    var isPlaced = false
+    var isPaid = false
+}
+
+struct Shop: Sendable {
+    let store: EventStore
+    let log: Logger
+    private let orders: StreamFold<Order>
+    private let cache = StateCache<Order>()
+
+    init(_ store: EventStore, _ log: Logger) throws {
+        (self.store, self.log) = (store, log)
+        orders = try StreamFold("order", revision: 1, from: Order()) {
+            on(OrderPlaced.self) { order, _, _ in order.isPlaced = true }
+            on(OrderPaid.self) { order, _, _ in order.isPaid = true }
+        }
+    }
+
+    /// What a request asks for: `request` is its own id, so that a client that repeats it changes nothing.
+    func pay(_ id: String, request: String) async throws {
+        let stream = try StreamName("order-\(id)")
+        for _ in 1 ... 5 {
+            let state = try store.state(of: stream, orders, cache: cache)
+            guard state.value.isPlaced, !state.value.isPaid else { return }
+            do {
+                try await store.append(OrderPaid(id: id), to: stream, expecting: state.expectation, id: EventID(request))
+                return
+            } catch EvstoreError.expectationFailed {
+                log.debug("somebody else was faster; read again and decide anew")
+            }
+        }
+    }
+
+    /// Tells of each payment, from where the run before has stopped.
+    func mail(placeIn file: String) async throws {
+        let place = URL(filePath: file)
+        let decoder = JSONDecoder()
+        let seen = FileManager.default.fileExists(atPath: file) ? try decoder.decode(Checkpoint.self, from: Data(contentsOf: place)) : nil
+        var pages = store.subscribe(after: seen, type: OrderPaid.type).makeAsyncIterator()
+        while let events = try await pages.next() {
+            for event in events { print("mail: \(event.stream) is paid") }
+            try JSONEncoder().encode(pages.checkpoint).write(to: place, options: .atomic)
+        }
+    }
+}
+
+/// Calls `body` when the process is told to end. The closure is `Sendable`, since it is not called on the main thread.
+func onTermination(_ body: @escaping @Sendable () -> Void) -> any DispatchSourceSignal {
+    signal(SIGTERM, SIG_IGN)
+    let source = DispatchSource.makeSignalSource(signal: SIGTERM, queue: .global())
+    source.setEventHandler(handler: body)
+    source.resume()
+    return source
+}
+
+let log = Logger(label: "shop")
+let store = try await EventStore.open(
+    at: "shop", creatingWith: Schemas.load("Schemas/shop"), version: SchemaVersion(1), policy: .migrate(when: .lossless), logger: log)
+let shop = try Shop(store, log)
+
+let mailing = Task { try await shop.mail(placeIn: "mailed.json") }
+let termination = onTermination { [mailing] in mailing.cancel() }
+
+let order = try StreamName("order-1")
+try await store.append(
+    OrderPlaced(id: "1", customer: "Ada Lovelace", total: "12.50"), to: order, expecting: .any, id: EventID("order-1-placed"))
+try await shop.pay("1", request: "request-17")
+
+try await mailing.value  // until the process is told to end
+try await store.close()
+print("closed")

@@ -1,0 +1,90 @@
+import Foundation
+import Testing
+
+/// What the pages for contributors say of the sources.
+@Suite("The pages for contributors")
+struct ContributorTests {
+    static let pages = ["Architecture", "AddingAnOp", "AddingATable", "AddingACommand"]
+
+    private static func text(_ page: String) throws -> String {
+        try String(contentsOf: SourceFile.root.appending(path: "Sources/Evstore/Evstore.docc/\(page).md"), encoding: .utf8)
+            // A line that is too long is broken; what is said of it is not.
+            .replacing(#/\n +/#, with: " ")
+    }
+
+    /// Every Swift file of the checkout by its name without a folder.
+    private static let files = Result {
+        var files: [String: [String]] = [:]
+        for folder in ["Sources", "Tests", "tools"] {
+            let base = SourceFile.root.appending(path: folder)
+            for path in try FileManager.default.subpathsOfDirectory(atPath: base.path) where path.hasSuffix(".swift") {
+                files[String(path.split(separator: "/").last ?? ""), default: []].append(folder + "/" + path)
+            }
+        }
+        return files
+    }
+
+    /// The texts of the files of a name.
+    private func sources(of name: some StringProtocol) throws -> [String] {
+        try (Self.files.get()[String(name)] ?? []).map { path in
+            try String(contentsOf: SourceFile.root.appending(path: path), encoding: .utf8)
+        }
+    }
+
+    @Test("every file that they name is there", arguments: pages)
+    func filesAreThere(_ page: String) throws {
+        let names = try Self.text(page).matches(of: #/`([A-Za-z+]+\.swift)`/#).map { $0.1 }
+        #expect(names.count > 5)
+        for name in names { #expect(try !sources(of: name).isEmpty, "\(page).md names \(name)") }
+    }
+
+    @Test("what they say stands in a file stands there", arguments: pages)
+    func namesAreThere(_ page: String) throws {
+        let pairs = try Self.text(page).matches(of: #/`([A-Za-z]+)[^` ]*` in `([A-Za-z+]+\.swift)`/#).map { ($0.1, $0.2) }
+        #expect(!pairs.isEmpty)
+        for (name, file) in pairs {
+            let declared = try Regex(#"\b(func|var|let|case|struct|class|enum|protocol|static let) \#(name)\b"#)
+            #expect(try sources(of: file).contains { $0.contains(declared) }, "\(page).md: \(name) is not declared in \(file)")
+        }
+    }
+
+    /// The rows of a table below a heading, each with its cells.
+    private func rows(below heading: String) throws -> [[String]] {
+        let text = try Self.text("Architecture")
+        let section = try #require(text.components(separatedBy: "\n## ").first { $0.hasPrefix(heading + "\n") }, "\(heading)")
+        return section.components(separatedBy: "\n").filter { $0.hasPrefix("| ") }.dropFirst(2).map { line in
+            line.components(separatedBy: " | ").map { $0.trimmingCharacters(in: CharacterSet(charactersIn: "|` ")) }
+        }
+    }
+
+    @Test(
+        "each stop of a corridor is a function of a type, in the file that is named",
+        arguments: ["append", "read", "replay", "rollback"])
+    func corridors(_ corridor: String) throws {
+        let stops = try rows(below: "Corridor: \(corridor)")
+        #expect(stops.map { $0[0] } == (1 ... stops.count).map(String.init))
+        for stop in stops {
+            let match = try #require(stop[2].wholeMatch(of: #/([A-Z][A-Za-z]+)\.([a-z][A-Za-z]+)/#), "\(stop[2])")
+            let (type, function) = (match.1, match.2)
+            let source = try #require(try sources(of: stop[1]).first, "\(stop[1])")
+            let owner = try Regex(#"\b(struct|class|enum|extension|protocol) \#(type)\b"#)
+            #expect(source.contains(owner), "\(type) is not in \(stop[1])")
+            #expect(source.contains(try Regex(#"\bfunc \#(function)\b"#)), "\(function) is not in \(stop[1])")
+        }
+        let counted = [stops.count, Set(stops.map { $0[1] }).count, Set(stops.map { $0[2].prefix { $0 != "." } }).count].map(String.init)
+        let said = try rows(below: "The corridors in numbers").first { $0[0] == corridor }
+        #expect(said.map { Array($0.dropFirst()) } == counted, "the \(corridor) has \(counted) stops, files and types")
+    }
+
+    @Test("every room is named, in a row above all that it opens")
+    func rooms() throws {
+        let rooms = Dictionary(uniqueKeysWithValues: try rows(below: "Rooms").map { ($0[0], Int($0[1]) ?? -1) })
+        #expect(Set(rooms.keys) == Set(doors.keys))
+        for (room, opened) in doors {
+            for other in opened {
+                guard let row = rooms[room], let below = rooms[other] else { continue }
+                #expect(below < row || (row == 0 && below == 0), "\(room) of row \(row) opens \(other) of row \(below)")
+            }
+        }
+    }
+}
