@@ -174,7 +174,7 @@ let package = Package(
             ],
             exclude: ["Fixtures"], swiftSettings: house),
         .executableTarget(name: "RemindersService", dependencies: ["Evstore"], path: "Tests/RemindersService", swiftSettings: house),
-        .testTarget(name: "HouseTests", dependencies: [], swiftSettings: house),
+        .testTarget(name: "HouseTests", dependencies: [.product(name: "Yams", package: "Yams")], swiftSettings: house),
         // Broken files and events: what makes and judges them, and the program that does so by the million.
         .target(
             name: "Fuzzing",

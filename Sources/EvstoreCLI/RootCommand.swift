@@ -30,7 +30,7 @@ struct RootCommand: ParsableCommand, Group {
                9  interrupted: run it again
               10  refused without consent
             """,
-        version: "0.1.0",
+        version: "0.2.0",
         groupedSubcommands: [
             CommandGroup(name: "Looking", subcommands: [StatusCommand.self, JournalCommand.self, VerifyCommand.self]),
             CommandGroup(

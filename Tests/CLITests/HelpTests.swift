@@ -1,14 +1,15 @@
 import EvstoreTesting
+import Foundation
 import Testing
 
 @Suite("Help")
 struct HelpTests {
-    static let commands = [
-        "", "status", "init", "import", "append", "read", "watch", "export", "query", "diff", "plan", "replay", "rollback", "finalize",
-        "verify", "schema", "schema check", "schema show", "schema validate", "snapshot", "snapshot take", "snapshot list",
-        "snapshot verify", "snapshot prune", "journal", "backup", "restore", "salvage", "drill", "quarantine", "quarantine list",
-        "quarantine show", "quarantine retry", "key", "key list", "key add", "key rotate", "key retire", "recipher",
-    ]
+    /// Every command that the page of the command line has, which is held against the commands themselves.
+    static let commands: [String] = {
+        let path = Checkout.path("Sources/Evstore/Evstore.docc/CommandLine.md")
+        guard let page = try? String(contentsOfFile: path, encoding: .utf8) else { return [] }
+        return [""] + page.matches(of: #/\n#{3,5} evstore ([a-z ]+)\n/#).map { String($0.1) }
+    }()
 
     @Test("every command explains itself on standard output and exits with 0", arguments: commands)
     func help(_ command: String) throws {
@@ -20,6 +21,9 @@ struct HelpTests {
         #expect(outcome.output.contains("evstore " + (words.first ?? "plan")))
         #expect(words.isEmpty || outcome.output.contains("Example: evstore"), "the help of \(command) has no example")
     }
+
+    @Test("every command's help was asked for")
+    func complete() { #expect(Self.commands.count > 45 && Self.commands.contains("schema fixtures record")) }
 
     @Test("the help of the whole shows the life of a migration and the exit codes")
     func root() throws {
