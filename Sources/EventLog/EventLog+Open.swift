@@ -80,10 +80,10 @@ extension EventLog {
     /// - Parameter beforeMaking: ends a round that is running; nil while one is taken in.
     static func openEnvironment(
         _ store: String, _ options: Options, readOnly: Bool, _ tables: [TableDescriptor] = TableDescriptor.log,
-        beforeMaking: (@Sendable (Environment) throws(LMDBError) -> Void)? = nil,
+        beforeMaking: (@Sendable (Environment) throws(StorageError) -> Void)? = nil,
         _ notice: @escaping @Sendable (String) -> Void = { _ in }
     ) throws -> Environment {
-        do throws(LMDBError) {
+        do throws(StorageError) {
             var configuration = tables.configuration(options, readOnly: readOnly)
             configuration.notice = notice
             if let beforeMaking { configuration.beforeMaking = beforeMaking }

@@ -110,9 +110,9 @@ package final class Environment: @unchecked Sendable {
     package func find(_ name: String) -> Table? { tables.withLock { $0[name] } }
 
     /// A table that was named at `open`.
-    package func table(_ name: String) throws(LMDBError) -> Table {
+    package func table(_ name: String) throws(StorageError) -> Table {
         guard let table = find(name) else {
-            throw LMDBError(misuse: "\(directory) was opened without the table \(name)")
+            throw StorageError(misuse: "\(directory) was opened without the table \(name)")
         }
         return table
     }

@@ -4,6 +4,7 @@ import EventModel
 import Foundation
 import LMDB
 import SchemaEvolution
+import System
 import Testing
 
 @testable import Projections

@@ -17,7 +17,7 @@ struct LogAccess: Sendable {
     /// - Parameter tables: with which the environment was opened.
     init(
         _ environment: Environment, of store: StoreIdentity, _ keys: StoreKeys? = nil, _ tables: [TableDescriptor] = TableDescriptor.log
-    ) throws(LMDBError) {
+    ) throws(StorageError) {
         (self.environment, self.tables, names) = (
             environment, try Tables(environment, of: store, keys?.codes, tables), TypeNames()
         )

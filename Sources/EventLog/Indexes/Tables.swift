@@ -39,12 +39,12 @@ struct Tables: Sendable {
     init(
         _ environment: Environment, of store: StoreIdentity, _ codes: StoreCodes? = nil,
         _ descriptors: [TableDescriptor] = TableDescriptor.log
-    ) throws(LMDBError) {
+    ) throws(StorageError) {
         var rows: [String: RowTable] = [:]
         for table in descriptors.withRowChecks {
             if let found = environment.find(table.name) { rows[table.name] = RowTable(found, table, store, codes) }
         }
-        func opened(_ table: TableDescriptor) throws(LMDBError) -> RowTable {
+        func opened(_ table: TableDescriptor) throws(StorageError) -> RowTable {
             if let rows = rows[table.name] { return rows }
             return RowTable(try environment.table(table.name), table, store, codes)
         }

@@ -32,7 +32,7 @@ struct CheckedTable: Sendable {
     private let note: DamageNote
 
     /// - Parameter keys: of the generation, where its format is that of sealed ones.
-    init(_ table: GenerationTable, of environment: Environment, format: Int, _ keys: ModelKeys?, _ note: DamageNote) throws(LMDBError) {
+    init(_ table: GenerationTable, of environment: Environment, format: Int, _ keys: ModelKeys?, _ note: DamageNote) throws(StorageError) {
         (self.table, self.format, self.note) = (try environment.table(table.rawValue), format, note)
         sealer = keys?.sealer(ofTable: table.rawValue)
     }
