@@ -22,12 +22,14 @@ extension EventLog {
             let ballast = Ballast(store, options)
             try StoreFiles.check(store)
             try StoreFiles.checkPlace(store, options, logger)
-            let presence = try ballast.lent { try StoreEntrance.enter(store, identity.id, options, tables) }
+            let presence = try ballast.lent { try StoreOpening.enter(store, identity.id, options, tables) }
             // Order: who is in sees to it that no key is given up.
             let keys = try StoreKeys.open(at: store, identity, options)
             // Order: the anchor before the log, which may grow meanwhile but never shrinks.
             let anchor = try Anchor.read(at: store)
-            let environment = try openEnvironment(store, options, readOnly: readOnly, tables, beforeMaking: rest(at: store, identity.id)) {
+            let environment = try openEnvironment(
+                store, options, readOnly: readOnly, tables, beforeMaking: endRound(at: store, identity.id)
+            ) {
                 logger.warning("\($0)")
             }
             do {
@@ -48,7 +50,7 @@ extension EventLog {
     package static func peek(at store: String) throws -> StoreState {
         do {
             let identity = try Manifest.identity(at: store)
-            let presence = try StoreEntrance.enter(store, identity.id, Options())
+            let presence = try StoreOpening.enter(store, identity.id, Options())
             // Order: whoever finds the store's lock free may rely on nobody having the log open.
             let state = try readState(store, identity)
             try presence.release()
@@ -69,9 +71,9 @@ extension EventLog {
     static var silent: Logger { Logger(label: "evstore", factory: { _ in SwiftLogNoOpLogHandler() }) }
 
     /// Ends a round ahead of the log before LMDB commits anything else.
-    static func rest(at store: String, _ storeID: StoreID) -> @Sendable (Environment) throws(StorageError) -> Void {
+    static func endRound(at store: String, _ storeID: StoreID) -> @Sendable (Environment) throws(StorageError) -> Void {
         { environment throws(StorageError) in
-            do { try AheadWriter.rest(at: store, storeID, environment) } catch let error as StorageError { throw error } catch {
+            do { try AheadWriter.endRound(at: store, storeID, environment) } catch let error as StorageError { throw error } catch {
                 throw StorageError(held: "a process whose disk has failed: \(error)")
             }
         }

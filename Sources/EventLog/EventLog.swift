@@ -15,7 +15,7 @@ package final class EventLog: Sendable {
     /// Nil where the log was opened for reading only.
     private let committer: Committer?
     private let presence: HeldLock
-    private let watchman: Watchman
+    private let healthMonitor: HealthMonitor
     let ballast: Ballast
     private let isClosed = Monitor(false)
 
@@ -33,14 +33,14 @@ package final class EventLog: Sendable {
         self.signal = signal
         committer = readOnly ? nil : try Committer(path: path, access, overlays, options, signal, logger)
         ballast = Ballast(path, options)
-        watchman = Watchman(access.environment, readOnly ? nil : ballast, logger)
+        healthMonitor = HealthMonitor(access.environment, readOnly ? nil : ballast, logger)
         try committer?.start()
-        try watchman.start()
+        try healthMonitor.start()
     }
 
     deinit {
         if !isOfThisProcess || isClosed.withLock({ $0 }) { return }
-        watchman.end()
+        healthMonitor.end()
         // Nobody waits here: the writing thread ends by itself, and then the files go.
         let (environment, presence) = (access.environment, presence)
         signal.close()
@@ -140,7 +140,7 @@ package final class EventLog: Sendable {
             return !isClosed
         }
         guard isFirst else { return }
-        watchman.end()
+        healthMonitor.end()
         signal.close()
         await withCheckedContinuation { continuation in
             if let committer { committer.close { continuation.resume() } } else { continuation.resume() }

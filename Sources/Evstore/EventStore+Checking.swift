@@ -14,36 +14,36 @@ extension EventStore {
         _ events: [NewEvent], _ conditions: [StreamCondition], isFresh: Bool
     ) async throws(EvstoreError) -> CheckedAppend {
         let slices = events.count < 2 * Self.sliceEventsMin ? 1 : min(jobs, events.count / Self.sliceEventsMin)
-        let taken = try takeDoors(slices, isFresh: isFresh)
-        // Order: back before the wait for the disk, so that as many doors are needed as threads check at once.
-        defer { for door in taken { doors.give(door) } }
+        let taken = try takeValidators(slices, isFresh: isFresh)
+        // Order: back before the wait for the disk, so that as many validators are needed as threads check at once.
+        defer { for validator in taken { validators.give(validator) } }
         let now = Timestamp.now
         let checked = await Self.admit(events, by: taken, at: now)
         if let error = checked.error { throw error }
-        let door = taken[0]
-        if let failure = try door.mergeFailures(of: checked.stored).min(by: { $0.key < $1.key }) { throw failure.value }
-        let version = events[0].version ?? door.rules.version
-        return CheckedAppend(spelled: try spelled(checked.stored, conditions, at: version, door.history), stamp: door.stamp)
+        let validator = taken[0]
+        if let failure = try validator.mergeFailures(of: checked.stored).min(by: { $0.key < $1.key }) { throw failure.value }
+        let version = events[0].version ?? validator.rules.version
+        return CheckedAppend(spelled: try spelled(checked.stored, conditions, at: version, validator.history), stamp: validator.stamp)
     }
 
     /// Fewer are checked before another thread has begun.
     private static let sliceEventsMin = 512
 
-    /// Doors for the same state of the store.
-    private func takeDoors(_ count: Int, isFresh: Bool) throws(EvstoreError) -> [Door] {
-        var taken: [Door] = []
+    /// Validators for the same state of the store.
+    private func takeValidators(_ count: Int, isFresh: Bool) throws(EvstoreError) -> [AppendValidator] {
+        var taken: [AppendValidator] = []
         while taken.count < count {
-            let door = try doors.take(isFresh: isFresh) { () throws(EvstoreError) in try self.door(rules()) }
+            let validator = try validators.take(isFresh: isFresh) { () throws(EvstoreError) in try self.validator(rules()) }
             // Those that were made for an earlier state are of no use any more.
-            if let first = taken.first, first.stamp != door.stamp { taken = [] }
-            taken.append(door)
+            if let first = taken.first, first.stamp != validator.stamp { taken = [] }
+            taken.append(validator)
         }
         return taken
     }
 
     /// The rules of this handle's own appends.
-    private func rules() throws(EvstoreError) -> DoorRules {
-        var rules = DoorRules(version: try workingVersion)
+    private func rules() throws(EvstoreError) -> AppendRules {
+        var rules = AppendRules(version: try workingVersion)
         if policy == .observe {
             rules.takesOld = true
             rules.ahead = schemas?.history
@@ -51,42 +51,44 @@ extension EventStore {
         return rules
     }
 
-    /// A door for the store as it is now.
-    func door(_ rules: DoorRules) throws(EvstoreError) -> Door {
+    /// A validator for the store as it is now.
+    func validator(_ rules: AppendRules) throws(EvstoreError) -> AppendValidator {
         let evolution = try evolving.current()
-        return Door(history: evolution.history, stamp: evolution.state.stamp, rules: rules, options: options)
+        return AppendValidator(history: evolution.history, stamp: evolution.state.stamp, rules: rules, options: options)
     }
 
     // MARK: Slices
 
-    /// What a door makes of a slice of events, up to the first that is wrong.
+    /// What a validator makes of a slice of events, up to the first that is wrong.
     private struct Slice: Sendable {
         var stored: [StoredEvent] = []
         var error: EvstoreError?
 
-        init(_ events: [NewEvent], _ indices: Range<Int>, by door: Door, at now: Timestamp, room: Int) {
+        init(_ events: [NewEvent], _ indices: Range<Int>, by validator: AppendValidator, at now: Timestamp, room: Int) {
             stored.reserveCapacity(room)
             let given = events.span
-            do throws(EvstoreError) { for index in indices { try door.admit(given[index], isJSON: false, at: now, into: &stored) } } catch {
+            do throws(EvstoreError) {
+                for index in indices { try validator.admit(given[index], isJSON: false, at: now, into: &stored) }
+            } catch {
                 self.error = error
             }
         }
     }
 
-    /// A slice for each door; the first is the calling thread's own.
-    private static func admit(_ events: [NewEvent], by doors: [Door], at now: Timestamp) async -> Slice {
+    /// A slice for each validator; the first is the calling thread's own.
+    private static func admit(_ events: [NewEvent], by validators: [AppendValidator], at now: Timestamp) async -> Slice {
         let count = events.count
-        if doors.count == 1 { return Slice(events, 0 ..< count, by: doors[0], at: now, room: count) }
+        if validators.count == 1 { return Slice(events, 0 ..< count, by: validators[0], at: now, room: count) }
         return await withTaskGroup(of: (index: Int, slice: Slice).self) { group in
-            for index in 1 ..< doors.count {
-                let indices = count * index / doors.count ..< count * (index + 1) / doors.count
-                group.addTask { (index, Slice(events, indices, by: doors[index], at: now, room: indices.count)) }
+            for index in 1 ..< validators.count {
+                let indices = count * index / validators.count ..< count * (index + 1) / validators.count
+                group.addTask { (index, Slice(events, indices, by: validators[index], at: now, room: indices.count)) }
             }
             // With room for those of the others, which are put behind them.
-            var all = Slice(events, 0 ..< count / doors.count, by: doors[0], at: now, room: count)
+            var all = Slice(events, 0 ..< count / validators.count, by: validators[0], at: now, room: count)
             var others: [Int: Slice] = [:]
             for await (index, slice) in group { others[index] = slice }
-            for index in 1 ..< doors.count where all.error == nil {
+            for index in 1 ..< validators.count where all.error == nil {
                 guard let slice = others.removeValue(forKey: index) else { continue }
                 all.stored += slice.stored
                 all.error = slice.error

@@ -13,7 +13,7 @@ extension EventStore {
     ///
     /// Versions above are registered by a replay.
     public static func create(
-        at path: String, schemas: Schemas?, at version: SchemaVersion? = nil, steps: [any SwiftStep] = [],
+        at path: String, schemas: Schemas?, version: SchemaVersion? = nil, steps: [any SwiftStep] = [],
         projections: [any SwiftProjection] = [],
         options: Options = .init(), logger: Logger? = nil
     ) async throws(EvstoreError) -> EventStore {
@@ -93,7 +93,7 @@ extension EventStore {
             do throws(EvstoreError) {
                 // Order: made, closed, opened, so that the handle is what every later start gets.
                 let made = try await create(
-                    at: path, schemas: schemas, at: version, steps: steps, projections: projections, options: options, logger: logger)
+                    at: path, schemas: schemas, version: version, steps: steps, projections: projections, options: options, logger: logger)
                 try await made.close()
             } catch .storeExists {
                 // Somebody else was faster; an import that nothing came of may have taken it back again.

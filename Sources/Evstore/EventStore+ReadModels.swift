@@ -121,7 +121,9 @@ extension EventStore {
         // Of several who ask at once one builds, and the others find what they asked for when they have waited for that one.
         let end = ContinuousClock.now + .seconds(options.readModelDeadlineSeconds)
         while true {
-            do throws(EvstoreError) { return try await Complete.run(site(again: "run it again", cancellation), at: version) } catch {
+            do throws(EvstoreError) {
+                return try await MissingGenerations.build(site(again: "run it again", cancellation), at: version)
+            } catch {
                 guard case .migrationInProgress = error, ContinuousClock.now < end else { throw error }
             }
             do { try await Task.sleep(for: .milliseconds(10)) } catch { throw .interrupted(again: "run it again") }

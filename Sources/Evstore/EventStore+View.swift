@@ -43,7 +43,7 @@ extension EventStore {
 
     /// Takes every event of one stream to a version now, rather than as it is read, and says what came of each; the
     /// journal keeps what it came to.
-    public func replay(stream: StreamName, at version: SchemaVersion? = nil) async throws(EvstoreError) -> ViewReport {
+    public func checkConversion(of stream: StreamName, at version: SchemaVersion? = nil) async throws(EvstoreError) -> ViewReport {
         let report = try look(through: stream, at: version)
         if isReadOnly { return report }
         let outcome = "stream \(stream): \(report.events) events, \(report.converted) converted, \(report.failed) failed"
@@ -82,7 +82,7 @@ extension EventStore {
     }
 
     /// Takes every event of the log to a version, and says what came of each: what `replay(to:)` would meet.
-    public func sweep(at version: SchemaVersion? = nil, cancellation: Cancellation? = nil) throws(EvstoreError) -> ViewReport {
+    public func checkConversions(at version: SchemaVersion? = nil, cancellation: Cancellation? = nil) throws(EvstoreError) -> ViewReport {
         let version = try effective(version)
         let evolution = try evolving.current()
         var looking = Looking(try EventReader(log, history(serving: version, evolution.history), at: version), at: version)

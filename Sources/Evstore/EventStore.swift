@@ -18,7 +18,7 @@ public final class EventStore: Sendable {
     let schemas: Schemas?
     let evolving: EvolvingLog
     let logger: Logger
-    let doors = DoorPool()
+    let validators = AppendValidatorPool()
     let generations = OpenGenerations()
     /// Of all who query and follow by this handle.
     let follower: Follower

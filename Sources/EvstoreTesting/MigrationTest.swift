@@ -50,7 +50,7 @@ public final class MigrationTest: Sendable {
     public func migrate(to version: SchemaVersion? = nil, yes: Bool = true) async throws -> ReplayReport {
         let target = version ?? temporary.schemas.head
         let report = try await store.replay(to: target, options: ReplayOptions(yes: yes))
-        let sweep = try store.sweep(at: target)
+        let sweep = try store.checkConversions(at: target)
         if let failure = sweep.failures.first {
             throw ScenarioFailure(
                 description: "\(sweep.failed) of \(sweep.events) events have no image at \(target), the first: \(failure)")

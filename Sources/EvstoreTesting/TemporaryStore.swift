@@ -25,7 +25,7 @@ public final class TemporaryStore: Sendable {
         let directory = try TemporaryDirectory()
         let (path, live) = (directory.path + "/store", version ?? schemas.head)
         let store = try await EventStore.create(
-            at: path, schemas: schemas, at: floor ?? live, steps: steps, projections: projections, options: options)
+            at: path, schemas: schemas, version: floor ?? live, steps: steps, projections: projections, options: options)
         if let floor, floor < live { _ = try await store.replay(to: live, options: ReplayOptions(yes: true)) }
         for event in events { _ = try await store.append([event]) }
         return TemporaryStore(store, schemas, directory)

@@ -23,17 +23,17 @@ package enum CutRollback {
                 how: "add --discard-tail; they go to the archive")
         }
         try GenerationSweep.run(site)
-        var lineup = try lineup(site, snapshot, state)
-        let isThere = report.tail == 0 && state.isAs(snapshot) && lineup.isLive(in: state)
+        var generationSet = try generationSet(site, snapshot, state)
+        let isThere = report.tail == 0 && state.isAs(snapshot) && generationSet.isLive(in: state)
         if !isThere {
             if report.tail > 0 { report.archive = try Archive.write(site, after: snapshot.position, through: last) }
             // Order: built and compared before the cut, so that there is no moment without read models.
-            report.rebuilt = try lineup.build(site, onError: .quarantine, through: snapshot.position).map(\.name)
+            report.rebuilt = try generationSet.build(site, onError: .quarantine, through: snapshot.position).map(\.name)
             MigrationPhase.reached(.cutRebuilt)
-            report.differing = try lineup.differing(from: snapshot, site)
-            try await cut(site, snapshot, lineup, state, report)
+            report.differing = try generationSet.differing(from: snapshot, site)
+            try await cut(site, snapshot, generationSet, state, report)
             MigrationPhase.reached(.cutAfter)
-            try GenerationSweep.run(site, keepingReady: try Lineup.fingerprints(site, from: snapshot.floor, through: snapshot.top))
+            try GenerationSweep.run(site, keepingReady: try GenerationSet.fingerprints(site, from: snapshot.floor, through: snapshot.top))
             MigrationPhase.reached(.pruneAfter)
         }
         report.seconds = began.duration(to: .now).inSeconds
@@ -42,11 +42,13 @@ package enum CutRollback {
 
     /// The live read models of the snapshot, as far as they have not gone beyond it; projections in Swift that this
     /// program lacks are left to their own program.
-    private static func lineup(_ site: MigrationSite, _ snapshot: SnapshotReport, _ state: StoreState) throws(EvstoreError) -> Lineup {
-        var lineup = try Lineup(site, site.evolving, at: snapshot.live)
-        lineup.entries.removeAll { !$0.definition.isAvailable }
-        try lineup.find(site, state, acceptingQuarantine: true, through: snapshot.position)
-        return lineup
+    private static func generationSet(
+        _ site: MigrationSite, _ snapshot: SnapshotReport, _ state: StoreState
+    ) throws(EvstoreError) -> GenerationSet {
+        var generationSet = try GenerationSet(site, site.evolving, at: snapshot.live)
+        generationSet.entries.removeAll { !$0.definition.isAvailable }
+        try generationSet.find(site, state, acceptingQuarantine: true, through: snapshot.position)
+        return generationSet
     }
 
     private static func requireSame(_ snapshot: SnapshotReport, _ site: MigrationSite) throws(EvstoreError) {
@@ -64,10 +66,10 @@ package enum CutRollback {
     }
 
     private static func cut(
-        _ site: MigrationSite, _ snapshot: SnapshotReport, _ lineup: Lineup, _ planned: StoreState, _ report: RollbackReport
+        _ site: MigrationSite, _ snapshot: SnapshotReport, _ generationSet: GenerationSet, _ planned: StoreState, _ report: RollbackReport
     ) async throws(EvstoreError) {
         let kept = try GenerationSweep.mapped(site, planned, through: snapshot.position)
-        let digest = try lineup.digest(site)
+        let digest = try generationSet.digest(site)
         try await migrating {
             try await site.log.update { update in
                 try update.requireStamp(of: planned)
@@ -76,7 +78,7 @@ package enum CutRollback {
                 }
                 if report.tail > 0 { try update.cut(to: snapshot.position) }
                 update.state.generations = kept
-                for entry in lineup.entries { update.state.generations[entry.fingerprint] = entry.directory }
+                for entry in generationSet.entries { update.state.generations[entry.fingerprint] = entry.directory }
                 (update.state.floor, update.state.live, update.state.top) = (snapshot.floor, snapshot.live, snapshot.top)
                 try update.state.checkNumbers()
                 let differs = report.differing.isEmpty ? "" : "; not as noted: \(report.differing.joined(separator: ", "))"

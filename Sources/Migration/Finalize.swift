@@ -17,7 +17,7 @@ package enum Finalize {
         guard planned.live == version else { throw .notLive(version, live: planned.live) }
         let floor = max(floor ?? version, planned.floor)
         let top = floor == version ? version : planned.top
-        let named = try Lineup.fingerprints(site, from: floor, through: top)
+        let named = try GenerationSet.fingerprints(site, from: floor, through: top)
         try await migrating {
             try await site.log.update { update in
                 try update.requireStamp(of: planned)

@@ -34,7 +34,7 @@ enum Flip {
     struct Order: Sendable {
         var cause: Cause
         var planned: StoreState
-        var lineup: Lineup
+        var generationSet: GenerationSet
         /// Whose definitions change what a promised version means, so that they hold only from the flip on.
         var definitions: Register?
         /// What the journal says came of it.
@@ -52,13 +52,13 @@ enum Flip {
     ///
     /// Order: every generation is synced and ready before this; here nothing but the log's transaction is written.
     static func run(_ order: Order, _ site: MigrationSite) async throws(EvstoreError) -> Outcome? {
-        let bytes = try order.lineup.bytesOnDisk()
+        let bytes = try order.generationSet.bytesOnDisk()
         let flipped: (position: Position, began: ContinuousClock.Instant)? = try await migrating {
             try await site.log.update { update in
                 let began = ContinuousClock.now
                 try update.requireStamp(of: order.planned)
-                guard try order.lineup.isReady(site, at: update.last) else { return nil }
-                try move(order, digest: try order.lineup.digest(site), bytes, in: &update)
+                guard try order.generationSet.isReady(site, at: update.last) else { return nil }
+                try move(order, digest: try order.generationSet.digest(site), bytes, in: &update)
                 MigrationPhase.reached(order.cause.inside)
                 return (update.last.position, began)
             }
@@ -70,9 +70,9 @@ enum Flip {
     }
 
     private static func move(_ order: Order, digest: String, _ bytes: UInt64, in update: inout LogUpdate) throws {
-        let (from, to, position) = (update.state.live, order.lineup.version, update.last.position)
+        let (from, to, position) = (update.state.live, order.generationSet.version, update.last.position)
         try order.definitions?.writeDefinitions(to: &update)
-        for entry in order.lineup.entries { update.state.generations[entry.fingerprint] = entry.directory }
+        for entry in order.generationSet.entries { update.state.generations[entry.fingerprint] = entry.directory }
         if order.cause != .complete {
             update.state.live = to
             update.state.top = max(update.state.top, to)

@@ -72,7 +72,7 @@ struct Measure {
     }
 
     /// What a strict build of read models ends with, beyond a position up to which it was tried.
-    func stopped(_ entries: [Lineup.Entry], behind measured: Position) throws(EvstoreError) -> EvstoreError? {
+    func stopped(_ entries: [GenerationSet.Entry], behind measured: Position) throws(EvstoreError) -> EvstoreError? {
         for failure in failures {
             guard let position = failure.position, position > measured else { continue }
             let types = try history.path(type: failure.type, born: failure.born, to: target).types

@@ -11,7 +11,7 @@ package enum Plan {
         let intent = try Register(site, files: files, definitions: definitions, through: version)
         let (state, history) = (intent.state, intent.history)
         let live = try site.evolving.current().definitions(at: state.live)
-        var target = try Lineup(site, intent.evolving(site), at: version)
+        var target = try GenerationSet(site, intent.evolving(site), at: version)
         try target.find(site, state, acceptingQuarantine: false)
         let census = try migrating { try site.log.read { reader in try reader.census() } }.filter { $0.count > 0 }
         let sample = try Sample(site)
@@ -62,7 +62,7 @@ package enum Plan {
 
     /// What a replay would throw after it has built, before the flip.
     private static func checked(
-        _ report: PlanReport, _ history: History, _ laws: LawTally, _ target: Lineup, stopped isStopped: Bool, _ site: MigrationSite
+        _ report: PlanReport, _ history: History, _ laws: LawTally, _ target: GenerationSet, stopped isStopped: Bool, _ site: MigrationSite
     ) -> [EvstoreError] {
         var answers = Answers()
         answers.ask { () throws(EvstoreError) in try target.requireRowShapes(site) }
@@ -93,30 +93,30 @@ package enum Plan {
 
     /// Builds what is to be rebuilt from the first events of the log in a scratch directory, strictly as the replay would, and
     /// scales up what that takes.
-    private static func build(_ site: MigrationSite, _ target: Lineup, _ events: UInt64) async throws(EvstoreError) -> Trial {
+    private static func build(_ site: MigrationSite, _ target: GenerationSet, _ events: UInt64) async throws(EvstoreError) -> Trial {
         var trial = Trial(measured: Position(min(events, eventsMeasured)))
         if let lacking = target.missing.first(where: { !$0.definition.isAvailable }) {
             trial.stopped = .programNeeded(what: "the projection \(lacking.name)")
         }
-        var lineup = target
-        lineup.entries = target.missing.filter(\.definition.isAvailable)
-        guard trial.measured > Position(0), !lineup.entries.isEmpty else { return trial }
+        var generationSet = target
+        generationSet.entries = target.missing.filter(\.definition.isAvailable)
+        guard trial.measured > Position(0), !generationSet.entries.isEmpty else { return trial }
         let scratch = try Scratch.make(site)
         defer { scratch.remove() }
-        lineup.root = scratch.path
+        generationSet.root = scratch.path
         var began = ContinuousClock.now
-        do { _ = try lineup.build(site, onError: .stop, through: trial.measured) } catch {
+        do { _ = try generationSet.build(site, onError: .stop, through: trial.measured) } catch {
             switch error {
             case .buildStopped, .invalidRow: trial.stopped = trial.stopped ?? error
             default: throw error
             }
             // What it takes is told all the same.
             began = .now
-            _ = try lineup.build(site, onError: .quarantine, through: trial.measured)
+            _ = try generationSet.build(site, onError: .quarantine, through: trial.measured)
         }
         let scale = Double(events) / Double(trial.measured.rawValue)
         trial.seconds = began.duration(to: .now).inSeconds * scale
-        trial.bytes = UInt64(Double(try lineup.bytesOnDisk()) * scale)
+        trial.bytes = UInt64(Double(try generationSet.bytesOnDisk()) * scale)
         return trial
     }
 }

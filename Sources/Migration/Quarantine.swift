@@ -8,13 +8,13 @@ package enum Quarantine {
     package static func list(
         _ site: MigrationSite, at version: SchemaVersion, projection: String? = nil
     ) throws(EvstoreError) -> [QuarantineReport] {
-        let lineup = try Lineup.registered(site, at: version, try site.state())
-        if let projection, !lineup.entries.contains(where: { $0.name == projection }) {
-            throw .unknownProjection(projection, known: lineup.entries.map(\.name))
+        let generationSet = try GenerationSet.registered(site, at: version, try site.state())
+        if let projection, !generationSet.entries.contains(where: { $0.name == projection }) {
+            throw .unknownProjection(projection, known: generationSet.entries.map(\.name))
         }
         var reports: [QuarantineReport] = []
-        for entry in lineup.entries where projection == nil || entry.name == projection {
-            reports += try lineup.quarantined(entry, site)
+        for entry in generationSet.entries where projection == nil || entry.name == projection {
+            reports += try generationSet.quarantined(entry, site)
         }
         return reports
     }
@@ -28,7 +28,7 @@ package enum Quarantine {
         defer { lock.release() }
         let state = try site.state()
         try GenerationSweep.run(site)
-        let current = try Lineup.registered(site, at: state.live, state)
+        let current = try GenerationSet.registered(site, at: state.live, state)
         let before = try current.quarantinedCount(site)
         var report = QuarantineRetryReport(rebuilt: [], before: before, after: before)
         var better = current
@@ -42,7 +42,7 @@ package enum Quarantine {
             return report
         }
         let outcome = "done, \(after) of \(before) still quarantined"
-        let order = Flip.Order(cause: .retry, planned: state, lineup: better, outcome: outcome, began: began)
+        let order = Flip.Order(cause: .retry, planned: state, generationSet: better, outcome: outcome, began: began)
         repeat { try better.follow(site) } while try await Flip.run(order, site) == nil
         try GenerationSweep.run(site)
         (report.rebuilt, report.after) = (names, after)

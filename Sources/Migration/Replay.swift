@@ -32,11 +32,11 @@ package enum Replay {
         if version != live { try register.history.requireSwiftSteps(through: version) }
         try Consent.requireForSteps(register.history, from: register.state, to: version, given: options.yes)
         let state = try await register.write(site)
-        var lineup = try Lineup(site, register.evolving(site), at: version, only: options.only)
-        try lineup.find(site, state, acceptingQuarantine: options.onError == .quarantine)
+        var generationSet = try GenerationSet(site, register.evolving(site), at: version, only: options.only)
+        try generationSet.find(site, state, acceptingQuarantine: options.onError == .quarantine)
         var report = ReplayReport(from: live, to: version)
         report.position = try site.last().position
-        if lineup.isLive(in: state) && !register.defersDefinitions { return try finish(report, lineup, [], site, began) }
+        if generationSet.isLive(in: state) && !register.defersDefinitions { return try finish(report, generationSet, [], site, began) }
 
         let start = report.position
         site.logger.info(
@@ -45,15 +45,16 @@ package enum Replay {
         try GenerationSweep.run(site)
         MigrationPhase.reached(.sweepAfter)
         do {
-            let trial = SampleTrial(site, lineup)
-            let built = try lineup.build(site, onError: options.onError, jobs: options.jobs) { trial.begin() }
+            let trial = SampleTrial(site, generationSet)
+            let built = try generationSet.build(site, onError: options.onError, jobs: options.jobs) { trial.begin() }
             MigrationPhase.reached(.buildAfter)
             try count(&report, built, site)
             let order = Flip.Order(
-                cause: .replay, planned: state, lineup: lineup, definitions: register.defersDefinitions ? register : nil, began: began)
+                cause: .replay, planned: state, generationSet: generationSet, definitions: register.defersDefinitions ? register : nil,
+                began: began)
             try await settle(order, built, trial, &report, options, site)
             report.arrived = report.position.rawValue - min(start.rawValue, report.position.rawValue)
-            let done = try finish(report, lineup, built, site, began)
+            let done = try finish(report, generationSet, built, site, began)
             site.logger.info(
                 "a replay ended",
                 metadata: [
@@ -76,20 +77,20 @@ package enum Replay {
 
     /// Follows, checks and flips; follows again where appends were faster.
     private static func settle(
-        _ order: Flip.Order, _ built: [Lineup.Entry], _ trial: SampleTrial, _ report: inout ReplayReport, _ options: ReplayOptions,
+        _ order: Flip.Order, _ built: [GenerationSet.Entry], _ trial: SampleTrial, _ report: inout ReplayReport, _ options: ReplayOptions,
         _ site: MigrationSite
     ) async throws(EvstoreError) {
         var (order, isVerified) = (order, false)
         while true {
             try site.checkCancellation()
-            try order.lineup.follow(site)
+            try order.generationSet.follow(site)
             MigrationPhase.reached(.catchUpAfter)
-            if options.onError == .stop { try order.lineup.requireNoneQuarantined(among: built, site) }
-            if !isVerified { try verify(order.lineup, trial, from: report.from, options, site) }
+            if options.onError == .stop { try order.generationSet.requireNoneQuarantined(among: built, site) }
+            if !isVerified { try verify(order.generationSet, trial, from: report.from, options, site) }
             isVerified = true
             MigrationPhase.reached(.readyAfter)
             if options.only != nil { return }
-            let quarantined = try order.lineup.quarantinedCount(site)
+            let quarantined = try order.generationSet.quarantinedCount(site)
             order.outcome = quarantined == 0 ? "done" : "done, \(quarantined) quarantined"
             guard let flip = try await Flip.run(order, site) else { continue }
             (report.position, report.flipPauseMilliseconds) = (flip.position, flip.pauseMilliseconds)
@@ -102,13 +103,14 @@ package enum Replay {
     }
 
     private static func verify(
-        _ lineup: Lineup, _ trial: SampleTrial, from: SchemaVersion, _ options: ReplayOptions, _ site: MigrationSite
+        _ generationSet: GenerationSet, _ trial: SampleTrial, from: SchemaVersion, _ options: ReplayOptions, _ site: MigrationSite
     ) throws(EvstoreError) {
-        try lineup.verify(site, rowsMax: .max)
-        if options.refusesRows { try lineup.requireRowShapes(site) }
+        try generationSet.verify(site, rowsMax: .max)
+        if options.refusesRows { try generationSet.requireRowShapes(site) }
         let laws = try trial.result()
         if options.onError == .stop, let failure = laws.firstFailure { throw failure }
-        try Consent.requireForLoss(laws, lineup.evolving.current().history, from: from, to: lineup.version, given: options.yes)
+        try Consent.requireForLoss(
+            laws, generationSet.evolving.current().history, from: from, to: generationSet.version, given: options.yes)
         MigrationPhase.reached(.verifyAfter)
         site.say("verify", done: laws.events, total: laws.events, "counts, digests, laws on \(laws.events) events: ok")
     }
@@ -121,17 +123,17 @@ package enum Replay {
         try Consent.requireForSteps(register.history, from: register.state, to: version, given: options.yes)
         let scratch = try Scratch.make(site)
         defer { scratch.remove() }
-        var lineup = try Lineup(site, register.evolving(site), at: version, only: options.only, root: scratch.path)
+        var generationSet = try GenerationSet(site, register.evolving(site), at: version, only: options.only, root: scratch.path)
         var report = ReplayReport(from: register.state.live, to: version)
         report.position = try site.last().position
-        let trial = SampleTrial(site, lineup)
-        let built = try lineup.build(site, onError: options.onError, jobs: options.jobs, through: report.position) { trial.begin() }
+        let trial = SampleTrial(site, generationSet)
+        let built = try generationSet.build(site, onError: options.onError, jobs: options.jobs, through: report.position) { trial.begin() }
         try count(&report, built, site)
-        try verify(lineup, trial, from: report.from, options, site)
-        return try finish(report, lineup, built, site, began)
+        try verify(generationSet, trial, from: report.from, options, site)
+        return try finish(report, generationSet, built, site, began)
     }
 
-    private static func count(_ report: inout ReplayReport, _ built: [Lineup.Entry], _ site: MigrationSite) throws(EvstoreError) {
+    private static func count(_ report: inout ReplayReport, _ built: [GenerationSet.Entry], _ site: MigrationSite) throws(EvstoreError) {
         guard !built.isEmpty else { return }
         let census = try migrating { try site.log.read { reader in try reader.census() } }
         report.events = census.reduce(0) { $0 + $1.count }
@@ -139,13 +141,14 @@ package enum Replay {
     }
 
     private static func finish(
-        _ report: ReplayReport, _ lineup: Lineup, _ built: [Lineup.Entry], _ site: MigrationSite, _ began: ContinuousClock.Instant
+        _ report: ReplayReport, _ generationSet: GenerationSet, _ built: [GenerationSet.Entry], _ site: MigrationSite,
+        _ began: ContinuousClock.Instant
     ) throws(EvstoreError) -> ReplayReport {
         var report = report
         report.rebuilt = built.map(\.name)
-        report.carried = lineup.entries.map(\.name).filter { !report.rebuilt.contains($0) }
-        report.quarantined = try lineup.quarantinedCount(site)
-        report.digests = try lineup.digests(site)
+        report.carried = generationSet.entries.map(\.name).filter { !report.rebuilt.contains($0) }
+        report.quarantined = try generationSet.quarantinedCount(site)
+        report.digests = try generationSet.digests(site)
         report.seconds = began.duration(to: .now).inSeconds
         report.eventsPerSecond = report.seconds > 0 ? Double(report.events) / report.seconds : 0
         return report

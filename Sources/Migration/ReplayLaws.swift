@@ -104,9 +104,9 @@ struct ReplayLaws {
 
     /// What the store has of a version that has consumed nothing else than what was replayed.
     private func stored(_ state: StoreState, at version: SchemaVersion) throws(EvstoreError) -> [String: GenerationHeader] {
-        let lineup = try Lineup.registered(site, at: version, state)
+        let generationSet = try GenerationSet.registered(site, at: version, state)
         var found: [String: GenerationHeader] = [:]
-        for (entry, header) in try lineup.headers(site)
+        for (entry, header) in try generationSet.headers(site)
         where header.isReady && 1 ... through.position.rawValue ~= header.checkpoint.position.rawValue {
             found[entry.name] = header
         }

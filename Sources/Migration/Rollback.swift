@@ -18,10 +18,10 @@ package enum Rollback {
         var report = RollbackReport(from: state.live, to: target, position: try site.last().position)
         if target != state.live {
             site.logger.info("a rollback begins", metadata: ["from": "\(state.live)", "to": "\(target)", "store": "\(site.store)"])
-            var lineup = try Lineup.registered(site, at: target, state)
-            report.without = try lineup.leaveBehind(without)
-            report.rebuilt = try lineup.build(site, onError: .quarantine).map(\.name)
-            let flip = try await move(site, Flip.Order(cause: .rollback, planned: state, lineup: lineup, began: began))
+            var generationSet = try GenerationSet.registered(site, at: target, state)
+            report.without = try generationSet.leaveBehind(without)
+            report.rebuilt = try generationSet.build(site, onError: .quarantine).map(\.name)
+            let flip = try await move(site, Flip.Order(cause: .rollback, planned: state, generationSet: generationSet, began: began))
             report.position = flip.position
             report.flipPauseMilliseconds = flip.pauseMilliseconds
             report.tail = flip.position.rawValue - min(flip.position.rawValue, reached(target, state, flips).rawValue)
@@ -40,9 +40,9 @@ package enum Rollback {
     private static func move(_ site: MigrationSite, _ order: Flip.Order) async throws(EvstoreError) -> Flip.Outcome {
         while true {
             try site.checkCancellation()
-            try order.lineup.follow(site)
+            try order.generationSet.follow(site)
             MigrationPhase.reached(.rollbackFollowed)
-            try order.lineup.verify(site, rowsMax: site.options.rollbackVerifyRowsMax)
+            try order.generationSet.verify(site, rowsMax: site.options.rollbackVerifyRowsMax)
             MigrationPhase.reached(.rollbackVerified)
             if let outcome = try await Flip.run(order, site) { return outcome }
         }

@@ -10,7 +10,9 @@ final class SampleTrial: Sendable {
     private let version: SchemaVersion
     private let outcome = Monitor<LawTally?>(nil)
 
-    init(_ site: MigrationSite, _ lineup: Lineup) { (self.site, evolving, version) = (site, lineup.evolving, lineup.version) }
+    init(_ site: MigrationSite, _ generationSet: GenerationSet) {
+        (self.site, evolving, version) = (site, generationSet.evolving, generationSet.version)
+    }
 
     /// Tries them beside other work, which an error here must not undo: `result` tries them again and throws it.
     func begin() {

@@ -12,11 +12,11 @@ package enum Snapshot {
     /// - Throws: `EvstoreError.snapshotExists`.
     package static func take(_ site: MigrationSite, name: String) async throws(EvstoreError) -> SnapshotReport {
         try checkName(name)
-        let lineup = try followedLineup(site)
+        let generationSet = try followedLineup(site)
         let report = try await migrating {
             try await site.log.update { update in
                 guard try update.get(.snapshots, Array(name.utf8)) == nil else { throw EvstoreError.snapshotExists(name) }
-                return try put(name, lineup, site, into: &update)
+                return try put(name, generationSet, site, into: &update)
             }
         }
         MigrationPhase.reached(.snapshotAfter)
@@ -25,17 +25,19 @@ package enum Snapshot {
 
     /// The restore point before a replay: `before-vN`, with its position where that name is taken by another moment.
     static func takeBefore(_ version: SchemaVersion, _ site: MigrationSite) async throws(EvstoreError) -> SnapshotReport {
-        let lineup = try followedLineup(site)
+        let generationSet = try followedLineup(site)
         let report = try await migrating {
             try await site.log.update { update in
                 let plain = "before-\(version)"
                 for name in [plain, "\(plain)@\(update.last.position)"] {
-                    guard let row = try update.get(.snapshots, Array(name.utf8)) else { return try put(name, lineup, site, into: &update) }
+                    guard let row = try update.get(.snapshots, Array(name.utf8)) else {
+                        return try put(name, generationSet, site, into: &update)
+                    }
                     let known = try SnapshotReport(name: name, row: row)
                     if known.isMoment(of: update) { return known }
                 }
                 // The same position in an earlier life of the log.
-                return try put("\(plain)@\(update.last)", lineup, site, into: &update)
+                return try put("\(plain)@\(update.last)", generationSet, site, into: &update)
             }
         }
         MigrationPhase.reached(.snapshotAfter)
@@ -84,20 +86,20 @@ package enum Snapshot {
     }
 
     /// The live read models, as near to the log's end as following brings them.
-    private static func followedLineup(_ site: MigrationSite) throws(EvstoreError) -> Lineup {
+    private static func followedLineup(_ site: MigrationSite) throws(EvstoreError) -> GenerationSet {
         let state = try site.state()
-        let lineup = try Lineup.registered(site, at: state.live, state)
-        try lineup.follow(site)
-        return lineup
+        let generationSet = try GenerationSet.registered(site, at: state.live, state)
+        try generationSet.follow(site)
+        return generationSet
     }
 
     private static func put(
-        _ name: String, _ lineup: Lineup, _ site: MigrationSite, into update: inout LogUpdate
+        _ name: String, _ generationSet: GenerationSet, _ site: MigrationSite, into update: inout LogUpdate
     ) throws -> SnapshotReport {
         let state = update.state
         let report = SnapshotReport(
             name: name, position: update.last.position, epoch: update.last.epoch, numbers: state.numbers, time: .now,
-            link: update.lastLink.hex, generations: try lineup.noted(site, at: update.last))
+            link: update.lastLink.hex, generations: try generationSet.noted(site, at: update.last))
         try update.put(.snapshots, Array(name.utf8), report.row)
         let entry = Journal.Entry("snapshot", to: state.live, position: report.position, outcome: name, digest: report.link)
         try Journal.append(entry, to: &update)

@@ -46,19 +46,19 @@ package enum Verify {
         var findings: [Finding] = []
         var seen: Set<String> = []
         for version in [state.live] + (state.floor.rawValue ... state.top.rawValue).map({ SchemaVersion($0) }) {
-            let lineup = try Lineup.registered(site, at: version, state)
-            for entry in lineup.entries where seen.insert(entry.fingerprint).inserted {
+            let generationSet = try GenerationSet.registered(site, at: version, state)
+            for entry in generationSet.entries where seen.insert(entry.fingerprint).inserted {
                 guard let name = state.generations[entry.fingerprint] ?? entry.directory else {
                     if version == state.live, entry.definition.isAvailable { findings.append(missing(entry, at: version)) }
                     continue
                 }
                 try site.checkCancellation()
-                if let finding = try lineup.brokenPages(entry, in: name, site) {
+                if let finding = try generationSet.brokenPages(entry, in: name, site) {
                     // LMDB must not follow such pages.
                     findings.append(finding)
                 } else if deep {
-                    if let finding = try lineup.damage(entry, site) { findings.append(finding) }
-                    guard version == state.live, let row = try lineup.invalidRow(entry, site) else { continue }
+                    if let finding = try generationSet.damage(entry, site) { findings.append(finding) }
+                    guard version == state.live, let row = try generationSet.invalidRow(entry, site) else { continue }
                     let error = EvstoreError.invalidRow(projection: entry.name, key: row.key, reason: row.reason)
                     findings.append(Finding(id: "ROW101", severity: .warning, message: error.message, fix: error.fix))
                 }
@@ -67,7 +67,7 @@ package enum Verify {
         return findings
     }
 
-    private static func missing(_ entry: Lineup.Entry, at version: SchemaVersion) -> Finding {
+    private static func missing(_ entry: GenerationSet.Entry, at version: SchemaVersion) -> Finding {
         Finding(
             id: "STORE201", severity: .warning, message: "the read model of \(entry.name) at \(version) is not on the disk",
             fix: "build it: evstore replay --to \(version)")

@@ -96,7 +96,7 @@ private struct SchedulerScene {
         let scene = SchedulerScene(night: night, directory: directory + "/first")
         try FileManager.default.createDirectory(atPath: scene.directory, withIntermediateDirectories: true)
         let store = try await EventStore.create(
-            at: scene.path, schemas: try RemindersTests.domain.schemas(), at: SchemaVersion(night.stored), options: .forTests)
+            at: scene.path, schemas: try RemindersTests.domain.schemas(), version: SchemaVersion(night.stored), options: .forTests)
         _ = try await store.append([try Reminder.scheduled("pills", night.fireAt, at: night.stored)])
         for projection in ["due", "delivered"] { _ = try await store.count(projection) }
         try await store.close()

@@ -114,7 +114,7 @@ struct EntranceTests {
         }
         var configuration = TableDescriptor.log.configuration(.small(), readOnly: false)
         configuration.tables.append("more")
-        configuration.beforeMaking = EventLog.rest(at: directory.store, log.storeID)
+        configuration.beforeMaking = EventLog.endRound(at: directory.store, log.storeID)
         var count = 1
         // On a slow machine appends may not follow each other quickly enough for a round, or it has ended already.
         for _ in 0 ..< 200 {

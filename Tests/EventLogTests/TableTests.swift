@@ -146,11 +146,11 @@ struct TableTests {
         try await fill(written, 1 ... 20)
         let table = try written.access.environment.table("births")
         let key = [1] + sortable(UInt64(3)) + [7]
-        let seal = try #require(RowSeal(births, storeTag: written.storeID.tag))
+        let seal = try #require(RowChecksum(births, storeTag: written.storeID.tag))
         try written.access.environment.write { transaction in
             // The checksum is made right, the code stays.
             var row: [UInt8] = []
-            if let found = try transaction.get(table, key.lent) { row = [UInt8](copying: found).dropLast(RowSeal.bytes) }
+            if let found = try transaction.get(table, key.lent) { row = [UInt8](copying: found).dropLast(RowChecksum.bytes) }
             row[0] ^= 1
             let sealed = row + bytes(seal.sum(key.lent, row.lent))
             try transaction.put(table, key.lent, sealed.lent)

@@ -37,7 +37,8 @@ struct ProgressLogTests {
         let recorded = RecordedLog()
         let directory = try TemporaryDirectory()
         let store = try await EventStore.create(
-            at: directory.path + "/store", schemas: Orders.schemas(2), at: SchemaVersion(1), options: .forTests, logger: recorded.logger)
+            at: directory.path + "/store", schemas: Orders.schemas(2), version: SchemaVersion(1), options: .forTests,
+            logger: recorded.logger)
         try await store.append([Orders.placed("1", at: 1)])
         let before = recorded.lines.count
         try await store.replay(to: SchemaVersion(2))

@@ -110,19 +110,19 @@ final class OrdersStore {
     /// The read models of the live version after following, by projection.
     func liveDigests() throws -> [String: String] {
         let state = try state
-        let lineup = try Lineup.registered(site(), at: state.live, state)
-        #expect(lineup.isMapped(in: state))
-        try lineup.follow(site())
-        return try lineup.digests(site())
+        let generationSet = try GenerationSet.registered(site(), at: state.live, state)
+        #expect(generationSet.isMapped(in: state))
+        try generationSet.follow(site())
+        return try generationSet.digests(site())
     }
 
     /// A row of a live read model, as canonical JSON text.
     func row(_ key: String, of projection: String) throws -> String? {
         let state = try state
-        let lineup = try Lineup.registered(site(), at: state.live, state)
-        try lineup.follow(site())
-        guard let name = lineup.entries.first(where: { $0.name == projection })?.directory else { throw Unexpected() }
-        return try lineup.open(name, site()).get(key).map { String(decoding: try Canonical.bytes(of: $0.lent), as: UTF8.self) }
+        let generationSet = try GenerationSet.registered(site(), at: state.live, state)
+        try generationSet.follow(site())
+        guard let name = generationSet.entries.first(where: { $0.name == projection })?.directory else { throw Unexpected() }
+        return try generationSet.open(name, site()).get(key).map { String(decoding: try Canonical.bytes(of: $0.lent), as: UTF8.self) }
     }
 }
 

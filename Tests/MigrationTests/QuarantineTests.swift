@@ -53,12 +53,12 @@ struct QuarantineTests {
     func complete() async throws {
         let store = try OrdersStore(at: 3)
         try await store.place(1, born: 3)
-        try await Complete.run(store.site(), at: SchemaVersion(3))
+        try await MissingGenerations.build(store.site(), at: SchemaVersion(3))
         #expect(try store.numbers == [3, 3, 3, 3])
         #expect(try store.row("1", of: "orders") == #"{"amount":100,"name":"ada","state":"open"}"#)
         let state = try store.state
-        try await Complete.run(store.site(), at: SchemaVersion(3))
+        try await MissingGenerations.build(store.site(), at: SchemaVersion(3))
         #expect(try store.state == state)
-        await #expect(throws: EvstoreError.self) { try await Complete.run(store.site(), at: SchemaVersion(5)) }
+        await #expect(throws: EvstoreError.self) { try await MissingGenerations.build(store.site(), at: SchemaVersion(5)) }
     }
 }

@@ -53,7 +53,7 @@ struct ReplayLawsTests {
         let state = try store.state
         try laws.check(state, at: state.live)
         #expect(laws.findings.isEmpty && laws.events == 200)
-        let models = UInt64(try Lineup.registered(store.site(), at: state.live, state).entries.count)
+        let models = UInt64(try GenerationSet.registered(store.site(), at: state.live, state).entries.count)
         #expect(laws.tally.counts["L6"]?.tried == models)
         #expect(laws.tally.counts["L7"]?.tried == 2 * models, "followed, and as the store has it")
     }
@@ -97,7 +97,7 @@ struct ReplayLawsTests {
         var laws = try ReplayLaws(store.site())
         let state = try store.state
         try laws.check(state, at: state.live)
-        let models = UInt64(try Lineup.registered(store.site(), at: state.live, state).entries.count)
+        let models = UInt64(try GenerationSet.registered(store.site(), at: state.live, state).entries.count)
         #expect(laws.findings.isEmpty && laws.tally.counts["L7"]?.tried == 2 * models, "followed, and as the store has it")
     }
 

@@ -81,7 +81,7 @@ struct ReplayTests {
         let definition = try store.evolving.current().definition(named: "orders", at: SchemaVersion(1))
         _ = try Generation.create(for: definition, in: store.directory + "/store", of: store.log)
         // When what is missing is built.
-        try await Complete.run(store.site(), at: SchemaVersion(1))
+        try await MissingGenerations.build(store.site(), at: SchemaVersion(1))
         // Then the rows are there.
         #expect(try store.row("1", of: "orders")?.isEmpty == false)
     }

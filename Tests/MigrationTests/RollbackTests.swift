@@ -73,8 +73,8 @@ struct RollbackTests {
     func rebuilt() async throws {
         let store = try await migrated()
         try await store.place(2, born: 5)
-        let lineup = try Lineup.registered(store.site(), at: SchemaVersion(4), try store.state)
-        let orders = try #require(lineup.entries.first { $0.name == "orders" }?.directory)
+        let generationSet = try GenerationSet.registered(store.site(), at: SchemaVersion(4), try store.state)
+        let orders = try #require(generationSet.entries.first { $0.name == "orders" }?.directory)
         try Generation.remove(named: orders, in: store.log.path)
         let report = try await store.rollback()
         #expect(report.rebuilt == ["orders"])
@@ -113,9 +113,9 @@ struct RollbackTests {
     @Test("a damaged read model is not rolled back to")
     func damaged() async throws {
         let store = try await migrated()
-        let lineup = try Lineup.registered(store.site(), at: SchemaVersion(4), try store.state)
-        let entry = try #require(lineup.entries.first { $0.name == "orders" })
-        let generation = try lineup.open(try #require(entry.directory), store.site())
+        let generationSet = try GenerationSet.registered(store.site(), at: SchemaVersion(4), try store.state)
+        let entry = try #require(generationSet.entries.first { $0.name == "orders" })
+        let generation = try generationSet.open(try #require(entry.directory), store.site())
         try generation.environment.write { transaction in
             try generation.rows.put(Array("1".utf8).lent, Array("{}".utf8).lent, &transaction)
         }

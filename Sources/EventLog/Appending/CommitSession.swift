@@ -25,7 +25,7 @@ struct CommitSession: ~Copyable {
     /// Whether the store is known to have this program's format.
     private var hasFormat = false
     private static let roundsMax = 16
-    private static let haste = Duration.milliseconds(100)
+    private static let backToBackInterval = Duration.milliseconds(100)
 
     init(_ access: LogAccess, _ overlays: Overlays, _ options: Options, path: String) throws {
         (self.access, self.overlays, self.options, self.path) = (access, overlays, options, path)
@@ -59,7 +59,7 @@ struct CommitSession: ~Copyable {
         let done = try access.environment.writeOwned(turn) { transaction -> Done? in
             // A grown map runs this again with what was taken before, which may come to something else.
             (swept, admitted) = (sweep, nil)
-            if ahead.isUnconfirmed { try ahead.rest() }
+            if ahead.isUnconfirmed { try ahead.endRound() }
             if batch == nil { batch = queue.take(options) }
             written = transaction.id
             guard let work = batch else { return nil }
@@ -71,7 +71,7 @@ struct CommitSession: ~Copyable {
             switch work {
             case .update(let update):
                 var transaction = transaction
-                try ahead.rest()
+                try ahead.endRound()
                 transaction.setSyncing(true)
                 var changes = try LogUpdate.begin(transaction, access, moment)
                 try update.body(&changes)
@@ -164,11 +164,11 @@ struct CommitSession: ~Copyable {
     private mutating func makeDurable(
         from first: Position, through last: Position, hasRows: Bool, _ transaction: inout WriteTransaction
     ) throws {
-        let isHasty = ahead.isHolding || ended.map { $0.duration(to: .now) < Self.haste } ?? false
-        if isHasty, !hasRows, try ahead.write(from: first, through: last, &transaction) {
+        let isBackToBack = ahead.isHolding || ended.map { $0.duration(to: .now) < Self.backToBackInterval } ?? false
+        if isBackToBack, !hasRows, try ahead.write(from: first, through: last, &transaction) {
             transaction.setSyncing(false)
         } else {
-            try ahead.rest()
+            try ahead.endRound()
             transaction.setSyncing(true)
         }
     }
@@ -176,18 +176,18 @@ struct CommitSession: ~Copyable {
     /// Takes back what is durable ahead of a commit that was not made: it is refused to its callers.
     private mutating func undo(_ turn: WriteTurn, after error: any Error) throws {
         guard ahead.isUnconfirmed else { return }
-        do { try writeAlone(turn) { session in try session.ahead.rest() } } catch let failure {
+        do { try writeAlone(turn) { session in try session.ahead.endRound() } } catch let failure {
             throw UndoneCommit(cause: error as? StorageError ?? failure as? StorageError ?? StorageError(misuse: "\(error)"))
         }
     }
 
-    /// Whether a pause should be told to `rest`.
+    /// Whether a pause should be told to `endRound`.
     var isHolding: Bool { ahead.isHolding }
 
     /// Ends the round that this process has begun, and lets pages be used again that it kept.
-    mutating func rest(_ queue: CommitQueue) throws {
+    mutating func endRound(_ queue: CommitQueue) throws {
         guard try ahead.ownsRound() else { return ahead.letGo() }
-        try writeAlone(try turn(queue)) { session in try session.ahead.rest() }
+        try writeAlone(try turn(queue)) { session in try session.ahead.endRound() }
     }
 
     private mutating func writeAlone(_ turn: WriteTurn, _ body: (inout CommitSession) throws -> Void) throws {
@@ -207,7 +207,7 @@ struct CommitSession: ~Copyable {
     mutating func finish(_ queue: CommitQueue, afterFailure hasFailed: Bool) throws {
         defer { ahead.letGo() }
         if hasFailed { return }
-        if ahead.isHolding { try rest(queue) }
+        if ahead.isHolding { try endRound(queue) }
         try finishSweep(queue)
     }
 
@@ -247,7 +247,7 @@ struct CommitSession: ~Copyable {
             let turn = try turn(queue)
             isDone = try access.environment.writeOwned(turn) { transaction in
                 var transaction = transaction
-                try ahead.rest()
+                try ahead.endRound()
                 transaction.setSyncing(true)
                 guard let moment = try Moment(transaction.reads, access, overlays), rest.fits(moment.numbers) else { return true }
                 // A grown map runs this again.

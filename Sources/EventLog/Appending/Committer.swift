@@ -14,7 +14,7 @@ final class Committer: Sendable {
     private let anchor: AnchorFile
     private let mark: FileMark
     private let queue = CommitQueue()
-    private let keeper: Keeper
+    private let deadlineTimer: DeadlineTimer
     /// Set when the disk has failed during a commit: nothing is written any more.
     private let poison = Monitor<EvstoreError?>(nil)
     private let hasBegun = Monitor(false)
@@ -27,12 +27,12 @@ final class Committer: Sendable {
         (self.signal, self.logger) = (signal, logger)
         anchor = try AnchorFile(at: path)
         mark = FileMark(try LogFile.status(at: path), isClosed: false)
-        keeper = Keeper(queue, anchor, access.environment, path, logger)
+        deadlineTimer = DeadlineTimer(queue, anchor, access.environment, path, logger)
     }
 
     func start() throws {
         _ = try WorkerThread.start("evstore-commit") { self.run() }
-        try keeper.start()
+        try deadlineTimer.start()
     }
 
     /// Where the task is cancelled while it waits for its turn nothing is appended; once it is being done its outcome is told.
@@ -60,7 +60,7 @@ final class Committer: Sendable {
     private func submit(_ work: CommitQueue.Work) {
         if let error = poison.withLock({ $0 }) { return work.fail(error) }
         if !queue.add(work) { return work.fail(EvstoreError.misuse("the store has been closed")) }
-        keeper.wake()
+        deadlineTimer.wake()
         // Its handler may have run before there was something to withdraw.
         if Task.isCancelled { withdraw(work.number) }
     }
@@ -73,7 +73,7 @@ final class Committer: Sendable {
     /// have ended.
     func close(_ body: @escaping @Sendable () -> Void) {
         queue.close(.now + .seconds(options.appendDeadlineSeconds))
-        keeper.atEnd(body)
+        deadlineTimer.atEnd(body)
     }
 
     /// Whether it is open what the disk has of the last commits.
@@ -99,7 +99,7 @@ final class Committer: Sendable {
                 logger.warning("closing \(path): \(failure)")
             }
         } catch { refuseAll(error) }
-        keeper.end()
+        deadlineTimer.end()
     }
 
     private static let restMilliseconds = 200
@@ -107,7 +107,7 @@ final class Committer: Sendable {
     /// Waits for something to do; false at the end. A pause ends the round ahead of the log.
     private func waitForWork(_ session: inout CommitSession) -> Bool {
         if session.isHolding, !queue.waitForWork(milliseconds: Self.restMilliseconds) {
-            do { try session.rest(queue) } catch {
+            do { try session.endRound(queue) } catch {
                 _ = failure(error)
                 logger.warning("resting \(path): \(error)")
             }

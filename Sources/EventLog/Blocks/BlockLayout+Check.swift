@@ -30,7 +30,7 @@ extension BlockLayout {
         guard bytes.load(UInt64.self, at: Header.first) == position.rawValue else { throw damaged("the block belongs at another position") }
         let offsets = Int(bytes.load(UInt32.self, at: Header.offsets))
         let count = Int(bytes.load(UInt32.self, at: Header.count))
-        guard position > .start, position.rawValue <= positionMax else { throw damaged("the block's place is none") }
+        guard position > .start, position.rawValue <= positionMax else { throw damaged("block position out of range") }
         guard count > 0, offsets >= headerBytes, offsets <= end, count <= (end - offsets) / entryBytes else {
             throw damaged("the table of offsets lies outside the block")
         }

@@ -89,7 +89,7 @@ enum Blocks {
         }
         let count = UInt64(cursor.value.load(UInt32.self, at: BlockLayout.Header.count))
         let (end, overflow) = first.rawValue.addingReportingOverflow(count)
-        guard !overflow, end > 0 else { throw EvstoreError.corruptBlock(position: first, reason: "the block's place is none") }
+        guard !overflow, end > 0 else { throw EvstoreError.corruptBlock(position: first, reason: "block position out of range") }
         return Position(end - 1)
     }
 

@@ -39,7 +39,7 @@ enum Reindexing {
         if isComplete { return false }
         return try access.environment.write { transaction in
             // Order: a round that is running ends before LMDB commits anything else.
-            try AheadWriter.rest(at: store, access.storeID, access.environment)
+            try AheadWriter.endRound(at: store, access.storeID, access.environment)
             transaction.setSyncing(true)
             return try completeNext(index, &transaction, access)
         }

@@ -2,7 +2,7 @@ internal import Bytes
 internal import Sealing
 internal import System
 
-/// Stands behind the value of every row of a sealed store, from format 6 on, and before its `RowSeal`: HMAC-SHA256, cut off to 16
+/// Stands behind the value of every row of a sealed store, from format 6 on, and before its `RowChecksum`: HMAC-SHA256, cut off to 16
 /// bytes, of table, key and value, under a key that only the store's keys lead to.
 struct RowCode: Sendable {
     static let bytes = Authenticator.codeBytes
@@ -10,7 +10,7 @@ struct RowCode: Sendable {
     private let codes: Authenticator
 
     /// - Parameter seal: of the table, which it shares its number with.
-    init(_ seal: RowSeal, _ codes: StoreCodes) { (number, self.codes) = (UInt64(seal.number), codes.rows) }
+    init(_ seal: RowChecksum, _ codes: StoreCodes) { (number, self.codes) = (UInt64(seal.number), codes.rows) }
 
     /// Appends a value and its code.
     func append(_ key: RawSpan, _ value: RawSpan, to row: inout ByteBuffer) {

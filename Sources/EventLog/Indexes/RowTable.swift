@@ -7,14 +7,14 @@ internal import System
 struct RowTable: Sendable {
     private let table: Table
     /// Nil in stores of the formats before 4.
-    private let seal: RowSeal?
+    private let seal: RowChecksum?
     /// Nil in stores without codes, and for who has none of their keys.
     private let code: RowCode?
     private let hasCodes: Bool
 
     init(_ table: Table, _ descriptor: TableDescriptor, _ store: StoreIdentity, _ codes: StoreCodes?) {
         self.table = table
-        let seal = store.sealsRows ? RowSeal(descriptor, storeTag: store.id.tag) : nil
+        let seal = store.hasRowChecksums ? RowChecksum(descriptor, storeTag: store.id.tag) : nil
         (self.seal, hasCodes) = (seal, store.hasCodes)
         code = codes.flatMap { codes in seal.map { RowCode($0, codes) } }
     }
@@ -53,7 +53,7 @@ struct RowTable: Sendable {
 
     func put(_ key: RawSpan, _ value: RawSpan, _ transaction: inout WriteTransaction) throws {
         guard let seal else { return try transaction.put(table, key, value) }
-        var row = ByteBuffer(capacity: value.byteCount + RowCode.bytes + RowSeal.bytes)
+        var row = ByteBuffer(capacity: value.byteCount + RowCode.bytes + RowChecksum.bytes)
         if let code {
             code.append(key, value, to: &row)
         } else {
@@ -75,8 +75,8 @@ struct RowTable: Sendable {
     private func value(_ key: RawSpan, _ row: RawSpan) throws -> RawSpan {
         guard let seal else { return row }
         if let value = seal.value(key, row) { return try proven(key, value) }
-        if !Guard.rowSeal.isOn, row.byteCount >= RowSeal.bytes {
-            return row.slice(0, row.byteCount - RowSeal.bytes)
+        if !Guard.rowChecksum.isOn, row.byteCount >= RowChecksum.bytes {
+            return row.slice(0, row.byteCount - RowChecksum.bytes)
         }
         throw EvstoreError.corruptBlock(
             position: .start, reason: "the seal of a row of the table \(table.name) does not fit")

@@ -52,7 +52,7 @@ struct TableDescriptor: Sendable {
 
     let name: String
     let key: Key
-    /// In the checksums and codes of its rows (`RowSeal`, `RowCode`); nil where values have checksums and codes of their own.
+    /// In the checksums and codes of its rows (`RowChecksum`, `RowCode`); nil where values have checksums and codes of their own.
     let number: UInt8?
     let content: Content
     /// Whether a store without it is damaged. One that older programs don't make is made by who opens the store to write.
@@ -117,7 +117,7 @@ extension [TableDescriptor] {
     func rowChecks(of storeTag: UInt64, _ codes: StoreCodes? = nil) -> [String: StructuralCheck.RowCheck] {
         var checks: [String: StructuralCheck.RowCheck] = [:]
         for table in self {
-            guard let seal = RowSeal(table, storeTag: storeTag) else { continue }
+            guard let seal = RowChecksum(table, storeTag: storeTag) else { continue }
             checks[table.name] = { key, row in
                 guard let value = seal.value(key, row) else { return false }
                 return codes.map { RowCode(seal, $0).value(key, value) != nil } ?? true

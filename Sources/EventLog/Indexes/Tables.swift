@@ -19,7 +19,7 @@ internal import System
 ///     journal      u64 BE number: 1, 2, 3 …          the room above's
 ///     schemas, definitions, snapshots, notes         the room above's
 ///
-/// From format 4 of a store on, a `RowSeal` stands behind each value but a block; in a sealed one of format 6 a `RowCode` before it.
+/// From format 4 of a store on, a `RowChecksum` stands behind each value but a block; in a sealed one of format 6 a `RowCode` before it.
 ///
 /// Integers are little-endian unless they are keys that sort (BE). `streams`, `heads`, `ids` and
 /// `census` say what is true up to `indexed`, or later where a sweep is under way.
@@ -63,7 +63,7 @@ struct Tables: Sendable {
             return PositionIndex(table.name, rows[table.name], key)
         }
         (self.descriptors, self.rows, self.catalogues) = (descriptors, rows, catalogues)
-        checks = store.sealsRows ? descriptors.rowChecks(of: store.id.tag, codes) : [:]
+        checks = store.hasRowChecksums ? descriptors.rowChecks(of: store.id.tag, codes) : [:]
     }
 
     subscript(catalogue: Catalogue) -> RowTable {

@@ -81,7 +81,7 @@ struct LogRemains {
         do {
             let identity = try Manifest.identity(at: store)
             storeIDs.append(identity.id)
-            sealing = identity.sealsRows ? .by(identity.id.tag) : .byNothing
+            sealing = identity.hasRowChecksums ? .by(identity.id.tag) : .byNothing
         } catch EvstoreError.notAStore {}
     }
 
@@ -97,7 +97,7 @@ struct LogRemains {
 
     /// The value of a row; nil where its seal or its code says that it is not as it was written.
     func value(_ table: String, _ key: [UInt8], _ row: [UInt8]) -> [UInt8]? {
-        guard let sealTag, let seal = TableDescriptor.log[named: table].flatMap({ RowSeal($0, storeTag: sealTag) }) else { return row }
+        guard let sealTag, let seal = TableDescriptor.log[named: table].flatMap({ RowChecksum($0, storeTag: sealTag) }) else { return row }
         guard let value = seal.value(key.lent, row.lent) else { return nil }
         guard hasCodes else { return [UInt8](copying: value) }
         let code = codes.map { RowCode(seal, $0) }
@@ -119,7 +119,7 @@ struct LogRemains {
         let own = state[StateRows.numbersKey].flatMap { StateRows.numbers(of: $0) }?.storeID
         for id in [own].compactMap(\.self) + storeIDs {
             let isSealed = state.contains { key, row in
-                guard let seal = RowSeal(.state, storeTag: id.tag) else { return false }
+                guard let seal = RowChecksum(.state, storeTag: id.tag) else { return false }
                 return seal.value(key.lent, row.lent) != nil
             }
             if isSealed { sealing = .by(id.tag) }

@@ -22,7 +22,7 @@ struct SalvagedNames {
         for commit in try TreeRemains.commits(in: data) {
             var tree = try TreeRemains(commit, of: data)
             try tree.walk(TableDescriptor.log.kinds) { table, key, value in
-                guard table == TableDescriptor.streams.name, value.count <= 8 + RowCode.bytes + RowSeal.bytes, StreamName.isValid(key)
+                guard table == TableDescriptor.streams.name, value.count <= 8 + RowCode.bytes + RowChecksum.bytes, StreamName.isValid(key)
                 else { return }
                 let row = try data.read(value.count, at: value.offset)
                 guard let bytes = salvage.remains.value(table, [UInt8](copying: key), row), bytes.count == 8, let name = String(utf8: key)

@@ -5,8 +5,8 @@ struct StoreIdentity: Hashable, Sendable {
     /// Whether envelopes stand in the places of payloads.
     let isSealed: Bool
 
-    /// Whether a `RowSeal` stands behind each value.
-    var sealsRows: Bool { format >= 4 }
+    /// Whether a `RowChecksum` stands behind each value.
+    var hasRowChecksums: Bool { format >= 4 }
 
     /// Whether rows and blocks have codes (`StoreCodes`).
     var hasCodes: Bool { isSealed && format >= Manifest.formatWithCodes }

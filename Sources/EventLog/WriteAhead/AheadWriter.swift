@@ -67,7 +67,7 @@ struct AheadWriter: ~Copyable {
 
     /// Ends the round that is running, whoever has begun it: LMDB holds everything durably afterwards, and no entry counts
     /// any more.
-    mutating func rest() throws {
+    mutating func endRound() throws {
         if file == nil, try Directory.status(store + WriteAhead.fileName) == nil { return }
         let file = try opened()
         if let header = try header(of: file) {
@@ -84,7 +84,7 @@ struct AheadWriter: ~Copyable {
 
     /// The same for who comes in and makes a table that an older program's store lacks: nothing keeps what a process that was
     /// ended in its round would go back to.
-    static func rest(at store: String, _ storeID: StoreID, _ environment: Environment) throws {
+    static func endRound(at store: String, _ storeID: StoreID, _ environment: Environment) throws {
         let path = store + WriteAhead.fileName
         guard try Directory.status(path) != nil else { return }
         let file = try File(path, .write)

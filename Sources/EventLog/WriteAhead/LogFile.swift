@@ -41,7 +41,7 @@ enum LogFile {
     ) throws {
         guard Guard.structure.isOn else { return }
         let identity = try Manifest.identity(at: store)
-        let rows = identity.sealsRows ? tables.rowChecks(of: identity.id.tag) : [:]
+        let rows = identity.hasRowChecksums ? tables.rowChecks(of: identity.id.tag) : [:]
         do {
             let file = try File(store + name, .read)
             if isShared { return try StructuralCheck.runBeside(file, tables: tables.kinds, rows: rows) }

@@ -36,10 +36,10 @@ extension LineChunk {
     /// Reads the lines that no mark covers. `isChecked`: they all passed before, but for the lines `refused`, and are
     /// wanted as what is stored.
     func check(
-        by door: Door, options: Options, _ pass: Importer.Pass, refused: Set<UInt64>, opening sealer: LineSealer?
+        by validator: AppendValidator, options: Options, _ pass: Importer.Pass, refused: Set<UInt64>, opening sealer: LineSealer?
     ) -> CheckedChunk {
-        var result = CheckedChunk(checksum: checksum(of: text.buffer, count: ends.last ?? 0), stamp: door.stamp)
-        var reader = LineReader(door, options, pass, sealer)
+        var result = CheckedChunk(checksum: checksum(of: text.buffer, count: ends.last ?? 0), stamp: validator.stamp)
+        var reader = LineReader(validator, options, pass, sealer)
         if pass != .checking { result.lines.reserveCapacity(ends.count - covered) }
         for index in covered ..< ends.count where !isBlank(index) {
             let line = firstLine + UInt64(index)
@@ -50,7 +50,7 @@ extension LineChunk {
                 result.refused.append(RefusedLine(line: line, error: error))
             }
         }
-        if pass != .applying { result.refuseUnmerged(by: door) }
+        if pass != .applying { result.refuseUnmerged(by: validator) }
         return result
     }
 }
@@ -59,7 +59,7 @@ private func checksum(of text: borrowing ByteBuffer, count: Int) -> UInt64 { che
 
 /// Reads lines and checks them, or makes of them what is stored. One per chunk.
 private struct LineReader: ~Copyable {
-    private let door: Door
+    private let validator: AppendValidator
     private let pass: Importer.Pass
     private let limits: JSONLimits
     private let now = Timestamp.now
@@ -67,9 +67,9 @@ private struct LineReader: ~Copyable {
     private var parser: EventLineParser
     private let sealer: LineSealer?
 
-    init(_ door: Door, _ options: Options, _ pass: Importer.Pass, _ sealer: LineSealer?) {
-        (self.door, self.pass, self.sealer) = (door, pass, sealer)
-        parser = EventLineParser(options: options, takesOldData: door.takesOldData)
+    init(_ validator: AppendValidator, _ options: Options, _ pass: Importer.Pass, _ sealer: LineSealer?) {
+        (self.validator, self.pass, self.sealer) = (validator, pass, sealer)
+        parser = EventLineParser(options: options, takesOldData: validator.takesOldData)
         limits = parser.limits
     }
 
@@ -83,21 +83,21 @@ private struct LineReader: ~Copyable {
     private mutating func readPlain(
         _ line: UInt64, _ text: borrowing ByteBuffer, _ range: Range<Int>, into chunk: inout CheckedChunk
     ) throws(EvstoreError) -> Bool {
-        if door.takesOldData { return false }
+        if validator.takesOldData { return false }
         let bytes = text.bytes
         if pass != .applying {
             do { _ = try JSONScanner.validate(bytes.slice(range.lowerBound, range.count), limits: limits) } catch { return false }
         }
-        guard let fields = scan.fields(of: text, range.lowerBound, range.upperBound), let entry = try door.entry(for: fields, bytes)
+        guard let fields = scan.fields(of: text, range.lowerBound, range.upperBound), let entry = try validator.entry(for: fields, bytes)
         else { return false }
         if pass != .applying {
-            if try !door.check(fields, entry, text, time: now) { chunk.streamMismatches += 1 }
+            if try !validator.check(fields, entry, text, time: now) { chunk.streamMismatches += 1 }
         }
         if pass == .checking, fields.id == nil, entry.merging.isEmpty {
             chunk.plain += 1
             return true
         }
-        let event = try door.stored(fields, entry, bytes, time: now)
+        let event = try validator.stored(fields, entry, bytes, time: now)
         chunk.lines.append(
             CheckedLine(
                 line: line, event: event, hasTime: fields.time != nil, content: event.id == nil ? 0 : try event.contentChecksum()))
@@ -108,13 +108,13 @@ private struct LineReader: ~Copyable {
         _ line: UInt64, _ text: borrowing ByteBuffer, _ range: Range<Int>, into chunk: inout CheckedChunk
     ) throws(EvstoreError) {
         var event = try event(of: text.slice(range.lowerBound, range.count))
-        let adopted = try door.adopt(&event, line: line, at: now)
+        let adopted = try validator.adopt(&event, line: line, at: now)
         let stored: StoredEvent
         if pass == .applying {
-            stored = try door.stored(event, at: now)
+            stored = try validator.stored(event, at: now)
         } else {
-            stored = try door.admit(event, at: now)
-            if try !door.isInItsStream(stored) { chunk.streamMismatches += 1 }
+            stored = try validator.admit(event, at: now)
+            if try !validator.isInItsStream(stored) { chunk.streamMismatches += 1 }
         }
         chunk.lines.append(
             CheckedLine(
@@ -133,10 +133,10 @@ private struct LineReader: ~Copyable {
 
 extension CheckedChunk {
     /// Refuses lines that have no image beside those that they would be appended with, until all that are left have one.
-    mutating func refuseUnmerged(by door: Door) {
-        while door.merges {
+    mutating func refuseUnmerged(by validator: AppendValidator) {
+        while validator.merges {
             var failures: [Int: EvstoreError] = [:]
-            do { failures = try door.mergeFailures(of: lines.map(\.event)) } catch {
+            do { failures = try validator.mergeFailures(of: lines.map(\.event)) } catch {
                 for index in lines.indices { failures[index] = error }
             }
             if failures.isEmpty { return }

@@ -15,7 +15,7 @@ extension EventStore {
         progress: Progress? = nil, stopped: ((ImportReport) -> Void)? = nil
     ) async throws(EvstoreError) -> ImportReport {
         if isReadOnly, !options.dryRun { throw .readOnly(path: path) }
-        let rules = DoorRules(version: version, takesOld: true, enforcesStream: !options.takesAnyStream)
+        let rules = AppendRules(version: version, takesOld: true, enforcesStream: !options.takesAnyStream)
         return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             let importer = try Importer(
                 self, from: source, rules: rules, options: options, cancellation: cancellation, progress: progress)

@@ -41,7 +41,7 @@ extension Importer {
         (chunk.lines, report.skipped) = (lines, report.skipped + repeated)
         chunk.refused += refused
         // What a line that is taken out was to be merged with is left alone.
-        if lines.count < all.count, history.mergesEvents { chunk.refuseUnmerged(by: try store.door(rules)) }
+        if lines.count < all.count, history.mergesEvents { chunk.refuseUnmerged(by: try store.validator(rules)) }
     }
 
     /// Appends a chunk and leaves its mark, if it has one, in the same commit.
@@ -79,18 +79,18 @@ extension Importer {
 
     /// Checks a chunk again, because the store's versions have changed since.
     private func recheck(_ chunk: inout CheckedChunk) throws(EvstoreError) {
-        let door = try store.door(rules)
+        let validator = try store.validator(rules)
         let now = Timestamp.now
-        chunk.stamp = door.stamp
+        chunk.stamp = validator.stamp
         var kept: [CheckedLine] = []
         for var line in chunk.lines {
             do {
-                line.event = try door.admit(NewEvent(line.event), at: now)
+                line.event = try validator.admit(NewEvent(line.event), at: now)
                 kept.append(line)
             } catch { chunk.refused.append(RefusedLine(line: line.line, error: error)) }
         }
         chunk.lines = kept
-        chunk.refuseUnmerged(by: door)
+        chunk.refuseUnmerged(by: validator)
     }
 
     /// Stops at lines that were refused only now, or lists them.

@@ -11,7 +11,7 @@ final class Importer {
     private let input: LineInput
     private let bounds: AppendBounds?
     let name: String
-    let rules: DoorRules
+    let rules: AppendRules
     let options: ImportOptions
     private let progress: Progress?
     private let cancellation: Cancellation?
@@ -50,7 +50,7 @@ final class Importer {
     }
 
     init(
-        _ store: EventStore, from source: ImportSource, rules: DoorRules, options: ImportOptions, cancellation: Cancellation?,
+        _ store: EventStore, from source: ImportSource, rules: AppendRules, options: ImportOptions, cancellation: Cancellation?,
         progress: Progress?
     ) throws(EvstoreError) {
         (self.store, self.rules, self.options) = (store, rules, options)
@@ -177,7 +177,7 @@ final class Importer {
 
     func start(_ chunk: LineChunk, _ pass: Pass) -> Task<CheckedChunk, any Error> {
         Task { [store, rules, refusedLines] in
-            chunk.check(by: try store.door(rules), options: store.options, pass, refused: refusedLines, opening: store.log.lineSealer)
+            chunk.check(by: try store.validator(rules), options: store.options, pass, refused: refusedLines, opening: store.log.lineSealer)
         }
     }
 

@@ -133,7 +133,7 @@ struct DrillEvents {
 }
 
 extension EventStore {
-    /// Appends events that were made up; false where the door refuses them, as it may.
+    /// Appends events that were made up; false where the validator refuses them, as it may.
     func takes(_ events: [NewEvent]) async throws(EvstoreError) -> Bool {
         do {
             _ = try await append(events)

@@ -27,7 +27,7 @@ extension EventStore {
                 }
             }
             let names = Set(streams.flatMap { evolution.history.spellings(of: $0, at: version).map(\.name) } + streams + stored)
-            let rest = ForgottenLine(names, try door(DoorRules(version: version, takesOld: true)), options)
+            let rest = ForgottenLine(names, try validator(AppendRules(version: version, takesOld: true)), options)
             return try await Forget.run(
                 site(again: "evstore forget \(streams.map(\.text).joined(separator: " ")) --for-good"), stored
             ) { line throws(EvstoreError) in try rest.rest(of: line) }
@@ -38,19 +38,22 @@ extension EventStore {
 /// Takes what is personal out of event lines of some streams, as their shapes tell it.
 private struct ForgottenLine: Sendable {
     private let names: Set<StreamName>
-    private let door: Door
+    private let validator: AppendValidator
     private let options: Options
 
-    init(_ names: Set<StreamName>, _ door: Door, _ options: Options) { (self.names, self.door, self.options) = (names, door, options) }
+    init(_ names: Set<StreamName>, _ validator: AppendValidator, _ options: Options) {
+        (self.names, self.validator, self.options) = (names, validator, options)
+    }
 
     /// Nil where nothing of a line goes.
     func rest(of line: RawSpan) throws(EvstoreError) -> [UInt8]? {
         var parser = EventLineParser(options: options, takesOldData: false)
         let event = try parser.parse(line)
         guard let born = event.version, born.rawValue > 0,
-            names.contains(event.stream) || door.history.spellings(of: event.stream, at: born).contains(where: { names.contains($0.name) })
+            names.contains(event.stream)
+                || validator.history.spellings(of: event.stream, at: born).contains(where: { names.contains($0.name) })
         else { return nil }
-        let rest = try door.stored(event, at: .now).forgotten
+        let rest = try validator.stored(event, at: .now).forgotten
         if rest.isEmpty { return nil }
         do {
             guard case .object(let members) = try JSONValue(parsing: line, limits: parser.limits) else { return nil }

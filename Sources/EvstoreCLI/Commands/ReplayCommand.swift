@@ -52,7 +52,7 @@ struct ReplayCommand: Command {
         let report = try await session.withStore { store in
             var lines = Lines(session)
             let version = try store.version(named: to)
-            let report = try await store.replay(stream: stream, at: version)
+            let report = try await store.checkConversion(of: stream, at: version)
             if let failure = report.failures.first { throw EvstoreError.noImage(failure) }
             try store.read(stream, at: version, from: nil, limit: nil) { event in
                 lines.next { try $0.put(store.line(event)) }

@@ -28,8 +28,9 @@ let package = Package(
         .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+        .systemLibrary(name: "CSystem"),
         .target(name: "Bytes", swiftSettings: house),
-        .target(name: "System", dependencies: ["Bytes"], swiftSettings: house),
+        .target(name: "System", dependencies: ["Bytes", "CSystem"], swiftSettings: house),
         .target(
             name: "Hashing", dependencies: ["Bytes", "CXXHash", .product(name: "Crypto", package: "swift-crypto")], swiftSettings: house),
         .target(
@@ -38,26 +39,29 @@ let package = Package(
                 "Bytes", "CZstd", .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
             ], swiftSettings: house),
-        .target(name: "LMDB", dependencies: ["Bytes", "CLMDB"], swiftSettings: house),
+        .target(name: "LMDB", dependencies: ["Bytes", "System", "CLMDB"], swiftSettings: house),
         .target(name: "JSONText", dependencies: ["Bytes"], swiftSettings: house),
         .target(name: "EventModel", dependencies: ["Bytes", "System"], swiftSettings: house),
-        .target(name: "EventLog", dependencies: ["Bytes", "Hashing", "Sealing", "LMDB", "EventModel", logging], swiftSettings: house),
+        .target(name: "EventLog", dependencies: ["Bytes", "System", "Hashing", "Sealing", "LMDB", "EventModel", logging], swiftSettings: house),
         .target(
             name: "SchemaEvolution", dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", .product(name: "Yams", package: "Yams")],
             swiftSettings: house),
+        .target(name: "SchemaTools", dependencies: ["Bytes", "JSONText", "EventModel", "SchemaEvolution"], swiftSettings: house),
         .target(
             name: "Projections",
-            dependencies: ["Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", logging],
+            dependencies: ["Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", logging],
             swiftSettings: house),
         .target(
             name: "Migration",
-            dependencies: ["Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", logging],
+            dependencies: [
+                "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", logging,
+            ],
             swiftSettings: house),
         .target(
             name: "Evstore",
             dependencies: [
-                "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Migration",
-                logging,
+                "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools",
+                "Projections", "Migration", logging,
             ], swiftSettings: house),
         .target(
             name: "Measured", dependencies: ["Bytes", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Evstore"],

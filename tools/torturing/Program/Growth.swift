@@ -21,7 +21,7 @@ struct Growth {
         options.followBatchEvents = Int.random(in: 1 ... 40, using: &chance)
         options.flipLagEventsMax = Int.random(in: 0 ... 20, using: &chance)
         options.commitEventsMax = Int.random(in: 20 ... 200, using: &chance)
-        let store = try await EventStore.create(at: store, schemas: Order.loaded, at: SchemaVersion(1), options: options)
+        let store = try await EventStore.create(at: store, schemas: Order.loaded, version: SchemaVersion(1), options: options)
         for _ in 0 ..< Int.random(in: 2 ... 5, using: &chance) {
             let count = Int.random(in: 1 ... 40, using: &chance)
             _ = try await store.append(try (0 ..< count).map { try Order.event(outcome.numbers.count + $0) })

@@ -27,7 +27,7 @@ struct JobWork {
         try FileManager.default.createDirectory(atPath: scene, withIntermediateDirectories: true)
         try Data().write(to: URL(filePath: acks))
         if job.appends || job.isSealed { return try await prepareNotes() }
-        let store = try await EventStore.create(at: store, schemas: Order.loaded, at: Self.first, options: Worker.options)
+        let store = try await EventStore.create(at: store, schemas: Order.loaded, version: Self.first, options: Worker.options)
         _ = try await store.append(try (0 ..< Self.before).map { try Order.event($0) })
         _ = try await store.replay(to: Self.first)
         if [.backup, .restore, .drill].contains(job) { _ = try store.backUp(into: backup) }
@@ -91,7 +91,7 @@ struct JobWork {
         case .append, .sealed: try await Appender(store, acks: acks, seed: seed, options, areSealed: job.isSealed).run()
         case .restore: _ = try await EventStore.restore(from: backup, into: made, options: Worker.options)
         case .create:
-            let store = try await EventStore.create(at: made, schemas: Order.loaded, at: Self.first, options: Worker.options)
+            let store = try await EventStore.create(at: made, schemas: Order.loaded, version: Self.first, options: Worker.options)
             try await store.close()
         default:
             let store = try await open()

@@ -48,7 +48,7 @@ struct Remains {
 
     private func fill() async throws {
         let store = try await EventStore.create(
-            at: path, schemas: Told.schemas, at: SchemaVersion(1), options: Secrecy.options(Self.secret))
+            at: path, schemas: Told.schemas, version: SchemaVersion(1), options: Secrecy.options(Self.secret))
         var told = Told()
         func append(_ people: Range<Int>, at version: Int) async throws {
             for person in people {

@@ -15,7 +15,7 @@ struct Safekeeping {
         /// How many events there were after each append: a restore never takes a part of one.
         var ends: [Int] = []
         var chance = SeededGenerator(seed: UInt64(seed), "backups", 0)
-        let store = try await EventStore.create(at: store, schemas: Order.loaded, at: SchemaVersion(1), options: Worker.options)
+        let store = try await EventStore.create(at: store, schemas: Order.loaded, version: SchemaVersion(1), options: Worker.options)
         for round in 0 ..< Int.random(in: 2 ... 4, using: &chance) {
             for _ in 0 ..< Int.random(in: 1 ... 12, using: &chance) {
                 let (first, count) = (10_000 * round + numbers.count, Int.random(in: 1 ... 20, using: &chance))

@@ -31,7 +31,7 @@ struct Secrecy {
     init(scene: String, seed: Int, events: Int) async throws {
         (self.scene, self.seed, self.events) = (scene, seed, events)
         (chance, place) = (SeededGenerator(seed: UInt64(seed), "secrecy", 0), scene + "/store-0")
-        store = try await EventStore.create(at: place, schemas: Told.schemas, at: SchemaVersion(1), options: Self.options(1))
+        store = try await EventStore.create(at: place, schemas: Told.schemas, version: SchemaVersion(1), options: Self.options(1))
     }
 
     static func options(_ secret: UInt8) -> Options {

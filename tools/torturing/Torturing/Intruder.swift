@@ -22,9 +22,9 @@
 
         /// Puts the rows of a table anew, each with what `change` makes of it: all that stands before the checksum.
         package func change(_ name: String, _ change: (inout [Row]) throws -> Void) throws {
-            guard let seal = TableDescriptor.log[named: name].flatMap({ RowSeal($0, storeTag: storeID.tag) }) else { return }
+            guard let seal = TableDescriptor.log[named: name].flatMap({ RowChecksum($0, storeTag: storeID.tag) }) else { return }
             try writing(name) { transaction, table in
-                var rows = try Self.rows(transaction.reads, table).map { (key: $0.key, value: Array($0.value.dropLast(RowSeal.bytes))) }
+                var rows = try Self.rows(transaction.reads, table).map { (key: $0.key, value: Array($0.value.dropLast(RowChecksum.bytes))) }
                 try change(&rows)
                 for (key, value) in rows {
                     let row = value + bytes(seal.sum(key.lent, value.lent))

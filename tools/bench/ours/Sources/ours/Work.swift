@@ -47,7 +47,7 @@ enum Work {
 
     private static func create(_ words: Words) async throws -> EventStore {
         try await EventStore.create(
-            at: words.text("store"), schemas: Schemas.load(words.text("schemas")), at: SchemaVersion(1), options: words.options())
+            at: words.text("store"), schemas: Schemas.load(words.text("schemas")), version: SchemaVersion(1), options: words.options())
     }
 
     private static func open(_ words: Words) async throws -> EventStore {

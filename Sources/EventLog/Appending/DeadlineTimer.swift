@@ -4,7 +4,7 @@ internal import Logging
 internal import System
 
 /// Ends what has waited too long and syncs the anchor, as long as there is something to do.
-final class Keeper: Sendable {
+final class DeadlineTimer: Sendable {
     private struct State {
         var isActive = false
         var isEnding = false
@@ -25,7 +25,7 @@ final class Keeper: Sendable {
         (self.store, self.logger) = (store, logger)
     }
 
-    func start() throws { _ = try WorkerThread.start("evstore-keeper") { self.run() } }
+    func start() throws { _ = try WorkerThread.start("evstore-deadlineTimer") { self.run() } }
 
     func wake() {
         if state.withLock({ $0.isActive }) { return }

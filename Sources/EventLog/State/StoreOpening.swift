@@ -3,7 +3,7 @@ internal import LMDB
 internal import System
 
 /// How a process comes to have a store open: the log is whole before it does, and its pages are what LMDB may follow.
-enum StoreEntrance {
+enum StoreOpening {
     /// A look at a large log takes some seconds, and whoever comes meanwhile waits for it.
     private static let waitSeconds = 600
 

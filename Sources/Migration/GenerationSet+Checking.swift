@@ -3,7 +3,7 @@ internal import EventModel
 internal import Hashing
 internal import Projections
 
-extension Lineup {
+extension GenerationSet {
     /// Whether all of them are there, ready, and so near to the log's end that following does the rest.
     func isReady(_ site: MigrationSite, at last: Checkpoint) throws(EvstoreError) -> Bool {
         for entry in entries where entry.directory == nil {

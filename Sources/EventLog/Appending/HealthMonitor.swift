@@ -5,7 +5,7 @@ internal import System
 
 /// Looks every few seconds, for as long as a log is open, whether anybody uses it or not: ends dead readers' hold on pages,
 /// notices files that were replaced, and fills the ballast up again.
-final class Watchman: Sendable {
+final class HealthMonitor: Sendable {
     private static let milliseconds = 5_000
     private let environment: Environment
     private let ballast: Ballast?

@@ -4,8 +4,8 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// What may come in: the birth version where an event names none, and how strict the door is.
-struct DoorRules: Sendable {
+/// What may come in: the birth version where an event names none, and how strict the validator is.
+struct AppendRules: Sendable {
     var version: SchemaVersion
     /// Events born below the floor are taken too: they need only the way up.
     var takesOld = false
@@ -18,11 +18,11 @@ struct DoorRules: Sendable {
 /// Checks events against their shapes, and that each has a valid image at every version it must have one at.
 ///
 /// Made for one state of the store and used by one thread.
-final class Door: @unchecked Sendable {
-    // Sound because whoever has it has it alone: `DoorPool` hands each to one caller at a time.
+final class AppendValidator: @unchecked Sendable {
+    // Sound because whoever has it has it alone: `AppendValidatorPool` hands each to one caller at a time.
     let stamp: StateStamp
     let history: History
-    let rules: DoorRules
+    let rules: AppendRules
     let options: Options
     private let limits: JSONLimits
     let viewer: Viewer
@@ -69,7 +69,7 @@ final class Door: @unchecked Sendable {
         }
     }
 
-    init(history: History, stamp: StateStamp, rules: DoorRules, options: Options) {
+    init(history: History, stamp: StateStamp, rules: AppendRules, options: Options) {
         (self.history, viewer, self.stamp) = (history, Viewer(history), stamp)
         (self.rules, self.options) = (rules, options)
         (rekeys, merges) = (history.rekeysStreams, history.mergesEvents)
@@ -92,7 +92,7 @@ final class Door: @unchecked Sendable {
         try admit(event, bornAt: birth, at: now, into: &stored)
     }
 
-    /// The event to store for one whose payload and metadata are known to be JSON objects, at a door that takes none down.
+    /// The event to store for one whose payload and metadata are known to be JSON objects, at a validator that takes none down.
     func admit(_ event: NewEvent, at now: Timestamp) throws(EvstoreError) -> StoredEvent {
         var stored: [StoredEvent] = []
         try admit(event, isJSON: true, at: now, into: &stored)

@@ -2,7 +2,7 @@ internal import EventLog
 internal import EventModel
 internal import SchemaEvolution
 
-extension Door {
+extension AppendValidator {
     private struct Group: Hashable {
         var stream: StreamName
         var born: SchemaVersion

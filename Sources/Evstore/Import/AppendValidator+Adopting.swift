@@ -13,7 +13,7 @@ final class AdoptedLine: Sendable {
     init(_ report: AdoptionReport, failure: EvstoreError?) { (self.report, self.failure) = (report, failure) }
 }
 
-extension Door {
+extension AppendValidator {
     /// Takes in data from before versions existed: finds the stream that it belongs in, where the input names none, and says
     /// what becomes of it. Nil for any other event.
     ///

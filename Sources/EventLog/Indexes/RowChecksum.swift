@@ -9,7 +9,7 @@ internal import Hashing
 ///
 /// In a sealed store of format 6 a code stands between value and seal, which is over both: 16 bytes that only who has the store's
 /// keys can make (`StoreCodes`). So what is damaged is found without a key, and what was forged with one.
-struct RowSeal: Hashable, Sendable {
+struct RowChecksum: Hashable, Sendable {
     static let bytes = 8
     let number: UInt8
     private let storeTag: UInt64

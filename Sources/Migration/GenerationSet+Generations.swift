@@ -5,7 +5,7 @@ internal import LMDB
 internal import Projections
 internal import System
 
-extension Lineup {
+extension GenerationSet {
     func open(_ name: String, _ site: MigrationSite) throws(EvstoreError) -> Generation {
         try opened.get("\(root)/\(name)") { () throws(EvstoreError) in
             try Generation.open(named: name, in: root, of: site.log, readOnly: site.log.isReadOnly)
@@ -108,7 +108,7 @@ extension Lineup {
     }
 }
 
-extension Lineup {
+extension GenerationSet {
     /// What those that are there take of the disk.
     func bytesOnDisk() throws(EvstoreError) -> UInt64 {
         try migrating {

@@ -5,7 +5,7 @@ internal import Projections
 internal import SchemaEvolution
 
 /// The read models of one version: which there are, and which directory holds each.
-struct Lineup: Sendable {
+struct GenerationSet: Sendable {
     struct Entry: Sendable {
         let definition: Definition
         /// The name of its directory; nil where it has to be built.
@@ -35,10 +35,10 @@ struct Lineup: Sendable {
     }
 
     /// What is registered for a version, as it stands on the disk.
-    static func registered(_ site: MigrationSite, at version: SchemaVersion, _ state: StoreState) throws(EvstoreError) -> Lineup {
-        var lineup = try Lineup(site, site.evolving, at: version)
-        try lineup.find(site, state, acceptingQuarantine: true)
-        return lineup
+    static func registered(_ site: MigrationSite, at version: SchemaVersion, _ state: StoreState) throws(EvstoreError) -> GenerationSet {
+        var generationSet = try GenerationSet(site, site.evolving, at: version)
+        try generationSet.find(site, state, acceptingQuarantine: true)
+        return generationSet
     }
 
     var missing: [Entry] { entries.filter { $0.directory == nil } }

@@ -7,7 +7,7 @@ import Testing
 @testable import EventLog
 
 @Suite("Seals of rows")
-struct RowSealTests {
+struct RowChecksumTests {
     let directory: TemporaryDirectory
 
     init() throws { directory = try TemporaryDirectory() }
@@ -110,16 +110,16 @@ struct RowSealTests {
 
     @Test("a seal holds for its own table, key, value and store alone")
     func places() throws {
-        let seal = try #require(RowSeal(.heads, storeTag: 7))
+        let seal = try #require(RowChecksum(.heads, storeTag: 7))
         let (key, value) = (Array("key".utf8), Array("value".utf8))
         let sum = seal.sum(key.lent, value.lent)
         #expect(sum & 0xff == 3)
         #expect(
             seal.sum(Array("kez".utf8).lent, value.lent) != sum
                 && seal.sum(key.lent, Array("valuf".utf8).lent) != sum)
-        #expect(RowSeal(.heads, storeTag: 8)?.sum(key.lent, value.lent) != sum)
-        #expect(RowSeal(.ids, storeTag: 7)?.sum(key.lent, value.lent) != sum)
-        #expect(RowSeal(.blocks, storeTag: 7) == nil)
+        #expect(RowChecksum(.heads, storeTag: 8)?.sum(key.lent, value.lent) != sum)
+        #expect(RowChecksum(.ids, storeTag: 7)?.sum(key.lent, value.lent) != sum)
+        #expect(RowChecksum(.blocks, storeTag: 7) == nil)
         let row = value + bytes(sum)
         let isSealed = (0 ... row.count).map { length in
             if seal.value(key.lent, Array(row.prefix(length)).lent) == nil { return false }

@@ -4,8 +4,8 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// The door for events that lie in a text: nothing is made of them before they are to be appended.
-extension Door {
+/// The validator for events that lie in a text: nothing is made of them before they are to be appended.
+extension AppendValidator {
     /// What there is to check of a line's event; nil where it is none that is stored as it came.
     func entry(for line: LineFields, _ text: RawSpan) throws(EvstoreError) -> Entry? {
         let birth = line.version ?? rules.version
