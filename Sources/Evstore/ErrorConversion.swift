@@ -1,5 +1,4 @@
 internal import EventModel
-internal import LMDB
 internal import Projections
 internal import System
 

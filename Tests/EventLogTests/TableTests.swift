@@ -60,7 +60,7 @@ struct TableTests {
 
     @Test("the page on the format of files names each table, with its number")
     func documented() throws {
-        let page = "../../../Sources/Evstore/Evstore.docc/FileFormat.md"
+        let page = "../../Sources/Evstore/Evstore.docc/FileFormat.md"
         let text = try String(contentsOf: URL(filePath: page, relativeTo: URL(filePath: #filePath)), encoding: .utf8)
         for table in TableDescriptor.log {
             #expect(text.contains("`\(table.name)`"), "\(table.name)")

@@ -49,6 +49,24 @@ struct ImportOnceTests {
         #expect(try temporary.store.last().position == Position(3))
     }
 
+    @Test("what a store has exported adds nothing to it, nor to one that was restored: also events whose ids it made itself")
+    func exported() async throws {
+        let temporary = try await Self.store()
+        for batch in 0 ..< 4 {
+            _ = try await fromPipe(temporary.store, Self.lines(batch * 7 ..< batch * 7 + 7, ids: batch % 2 == 0))
+            try await Task.sleep(for: .milliseconds(batch))
+        }
+        var lines = ""
+        try temporary.store.export { some in
+            lines += String(decoding: some, as: UTF8.self)
+            return true
+        }
+        #expect(lines.split(separator: "\n").count == 28)
+        let report = try await fromPipe(temporary.store, lines)
+        #expect((report.added, report.skipped) == (0, 28))
+        #expect(try temporary.store.last().position == Position(28))
+    }
+
     @Test("a file that grows by whole batches adds only what is new, however often it is run")
     func wholeBatches() async throws {
         let temporary = try await Self.store()

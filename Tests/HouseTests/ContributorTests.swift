@@ -87,4 +87,23 @@ struct ContributorTests {
             }
         }
     }
+
+    @Test(
+        "a corridor's first file names functions of types that are there",
+        arguments: ["Appending/Appending", "Reading/Reading", "Building/Building", "Viewing/Viewing"])
+    func firstFiles(name: String) throws {
+        let sources = try SourceFile.all(below: "Sources")
+        let file = try #require(sources.first { $0.path.hasSuffix("/\(name).swift") })
+        let named = file.lines.joined(separator: "\n").matches(of: #/`([A-Z]\w+)\.(\w+)/#)
+        #expect(named.count >= 4)
+        for match in named {
+            let (type, function) = (match.output.1, match.output.2)
+            let isThere = try sources.contains { source in
+                let text = source.lines.joined(separator: "\n")
+                return try text.contains(Regex(#"\b(class|struct|enum|extension) \#(type)\b"#))
+                    && text.contains(Regex(#"\b(func|var) \#(function)\b"#))
+            }
+            #expect(isThere, "\(name) names \(type).\(function)")
+        }
+    }
 }

@@ -24,7 +24,7 @@ extension Importer {
                         if let content = seen[id] {
                             guard content == line.content || sameID == .keepFirst else { throw EvstoreError.usedAbove(id) }
                             repeated += 1
-                        } else if let position = try reader.position(of: id) {
+                        } else if let position = try reader.position(of: id) ?? reader.position(ofMade: id) {
                             try store.compare(NewEvent(line.event), position, sameID, line.event.born, history, reader)
                             repeated += 1
                         } else {

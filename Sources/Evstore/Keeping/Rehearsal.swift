@@ -1,7 +1,6 @@
 internal import EventLog
 internal import EventModel
 internal import Hashing
-internal import LMDB
 internal import Migration
 internal import Projections
 internal import SchemaEvolution

@@ -9,7 +9,7 @@ struct SchemaCheckCommand: Command {
         commandName: "check",
         abstract: "Proves that the steps explain each version's difference from the one before.",
         discussion: """
-            Prints a finding a line, file:line:column: severity id: message, and how to mend it. \
+            Prints a finding a line, file:line:column: severity id: what is wrong, and how to mend it. \
             Errors are findings that a replay would refuse, and a rules.yaml that lint can't read; a note is what only the data can prove, \
             which plan and replay do.
 
