@@ -55,6 +55,8 @@ struct Step: Sendable {
     private mutating func note(_ action: Action, at index: Int) {
         if case .payload(_, let entries) = action { converts = converts || entries.contains { $0.op.nested.contains { $0 is Convert } } }
         switch action {
+        // Nothing is followed into it; a list may have many thousands.
+        case .payload(_, let entries) where entries.isEmpty: break
         case .payload(.types(let types), _): for type in types { naming[type, default: []].append(index) }
         case .payload(.all, _): general.append(index)
         case .event(let op, _):
