@@ -101,11 +101,16 @@ package final class EventLog: Sendable {
         } catch let error as StorageError { throw storeError(error, path, doing: "waiting for events") }
     }
 
-    /// Makes this process the only one that has the store open, or fails at once.
+    /// Makes this process the only one that has the store open, or fails after half a second: a program that is just being started by one
+    /// that has closed the store holds its locks until then.
     /// - Throws: `EvstoreError.locked`, naming a holder.
     package func takeAlone(what: String) throws {
         do {
             try access.environment.checkProcess()
+            for _ in 0 ..< 50 {
+                if try presence.takeIfFree(shared: false, what: what) { return }
+                _ = Monitor(false).wait(milliseconds: 10) { $0 }
+            }
             try presence.take(shared: false, what: what)
         } catch { throw storeError(error, path, doing: "locking the store") }
     }

@@ -19,7 +19,7 @@ public struct Options: Sendable {
     /// write.
     public var appendDeadlineSeconds = 30.0
 
-    // The log's indexes (storage.md).
+    // The log's indexes.
     /// Events after `indexed` at which a sweep is due.
     public var sweepDueEvents = 65_536
     /// Events after `indexed` at which a sweep is made whatever the commit's size.

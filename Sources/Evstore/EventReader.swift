@@ -80,7 +80,7 @@ final class EventReader {
             return try body(Image(type: storedType, typeIndex: 0, payload: record.payload, part: 0))
         }
         do {
-            try viewer.view(record, along: viewer.path(of: record), reader) { image in
+            try viewer.view(record, reader) { image in
                 if type == nil || image.type == type { try body(image) }
             }
         } catch EvstoreError.noImage where born.rawValue == 0 {

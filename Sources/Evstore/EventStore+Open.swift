@@ -97,6 +97,7 @@ extension EventStore {
                 try await made.close()
             } catch .storeExists {
                 // Somebody else was faster; an import that nothing came of may have taken it back again.
+                if Task.isCancelled { throw .interrupted(again: "open \(path) again") }
             }
         }
     }

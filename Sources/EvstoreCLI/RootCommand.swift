@@ -24,7 +24,7 @@ struct RootCommand: ParsableCommand, Group {
                3  refused by the data, or findings
                4  pending work (status and plan --exit-code, status --expect)
                5  locked, or deadline passed
-               6  newer than this program, or a Swift projection is missing
+               6  newer than this program, or something in Swift is missing
                7  integrity
                8  finished, but for quarantined or lost events
                9  interrupted: run it again

@@ -12,7 +12,7 @@ package enum Snapshot {
     /// - Throws: `EvstoreError.snapshotExists`.
     package static func take(_ site: MigrationSite, name: String) async throws(EvstoreError) -> SnapshotReport {
         try checkName(name)
-        let generationSet = try followedLineup(site)
+        let generationSet = try followedGenerationSet(site)
         let report = try await migrating {
             try await site.log.update { update in
                 guard try update.get(.snapshots, Array(name.utf8)) == nil else { throw EvstoreError.snapshotExists(name) }
@@ -25,7 +25,7 @@ package enum Snapshot {
 
     /// The restore point before a replay: `before-vN`, with its position where that name is taken by another moment.
     static func takeBefore(_ version: SchemaVersion, _ site: MigrationSite) async throws(EvstoreError) -> SnapshotReport {
-        let generationSet = try followedLineup(site)
+        let generationSet = try followedGenerationSet(site)
         let report = try await migrating {
             try await site.log.update { update in
                 let plain = "before-\(version)"
@@ -86,7 +86,7 @@ package enum Snapshot {
     }
 
     /// The live read models, as near to the log's end as following brings them.
-    private static func followedLineup(_ site: MigrationSite) throws(EvstoreError) -> GenerationSet {
+    private static func followedGenerationSet(_ site: MigrationSite) throws(EvstoreError) -> GenerationSet {
         let state = try site.state()
         let generationSet = try GenerationSet.registered(site, at: state.live, state)
         try generationSet.follow(site)

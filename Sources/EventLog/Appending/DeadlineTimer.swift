@@ -25,7 +25,7 @@ final class DeadlineTimer: Sendable {
         (self.store, self.logger) = (store, logger)
     }
 
-    func start() throws { _ = try WorkerThread.start("evstore-deadlineTimer") { self.run() } }
+    func start() throws { _ = try WorkerThread.start("evstore-deadln") { self.run() } }
 
     func wake() {
         if state.withLock({ $0.isActive }) { return }

@@ -9,8 +9,8 @@ struct RowCode: Sendable {
     private let number: UInt64
     private let codes: Authenticator
 
-    /// - Parameter seal: of the table, which it shares its number with.
-    init(_ seal: RowChecksum, _ codes: StoreCodes) { (number, self.codes) = (UInt64(seal.number), codes.rows) }
+    /// - Parameter checksum: of the table, which it shares its number with.
+    init(_ checksum: RowChecksum, _ codes: StoreCodes) { (number, self.codes) = (UInt64(checksum.number), codes.rows) }
 
     /// Appends a value and its code.
     func append(_ key: RawSpan, _ value: RawSpan, to row: inout ByteBuffer) {

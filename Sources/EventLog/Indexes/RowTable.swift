@@ -7,16 +7,16 @@ internal import System
 struct RowTable: Sendable {
     private let table: Table
     /// Nil in stores of the formats before 4.
-    private let seal: RowChecksum?
+    private let rowChecksum: RowChecksum?
     /// Nil in stores without codes, and for who has none of their keys.
     private let code: RowCode?
     private let hasCodes: Bool
 
     init(_ table: Table, _ descriptor: TableDescriptor, _ store: StoreIdentity, _ codes: StoreCodes?) {
         self.table = table
-        let seal = store.hasRowChecksums ? RowChecksum(descriptor, storeTag: store.id.tag) : nil
-        (self.seal, hasCodes) = (seal, store.hasCodes)
-        code = codes.flatMap { codes in seal.map { RowCode($0, codes) } }
+        let rowChecksum = store.hasRowChecksums ? RowChecksum(descriptor, storeTag: store.id.tag) : nil
+        (self.rowChecksum, hasCodes) = (rowChecksum, store.hasCodes)
+        code = codes.flatMap { codes in rowChecksum.map { RowCode($0, codes) } }
     }
 
     var name: String { table.name }
@@ -52,7 +52,7 @@ struct RowTable: Sendable {
     }
 
     func put(_ key: RawSpan, _ value: RawSpan, _ transaction: inout WriteTransaction) throws {
-        guard let seal else { return try transaction.put(table, key, value) }
+        guard let rowChecksum else { return try transaction.put(table, key, value) }
         var row = ByteBuffer(capacity: value.byteCount + RowCode.bytes + RowChecksum.bytes)
         if let code {
             code.append(key, value, to: &row)
@@ -60,7 +60,7 @@ struct RowTable: Sendable {
             precondition(!hasCodes, "rows with codes are written by who has the keys")
             row.append(value)
         }
-        let sum = seal.sum(key, row.bytes)
+        let sum = rowChecksum.sum(key, row.bytes)
         row.append(littleEndian: sum)
         try transaction.put(table, key, row.bytes)
     }
@@ -73,13 +73,13 @@ struct RowTable: Sendable {
 
     @_lifetime(copy row)
     private func value(_ key: RawSpan, _ row: RawSpan) throws -> RawSpan {
-        guard let seal else { return row }
-        if let value = seal.value(key, row) { return try proven(key, value) }
+        guard let rowChecksum else { return row }
+        if let value = rowChecksum.value(key, row) { return try proven(key, value) }
         if !Guard.rowChecksum.isOn, row.byteCount >= RowChecksum.bytes {
             return row.slice(0, row.byteCount - RowChecksum.bytes)
         }
         throw EvstoreError.corruptBlock(
-            position: .start, reason: "the seal of a row of the table \(table.name) does not fit")
+            position: .start, reason: "the checksum of a row of the table \(table.name) does not fit")
     }
 
     @_lifetime(copy value)

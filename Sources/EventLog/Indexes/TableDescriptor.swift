@@ -117,10 +117,10 @@ extension [TableDescriptor] {
     func rowChecks(of storeTag: UInt64, _ codes: StoreCodes? = nil) -> [String: StructuralCheck.RowCheck] {
         var checks: [String: StructuralCheck.RowCheck] = [:]
         for table in self {
-            guard let seal = RowChecksum(table, storeTag: storeTag) else { continue }
+            guard let checksum = RowChecksum(table, storeTag: storeTag) else { continue }
             checks[table.name] = { key, row in
-                guard let value = seal.value(key, row) else { return false }
-                return codes.map { RowCode(seal, $0).value(key, value) != nil } ?? true
+                guard let value = checksum.value(key, row) else { return false }
+                return codes.map { RowCode(checksum, $0).value(key, value) != nil } ?? true
             }
         }
         return checks

@@ -2,40 +2,60 @@ internal import Bytes
 package import EventModel
 internal import LMDB
 
-extension LogReader {
-    /// Where the event with an id that the store has made lies: no index has these, but a UUIDv7 tells the millisecond of its commit, and
-    /// blocks lie in the order of their commits. An event that was committed before the clock was set back may not be found.
-    ///
-    /// Looks at the headers of O(log n) blocks where the id is of a time in which the log was written, and at two where it is not.
-    package func position(ofMade id: EventID) throws -> Position? {
+/// Finds events by ids that the store has made. No index has these, but a UUIDv7 tells the millisecond of its commit, and blocks lie in
+/// the order of their commits. Keeps the ids of one millisecond, since lines that were exported come in that order too: at most
+/// those of the commits that were made in it.
+///
+/// Where the clock was set back between two commits, events around that place may not be found.
+package struct MadeIDs {
+    private var milliseconds: Int64?
+    private var positions: [EventID: Position] = [:]
+
+    package init() {}
+
+    /// Looks at the headers of O(log n) blocks for each millisecond, at two where the log was not written then, and at the records of its
+    /// blocks once.
+    /// - Parameter reader: of the same moment at each call.
+    package mutating func position(of id: EventID, _ reader: borrowing LogReader) throws -> Position? {
         guard let uuid = id.uuid, uuid.0 >> 12 & 0xf == 7, uuid.1 >> 62 == 2 else { return nil }
         let made = Int64(uuid.0 >> 16)
+        if milliseconds != made {
+            positions.removeAll(keepingCapacity: true)
+            try reader.forEachMade(at: made) { positions[$0] = $1 }
+            milliseconds = made
+        }
+        return positions[id]
+    }
+}
+
+extension LogReader {
+    /// Calls the body with the ids that the store made in a millisecond since 1970, and where their events lie.
+    fileprivate func forEachMade(at made: Int64, _ body: (EventID, Position) -> Void) throws {
         var cursor = try transaction.cursor(access.tables.blocks)
-        guard try cursor.first(), try milliseconds(cursor) <= made else { return nil }
+        guard try cursor.first(), try milliseconds(cursor) <= made else { return }
         var low = try Blocks.position(cursor.key)
-        guard try cursor.last(), try milliseconds(cursor) >= made else { return nil }
+        guard try cursor.last(), try milliseconds(cursor) >= made else { return }
         var high = try Blocks.position(cursor.key)
         // Both are where blocks begin; the first block that is not older lies between them.
         while low < high {
-            guard try Blocks.seek(&cursor, holding: Position((low.rawValue + high.rawValue) / 2)) else { return nil }
+            guard try Blocks.seek(&cursor, holding: Position((low.rawValue + high.rawValue) / 2)) else { return }
             let begin = try Blocks.position(cursor.key)
             if try milliseconds(cursor) >= made {
                 high = begin
             } else {
-                guard try cursor.next() else { return nil }
+                guard try cursor.next() else { return }
                 low = try Blocks.position(cursor.key)
             }
         }
-        guard try Blocks.seek(&cursor, holding: low) else { return nil }
+        guard try Blocks.seek(&cursor, holding: low) else { return }
         while try milliseconds(cursor) == made {
             let block = try Blocks.view(cursor, access)
             for index in 0 ..< block.count {
                 let record = block.record(index)
-                if !record.idGiven, record.id == id { return Position(block.first.rawValue + UInt64(index)) }
+                if !record.idGiven { body(record.id, Position(block.first.rawValue + UInt64(index))) }
             }
             if try !cursor.next() { break }
         }
-        return nil
     }
 
     /// When the block's commit was made, in milliseconds since 1970.

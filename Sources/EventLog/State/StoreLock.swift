@@ -27,10 +27,10 @@ package enum StoreLock: Int, Sendable {
         } catch { throw storeError(error, store, doing: "locking \(store)") }
     }
 
-    /// Takes the lock alone; nil where others hold it.
-    func acquireIfFree(at store: String, what: String) throws -> HeldLock? {
-        let held = HeldLock(self, try File(store + Self.fileName, .write), store)
-        return try held.takeIfFree(shared: false, what: what) ? held : nil
+    /// Takes the lock; nil where others are in the way.
+    func acquireIfFree(at store: String, shared: Bool = false, what: String) throws -> HeldLock? {
+        let held = HeldLock(self, try Self.open(store, shared: shared), store)
+        return try held.takeIfFree(shared: shared, what: what) ? held : nil
     }
 
     /// A shared lock needs no more than a file that can be read.
@@ -87,10 +87,12 @@ struct HolderHint: Sendable {
     /// Who has the lock on a byte, and what for, as far as can be told.
     func holder(ofLockOn byte: Int) throws -> String {
         let hinted = try read()
-        let process = try file.lockHolder(byte: byte, expecting: hinted?.process)
-        if let hinted, process == nil || process == hinted.process { return "process \(hinted.process) (\(hinted.what))" }
+        let holder = try file.lockHolder(byte: byte, expecting: hinted?.process)
+        // Who shares a lock leaves no hint.
+        if let holder, holder.isShared { return "process \(holder.process) (has it open)" }
+        if let hinted, holder == nil || holder?.process == hinted.process { return "process \(hinted.process) (\(hinted.what))" }
         // It was stopped before it left its hint.
-        return process.map { "process \($0)" } ?? File.unseen
+        return holder.map { "process \($0.process)" } ?? File.unseen
     }
 
     private func read() throws -> (process: Int32, what: Substring)? {

@@ -74,9 +74,15 @@ enum StoreOpening {
     /// The same for who can't take the lock on coming in, because it can't write the store: tries again for a second.
     private static func shareSoon(_ store: String) throws -> HeldLock {
         for _ in 0 ..< 20 {
-            do { return try share(store) } catch EvstoreError.locked { _ = Monitor(false).wait(milliseconds: 50) { $0 } }
+            if let presence = try StoreLock.presence.acquireIfFree(at: store, shared: true, what: "has it open") { return presence }
+            try checkCancellation(store)
+            _ = Monitor(false).wait(milliseconds: 50) { $0 }
         }
         return try share(store)
+    }
+
+    private static func checkCancellation(_ store: String) throws {
+        if Task.isCancelled { throw EvstoreError.interrupted(again: "open \(store) again") }
     }
 
     /// The lock on coming in; nil where the store can't be written and the log is whole all the same.
@@ -92,7 +98,7 @@ enum StoreOpening {
                     reason: "the machine stopped while events were appended, and what it left must be put right: open the store once "
                         + "where it can be written")
             }
-            if Task.isCancelled { throw EvstoreError.interrupted(again: "open \(store) again") }
+            try checkCancellation(store)
             if ContinuousClock.now > end { return try StoreLock.opening.acquire(at: store, what: "opens it after a crash") }
             _ = Monitor(false).wait(milliseconds: 5) { $0 }
         }

@@ -112,7 +112,7 @@ final class AnchorFile: Sendable {
 
     /// Who is writing it, for messages: this process is never stopped there. Nil where it can't be told.
     var writer: String? {
-        do { return try file.lockHolder(byte: 0).map { "process \($0) (writing the anchor)" } } catch { return nil }
+        do { return try file.lockHolder(byte: 0).map { "process \($0.process) (writing the anchor)" } } catch { return nil }
     }
 
     /// Says that nobody vouches for the file.

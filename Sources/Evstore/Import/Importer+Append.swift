@@ -12,6 +12,7 @@ extension Importer {
         let (all, store) = (chunk.lines, store)
         let history = try store.evolving.current().history
         var (lines, refused): ([CheckedLine], [RefusedLine]) = ([], [])
+        var made = MadeIDs()
         lines.reserveCapacity(all.count)
         try converting(at: store.path) {
             try store.log.read { reader in
@@ -24,7 +25,7 @@ extension Importer {
                         if let content = seen[id] {
                             guard content == line.content || sameID == .keepFirst else { throw EvstoreError.usedAbove(id) }
                             repeated += 1
-                        } else if let position = try reader.position(of: id) ?? reader.position(ofMade: id) {
+                        } else if let position = try reader.position(of: id) ?? made.position(of: id, reader) {
                             try store.compare(NewEvent(line.event), position, sameID, line.event.born, history, reader)
                             repeated += 1
                         } else {

@@ -98,16 +98,15 @@ struct ImportCommand: Command {
 
     private func make(_ session: Session, _ body: (EventStore) async throws -> ImportReport) async throws -> ImportReport {
         let store = try await create(session)
-        do {
-            let report = try await body(store)
-            session.bar.finish()
-            try await dryRun ? store.discard() : store.close()
-            return report
-        } catch {
+        let report: ImportReport
+        do { report = try await body(store) } catch {
             session.bar.finish()
             try await store.discard()
             throw error
         }
+        session.bar.finish()
+        try await dryRun ? store.discard() : store.close()
+        return report
     }
 
     private func create(_ session: Session) async throws -> EventStore {

@@ -153,13 +153,15 @@ private final class IdleBatches: Sendable {
 
     func take(_ key: Key) -> FollowBatch? { batches.withLock { $0.removeValue(forKey: key) } }
 
-    /// Keeps a batch without what was read; those of another history or epoch go.
+    /// Keeps a batch without what was read; those of another history or epoch go, and one that an epoch has overtaken is not kept.
     func give(_ batch: FollowBatch?, _ key: Key) {
         guard let batch else { return }
         batch.removeEvents()
         batches.withLock { batches in
+            if batches.keys.contains(where: { $0.epoch > key.epoch }) { return }
             batches = batches.filter { $0.key.history == key.history && $0.key.epoch == key.epoch }
-            if batches.count < Self.keptMax { batches[key] = batch }
+            if batches.count >= Self.keptMax, let any = batches.keys.first { batches[any] = nil }
+            batches[key] = batch
         }
     }
 }

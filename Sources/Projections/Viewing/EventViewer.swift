@@ -54,19 +54,35 @@ package final class EventViewer {
     ) throws {
         // No event has both: only a way up merges, and a shadow is for the way down.
         if path.merges { return try merged.view(record.position, reader, body) }
+        if try viewShadow(record, reader, body) { return }
         do {
-            if record.hasShadow, let shadow = try Shadow(record.shadow, born: record.born, at: target) {
-                let stream = try names.name(of: record, at: shadow.version, reader).text
-                return try paths.view(shadow, time: record.time, stream: stream, metadata: record.metadata, at: target, body)
-            }
             try paths.run(
                 path, payload: record.payload, time: record.time, stream: try names.name(of: record, at: record.born, reader).text,
                 metadata: record.metadata, body)
         } catch let error as EvstoreError { throw error.at(record.position) }
     }
 
+    /// The same along the path of the event. A shadow needs none: a program may have one that lacks a step of the path.
+    package func view(
+        _ record: borrowing RecordView, _ reader: borrowing LogReader, _ body: (borrowing Image) throws -> Void
+    ) throws {
+        if try !viewShadow(record, reader, body) { try view(record, along: path(of: record), reader, body) }
+    }
+
+    /// False where no shadow is kept for the target.
+    private func viewShadow(
+        _ record: borrowing RecordView, _ reader: borrowing LogReader, _ body: (borrowing Image) throws -> Void
+    ) throws -> Bool {
+        do {
+            guard record.hasShadow, let shadow = try Shadow(record.shadow, born: record.born, at: target) else { return false }
+            let stream = try names.name(of: record, at: shadow.version, reader).text
+            try paths.view(shadow, time: record.time, stream: stream, metadata: record.metadata, at: target, body)
+            return true
+        } catch let error as EvstoreError { throw error.at(record.position) }
+    }
+
     /// Lets go of all that was read of the log; the paths stay.
-    package func removeEvents() {
+    func removeEvents() {
         names.removeAll()
         merged.removeAll()
     }
