@@ -20,7 +20,8 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
         .target(name: "Bytes", swiftSettings: house),
-        .target(name: "System", dependencies: ["Bytes"], swiftSettings: house),
+        .systemLibrary(name: "CSystem"),
+        .target(name: "System", dependencies: ["Bytes", "CSystem"], swiftSettings: house),
         .target(
             name: "Hashing", dependencies: ["Bytes", "CXXHash", .product(name: "Crypto", package: "swift-crypto")], swiftSettings: house),
         .target(name: "JSONText", dependencies: ["Bytes"], swiftSettings: house),
