@@ -20,6 +20,13 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
         return String(utf8: text.bytes) ?? ""
     }
 
+    /// Appends the same text as a JSON string.
+    package func appendQuoted(to output: inout ByteBuffer) {
+        output.append(UInt8(ascii: "\""))
+        append(to: &output)
+        output.append(UInt8(ascii: "\""))
+    }
+
     /// Appends the same text.
     package func append(to output: inout ByteBuffer) {
         let (seconds, fraction) = microseconds.floored(by: 1_000_000)
@@ -112,6 +119,13 @@ package struct CivilTime: Equatable, CustomStringConvertible {
         var text = ByteBuffer(capacity: 32)
         append(to: &text)
         return String(utf8: text.bytes) ?? ""
+    }
+
+    /// Appends the same text as a JSON string.
+    package func appendQuoted(to output: inout ByteBuffer) {
+        output.append(UInt8(ascii: "\""))
+        append(to: &output)
+        output.append(UInt8(ascii: "\""))
     }
 
     /// Appends the same text.

@@ -205,54 +205,17 @@ package struct ValueSlot: BitwiseCopyable, Sendable {
 
     package init(kind: JSONKind) { self.kind = kind }
 
+    /// A value that stands in a text.
+    package init(kind: JSONKind, from start: Int, to end: Int) {
+        self.kind = kind
+        (self.start, self.end) = (Int32(truncatingIfNeeded: start), Int32(truncatingIfNeeded: end))
+    }
+
     @inline(__always)
     init(name nameStart: Int, _ nameEnd: Int, value start: Int) {
         self.nameStart = Int32(truncatingIfNeeded: nameStart)
         self.nameEnd = Int32(truncatingIfNeeded: nameEnd)
         self.start = Int32(truncatingIfNeeded: start)
         kind = .null
-    }
-}
-
-/// Takes a text into an arena, where `textEnd` follows it.
-///
-/// - Returns: where its first value begins, or nil if the text is longer than any document may be.
-package func takeText(_ text: RawSpan, into arena: inout ByteBuffer) -> Int? {
-    arena.removeAll()
-    guard text.byteCount < Splice.arenaMax else { return nil }
-    arena.append(text)
-    arena.append(littleEndian: textEnd)
-    return skipSpaces(arena.bytes, at: 0)
-}
-
-/// Whether nothing but spaces stands between an offset and the end of the text that `takeText` took.
-package func isEnd(of arena: borrowing ByteBuffer, at offset: Int) -> Bool {
-    skipSpaces(arena.bytes, at: offset) == arena.count &- textEndBytes
-}
-
-/// The first element of the array that begins at `start`, and how many there are; nil where it is malformed.
-package func scanElements(_ arena: borrowing ByteBuffer, at start: Int) -> (first: ValueSlot, count: Int)? {
-    let text = arena.bytes
-    var first = ValueSlot(kind: .null)
-    var offset = start &+ 1
-    var byte = skipSpaces(text, &offset)
-    if byte == UInt8(ascii: "]") { return (first, 0) }
-    var count = 0
-    while true {
-        let begin = offset
-        do throws(JSONError) {
-            let value = try skipValue(text, byte, at: offset)
-            offset = value.end
-            if count == 0 {
-                (first.kind, first.hasEscapes) = (value.kind, value.hasEscapes)
-            }
-        } catch { return nil }
-        if count == 0 { (first.start, first.end) = (Int32(truncatingIfNeeded: begin), Int32(truncatingIfNeeded: offset)) }
-        count &+= 1
-        byte = skipSpaces(text, &offset)
-        if byte == UInt8(ascii: "]") { return (first, count) }
-        guard byte == UInt8(ascii: ",") else { return nil }
-        offset &+= 1
-        byte = skipSpaces(text, &offset)
     }
 }

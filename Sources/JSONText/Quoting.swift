@@ -23,7 +23,7 @@ package func appendQuoted(_ text: String, into output: inout ByteBuffer) {
 
 /// Whether a text needs no escape. The last word overlaps the one before it.
 @inline(__always)
-func isPlain(_ utf8: RawSpan) -> Bool {
+package func isPlain(_ utf8: RawSpan) -> Bool {
     let count = utf8.byteCount
     if count >= 8 {
         var offset = 0

@@ -1,7 +1,7 @@
-internal import Bytes
+package import Bytes
 
 /// Appends the UTF-8 that the inside of a valid string literal denotes. An escape that is none is copied as it stands.
-func appendUnescaped(_ literal: RawSpan, into output: inout ByteBuffer) {
+package func appendUnescaped(_ literal: RawSpan, into output: inout ByteBuffer) {
     if isPlain(literal) { return output.append(literal) }
     var clean = 0
     var offset = 0

@@ -6,6 +6,35 @@ import Testing
 
 @Suite("Adopting data of any shape")
 struct AdoptHostileTests {
+    @Test("a list that holds something else than the objects that a later step changes is no image, and never ends the process")
+    func textForElement() throws {
+        let v1 = """
+            evstore: 1
+            version: 1
+            adopt: [{as: Saved, keep: [/list]}, {otherwise: quarantine}]
+            events: {Saved: {required: [list], properties: {list: {type: array, items: {type: object, properties: {}}}}}}
+            """
+        let v2 = """
+            evstore: 1
+            version: 2
+            upcast: [{on: Saved, do: [{each: {path: /list, do: [{add: {path: /n, value: 1}}]}}]}]
+            events:
+              Saved:
+                required: [list]
+                properties: {list: {type: array, items: {type: object, required: [n], properties: {n: {type: integer}}}}}
+            """
+        let files = try [(v1, "v1.yaml"), (v2, "v2.yaml")].map { try VersionFile(text: Array($0.utf8), file: $1) }
+        let viewer = Viewer(try History(files: files))
+        for raw in [#"{"list":["x"]}"#, #"{"list":[{},[1]]}"#, #"{"list":[7]}"#] {
+            #expect(throws: EvstoreError.self, "\(raw)") {
+                try viewer.view(
+                    type: "$unknown", born: SchemaVersion(0), payload: Array(raw.utf8).lent, time: Timestamp(microseconds: 0), stream: "s",
+                    metadata: [UInt8]().lent, at: SchemaVersion(2)
+                ) { _ in }
+            }
+        }
+    }
+
     @Test("a text where a kept object would be filled is no image, and never ends the process")
     func textForObject() throws {
         let v1 = """

@@ -27,6 +27,12 @@ private struct Maker: RandomNumberGenerator {
     mutating func shape(_ depth: Int = 0) -> Shape {
         var properties: [Shape.Property] = []
         for name in ["a", "b", "c", "longer_than_eight", "d"] where !oneIn(5) { properties.append(.init(name, scalar())) }
+        if depth == 0, !oneIn(3) {
+            let list = Shape.array(of: oneIn(5) ? scalar() : shape(2))
+            properties.append(.init("l", list))
+            if oneIn(3) { properties[properties.count - 1].shape.isNullable = true }
+            properties.append(.init("m", .map(of: oneIn(4) ? scalar() : shape(2))))
+        }
         if depth < 2, !oneIn(3) { properties.append(.init(depth == 0 ? "o" : "p", shape(depth + 1))) }
         var object = Shape.object(properties)
         object.required = Set(properties.map(\.name).filter { _ in oneIn(2) })
@@ -40,7 +46,24 @@ private struct Maker: RandomNumberGenerator {
         return shape
     }
 
-    mutating func op() -> String {
+    mutating func op(_ depth: Int = 0) -> String {
+        if depth < 2, oneIn(4) {
+            let inner = (0 ... Int.random(in: 0 ... 2, using: &self)).map { _ in "{\(op(depth + 1))}" }.joined(separator: ", ")
+            let test = one([
+                "path: \(one(Self.paths)), exists: \(one(["true", "false"]))", "path: \(one(Self.paths)), equals: x",
+                "path: \(one(Self.paths)), in: [x, 7, true, 'A B']", "path: \(one(Self.paths)), below: '10.2'",
+                "path: $time, below: '\(one(["1960-01-01T00:00:00Z", "2020-01-01T00:00:00Z"]))'", "path: $metadata/app, equals: x",
+            ])
+            let other = oneIn(2) ? ", else: [{\(op(2))}]" : ""
+            return one([
+                "each: {path: /l, do: [\(inner)]}", "each: {path: /l, do: [\(inner)]}", "each: {path: /m, do: [\(inner)]}",
+                "when: {\(test), do: [\(inner)]\(other)}",
+            ])
+        }
+        if oneIn(8) {
+            let source = one(["$time", "$stream", "$metadata/app", "$metadata/none"])
+            return "add: {path: \(one(Self.paths)), from: \(source)}"
+        }
         let (path, other, third) = (one(Self.paths), one(Self.paths), one(Self.paths))
         let at = one(["first", "last"])
         let missing = one(["absent", "absent", "error"])
@@ -83,10 +106,19 @@ private struct Maker: RandomNumberGenerator {
                 members.append(
                     "\(isOdd && oneIn(4) ? "\n" : "")\"\(name)\"\(isOdd && oneIn(4) ? " : " : ":")\(json(property.shape, isOdd: isOdd))")
             }
+            if let value = shape.additional {
+                for name in ["k", "two words"] where oneIn(2) {
+                    members.append("\"\(name)\":\(oneIn(6) ? "null" : json(value, isOdd: isOdd))")
+                }
+            }
             if isOdd, oneIn(20) { members.append("\"unknown\":1") }
             if isOdd { members.shuffle(using: &self) }
             return "{\(members.joined(separator: isOdd && oneIn(3) ? " , " : ","))}"
-        case .array: return "[\((0 ..< Int.random(in: 0 ... 3, using: &self)).map { _ in text() }.joined(separator: ","))]"
+        case .array:
+            let elements = (0 ..< Int.random(in: 0 ... 3, using: &self)).map { _ in
+                oneIn(8) ? "null" : shape.items.map { json($0, isOdd: isOdd) } ?? text()
+            }
+            return "[\(elements.joined(separator: isOdd && oneIn(3) ? " , " : ","))]"
         case .integer, .number: return one(["7", "0", "-3", "1767225600", "7.0", "70e-1", "123456789012345678901234"])
         case .boolean: return one(["true", "false"])
         default: return text()
@@ -122,7 +154,8 @@ private struct Bound {
             words.append(text)
             ops.append(
                 PathOp(
-                    op: bound, direction: .up, step: SchemaVersion(number), label: text, summary: nil, mark: nil, readsStream: false,
+                    op: bound, direction: .up, step: SchemaVersion(number), label: text, summary: nil, mark: nil,
+                    readsStream: text.contains("$stream"),
                     blocks: false, loss: Self.loss(number, text)))
         }
     }
@@ -139,7 +172,8 @@ private struct Bound {
     func path(_ direction: Direction) -> Path {
         let turned = (direction == .up ? ops : ops.reversed()).map { op in
             PathOp(
-                op: op.op, direction: direction, step: op.step, label: op.label, summary: nil, mark: nil, readsStream: false, blocks: false,
+                op: op.op, direction: direction, step: op.step, label: op.label, summary: nil, mark: nil,
+                readsStream: op.readsStream, blocks: false,
                 loss: op.loss)
         }
         let end = PathEnd(
@@ -152,8 +186,12 @@ private struct Bound {
 /// The image of an event, or the error.
 private func outcome(_ path: Path, _ json: String, _ viewer: Viewer) -> String {
     var images: [String] = []
+    let metadata = json.utf8.count % 2 == 0 ? "" : #"{"app":"x"}"#
     do {
-        try viewer.run(path, payload: Array(json.utf8).lent, time: Timestamp(microseconds: 0), stream: "", metadata: [UInt8]().lent) {
+        try viewer.run(
+            path, payload: Array(json.utf8).lent, time: Timestamp(microseconds: 0), stream: "a \"stream\"",
+            metadata: Array(metadata.utf8).lent
+        ) {
             images.append(String(decoding: [UInt8](copying: $0.payload), as: UTF8.self))
         }
     } catch { return "\(error)" }

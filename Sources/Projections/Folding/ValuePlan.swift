@@ -49,10 +49,10 @@ extension ValuePlan {
         case .metadataPick(let index): return Self.append(event.metadata, workspace.metadataPicks[index], into: &output)
         case .payload: JSONCursor.appendCompact(event.payload, into: &output)
         case .constant(let text): output.append(text)
-        case .position: output.append(String(facts.position.rawValue))
-        case .stream: appendQuoted(Array(facts.stream.utf8).lent, into: &output)
-        case .type: appendQuoted(Array(facts.type.utf8).lent, into: &output)
-        case .time: appendQuoted(Array(facts.time.description.utf8).lent, into: &output)
+        case .position: output.append(digits: facts.position.rawValue)
+        case .stream: appendQuoted(facts.stream, into: &output)
+        case .type: appendQuoted(facts.type, into: &output)
+        case .time: facts.time.appendQuoted(to: &output)
         case .prefix, .template:
             var text = ByteBuffer(capacity: 64)
             guard try appendText(facts, event, workspace, into: &text) else { return false }
@@ -71,10 +71,10 @@ extension ValuePlan {
         case .metadataPick(let index): return try Self.appendText(event.metadata, workspace.metadataPicks[index], into: &output)
         case .payload: throw FoldError("the payload can't stand in a text")
         case .constant(let text): return try Self.appendText(text.lent, ByteSlice(0, text.count), into: &output)
-        case .position: output.append(String(facts.position.rawValue))
+        case .position: output.append(digits: facts.position.rawValue)
         case .stream: output.append(facts.stream)
         case .type: output.append(facts.type)
-        case .time: output.append(facts.time.description)
+        case .time: facts.time.append(to: &output)
         case .prefix(let plan, let count):
             let start = output.count
             guard try plan.appendText(facts, event, workspace, into: &output) else { return false }

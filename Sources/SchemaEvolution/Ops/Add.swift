@@ -113,7 +113,7 @@ private final class BoundAdd: BoundOp {
         switch source {
         case .constant: doc.set(place.name, of: holder, to: text)
         case .time, .stream, .metadata:
-            guard write(&run, context) else {
+            guard source.write(&run, context) else {
                 guard isRequired else { return }
                 throw .failed(pointer: place.pointer.description, expected: "in the event's metadata", found: "nothing")
             }
@@ -126,36 +126,50 @@ private final class BoundAdd: BoundOp {
             switch source {
             case .constant: if !doc.equals(node, canonical) { run.counts.lost += 1 }
             case .time, .stream, .metadata:
-                if !write(&run, context) || !doc.means(node, run.output.bytes) { run.counts.lost += 1 }
+                if !source.write(&run, context) || !doc.means(node, run.output.bytes) { run.counts.lost += 1 }
             }
         }
         _ = place.take(from: &doc, at: object)
     }
 
     func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
-        guard case .constant = source else { return draft.giveUp() }
-        switch direction {
-        case .up:
-            if let holder = place.holder(in: &draft, at: FusedDraft.root, forValue: false) { draft.set(place.name, of: holder, to: text) }
-        case .down:
-            if let node = place.find(in: &draft, at: FusedDraft.root), !draft.equals(node, canonical) { draft.lose() }
-            _ = place.take(from: &draft, at: FusedDraft.root)
+        switch (direction, source) {
+        case (.up, .constant):
+            if let holder = place.holder(in: &draft, at: draft.root, forValue: false) { draft.set(place.name, of: holder, to: text) }
+        case (.up, _):
+            guard let holder = place.holder(in: &draft, at: draft.root, forValue: false) else { return }
+            if let made = draft.beside(source) {
+                draft.set(place.name, of: holder, toValueOf: made)
+            } else if isRequired {
+                draft.giveUp()
+            }
+        case (.down, .constant):
+            if let node = draft.find(place.pointer) { draft.lose(node, unless: canonical) }
+            _ = draft.take(place)
+        case (.down, _):
+            if let node = place.find(in: &draft, at: draft.root) {
+                let isSame = draft.beside(source).map { draft.means(node, $0) } ?? false
+                if !isSame { draft.lose() }
+            }
+            _ = draft.take(place)
         }
     }
+}
 
+extension Add.Source {
     /// Puts the value's JSON text into `output`; false where the event has none.
-    private func write(_ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
-        switch source {
+    func write(_ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
+        switch self {
         case .constant: return false
         case .metadata(let pointer): return run.writeMetadata(pointer, context)
         case .time:
             run.output.removeAll()
-            appendQuoted(Array(context.time.description.utf8).lent, into: &run.output)
+            context.time.appendQuoted(to: &run.output)
             return true
         case .stream:
             run.output.removeAll()
             guard let stream = context.stream else { return false }
-            appendQuoted(Array(stream.utf8).lent, into: &run.output)
+            appendQuoted(stream, into: &run.output)
             return true
         }
     }

@@ -160,12 +160,15 @@ private final class BoundAllow: BoundOp {
     func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
         guard direction == .down else { return }
         guard !path.isRoot else { return draft.giveUp() }
-        guard let node = draft.value(at: path, from: FusedDraft.root) else {
-            guard wasRequired, let place, let holder = place.holder(in: &draft, at: FusedDraft.root, forValue: false) else { return }
+        // Whether it is there is asked only where that makes a difference.
+        let mustBe = wasRequired && place != nil
+        guard let node = mustBe ? draft.value(at: path, from: draft.root) : draft.find(path) else {
+            guard wasRequired, let place, let holder = place.holder(in: &draft, at: draft.root, forValue: false) else { return }
             guard let absent = down.absent else { return down.stop(&draft) }
             return draft.set(place.name, of: holder, to: absent)
         }
         if draft.fits(node, old) { return }
+        draft.settle(node)
         for row in down.table where draft.equals(node, row.new) {
             draft.lose()
             return draft.replace(node, with: row.old)
@@ -213,7 +216,7 @@ private final class BoundNewMember: BoundOp {
     }
 
     func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
-        guard direction == .down, let node = draft.value(at: path, from: FusedDraft.root) else { return }
+        guard direction == .down, let node = draft.value(at: path, from: draft.root) else { return }
         switch down.misfit {
         case .hide?, .block?: down.stop(&draft)
         case .absent?, .value?, nil:
@@ -226,6 +229,6 @@ private final class BoundNewMember: BoundOp {
 extension AllowedDown {
     /// Hides the event, or leaves it to the op to refuse it.
     fileprivate func stop(_ draft: inout FusedDraft) {
-        if case .hide? = misfit { draft.end(.hide) } else { draft.giveUp() }
+        if case .hide? = misfit { draft.leaveOut(.hide) } else { draft.giveUp() }
     }
 }

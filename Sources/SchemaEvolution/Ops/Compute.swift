@@ -74,14 +74,14 @@ private final class BoundCompute: BoundOp {
         switch direction {
         case .up:
             let made = template.write(&draft)
-            guard let holder = place.holder(in: &draft, at: FusedDraft.root, forValue: made != nil), let made else { return }
+            guard let holder = place.holder(in: &draft, at: draft.root, forValue: made != nil), let made else { return }
             draft.set(place.name, of: holder, toValueOf: made)
         case .down:
-            if let node = place.find(in: &draft, at: FusedDraft.root) {
+            if let node = place.find(in: &draft, at: draft.root) {
                 let isSame = template.write(&draft).map { draft.hasContent(node, of: $0) } ?? false
                 if !isSame { draft.lose() }
             }
-            _ = place.take(from: &draft, at: FusedDraft.root)
+            _ = draft.take(place)
         }
     }
 }

@@ -113,7 +113,7 @@ private final class BoundConvert: BoundOp {
     }
 
     func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
-        guard let node = draft.value(at: path, from: FusedDraft.root),
+        guard let node = draft.find(path),
             let made = draft.convert(
                 node, codec, direction, counts: true, isStrict: isStrict, makes: direction == .up ? above : below)
         else { return }

@@ -74,8 +74,8 @@ private final class BoundCopy: BoundOp {
     func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
         switch direction {
         case .up:
-            let source = draft.value(at: from, from: FusedDraft.root)
-            let holder = place.holder(in: &draft, at: FusedDraft.root, forValue: source != nil)
+            let source = draft.value(at: from, from: draft.root)
+            let holder = place.holder(in: &draft, at: draft.root, forValue: source != nil)
             guard let source, let holder else { return }
             if let codec, let made = draft.convert(source, codec, .up, counts: false, makes: nil) {
                 draft.set(place.name, of: holder, toValueOf: made)
@@ -85,14 +85,14 @@ private final class BoundCopy: BoundOp {
             }
         case .down:
             // A source that can't be converted is left to the op.
-            if let node = place.find(in: &draft, at: FusedDraft.root) {
-                let again = draft.value(at: from, from: FusedDraft.root).map { source in
+            if let node = place.find(in: &draft, at: draft.root) {
+                let again = draft.value(at: from, from: draft.root).map { source in
                     codec.flatMap { draft.convert(source, $0, .up, counts: false, makes: nil) } ?? source
                 }
                 let isSame = again.map { draft.means(node, $0) } ?? false
                 if !isSame { draft.lose() }
             }
-            _ = place.take(from: &draft, at: FusedDraft.root)
+            _ = draft.take(place)
         }
     }
 

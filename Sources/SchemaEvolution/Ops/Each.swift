@@ -43,7 +43,7 @@ struct Each: Op {
         site.absorb(inner)
         if holder.kind == .array { holder.items = inner.shape } else { holder.additional = inner.shape }
         _ = site.shape.replace(at: path, with: holder)
-        return BoundEach(path: path, parts: bound, holder: summary)
+        return BoundEach(path: path, parts: bound, holder: summary, isOfObjects: element.kind == .object)
     }
 }
 
@@ -51,11 +51,19 @@ private final class BoundEach: BoundOp {
     let path: JSONPointer
     let parts: [BoundPart]
     let holder: OpSummary
+    /// Whether the ops are for objects. Data that no shape was asked about may hold anything else: that is passed by, and the image is no
+    /// event of its shape.
+    let isOfObjects: Bool
 
-    init(path: JSONPointer, parts: [BoundPart], holder: OpSummary) { (self.path, self.parts, self.holder) = (path, parts, holder) }
+    init(path: JSONPointer, parts: [BoundPart], holder: OpSummary, isOfObjects: Bool) {
+        (self.path, self.parts, self.holder, self.isOfObjects) = (path, parts, holder, isOfObjects)
+    }
 
     func parts(losing loss: OpLoss) -> [BoundPart] {
-        parts.map { BoundPart(op: BoundEach(path: path, parts: [$0], holder: holder), loss: $0.loss.within(holder)) }
+        parts.map { part in
+            let op = BoundEach(path: path, parts: [part], holder: holder, isOfObjects: isOfObjects)
+            return BoundPart(op: op, loss: part.loss.within(holder))
+        }
     }
 
     func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
@@ -64,7 +72,7 @@ private final class BoundEach: BoundOp {
         var child = doc.firstChild(of: holder)
         while let node = child {
             child = doc.next(after: node)
-            if doc.kind(node) != .null {
+            if takes(doc.kind(node)) {
                 do { for part in parts { try part.op.up(&doc, at: node, &run, context) } } catch {
                     throw located(error, node, index, &doc, holder)
                 }
@@ -79,13 +87,20 @@ private final class BoundEach: BoundOp {
         var child = doc.firstChild(of: holder)
         while let node = child {
             child = doc.next(after: node)
-            if doc.kind(node) != .null {
+            if takes(doc.kind(node)) {
                 do { for part in parts.reversed() { try part.op.down(&doc, at: node, &run, context) } } catch {
                     throw located(error, node, index, &doc, holder)
                 }
             }
             index += 1
         }
+    }
+
+    private func takes(_ kind: JSONKind) -> Bool { isOfObjects ? kind == .object : kind != .null }
+
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+        guard let holder = draft.find(path) else { return }
+        draft.each(holder, direction == .up ? parts.map(\.op) : parts.reversed().map(\.op), direction)
     }
 
     /// The failure with its pointer from the payload's root, instead of from the element.

@@ -84,18 +84,44 @@ struct Guard: Sendable {
             case .oneOf(let values):
                 for value in values where doc.equals(node, value.lent) { return true }
                 return false
-            case .below(let limit):
+            case .below:
                 run.content.removeAll()
                 doc.content(of: node, into: &run.content)
-                return DottedNumber(run.content.bytes).map { $0 < limit } ?? false
+                return holds(onContent: run.content.bytes)
             case .exists, .before: return false
             }
-        case .metadata(let pointer):
-            return holds(onText: run.writeMetadata(pointer, context), run.output.bytes)
+        case .metadata, .time: return holdsBeside(&run, context)
+        }
+    }
+
+    /// The same on a draft.
+    func holds(_ draft: inout FusedDraft) -> Bool {
+        guard case .payload(let pointer) = subject else { return draft.holdsBeside(self) }
+        let node = draft.value(at: pointer, from: draft.root)
+        if case .exists(let wanted) = test { return (node != nil) == wanted }
+        guard let node else { return false }
+        switch test {
+        case .oneOf(let values): return draft.equals(node, anyOf: values)
+        case .below: return draft.isBelow(node, self)
+        case .exists, .before: return false
+        }
+    }
+
+    /// Whether a value's content is below the guard's.
+    func holds(onContent content: RawSpan) -> Bool {
+        guard case .below(let limit) = test else { return false }
+        return DottedNumber(content).map { $0 < limit } ?? false
+    }
+
+    /// Whether it holds of what an event carries beside its payload.
+    func holdsBeside(_ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
+        switch subject {
+        case .payload: return false
+        case .metadata(let pointer): return holds(onText: run.writeMetadata(pointer, context), run.output.bytes)
         case .time:
             if case .before(let limit) = test { return context.time < limit }
             run.output.removeAll()
-            appendQuoted(Array(context.time.description.utf8).lent, into: &run.output)
+            context.time.appendQuoted(to: &run.output)
             return holds(onText: true, run.output.bytes)
         }
     }

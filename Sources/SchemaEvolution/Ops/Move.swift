@@ -59,7 +59,7 @@ private final class BoundMove: BoundOp {
         move(&doc, at: object, .down)
     }
 
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) { move(&draft, at: FusedDraft.root, direction) }
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) { move(&draft, at: draft.root, direction) }
 
     private func move<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
         let (from, to) = direction == .up ? (old, new) : (new, old)
@@ -83,7 +83,11 @@ private final class BoundRename: BoundOp {
         rename(&doc, at: object, .down)
     }
 
-    func fuse(_ draft: inout FusedDraft, _ direction: Direction) { rename(&draft, at: FusedDraft.root, direction) }
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+        guard let holder = draft.value(at: parent, from: draft.root) else { return }
+        let (from, to) = direction == .up ? (old, new) : (new, old)
+        draft.rename(from, to: to, in: holder)
+    }
 
     private func rename<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node, _ direction: Direction) {
         let (from, to) = direction == .up ? (old, new) : (new, old)

@@ -28,6 +28,9 @@ final class Place: Sendable {
         parent = innermost
     }
 
+    /// Whether no object holds it but the event's own.
+    var isAtTop: Bool { parent == nil }
+
     func find<D: Document & ~Copyable>(in doc: inout D, at object: D.Node) -> D.Node? {
         guard let parent else { return doc.member(name, of: object) }
         guard let holder = parent.find(in: &doc, at: object) else { return nil }

@@ -78,8 +78,11 @@ private final class BoundRemove: BoundOp {
 
     func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
         switch direction {
-        case .up: if remove(&draft, at: FusedDraft.root) { draft.lose() }
-        case .down: restore(&draft, at: FusedDraft.root)
+        case .up:
+            guard let node = draft.find(path) else { return }
+            draft.lose(node, unless: text == nil ? nil : canonical)
+            draft.detach(node)
+        case .down: restore(&draft, at: draft.root)
         }
     }
 

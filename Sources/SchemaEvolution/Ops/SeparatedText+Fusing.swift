@@ -3,7 +3,7 @@ internal import JSONText
 /// Both directions on a draft; what is refused is left to the op.
 extension SeparatedText {
     func split(_ draft: inout FusedDraft) {
-        let root = FusedDraft.root
+        let root = draft.root
         guard let node = whole.find(in: &draft, at: root) else {
             whole.prune(in: &draft, at: root, taken: false)
             for part in parts { _ = part.holder(in: &draft, at: root, forValue: false) }
@@ -26,7 +26,7 @@ extension SeparatedText {
     }
 
     func join(_ draft: inout FusedDraft) {
-        let root = FusedDraft.root
+        let root = draft.root
         var texts: [FusedDraft.Part] = []
         for (index, part) in parts.enumerated() {
             guard let node = part.find(in: &draft, at: root) else {

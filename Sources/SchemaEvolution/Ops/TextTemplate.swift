@@ -63,7 +63,7 @@ struct TextTemplate: Sendable {
             switch part {
             case .literal(let text): made.append(.literal(text))
             case .member(let pointer):
-                guard let node = draft.value(at: pointer, from: FusedDraft.root) else { return nil }
+                guard let node = draft.value(at: pointer, from: draft.root) else { return nil }
                 switch draft.kind(node) {
                 case .string, .number, .true, .false: made.append(.content(node))
                 case .object, .array, .null: return nil

@@ -58,8 +58,8 @@ private final class BoundUnset: BoundOp {
 
     func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
         switch direction {
-        case .up: unset(&draft, at: FusedDraft.root)
-        case .down: fill(&draft, at: FusedDraft.root)
+        case .up: unset(&draft, at: draft.root)
+        case .down: fill(&draft, at: draft.root)
         }
     }
 

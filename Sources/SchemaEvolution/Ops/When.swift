@@ -89,4 +89,9 @@ private final class BoundWhen: BoundOp {
         let chosen = test.holds(&doc, at: object, &run, context) ? parts : otherwise
         for part in chosen.reversed() { try part.op.down(&doc, at: object, &run, context) }
     }
+
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+        let chosen = test.holds(&draft) ? parts : otherwise
+        for part in direction == .up ? chosen : chosen.reversed() where !draft.isOver { part.op.fuse(&draft, direction) }
+    }
 }

@@ -136,7 +136,7 @@ private final class BoundWrap: BoundOp {
 
     func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
         switch direction {
-        case .up: wrap(&draft, at: FusedDraft.root)
+        case .up: wrap(&draft, at: draft.root)
         case .down: unwrap(&draft)
         }
     }
@@ -182,8 +182,8 @@ private final class BoundWrap: BoundOp {
 
     /// The same on a draft; what is refused is left to the op.
     func unwrap(_ draft: inout FusedDraft) {
-        guard let node = place.find(in: &draft, at: FusedDraft.root) else {
-            guard isRequired, let text, let holder = place.holder(in: &draft, at: FusedDraft.root, forValue: false) else { return }
+        guard let node = place.find(in: &draft, at: draft.root) else {
+            guard isRequired, let text, let holder = place.holder(in: &draft, at: draft.root, forValue: false) else { return }
             return draft.set(place.name, of: holder, to: text)
         }
         let kind = draft.kind(node)

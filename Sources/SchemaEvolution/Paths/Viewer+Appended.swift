@@ -29,7 +29,7 @@ extension Viewer {
         appended events: [AppendedEvent], born: SchemaVersion, at target: SchemaVersion, failed: (Int, ImageFailure) -> Void,
         met: ([Int], Bool) -> Void = { _, _ in }, _ body: (Int, borrowing Image) -> Void
     ) throws {
-        let group = try PathCompiler.compile(history, group: events.map(\.type), born: born, to: target)
+        let group = try group(of: events.map(\.type), born: born, to: target)
         try workspace.run(group, appended: events, failed: failed, met: met, body)
     }
 }

@@ -22,8 +22,8 @@ package struct Image: ~Escapable {
     }
 
     @_lifetime(copy values, copy places)
-    init(_ end: PathEnd, values: RawSpan, at places: Span<ByteSlice>) {
-        (type, typeIndex, payload, part) = (end.type, end.typeIndex, values, 0)
+    init(_ end: PathEnd, values: RawSpan, at places: Span<ByteSlice>, part: Int) {
+        (type, typeIndex, payload, self.part) = (end.type, end.typeIndex, values, part)
         (isWhole, self.places) = (false, places)
     }
 }
@@ -34,11 +34,20 @@ package final class Viewer {
     package let history: History
     var workspace = Workspace()
     private var paths: [Key: Path] = [:]
+    private var groups: [GroupKey: PathGroup] = [:]
 
     private struct Key: Hashable {
         let type: String
         let born, target: SchemaVersion
     }
+
+    private struct GroupKey: Hashable {
+        let types: [String]
+        let born, target: SchemaVersion
+    }
+
+    /// More kinds of appends than this are compiled each time: of lists of any length there may be any number.
+    private static let groupsMax = 256
 
     package init(_ history: History) { self.history = history }
 
@@ -54,6 +63,15 @@ package final class Viewer {
         if born.number > 0 { path = path.fused(for: try history.requireShape(of: type, at: born)) }
         paths[key] = path
         return path
+    }
+
+    /// The paths of events that are seen together.
+    func group(of types: [String], born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> PathGroup {
+        let key = GroupKey(types: types, born: born, target: target)
+        if let group = groups[key] { return group }
+        let group = try PathCompiler.compile(history, group: types, born: born, to: target)
+        if groups.count < Self.groupsMax { groups[key] = group }
+        return group
     }
 
     /// The path for one who does not need whole images: `reading` gives, for a type, pointers to all that is looked at, and
@@ -85,7 +103,7 @@ package final class Viewer {
         group: [GroupPart], born: SchemaVersion, time: Timestamp, stream: String, metadata: RawSpan, at target: SchemaVersion,
         validating: Bool = false, _ body: (borrowing Image) throws -> Void
     ) throws {
-        let paths = try PathCompiler.compile(history, group: group.map(\.type), born: born, to: target)
+        let paths = try self.group(of: group.map(\.type), born: born, to: target)
         let context = EventContext(time: time, stream: stream, metadata: metadata)
         try workspace.run(paths, group, context, validating: validating, body)
     }

@@ -27,26 +27,33 @@ package struct Workspace: ~Copyable {
         _ body: (borrowing Image) throws -> Void
     ) throws {
         if let program = path.fused {
-            switch fused.run(program, payload, &run.counts) {
-            case .image(let index):
-                let end = program.ends[index]
-                if validating || end.isUnproved { try path.check(end, fused.output.bytes) }
-                return try body(Image(type: end.type, typeIndex: end.typeIndex, payload: fused.output.bytes, part: 0))
-            case .values(let index):
-                return try body(Image(program.ends[index], values: fused.found, at: fused.places.span))
-            case .hidden:
-                run.counts.hidden += 1
+            run.begin()
+            if fused.run(program, payload, &run, context) {
+                for part in 0 ..< fused.images.count { try show(fused.images[part], part, path, program, validating: validating, body) }
                 return
-            case .dropped:
-                run.counts.dropped += 1
-                return
-            case .unknown: break
             }
         }
         begin()
         try load(payload, path)
         try follow(path.root, at: doc.root, path, context, validating: validating, body)
         try settle(path, context, validating: validating, body)
+    }
+
+    /// Hands over an image that a program made.
+    @inline(__always)
+    private func show(
+        _ image: FusedRun.Image, _ part: Int, _ path: Path, _ program: FusedProgram, validating: Bool,
+        _ body: (borrowing Image) throws -> Void
+    ) throws {
+        let end = program.ends[Int(image.end)]
+        if image.isWhole {
+            let payload = fused.output.slice(Int(image.start), Int(image.count))
+            if validating || end.isUnproved { try path.check(end, payload) }
+            try body(Image(type: end.type, typeIndex: end.typeIndex, payload: payload, part: part))
+        } else {
+            let places = fused.places.span.extracting(Int(image.start) ..< Int(image.start &+ image.count))
+            try body(Image(end, values: fused.found, at: places, part: part))
+        }
     }
 
     /// The same for events that are parts of one.

@@ -33,7 +33,7 @@ protocol BoundCodec: Sendable {
 }
 
 extension BoundCodec {
-    fileprivate func recode(
+    func recode(
         _ content: borrowing ByteBuffer, _ kind: JSONKind, _ direction: Direction, into output: inout ByteBuffer
     ) throws(CodecRefusal) -> Bool {
         switch direction {

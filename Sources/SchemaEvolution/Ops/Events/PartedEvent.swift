@@ -39,6 +39,14 @@ final class BoundFill: BoundOp {
     func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {}
 
     func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
+        fill(&doc, at: object)
+    }
+
+    func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
+        if direction == .down { fill(&draft, at: draft.root) }
+    }
+
+    private func fill<D: Document & ~Copyable>(_ doc: inout D, at object: D.Node) {
         for value in values where value.place.find(in: &doc, at: object) == nil {
             if let holder = value.place.holder(in: &doc, at: object, forValue: true) {
                 doc.set(value.place.name, of: holder, to: value.text)

@@ -133,10 +133,10 @@ private final class Discriminator: BoundOp {
         if let holder = place.holder(in: &doc, at: object, forValue: true) { doc.set(place.name, of: holder, to: value) }
     }
     func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
-        let root = FusedDraft.root
         switch direction {
-        case .up: _ = place.take(from: &draft, at: root)
-        case .down: if let holder = place.holder(in: &draft, at: root, forValue: true) { draft.set(place.name, of: holder, to: value) }
+        case .up: _ = draft.take(place)
+        case .down:
+            if let holder = place.holder(in: &draft, at: draft.root, forValue: true) { draft.set(place.name, of: holder, to: value) }
         }
     }
 }

@@ -1,86 +1,154 @@
 internal import JSONText
 
-/// Goes all the ways through a path that the events of a shape can take, and makes one program of them.
+/// Goes the ways through a path that the events of a shape can take, and makes one program of them.
+//
+// The way that most events should take comes first, then those that leave it once, then twice: where there are too many, the
+// rarest are left to the ops.
 struct FusedCompiler {
+    /// A way that leaves one that was gone: the outcomes up to where it does, and the target that leads there.
+    private struct Branch {
+        let script: [Int]
+        let target: Int?
+    }
+
     private var code: [FusedInstruction] = []
     private var targets: [Int32] = []
     private var output = FusedOutput()
     private var layout = FusedDraft.Layout()
     private var tools = FusedTools()
+    private var branches = [Branch(script: [], target: nil)]
     private var writes = false
     /// What of an image of a type is read; nil where all of it is.
     private let reading: ((String) -> [JSONPointer]?)?
     /// Whether a value that is read can't be told apart.
     private var isBlurred = false
 
-    /// More ways than this are not worth their room: such paths stay with their ops.
+    /// More ways than this are not worth their room.
     private static let mostWays = 256
 
-    private init(_ reading: ((String) -> [JSONPointer]?)?) { self.reading = reading }
+    private init(_ reading: ((String) -> [JSONPointer]?)? = nil) { self.reading = reading }
 
     /// The program of a path; nil where no event would get through it, or not all that is read can be told apart.
     static func compile(_ root: PathSegment, of shape: Shape, reading: ((String) -> [JSONPointer]?)? = nil) -> FusedProgram? {
         guard shape.kind == .object, !shape.isMap else { return nil }
         var compiler = FusedCompiler(reading)
-        var script: [Int] = []
-        /// Where the targets of each choice on the way stand.
-        var bases: [Int] = []
-        for _ in 0 ..< mostWays {
-            let draft = compiler.go(root, shape, script)
-            if compiler.isBlurred { return nil }
-            compiler.add(draft, from: script.count, &bases)
-            var choices = draft.choices
-            while let last = choices.last, last.outcome + 1 == last.count { choices.removeLast() }
-            guard let last = choices.popLast() else {
-                return compiler.writes ? compiler.program : nil
-            }
-            script = choices.map(\.outcome) + [last.outcome + 1]
-            bases.removeLast(bases.count - script.count)
-            compiler.targets[bases[script.count - 1] + last.outcome + 1] = Int32(compiler.code.count)
+        let isWhole = compiler.goAllWays { compiler, script in
+            var draft = FusedDraft(shape, layout: compiler.layout, tools: compiler.tools, script: script)
+            compiler.follow(root, &draft)
+            return draft
         }
-        return nil
+        return isWhole ? compiler.program() : nil
     }
 
-    private var program: FusedProgram {
+    /// The program of ops that are done to each element of a list, or value of a map.
+    static func compile(_ elements: FusedElements) -> FusedProgram? {
+        var compiler = FusedCompiler()
+        compiler.layout.slotCount = FusedProgram.elementSlot + 1
+        let isWhole = compiler.goAllWays { compiler, script in
+            var draft = FusedDraft(element: elements.shape, layout: compiler.layout, tools: compiler.tools, script: script)
+            for op in elements.ops where !draft.isOver { op.op.fuse(&draft, op.direction) }
+            draft.settleElements { _ in true }
+            if !draft.isOver {
+                let pieces = compiler.output.write(draft.root, of: draft)
+                draft.emit(.write, pieces.lowerBound, pieces.count)
+                compiler.writes = true
+            }
+            return draft
+        }
+        return isWhole ? compiler.program(kinds: elements.shape.kindBits & ~(1 << JSONKind.null.rawValue)) : nil
+    }
+
+    /// False where no way writes anything, or what is read can't be told apart.
+    private mutating func goAllWays(_ go: (inout FusedCompiler, [Int]) -> FusedDraft) -> Bool {
+        var next = 0
+        while next < branches.count, next < Self.mostWays {
+            let branch = branches[next]
+            next += 1
+            var draft = go(&self, branch.script)
+            draft.finish()
+            (layout, tools) = (draft.layout, draft.tools)
+            if isBlurred { return false }
+            if let target = branch.target { targets[target] = Int32(code.count) }
+            add(draft, behind: branch.script.count)
+        }
+        for branch in branches[next...] { if let target = branch.target { targets[target] = Int32(code.count) } }
+        if next < branches.count { code.append(FusedInstruction(code: .giveUp)) }
+        return writes
+    }
+
+    private func program(kinds: UInt8 = .max) -> FusedProgram {
         FusedProgram(
-            objects: layout.objects, slotCount: layout.slotCount, code: code, targets: targets, output: output, tools: tools)
-    }
-
-    private mutating func go(_ root: PathSegment, _ shape: Shape, _ script: [Int]) -> FusedDraft {
-        var draft = FusedDraft(shape, layout: layout, tools: tools, script: script)
-        follow(root, &draft)
-        (layout, tools) = (draft.layout, draft.tools)
-        return draft
+            objects: layout.objects, slotCount: layout.slotCount, code: code, targets: targets, output: output, tools: tools, kinds: kinds)
     }
 
     private mutating func follow(_ segment: PathSegment, _ draft: inout FusedDraft) {
         for op in segment.ops where !draft.isOver { op.op.fuse(&draft, op.direction) }
         guard !draft.isOver else { return }
         switch segment.next {
-        case .end(let end):
-            draft.tools.ends.append(end)
-            // What has to be checked has to be made.
-            if !end.isUnproved, let pointers = reading?(end.type) {
-                let nodes = pointers.map { draft.find($0) }
-                isBlurred = draft.isOver
-                draft.end(.read, output.write(values: nodes, of: draft), nodes.count, draft.tools.ends.count - 1)
-            } else {
-                let pieces = output.write(FusedDraft.root, of: draft)
-                draft.end(.write, pieces.lowerBound, pieces.count, draft.tools.ends.count - 1)
-            }
-            writes = true
+        case .end(let end): write(end, &draft)
         case .dispatch(let dispatch):
-            guard let node = draft.value(at: dispatch.by, from: FusedDraft.root) else { return draft.giveUp() }
+            guard let node = draft.value(at: dispatch.by, from: draft.root) else { return draft.giveUp() }
             let index = draft.select(node, among: dispatch.branches.map(\.value))
             if !draft.isOver { follow(dispatch.branches[index].segment, &draft) }
-        case .hidden: draft.end(.hide)
-        case .dropped: draft.end(.drop)
-        default: draft.giveUp()
+        case .fan(let fan): follow(fan, &draft)
+        case .hidden: draft.leaveOut(.hide)
+        case .dropped: draft.leaveOut(.drop)
+        case .adoption, .junction, .blocked: draft.giveUp()
         }
     }
 
-    /// Adds what a way does behind the first `known` choices, which it has in common with one before.
-    private mutating func add(_ draft: FusedDraft, from known: Int, _ bases: inout [Int]) {
+    private mutating func write(_ end: PathEnd, _ draft: inout FusedDraft) {
+        draft.tools.ends.append(end)
+        let index = draft.tools.ends.count - 1
+        // What has to be checked has to be made.
+        if !end.isUnproved, let pointers = reading?(end.type) {
+            let nodes = pointers.map { draft.find($0) }
+            isBlurred = isBlurred || draft.isOver
+            let all = draft
+            draft.settleElements { all.isWithin(nodes, $0) }
+            if !draft.isOver { draft.end(.read, output.write(values: nodes, of: draft), nodes.count, index) }
+        } else {
+            draft.settleElements { _ in true }
+            if draft.isOver { return }
+            let pieces = output.write(draft.root, of: draft)
+            draft.end(.write, pieces.lowerBound, pieces.count, index)
+        }
+        writes = true
+    }
+
+    /// One event becomes several.
+    private mutating func follow(_ fan: PathFan, _ draft: inout FusedDraft) {
+        var chosen: [PathFan.Part] = []
+        // The parts are made of the event as it was before the guards looked at it.
+        draft.aside { draft in
+            for part in fan.parts {
+                if part.rule.test?.holds(&draft) ?? true {
+                    chosen.append(part)
+                } else {
+                    for member in part.rule.exclusive {
+                        if let node = draft.find(member.pointer) { draft.lose(node, unless: member.restored) }
+                    }
+                }
+            }
+            for pointer in fan.unpicked { if let node = draft.find(pointer) { draft.lose(node, unless: nil) } }
+        }
+        if chosen.isEmpty { return draft.giveUp() }
+        for part in chosen where !draft.isOver {
+            draft.aside { draft in
+                let object = draft.makeObject()
+                for place in part.rule.pick {
+                    guard let node = place.find(in: &draft, at: draft.root) else { continue }
+                    draft.detach(node)
+                    place.put(node, into: &draft, at: object)
+                }
+                draft.begin(object)
+                if !draft.isOver { follow(part.segment, &draft) }
+            }
+        }
+    }
+
+    /// Adds what a way does behind the first choices, which it has in common with one before.
+    private mutating func add(_ draft: FusedDraft, behind known: Int) {
         var passed = 0
         for step in draft.way {
             if passed >= known {
@@ -90,7 +158,10 @@ struct FusedCompiler {
                     instruction.c = Int32(base)
                     targets += [Int32](repeating: -1, count: draft.choices[passed].count)
                     targets[base] = Int32(code.count + 1)
-                    bases.append(base)
+                    let script = draft.choices[..<passed].map(\.outcome)
+                    for outcome in 1 ..< max(draft.choices[passed].count, 1) {
+                        branches.append(Branch(script: script + [outcome], target: base + outcome))
+                    }
                 }
                 code.append(instruction)
             }

@@ -11,13 +11,17 @@ extension FusedDraft: Document {
         case .object: kind = .object
         case .constant(let json): kind = json.first.flatMap(JSONKind.init(firstByte:)) ?? .null
         case .made(let slot, let expected):
+            if nodes[node].isNullable, choose(.isNull, slot) == 1 {
+                kind = .null
+                break
+            }
             guard let expected else {
                 giveUp()
                 return .null
             }
             kind = expected
             emit(.kind, slot, expected.bits)
-        case .input(let slot):
+        case .input(let slot), .each(let slot, _):
             guard let shape = nodes[node].shape, let expected = shape.kind.jsonKind else {
                 giveUp()
                 return .null
@@ -44,11 +48,16 @@ extension FusedDraft: Document {
         return nil
     }
 
-    /// What stands at a pointer at the end of a way, nil where surely nothing does; whether its last member is there is not asked.
+    /// What stands at a pointer, nil where surely nothing does; whether its last member is there is not asked.
     mutating func find(_ pointer: JSONPointer) -> Int? {
-        guard let name = pointer.tokens.last else { return Self.root }
-        guard let parent = value(at: JSONPointer(tokens: pointer.tokens.dropLast()), from: Self.root) else { return nil }
-        return children(parent).first { nodes[$0].name == name }
+        guard let name = pointer.tokens.last else { return root }
+        guard let parent = value(at: JSONPointer(tokens: pointer.tokens.dropLast()), from: root) else { return nil }
+        return child(name, of: parent)
+    }
+
+    /// A member of an object, nil where it surely has none of that name; whether it is there is not asked.
+    mutating func child(_ name: MemberName, of parent: Int) -> Int? {
+        children(parent).first { nodes[$0].name == name }
     }
 
     mutating func isEmpty(_ node: Int) -> Bool {
@@ -73,31 +82,58 @@ extension FusedDraft: Document {
         return true
     }
 
-    mutating func equals(_ node: Int, _ canonical: [UInt8]) -> Bool {
-        let kind = kind(node)
-        guard let other = canonical.first.flatMap(JSONKind.init(firstByte:)), kind == other || kind == .true && other == .false else {
-            return false
-        }
-        if kind == .null { return true }
-        let slot: Int
-        switch nodes[node].value {
-        case .constant(let json):
-            do { return try Canonical.bytes(of: json.lent) == canonical } catch {
-                giveUp()
-                return false
-            }
-        case .input(let own), .made(let own, _), .text(let own): slot = own
-        case .list, .object:
+    mutating func equals(_ node: Int, _ canonical: [UInt8]) -> Bool { equals(node, anyOf: [canonical]) }
+
+    /// Whether a value means the same as one of several constants in canonical form.
+    mutating func equals(_ node: Int, anyOf constants: [[UInt8]]) -> Bool {
+        if case .constant(let json) = nodes[node].value { return constants.contains { json.means($0) } }
+        let possible = constants.filter { mayBe($0, node) }
+        if possible.isEmpty { return false }
+        guard let slot = slot(of: node) else {
             giveUp()
             return false
         }
-        if kind == .string {
-            emit(.plain, slot)
-            if canonical.contains(UInt8(ascii: "\\")) { giveUp() }
-        }
-        tools.constants.append(canonical)
-        return choose(.differs, slot, tools.constants.count - 1) == 0
+        tools.values.append(possible)
+        return choose(.differs, slot, tools.values.count - 1) == 0
     }
+
+    /// Counts a value that is there as lost, unless it means the same as a constant.
+    mutating func lose(_ node: Int, unless canonical: [UInt8]?) {
+        if case .constant(let json) = nodes[node].value {
+            if !(canonical.map { json.means($0) } ?? false) { lose() }
+            return
+        }
+        if let slot = slot(of: node) ?? (canonical == nil ? nodes[node].slot : nil) {
+            tools.values.append(canonical.map { [$0] } ?? [])
+            emit(.loseUnless, slot, tools.values.count - 1)
+        } else if canonical == nil, nodes[node].isSure {
+            lose()
+        } else {
+            giveUp()
+        }
+    }
+
+    /// The slot whose text a value is.
+    private func slot(of node: Int) -> Int? {
+        switch nodes[node].value {
+        case .input(let slot), .made(let slot, _), .text(let slot): slot
+        case .each, .list, .object, .constant: nil
+        }
+    }
+
+    /// Whether a value may have the kind that a constant has.
+    private func mayBe(_ canonical: [UInt8], _ node: Int) -> Bool {
+        guard let kind = canonical.first.flatMap(JSONKind.init(firstByte:)) else { return false }
+        if let known = nodes[node].kind { return known == kind || known == .true && kind == .false }
+        switch nodes[node].value {
+        case .text: return kind == .string
+        case .input: return (nodes[node].shape?.kindBits ?? .max) >> kind.rawValue & 1 != 0
+        default: return true
+        }
+    }
+
+    /// Notes that a value is there.
+    mutating func settle(_ node: Int) { nodes[node].isSure = true }
 
     mutating func detach(_ node: Int) {
         guard let parent = nodes[node].parent, case .object(let children, let object) = nodes[parent].value else { return }
@@ -133,9 +169,23 @@ extension FusedDraft: Document {
         nodes[node].isRenamed = true
     }
 
+    /// The same for a member of which nobody has asked whether it is there.
+    mutating func rename(_ old: MemberName, to name: MemberName, in parent: Int) {
+        guard let node = child(old, of: parent) else { return }
+        if child(name, of: parent) == nil || isThere(node) { rename(node, to: name) }
+    }
+
+    /// Takes out a member of the root, of which nobody has asked whether it is there.
+    mutating func take(_ place: Place) -> Int? {
+        guard place.isAtTop else { return place.take(from: &self, at: root) }
+        guard let node = child(place.name, of: root) else { return nil }
+        detach(node)
+        return node
+    }
+
     mutating func wrapInArray(_ node: Int) {
         let element = add(nodes[node].value, kind: nodes[node].kind)
-        nodes[element].shape = nodes[node].shape
+        (nodes[element].shape, nodes[element].isNullable) = (nodes[node].shape, nodes[node].isNullable)
         change(node, to: .list(element))
     }
 
@@ -153,16 +203,23 @@ extension FusedDraft: Document {
     mutating func replace(_ node: Int, with json: [UInt8]) { change(node, to: .constant(json)) }
 
     mutating func replace(_ node: Int, withValueOf other: Int) {
-        let (value, kind, shape) = (nodes[other].value, nodes[other].kind, nodes[other].shape)
-        change(node, to: value, kind: kind)
-        nodes[node].shape = shape
+        let entry = nodes[other]
+        change(node, to: entry.value, kind: entry.kind)
+        (nodes[node].shape, nodes[node].isNullable) = (entry.shape, entry.isNullable)
     }
 
     private mutating func change(_ node: Int, to value: Value, kind: JSONKind? = nil) {
         if case .object = value { giveUp() }
         nodes[node].value = value
         nodes[node].kind = kind
-        nodes[node].shape = nil
+        (nodes[node].shape, nodes[node].isNullable) = (nil, false)
+    }
+}
+
+extension [UInt8] {
+    /// Whether JSON text means the same as a constant in canonical form.
+    fileprivate func means(_ canonical: [UInt8]) -> Bool {
+        do { return try Canonical.bytes(of: lent) == canonical } catch { return false }
     }
 }
 

@@ -1,16 +1,17 @@
+internal import Bytes
 internal import JSONText
 
 /// Values that are made from others.
 extension FusedDraft {
-    /// The slot whose content is read: a string without escapes, or the text of another scalar.
+    /// The slot with a value's content: the unescaped text of a string, the JSON text of anything else.
     private mutating func content(_ node: Int) -> Int {
-        let kind = kind(node)
         switch nodes[node].value {
         case .text(let slot): return slot
         case .input(let slot), .made(let slot, _):
-            if kind == .string { emit(.plain, slot) }
-            return slot
-        case .constant, .list, .object:
+            let content = makeSlots()
+            emit(.content, slot, content)
+            return content
+        case .constant, .list, .each, .object:
             giveUp()
             return 0
         }
@@ -20,22 +21,52 @@ extension FusedDraft {
     private mutating func text(_ node: Int) -> Int {
         switch nodes[node].value {
         case .input(let slot), .made(let slot, _): return slot
-        case .text, .constant, .list, .object:
+        case .text, .constant, .list, .each, .object:
             giveUp()
             return 0
         }
     }
 
-    /// What a codec makes of a value; nil for null.
+    /// What a codec makes of a value: null of null, and nothing of nothing. Nil where it is null, and known to be.
     mutating func convert(
         _ node: Int, _ codec: any BoundCodec, _ direction: Direction, counts: Bool, isStrict: Bool = false, makes kind: JSONKind?
     ) -> Int? {
-        if self.kind(node) == .null { return nil }
+        if nodes[node].kind == .null { return nil }
+        if case .constant(let json) = nodes[node].value { return convert(json, codec, direction) }
         let source = content(node)
         let made = makeSlots()
         tools.converters.append(FusedTools.Converter(codec: codec, direction: direction, counts: counts, isStrict: isStrict))
         emit(.convert, source, made, tools.converters.count - 1)
-        return add(.made(made, kind))
+        let result = add(.made(made, kind))
+        nodes[result].isNullable = mayBeNull(node)
+        return result
+    }
+
+    private func mayBeNull(_ node: Int) -> Bool {
+        if let kind = nodes[node].kind { return kind == .null }
+        switch nodes[node].value {
+        case .input: return nodes[node].shape.map { $0.isNullable || $0.kind == .any || $0.kind == .null } ?? true
+        case .made: return nodes[node].isNullable
+        case .text, .constant, .list, .each, .object: return false
+        }
+    }
+
+    /// What a codec makes of a constant; what it refuses, or has in another form, is left to the op.
+    private mutating func convert(_ json: [UInt8], _ codec: any BoundCodec, _ direction: Direction) -> Int? {
+        guard let value = JSONKind(firstByte: json.first ?? 0), value != .null else { return nil }
+        var content = ByteBuffer(capacity: 64)
+        var output = ByteBuffer(capacity: 64)
+        content.append(contentOf: json)
+        do {
+            guard try codec.recode(content, value, direction, into: &output) else {
+                giveUp()
+                return nil
+            }
+        } catch {
+            giveUp()
+            return nil
+        }
+        return add(.constant([UInt8](copying: output.bytes)))
     }
 
     /// The parts of a text, as many as there are.
@@ -57,10 +88,15 @@ extension FusedDraft {
         var list: [FusedTools.Text] = []
         for part in parts {
             switch part {
-            case .literal(let text):
-                if text.contains(where: { $0 < 0x20 || $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }) { giveUp() }
-                list.append(.literal(text))
-            case .content(let node): list.append(.slot(content(node)))
+            case .literal(let text): list.append(.literal(text))
+            case .content(let node):
+                if case .constant(let json) = nodes[node].value {
+                    var content = ByteBuffer(capacity: 64)
+                    content.append(contentOf: json)
+                    list.append(.literal([UInt8](copying: content.bytes)))
+                } else {
+                    list.append(.slot(content(node)))
+                }
             }
         }
         let made = makeSlots()
@@ -100,12 +136,33 @@ extension FusedDraft {
         return choose(.misfits, text(node), tools.shapes.count - 1) == 0
     }
 
+    /// Whether a guard holds that asks for a value below another.
+    mutating func isBelow(_ node: Int, _ test: Guard) -> Bool {
+        tools.guards.append(test)
+        return choose(.fails, content(node), tools.guards.count - 1) == 0
+    }
+
+    /// Whether a guard holds that looks at what an event carries beside its payload.
+    mutating func holdsBeside(_ test: Guard) -> Bool {
+        tools.guards.append(test)
+        return choose(.fails, -1, tools.guards.count - 1) == 0
+    }
+
+    /// What an event carries beside its payload; nil where it does not.
+    mutating func beside(_ source: Add.Source) -> Int? {
+        let made = makeSlots()
+        tools.sources.append(source)
+        if choose(.beside, tools.sources.count - 1, made) == 1 { return nil }
+        if case .metadata = source { return add(.made(made, nil)) }
+        return add(.made(made, .string))
+    }
+
     /// An independent copy of a value that was not opened, detached.
     mutating func copy(_ node: Int) -> Int {
         if case .object = nodes[node].value { giveUp() }
         if case .list = nodes[node].value { giveUp() }
         let copied = add(nodes[node].value, kind: nodes[node].kind)
-        nodes[copied].shape = nodes[node].shape
+        (nodes[copied].shape, nodes[copied].isNullable) = (nodes[node].shape, nodes[node].isNullable)
         return copied
     }
 
@@ -117,5 +174,13 @@ extension FusedDraft {
         }
         tools.values.append(values)
         return choose(.select, content(node), tools.values.count - 1, among: values.count)
+    }
+}
+
+extension ByteBuffer {
+    /// Appends the content of a scalar: the unescaped text of a string, the JSON text of anything else.
+    fileprivate mutating func append(contentOf json: [UInt8]) {
+        guard json.first == UInt8(ascii: "\"") else { return append(json) }
+        appendUnescaped(json.lent.slice(1, json.count - 2), into: &self)
     }
 }

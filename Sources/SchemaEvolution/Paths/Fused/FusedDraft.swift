@@ -12,6 +12,8 @@ struct FusedDraft {
         case made(Int, JSONKind?)
         case constant([UInt8])
         case list(Int)
+        /// The list or map in a slot, with ops done to what it holds.
+        case each(Int, FusedElements)
         /// Children in order; those in their place in an object of the input come first.
         case object([Int], Int?)
     }
@@ -28,6 +30,8 @@ struct FusedDraft {
         var isRenamed = false
         /// Whether it is known to be there.
         var isSure = true
+        /// Whether what was made may be null.
+        var isNullable = false
     }
 
     /// The objects of the input that are looked into on any way.
@@ -49,18 +53,54 @@ struct FusedDraft {
     private(set) var choices: [Choice] = []
     private let script: [Int]
     private var madeCount = 0
-    /// Set where the way ends before the path does.
+    /// Set where nothing more becomes of the event, or of the part that is followed.
     private(set) var isOver = false
+    /// Whether the event is left to the ops.
+    private(set) var isGivenUp = false
+    /// What ops are done to.
+    private(set) var root = 0
+    private let isElement: Bool
 
     typealias Node = Int
 
-    static let root = 0
-
+    /// A draft of an event.
     init(_ shape: Shape, layout: Layout, tools: FusedTools, script: [Int]) {
         (self.layout, self.tools, self.script) = (layout, tools, script)
+        isElement = false
         nodes = [Entry(value: .object([], nil))]
-        open(Self.root, shape, slot: nil)
+        open(root, shape, slot: nil)
     }
+
+    /// A draft of what a list or map holds.
+    init(element shape: Shape, layout: Layout, tools: FusedTools, script: [Int]) {
+        (self.layout, self.tools, self.script) = (layout, tools, script)
+        isElement = true
+        nodes = [Entry(value: .input(FusedProgram.elementSlot), shape: shape)]
+        // Ops pass by what is null.
+        nodes[0].shape?.isNullable = false
+    }
+
+    /// Does something to another value than the event.
+    mutating func at(_ node: Int, _ body: (inout FusedDraft) -> Void) {
+        let outer = root
+        root = node
+        body(&self)
+        root = outer
+    }
+
+    /// Does something to a copy of the draft's values: afterwards they are as before, but for what was decided on the way.
+    mutating func aside(_ body: (inout FusedDraft) -> Void) {
+        let (before, outer) = (nodes, root)
+        body(&self)
+        (nodes, root) = (before, outer)
+        isOver = isGivenUp
+    }
+
+    /// An object that stands nowhere.
+    mutating func makeObject() -> Int { add(.object([], nil), kind: .object) }
+
+    /// From here on the event is an object with other members.
+    mutating func begin(_ object: Int) { root = object }
 
     mutating func emit(_ code: FusedInstruction.Code, _ a: Int = 0, _ b: Int = 0, _ c: Int = 0) {
         if !isOver { way.append((FusedInstruction(code: code, a: Int32(a), b: Int32(b), c: Int32(c)), false)) }
@@ -75,13 +115,31 @@ struct FusedDraft {
         return outcome
     }
 
+    /// Does the last that becomes of the event, or of the part that is followed.
     mutating func end(_ code: FusedInstruction.Code, _ a: Int = 0, _ b: Int = 0, _ c: Int = 0) {
         emit(code, a, b, c)
         isOver = true
     }
 
+    /// Ends with no image, once nothing before it can fail any more.
+    mutating func leaveOut(_ code: FusedInstruction.Code) {
+        // Whether an element hides its event depends on those before: the ops tell.
+        if isElement { return giveUp() }
+        settleElements { _ in false }
+        end(code)
+    }
+
     /// Leaves the event to the ops.
-    mutating func giveUp() { end(.giveUp) }
+    mutating func giveUp() {
+        end(.giveUp)
+        isGivenUp = true
+    }
+
+    /// The end of the way.
+    mutating func finish() {
+        isOver = isGivenUp
+        end(.done)
+    }
 
     mutating func lose(_ count: Int = 1) { emit(.lose, count) }
 

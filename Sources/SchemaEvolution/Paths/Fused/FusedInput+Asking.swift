@@ -2,16 +2,6 @@ internal import Bytes
 internal import JSONText
 
 extension FusedInput {
-    /// Whether a string has no escapes, or a value is none.
-    func isPlain(_ slot: Int) -> Bool {
-        let found = slots[slot]
-        guard case .string = found.kind, !found.isBare else { return true }
-        if !found.isMade { return !found.hasEscapes }
-        let text = text(slot)
-        for offset in 0 ..< text.byteCount where text.byte(at: offset) == UInt8(ascii: "\\") { return false }
-        return true
-    }
-
     func hasSameContent(_ slot: Int, _ other: Int) -> Bool { content(slot).equals(content(other)) }
 
     /// Which of the values a text is; nil where it is none.
@@ -30,7 +20,9 @@ extension FusedInput {
         do { return try Canonical.bytes(of: text(slot)) == Canonical.bytes(of: text(other)) } catch { return false }
     }
 
+    /// Whether a value is absent, or fits a shape.
     func fits(_ slot: Int, _ shape: EventShape) -> Bool {
+        if slots[slot].start < 0 { return true }
         do { try shape.validate(text(slot)) } catch { return false }
         return true
     }

@@ -5,6 +5,10 @@ extension FusedInput {
     /// Slot `target` becomes what a codec makes of a value; whether that was in the codec's own form, nil where it is refused.
     mutating func convert(_ slot: Int, to target: Int, _ converter: borrowing FusedConverter) -> Bool? {
         let found = slots[slot]
+        if case .null = found.kind {
+            slots[target] = found
+            return true
+        }
         let place = found.content
         let start = made.count
         let isCanonical: Bool
@@ -27,12 +31,16 @@ extension FusedInput {
     /// A slot becomes texts, one after the other.
     mutating func concatenate(_ list: borrowing [FusedTools.Text], to target: Int) {
         scratch.removeAll()
+        var hasEscapes = false
         for index in list.indices {
             switch list[index] {
-            case .literal(let text): scratch.append(text)
+            case .literal(let text):
+                scratch.append(text)
+                hasEscapes = hasEscapes || !isPlain(text.lent)
             case .slot(let slot):
                 let found = slots[slot]
                 let place = found.content
+                hasEscapes = hasEscapes || found.hasEscapes
                 if found.isMade {
                     scratch.append(place.start, place.count, of: made)
                 } else {
@@ -44,6 +52,59 @@ extension FusedInput {
         made.append(0, scratch.count, of: scratch)
         slots[target] = ValueSlot(made: .string, start, made.count)
         slots[target].isBare = true
+        slots[target].hasEscapes = hasEscapes
+    }
+
+    /// Slot `target` becomes the content of a value. What stands there is not to be written as JSON text, but for what is null or
+    /// absent.
+    mutating func takeContent(_ slot: Int, to target: Int) {
+        var found = slots[slot]
+        if case .string = found.kind, !found.isBare {
+            found.start &+= 1
+            found.end &-= 1
+            found.isBare = true
+            if found.isMade { found.hasEscapes = hasBackslash(made.slice(Int(found.start), Int(found.end &- found.start))) }
+            if found.hasEscapes { return unescape(found, to: target) }
+        }
+        slots[target] = found
+    }
+
+    @inline(never)
+    private mutating func unescape(_ slot: ValueSlot, to target: Int) {
+        let (start, count) = (Int(slot.start), Int(slot.end &- slot.start))
+        let begin = made.count
+        if slot.isMade {
+            scratch.removeAll()
+            scratch.append(start, count, of: made)
+            scratch.unescape(into: &made)
+        } else {
+            text.unescape(start, count, into: &made)
+        }
+        slots[target] = ValueSlot(made: .string, begin, made.count)
+        (slots[target].isBare, slots[target].hasEscapes) = (true, true)
+    }
+
+    /// Takes text that was made elsewhere.
+    mutating func take(made text: borrowing ByteBuffer, _ kind: JSONKind) -> ValueSlot {
+        let start = made.count
+        made.append(text.bytes)
+        return ValueSlot(made: kind, start, made.count)
+    }
+
+    /// Appends the content in a slot as a string.
+    func appendQuoted(_ slot: Int, to output: inout ByteBuffer) {
+        output.append(UInt8(ascii: "\""))
+        if slots[slot].hasEscapes { appendEscaped(content(slot), into: &output) } else { output.append(content(slot)) }
+        output.append(UInt8(ascii: "\""))
+    }
+
+    /// Slot `target` becomes what an event carries beside its payload; false where it does not.
+    mutating func takeBeside(_ source: Add.Source, to target: Int, _ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
+        guard source.write(&run, context) else { return false }
+        let start = made.count
+        made.append(run.output.bytes)
+        slots[target] = ValueSlot(made: JSONKind(firstByte: made.byte(at: start)) ?? .null, start, made.count)
+        return true
     }
 
     /// The slots from `target` on become the parts of a text; how many, nil where there are too few and that is refused.
@@ -59,6 +120,7 @@ extension FusedInput {
             part.end = part.start &+ cuts[index].count
             part.isMade = found.isMade
             part.isBare = true
+            part.hasEscapes = found.hasEscapes
             slots[target &+ index] = part
         }
         return cuts.count
@@ -72,25 +134,59 @@ extension FusedInput {
         return found.count - 1
     }
 
-    /// Whether a value, whose kind is the constant's, means the same as that; a string has no escapes, here and there.
-    mutating func means(_ slot: Int, _ canonical: borrowing [UInt8]) -> Bool {
-        if case .string = slots[slot].kind { return content(slot).equals(canonical.lent.slice(1, canonical.count - 2)) }
-        if text(slot).equals(canonical.lent) { return true }
-        switch slots[slot].kind {
-        case .true, .false: return false
-        default: break
+    /// Whether a value means the same as one of several constants in canonical form.
+    mutating func means(_ slot: Int, anyOf constants: borrowing [[UInt8]]) -> Bool {
+        for index in constants.indices where means(slot, constants[index]) { return true }
+        return false
+    }
+
+    private mutating func means(_ slot: Int, _ canonical: borrowing [UInt8]) -> Bool {
+        let found = slots[slot]
+        guard let kind = JSONKind(firstByte: canonical[0]), kind == found.kind else { return false }
+        if found.isBare {
+            if found.hasEscapes || hasBackslash(canonical.lent) {
+                scratch.removeAll()
+                appendUnescaped(canonical.lent.slice(1, canonical.count - 2), into: &scratch)
+                return scratch.bytes.equals(content(slot))
+            }
+            return content(slot).equals(canonical.lent.slice(1, canonical.count - 2))
         }
-        let found = [UInt8](copying: text(slot))
+        if text(slot).equals(canonical.lent) { return true }
+        switch kind {
+        case .true, .false, .null: return false
+        case .string: if !found.hasEscapes, !found.isMade { return false }
+        case .number: if isInteger(text(slot)), isInteger(canonical.lent) { return false }
+        case .object, .array: break
+        }
+        let spelled = [UInt8](copying: text(slot))
         scratch.removeAll()
-        do { try Canonical.write(found.lent, into: &scratch) } catch { return false }
+        do { try Canonical.write(spelled.lent, into: &scratch) } catch { return false }
         return scratch.bytes.equals(canonical.lent)
     }
+}
+
+/// Whether a number is digits alone, or digits behind a minus: then no other spelling of digits alone means the same, but for
+/// zeros.
+private func isInteger(_ text: RawSpan) -> Bool {
+    let start = text.byte(at: 0) == UInt8(ascii: "-") ? 1 : 0
+    guard text.byteCount > start, text.byte(at: start) != UInt8(ascii: "0") else { return false }
+    for offset in start ..< text.byteCount where !isDigit(text.byte(at: offset)) { return false }
+    return true
+}
+
+private func hasBackslash(_ text: RawSpan) -> Bool {
+    for offset in 0 ..< text.byteCount where text.byte(at: offset) == UInt8(ascii: "\\") { return true }
+    return false
 }
 
 // What is lent by a field is lent by the whole value, so whole buffers are handed over.
 
 extension ByteBuffer {
-    fileprivate mutating func append(_ start: Int, _ count: Int, of source: borrowing ByteBuffer) { append(source.slice(start, count)) }
+    mutating func append(_ start: Int, _ count: Int, of source: borrowing ByteBuffer) { append(source.slice(start, count)) }
+
+    fileprivate borrowing func unescape(_ start: Int = 0, _ count: Int? = nil, into output: inout ByteBuffer) {
+        appendUnescaped(slice(start, count ?? self.count), into: &output)
+    }
 }
 
 extension Cutter {

@@ -15,10 +15,7 @@ struct FusedInput: ~Copyable {
 
     /// Fills the slots; false where the payload has more than its shape says, or is malformed.
     mutating func scan(_ payload: RawSpan, for program: FusedProgram) -> Bool {
-        order.begin()
-        ends.removeAll()
-        made.removeAll()
-        if slots.count < program.slotCount { slots.fill(slots.count ..< program.slotCount, with: ValueSlot(kind: .null)) }
+        begin(program)
         guard let start = takeText(payload, into: &text), text.bytes.byte(at: start) == UInt8(ascii: "{") else { return false }
         for index in 0 ..< program.objects.count {
             let (slot, base) = (program.objects[index].slot, program.objects[index].base)
@@ -40,20 +37,66 @@ struct FusedInput: ~Copyable {
         return true
     }
 
+    private mutating func begin(_ program: FusedProgram) {
+        order.begin()
+        ends.removeAll()
+        made.removeAll()
+        if slots.count < program.slotCount { slots.fill(slots.count ..< program.slotCount, with: ValueSlot(kind: .null)) }
+    }
+
+    /// Takes the text of a list or map; where the first value or name in it begins, nil where there is none.
+    mutating func takeElements(_ list: RawSpan) -> Int? { takeText(list, into: &text) }
+
+    /// Fills the slots for the element that begins at an offset; where it ends, nil where it has more than its shape says, or is
+    /// malformed.
+    mutating func scanElement(at start: Int, for program: FusedProgram) -> Int? {
+        begin(program)
+        var end = -1
+        for index in 0 ..< program.objects.count {
+            let (slot, base) = (program.objects[index].slot ?? -1, program.objects[index].base)
+            var begin = -1
+            if slot == FusedProgram.elementSlot {
+                if text.bytes.byte(at: start) == UInt8(ascii: "{") { begin = start }
+            } else if case .object = slots[slot].kind {
+                begin = Int(slots[slot].start)
+            }
+            if begin >= 0 {
+                guard let last = program.objects[index].members.scan(text, at: begin, base: base, into: &slots, order: &order) else {
+                    return nil
+                }
+                if begin == start { end = last }
+            } else {
+                program.objects[index].members.clear(base: base, &slots)
+            }
+            ends.append(Int32(truncatingIfNeeded: order.slots.count))
+        }
+        guard let element = end < 0 ? scanValue(text, at: start) : ValueSlot(kind: .object, from: start, to: end),
+            program.kinds >> element.kind.rawValue & 1 != 0
+        else { return nil }
+        slots[FusedProgram.elementSlot] = element
+        return Int(element.end)
+    }
+
     /// Takes what was made behind the input, of which nothing is looked for any more; gives where it begins.
     mutating func takeMade() -> Int32 { text.take(made) }
 
     /// Takes text behind the input as well; gives where it begins.
     mutating func take(_ more: borrowing ByteBuffer) -> Int32 { text.take(more) }
 
-    /// Takes the bare text in a slot behind the input, between quotes; what was made is there already, from `behind` on.
+    /// Takes the content in a slot behind the input, as a string; what was made is there already, from `behind` on.
     mutating func quote(_ slot: Int, made behind: Int32) -> ByteSlice {
         let found = slots[slot]
         let (begin, start, count) = (text.count, Int(found.start), Int(found.end &- found.start))
-        text.append(UInt8(ascii: "\""))
-        text.append(copyOf: found.isMade ? Int(behind) &+ start : start, count)
-        text.append(UInt8(ascii: "\""))
-        return ByteSlice(offset: Int32(truncatingIfNeeded: begin), count: Int32(truncatingIfNeeded: count &+ 2))
+        if found.hasEscapes {
+            var quoted = ByteBuffer(capacity: count + 16)
+            appendQuoted(slot, to: &quoted)
+            text.append(quoted.bytes)
+        } else {
+            text.append(UInt8(ascii: "\""))
+            text.append(copyOf: found.isMade ? Int(behind) &+ start : start, count)
+            text.append(UInt8(ascii: "\""))
+        }
+        return ByteSlice(offset: Int32(truncatingIfNeeded: begin), count: Int32(truncatingIfNeeded: text.count &- begin))
     }
 
     /// Where the slots of an object's members stand in `order`.

@@ -41,16 +41,14 @@ struct FusedOutput {
     private mutating func add(_ node: Int, of draft: FusedDraft, to made: inout [FusedPiece]) {
         switch draft.nodes[node].value {
         case .input(let slot), .made(let slot, _): made.append(FusedPiece(kind: .slot, a: Int32(slot)))
-        case .text(let slot):
-            add([UInt8(ascii: "\"")], to: &made)
-            made.append(FusedPiece(kind: .slot, a: Int32(slot)))
-            add([UInt8(ascii: "\"")], to: &made)
+        case .text(let slot): made.append(FusedPiece(kind: .quoted, a: Int32(slot)))
         case .constant(let json): add(json, to: &made)
         case .list(let element):
             add([UInt8(ascii: "[")], to: &made)
             add(element, of: draft, to: &made)
             add([UInt8(ascii: "]")], to: &made)
         case .object(let children, let object): add(children, object, of: draft, to: &made)
+        case .each: preconditionFailure("what is done to elements is settled before an image is written")
         }
     }
 

@@ -14,25 +14,34 @@ final class FusedProgram: Sendable {
     let actions: Slots<FusedAction>
     let values: Slots<FusedValue>
     let constants: ByteBuffer
-    let canonical: Row<[UInt8]>
     let shapes: Row<EventShape>
     let converters: Row<FusedConverter>
     let separators: Row<Cutter>
     let lists: Row<[FusedTools.Text]>
     let choices: Row<[[UInt8]]>
+    let guards: Row<Guard>
+    let sources: Row<Add.Source>
+    /// For the elements of lists and the values of maps.
+    let programs: Row<FusedProgram>
     let ends: Row<PathEnd>
+    /// The kinds of values that the program of an element takes, a bit for each; the others are left to the ops.
+    let kinds: UInt8
 
     init(
-        objects: [FusedObject], slotCount: Int, code: [FusedInstruction], targets: [Int32], output: FusedOutput, tools: FusedTools
+        objects: [FusedObject], slotCount: Int, code: [FusedInstruction], targets: [Int32], output: FusedOutput, tools: FusedTools,
+        kinds: UInt8
     ) {
+        self.kinds = kinds
         self.objects = Row(objects)
         self.slotCount = slotCount
-        canonical = Row(tools.constants)
         shapes = Row(tools.shapes)
         converters = Row(count: tools.converters.count) { FusedConverter(tools.converters[$0]) }
         separators = Row(count: tools.separators.count) { Cutter(copying: tools.separators[$0].cutter) }
         lists = Row(tools.lists)
         choices = Row(tools.values)
+        guards = Row(tools.guards)
+        sources = Row(tools.sources)
+        programs = Row(tools.programs)
         ends = Row(tools.ends)
         self.code = Slots(code)
         self.targets = Slots(targets)
@@ -45,7 +54,20 @@ final class FusedProgram: Sendable {
     }
 
     /// Slots below this hold what is made.
-    static let madeSlots = 32
+    static let madeSlots = 192
+    /// Where the program of an element finds that.
+    static let elementSlot = madeSlots
+
+    /// Whether the program can refuse nothing and counts nothing.
+    var isSilent: Bool {
+        for index in 0 ..< code.count {
+            switch code[index].code {
+            case .isNull, .isAbsent, .write, .done: continue
+            default: return false
+            }
+        }
+        return true
+    }
 }
 
 /// An object of the input whose members are looked at.
@@ -57,52 +79,6 @@ struct FusedObject: Sendable {
     let members: KnownMembers
 }
 
-/// One instruction; what follows a branch is found at `targets[c + outcome]`.
-struct FusedInstruction: BitwiseCopyable, Sendable {
-    enum Code: UInt8, BitwiseCopyable, Sendable {
-        /// Goes no further unless the value made in slot `a` is of the kinds `b`.
-        case kind
-        /// Outcome 1 where the value in slot `a` is null.
-        case isNull
-        /// Goes no further if the string in slot `a` has escapes.
-        case plain
-        /// Outcome 1 where slot `a` has no value.
-        case isAbsent
-        /// Outcome 1 where slot `a` does not mean the same as constant `b`.
-        case differs
-        /// Outcome 1 where the content of slot `a` is not that of slot `b`.
-        case differsFrom
-        /// Outcome 1 where the values in slots `a` and `b` do not mean the same.
-        case meansOther
-        /// Outcome 1 where the value in slot `a` does not fit shape `b`.
-        case misfits
-        /// Slot `b` becomes what codec `c` makes of slot `a`.
-        case convert
-        /// The slots from `b & 0xff` on become the parts of slot `a` by the rule `b >> 8`; outcome: how many but one.
-        case split
-        /// Slot `a` becomes the texts of list `b`, one after the other.
-        case concatenate
-        /// Slot `b` becomes the first element of slot `a`; outcome 1 where there is none.
-        case first
-        /// Outcome: the index of the content of slot `a` in list `b`.
-        case select
-        /// Counts `a` lost values.
-        case lose
-        case hide, drop
-        /// Writes the `b` pieces from `a` on: the image of end `c`.
-        case write
-        /// Writes the `b` values from `a` on, as many as were asked for of end `c`.
-        case read
-        /// Hands the event over to the ops.
-        case giveUp
-    }
-
-    let code: Code
-    var a: Int32 = 0
-    var b: Int32 = 0
-    var c: Int32 = 0
-}
-
 /// A part of the output.
 struct FusedPiece: BitwiseCopyable, Sendable {
     enum Kind: UInt8, BitwiseCopyable, Sendable {
@@ -110,6 +86,8 @@ struct FusedPiece: BitwiseCopyable, Sendable {
         case constant
         /// The text in slot `a`.
         case slot
+        /// The content in slot `a` as a string.
+        case quoted
         /// The members of object `a` in the input's order, as the actions from `b` on say.
         case members
         /// The same, and what follows begins with a comma that is needed only behind a member.
@@ -154,12 +132,15 @@ struct FusedTools: Sendable {
         let counts, isStrict: Bool
     }
 
-    var constants: [[UInt8]] = []
     var shapes: [EventShape] = []
     var converters: [Converter] = []
     var separators: [SeparatedText] = []
     var lists: [[Text]] = []
     var values: [[[UInt8]]] = []
+    var guards: [Guard] = []
+    var sources: [Add.Source] = []
+    var programs: [FusedProgram] = []
+    var elementPrograms: [[ElementKey]: Int] = [:]
     var ends: [PathEnd] = []
 }
 

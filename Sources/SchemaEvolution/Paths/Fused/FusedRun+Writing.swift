@@ -14,6 +14,7 @@ func write(
             append(program.constants, Int(piece.a) &+ skipped, Int(piece.b) &- skipped, to: &output)
             skipped = 0
         case .slot: output.append(input.text(Int(piece.a)))
+        case .quoted: input.appendQuoted(Int(piece.a), to: &output)
         case .members: _ = writeMembers(program, Int(piece.a), Int(piece.b), input, into: &output)
         case .membersBeforeComma: skipped = writeMembers(program, Int(piece.a), Int(piece.b), input, into: &output) ? 0 : 1
         }

@@ -3,20 +3,28 @@ internal import JSONText
 
 /// Runs fused programs: one scan of the input, what has to be made, and one pass that writes the output.
 struct FusedRun: ~Copyable {
-    /// How an event came out.
-    enum Result {
-        /// Its image is the output.
-        case image(end: Int)
-        /// What was asked for of its image is in `found`, at `places`.
-        case values(end: Int)
-        case hidden, dropped
-        /// The ops have to say what becomes of it.
-        case unknown
+    /// An image that a program made.
+    struct Image: BitwiseCopyable, Sendable {
+        let end: Int32
+        /// Whether it is a part of the output. Else it is what was asked for, a part of `places` in `found`.
+        let isWhole: Bool
+        let start, count: Int32
+    }
+
+    /// What a run counts: taken over where the program comes to an end, else the ops count.
+    struct Tally {
+        var lost = 0
+        var nonCanonical = 0
+        var hidden = 0
+        var dropped = 0
     }
 
     private(set) var output = ByteBuffer(capacity: 4096)
+    private(set) var images = Slots<Image>(capacity: 8)
     private(set) var places = Slots<ByteSlice>(capacity: 32)
     private var input = FusedInput()
+    private var tally = Tally()
+    private var elements: FusedElementRun?
 
     /// What values were found in: the input, and behind it what was made.
     var found: RawSpan {
@@ -24,11 +32,62 @@ struct FusedRun: ~Copyable {
         get { input.text.bytes }
     }
 
-    mutating func run(_ program: FusedProgram, _ payload: RawSpan, _ counts: inout PathCounts) -> Result {
-        guard input.scan(payload, for: program) else { return .unknown }
-        // Counted only where the program comes to an end: else the ops count.
-        var lost = 0
-        var nonCanonical = 0
+    /// Makes an event's images; false where the ops have to say what becomes of it.
+    mutating func run(_ program: FusedProgram, _ payload: RawSpan, _ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
+        output.removeAll()
+        images.removeAll()
+        places.removeAll()
+        tally = Tally()
+        guard input.scan(payload, for: program), follow(program, &run, context) else { return false }
+        run.counts.lost &+= tally.lost
+        run.counts.nonCanonical &+= tally.nonCanonical
+        run.counts.hidden &+= tally.hidden
+        run.counts.dropped &+= tally.dropped
+        return true
+    }
+
+    /// Makes the elements of a list, or values of a map, into the output, between its brackets.
+    mutating func run(
+        _ program: FusedProgram, elementsOf list: RawSpan, _ run: inout OpRun, _ context: borrowing EventContext, _ tally: inout Tally
+    ) -> Bool {
+        output.removeAll()
+        self.tally = Tally()
+        guard var offset = input.takeElements(list) else { return false }
+        let opening = byte(of: input.text, behindSpacesAt: &offset)
+        let isMap = opening == UInt8(ascii: "{")
+        let closing = isMap ? UInt8(ascii: "}") : UInt8(ascii: "]")
+        output.append(opening)
+        offset &+= 1
+        var next = byte(of: input.text, behindSpacesAt: &offset)
+        while next != closing {
+            if isMap {
+                guard let name = scanName(input.text, at: offset) else { return false }
+                output.append(offset, name.end &- offset, of: input.text)
+                output.append(UInt8(ascii: ":"))
+                offset = name.value
+            }
+            images.removeAll()
+            if let null = scanNull(input.text, at: offset) {
+                output.append(offset, null &- offset, of: input.text)
+                offset = null
+            } else {
+                guard let end = input.scanElement(at: offset, for: program), follow(program, &run, context) else { return false }
+                offset = end
+            }
+            next = byte(of: input.text, behindSpacesAt: &offset)
+            if next == closing { break }
+            guard next == UInt8(ascii: ",") else { return false }
+            output.append(next)
+            offset &+= 1
+            next = byte(of: input.text, behindSpacesAt: &offset)
+        }
+        output.append(closing)
+        tally.lost &+= self.tally.lost
+        tally.nonCanonical &+= self.tally.nonCanonical
+        return true
+    }
+
+    private mutating func follow(_ program: FusedProgram, _ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
         var index = 0
         while true {
             let step = program.code[index]
@@ -37,62 +96,92 @@ struct FusedRun: ~Copyable {
             index &+= 1
             switch step.code {
             case .kind:
-                if step.b &>> Int32(input.slots[slot].kind.rawValue) & 1 == 0 { return .unknown }
+                if step.b &>> Int32(input.slots[slot].kind.rawValue) & 1 == 0 { return false }
                 continue
-            case .plain:
-                guard input.isPlain(slot) else { return .unknown }
+            case .content:
+                input.takeContent(slot, to: Int(step.b))
                 continue
             case .convert:
-                guard let isCanonical = input.convert(slot, to: Int(step.b), program.converters[Int(step.c)]) else { return .unknown }
-                if !isCanonical, program.converters[Int(step.c)].counts { nonCanonical &+= 1 }
+                guard let isCanonical = input.convert(slot, to: Int(step.b), program.converters[Int(step.c)]) else { return false }
+                if !isCanonical, program.converters[Int(step.c)].counts { tally.nonCanonical &+= 1 }
                 continue
             case .concatenate:
                 input.concatenate(program.lists[Int(step.b)], to: slot)
                 continue
-            case .lose:
-                lost &+= slot
+            case .each:
+                guard makeElements(of: slot, to: Int(step.b), program.programs[Int(step.c)], &run, context) else { return false }
                 continue
+            case .lose:
+                tally.lost &+= slot
+                continue
+            case .loseUnless:
+                if input.slots[slot].start >= 0, !input.means(slot, anyOf: program.choices[Int(step.b)]) { tally.lost &+= 1 }
+                continue
+            case .hide:
+                tally.hidden &+= 1
+                continue
+            case .drop:
+                tally.dropped &+= 1
+                continue
+            case .write:
+                let start = output.count
+                write(program, slot, Int(step.b), input, into: &output)
+                images.append(Image(end: step.c, isWhole: true, start: Int32(start), count: Int32(output.count &- start)))
+                continue
+            case .read:
+                let start = places.count
+                read(program, slot, Int(step.b))
+                images.append(Image(end: step.c, isWhole: false, start: Int32(start), count: Int32(places.count &- start)))
+                continue
+            case .done: return true
+            case .giveUp: return false
             case .isNull:
                 if case .null = input.slots[slot].kind { outcome = 1 }
             case .isAbsent: outcome = input.slots[slot].start < 0 ? 1 : 0
-            case .differs: outcome = input.means(slot, program.canonical[Int(step.b)]) ? 0 : 1
+            case .differs: outcome = input.means(slot, anyOf: program.choices[Int(step.b)]) ? 0 : 1
             case .differsFrom: outcome = input.hasSameContent(slot, Int(step.b)) ? 0 : 1
             case .meansOther: outcome = input.means(slot, sameAs: Int(step.b)) ? 0 : 1
             case .misfits: outcome = input.fits(slot, program.shapes[Int(step.b)]) ? 0 : 1
+            case .fails: outcome = holds(program.guards[Int(step.b)], slot, &run, context) ? 0 : 1
+            case .beside: outcome = input.takeBeside(program.sources[slot], to: Int(step.b), &run, context) ? 0 : 1
             case .split:
-                guard let parts = input.split(slot, to: Int(step.b) & 0xFF, program.separators[Int(step.b) >> 8]) else { return .unknown }
+                guard let parts = input.split(slot, to: Int(step.b) & 0xFF, program.separators[Int(step.b) >> 8]) else { return false }
                 outcome = parts - 1
             case .first:
-                guard let more = input.first(slot, to: Int(step.b)) else { return .unknown }
-                if more < 0 { outcome = 1 } else { lost &+= more }
+                guard let more = input.first(slot, to: Int(step.b)) else { return false }
+                if more < 0 { outcome = 1 } else { tally.lost &+= more }
             case .select:
-                guard let found = input.select(slot, program.choices[Int(step.b)]) else { return .unknown }
+                guard let found = input.select(slot, program.choices[Int(step.b)]) else { return false }
                 outcome = found
-            case .write:
-                counts.lost &+= lost
-                counts.nonCanonical &+= nonCanonical
-                output.removeAll()
-                write(program, slot, Int(step.b), input, into: &output)
-                return .image(end: Int(step.c))
-            case .read:
-                counts.lost &+= lost
-                counts.nonCanonical &+= nonCanonical
-                read(program, slot, Int(step.b))
-                return .values(end: Int(step.c))
-            case .hide, .drop:
-                counts.lost &+= lost
-                counts.nonCanonical &+= nonCanonical
-                return step.code == .hide ? .hidden : .dropped
-            case .giveUp: return .unknown
             }
             index = Int(program.targets[Int(step.c) &+ outcome])
         }
     }
 
+    private func holds(_ test: borrowing Guard, _ slot: Int, _ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
+        slot < 0 ? test.holdsBeside(&run, context) : test.holds(onContent: input.content(slot))
+    }
+
+    private mutating func makeElements(
+        of slot: Int, to target: Int, _ program: FusedProgram, _ run: inout OpRun, _ context: borrowing EventContext
+    ) -> Bool {
+        let found = input.slots[slot]
+        if case .null = found.kind {
+            input.slots[target] = found
+            return true
+        }
+        let elements = elements ?? FusedElementRun()
+        self.elements = elements
+        var tally = tally
+        guard elements.run.run(program, elementsOf: input.text(slot), &run, context, &tally) else { return false }
+        self.tally = tally
+        input.slots[target] = input.take(made: elements.run.output, found.kind)
+        return true
+    }
+
     /// Finds the values that were asked for. Those that are texts in slots stay where they are.
     private mutating func read(_ program: FusedProgram, _ first: Int, _ count: Int) {
         let behind = input.takeMade()
-        places.removeAll()
         for index in first ..< first &+ count {
             let value = program.values[index]
             if value.isBare {
@@ -110,4 +199,9 @@ struct FusedRun: ~Copyable {
             }
         }
     }
+}
+
+/// A run for what lists hold: each level of lists in lists has its own.
+final class FusedElementRun {
+    var run = FusedRun()
 }
