@@ -89,7 +89,7 @@ private struct Restoring {
     private static func keys(_ second: (kind: Frame.Kind, body: [UInt8]), _ options: Options, named name: String) throws -> NewKeys? {
         switch (second.kind, options.secret) {
         case (.keys, nil): throw EvstoreError.keysRefused(path: name, reason: "its events are sealed, and no key was given")
-        case (.keys, .some(let secret)): return .taken(second.body, secret)
+        case (.keys, .some(let secret)): return .copied(second.body, secret)
         case (_, nil): return nil
         case (_, .some):
             throw EvstoreError.keysRefused(

@@ -43,7 +43,7 @@ struct SalvagedKeys {
     }
 
     /// Of the new store: blocks that are copied as they lie keep theirs.
-    func new(isWhole: Bool) -> NewKeys { isWhole ? .taken(file, secret) : .made(secret) }
+    func new(isWhole: Bool) -> NewKeys { isWhole ? .copied(file, secret) : .made(secret) }
 
     /// Personal data whose key is damaged is left out.
     /// - Throws: `EvstoreError.corruptBlock` beside others, where who wrote the block had not these keys.

@@ -6,7 +6,7 @@ enum NewKeys {
     /// New ones, which a secret opens.
     case made(StoreSecret, Suite)
     /// Those of another store with the same id, as their file had them.
-    case taken([UInt8], StoreSecret)
+    case copied([UInt8], StoreSecret)
 
     static func made(_ secret: StoreSecret) -> NewKeys { .made(secret, .gcm) }
 
@@ -14,7 +14,7 @@ enum NewKeys {
     func lay(_ store: String, _ storeID: StoreID) throws -> StoreKeys {
         switch self {
         case .made(let secret, let suite): return try StoreKeys.make(at: store, storeID, secret, suite)
-        case .taken(let bytes, let secret):
+        case .copied(let bytes, let secret):
             try StoreKeys.write(bytes, at: store)
             return try StoreKeys(at: store, storeID, secret)
         }

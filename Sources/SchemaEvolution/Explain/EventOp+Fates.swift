@@ -127,7 +127,7 @@ extension Adopt {
     /// The members of version 1 that old data becomes; what none of them takes is left behind, and counted.
     var tracks: [MemberTrack] {
         let version = SchemaVersion(1)
-        var tracks = taken.map { MemberTrack(before: $0.from, place: $0.place.pointer) }
+        var tracks = moves.map { MemberTrack(before: $0.from, place: $0.place.pointer) }
         for one in defaults {
             let words =
                 switch one.source {

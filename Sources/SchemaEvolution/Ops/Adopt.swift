@@ -11,7 +11,7 @@ struct Adopt: Sendable {
         case metadata(JSONPointer)
     }
 
-    struct Taken: Sendable {
+    struct Move: Sendable {
         let from: JSONPointer
         let place: Place
     }
@@ -26,8 +26,8 @@ struct Adopt: Sendable {
     let type: String
     /// Names the stream from the members as they came; nil: the type's own template does, from what they became.
     let stream: StreamTemplate?
-    /// What is kept or renamed, what stands in for what is not there, and other forms of values: the same as `ops` do.
-    let taken: [Taken]
+    /// The members that are kept or renamed; with `defaults` and `converts` the same as `ops` do.
+    let moves: [Move]
     let defaults: [Default]
     let converts: [Convert]
     let ops: [any BoundOp]
@@ -61,14 +61,14 @@ struct Adopt: Sendable {
         } else {
             stream = nil
         }
-        var taken: [Taken] = []
+        var moves: [Move] = []
         for kept in try node.member("keep")?.list("keep") ?? [] {
             let pointer = try kept.pointer("keep")
-            taken.append(Taken(from: pointer, place: try Self.place(pointer, shape, kept.mark)))
+            moves.append(Move(from: pointer, place: try Self.place(pointer, shape, kept.mark)))
         }
         for member in try node.member("from")?.map("from") ?? [] {
-            taken.append(
-                Taken(from: try member.value.pointer("from"), place: try Self.place(try Self.pointer(member), shape, member.place)))
+            moves.append(
+                Move(from: try member.value.pointer("from"), place: try Self.place(try Self.pointer(member), shape, member.place)))
         }
         var defaults: [Default] = []
         for member in try node.member("default")?.map("default") ?? [] {
@@ -77,13 +77,13 @@ struct Adopt: Sendable {
                 Default(
                     place: try Self.place(pointer, shape, member.place), source: try Self.source(member.value, shape.shape(at: pointer))))
         }
-        var ops: [any BoundOp] = [BoundAdopt(taken: taken, defaults: defaults)]
+        var ops: [any BoundOp] = [BoundAdopt(moves: moves, defaults: defaults)]
         var converts: [Convert] = []
         for convert in try node.member("convert")?.list("convert") ?? [] {
             ops.append(try Self.convert(convert, shape, type, label, &findings))
             converts.append(try Convert(convert))
         }
-        (self.taken, self.defaults, self.converts, self.ops) = (taken, defaults, converts, ops)
+        (self.moves, self.defaults, self.converts, self.ops) = (moves, defaults, converts, ops)
     }
 
     private static func pointer(_ member: FileNode.Member) throws(FileProblem) -> JSONPointer {
@@ -146,19 +146,19 @@ struct Adopt: Sendable {
 
 /// Makes an event of old data in place, and counts what it leaves behind and what it makes up.
 private final class BoundAdopt: BoundOp {
-    let taken: [Adopt.Taken]
+    let moves: [Adopt.Move]
     let defaults: [Adopt.Default]
     /// Objects of the old data that hold what is taken: they are not left behind themselves.
     private let holders: Set<JSONPointer>
 
-    init(taken: [Adopt.Taken], defaults: [Adopt.Default]) {
-        (self.taken, self.defaults) = (taken, defaults)
-        holders = Set(taken.flatMap { one in one.from.tokens.indices.map { JSONPointer(tokens: Array(one.from.tokens.prefix($0))) } })
+    init(moves: [Adopt.Move], defaults: [Adopt.Default]) {
+        (self.moves, self.defaults) = (moves, defaults)
+        holders = Set(moves.flatMap { one in one.from.tokens.indices.map { JSONPointer(tokens: Array(one.from.tokens.prefix($0))) } })
     }
 
     func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
         var nodes: [Splice.Node?] = []
-        for one in taken {
+        for one in moves {
             let node = doc.find(one.from, from: object)
             if let node {
                 doc.detach(node)
@@ -168,7 +168,7 @@ private final class BoundAdopt: BoundOp {
         }
         leave(object, JSONPointer(tokens: []), &doc, &run)
         while let left = doc.firstChild(of: object) { doc.detach(left) }
-        for (one, node) in zip(taken, nodes) where node != nil { one.place.put(node, into: &doc, at: object) }
+        for (one, node) in zip(moves, nodes) where node != nil { one.place.put(node, into: &doc, at: object) }
         for one in defaults where one.place.find(in: &doc, at: object) == nil {
             switch one.source {
             case .value(let text):

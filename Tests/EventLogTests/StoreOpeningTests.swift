@@ -6,8 +6,8 @@ import Testing
 
 @testable import EventLog
 
-@Suite("Coming in")
-struct EntranceTests {
+@Suite("Opening a store")
+struct StoreOpeningTests {
     let directory: TemporaryDirectory
     private var data: String { directory.store + "/log/data.mdb" }
 
