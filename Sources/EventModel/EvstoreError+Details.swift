@@ -1,30 +1,3 @@
-/// Where an error lies, as far as it lies somewhere.
-public struct ErrorPlace: Hashable, Sendable {
-    public var file: String?
-    public var line: Int?
-    public var column: Int?
-    public var pointer: String?
-    public var position: Position?
-    public var stream: String?
-    public var type: String?
-
-    public init(
-        file: String? = nil, line: Int? = nil, column: Int? = nil, pointer: String? = nil, position: Position? = nil,
-        stream: String? = nil, type: String? = nil
-    ) {
-        (self.file, self.line, self.column, self.pointer) = (file, line, column, pointer)
-        (self.position, self.stream, self.type) = (position, stream, type)
-    }
-}
-
-/// What an error says to a person and to a script: a stable code, one sentence, what to do.
-public struct ErrorDetails: Hashable, Sendable {
-    public var code: String
-    public var message: String
-    public var fix: String?
-    public var place: ErrorPlace
-}
-
 extension EvstoreError {
     /// The name of the case, of `refusedLine` that of the error within: what `error.code` holds in JSON.
     public var code: String { details.code }
@@ -160,6 +133,10 @@ extension EvstoreError {
         }
     }
 
+    private static var registering: Advice {
+        "run the application's own command line; in the application, register it where the store is opened"
+    }
+
     private var readingOrEvolving: ErrorDetails? {
         switch self {
         case .epochChanged(let seen, let cut):
@@ -185,7 +162,7 @@ extension EvstoreError {
                 place: .init(position: position))
         case .schemaInvalid(let findings):
             .init(
-                "schemaInvalid", findings.map(\.line1).joined(separator: "\n"), fix: findings.first?.fix,
+                "schemaInvalid", findings.map(\.line1).joined(separator: "\n"), advice: findings.first?.advice,
                 place: .init(file: findings.first?.file, line: findings.first?.line, column: findings.first?.column))
         case .schemaNewer(let version, let reason):
             .init(
@@ -198,16 +175,15 @@ extension EvstoreError {
         case .programNeeded(let what, let instead):
             .init(
                 "programNeeded", "\(what) is written in Swift and this program does not have it",
-                fix: "run the application's own command line; in the application, register it where the store is opened"
-                    + (instead.map { "; or \($0)" } ?? ""))
+                advice: instead.map { "\(Self.registering); or \($0)" } ?? Self.registering)
         default: nil
         }
     }
 
     private var migrating: ErrorDetails? {
         switch self {
-        case .policyRefused(let program, let live, let command):
-            .init("policyRefused", "the program works at \(program) and the store is live at \(live)", fix: command)
+        case .policyRefused(let program, let live, let how):
+            .init("policyRefused", "the program works at \(program) and the store is live at \(live)", advice: how)
         case .migrationInProgress(let holder):
             .init("migrationInProgress", "a migration is in progress: \(holder)", fix: "wait for it to finish")
         case .buildStopped(let projection, let position, let reason, let inFold):
@@ -236,7 +212,7 @@ extension EvstoreError {
                     ? "replay the store to \(version) first"
                     : "only what is live can be finalized, and that can't be taken back")
         case .consentNeeded(let what, let how):
-            .init("consentNeeded", what, fix: how)
+            .init("consentNeeded", what, advice: how)
         case .unknownSnapshot(let name, let known):
             .init(
                 "unknownSnapshot", "there is no snapshot \(quoted(name))",
@@ -247,25 +223,10 @@ extension EvstoreError {
             .init("verificationFailed", reason, fix: "verify the whole store, read models too")
         case .interrupted(let again):
             .init("interrupted", "interrupted; the store is as it was before or after a whole step", fix: again)
-        case .usage(let what):
-            .init("usage", what)
+        case .usage(let what, let fix):
+            .init("usage", what, advice: fix)
         default: nil
         }
-    }
-}
-
-extension ErrorDetails {
-    package init(_ code: String, _ message: String, fix: String? = nil, place: ErrorPlace = .init()) {
-        (self.code, self.message, self.fix, self.place) = (code, message, fix, place)
-    }
-
-    /// The same, said of a line of an input.
-    func on(line: UInt64, of file: String?) -> ErrorDetails {
-        var copy = self
-        copy.message = "\(file.map { $0 + ":" } ?? "line ")\(line): \(message)"
-        copy.place.line = Int(clamping: line)
-        copy.place.file = file
-        return copy
     }
 }
 

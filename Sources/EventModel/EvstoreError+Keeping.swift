@@ -24,7 +24,7 @@ extension EvstoreError {
             .init(
                 "keyUnusable", "\(path) can't be used as a key: \(reason)",
                 fix: "heads are signed by an Ed25519 key in PEM, events sealed by 32 random bytes; only its owner may read the file")
-        case .keyNeeded(let what, let how): .init("keyNeeded", what, fix: how)
+        case .keyNeeded(let what, let how): .init("keyNeeded", what, advice: how)
         default: nil
         }
     }

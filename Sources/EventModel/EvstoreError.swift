@@ -49,8 +49,8 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case schemaInvalid([Finding])
     case schemaNewer(version: SchemaVersion, reason: String)
     case versionDiffers(SchemaVersion, file: String, stored: String)
-    /// `instead` is what this program can do without it, if anything.
-    case programNeeded(what: String, instead: String? = nil)
+    /// - Parameter instead: what this program can do without the code; nil where there is nothing.
+    case programNeeded(what: String, instead: Advice? = nil)
 
     // Keeping.
     case backupDamaged(path: String, reason: String)
@@ -63,11 +63,11 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case signatureInvalid(reason: String)
     /// A file that should hold a key.
     case keyUnusable(path: String, reason: String)
-    /// A key that can't be given up: what needs it, and what to do first.
-    case keyNeeded(what: String, how: String)
+    /// A key that can't be retired: what needs it, and what to do first.
+    case keyNeeded(what: String, how: Advice)
 
     // Migrating.
-    case policyRefused(program: SchemaVersion, live: SchemaVersion, command: String)
+    case policyRefused(program: SchemaVersion, live: SchemaVersion, how: Advice)
     case migrationInProgress(holder: String)
     /// - Parameter inFold: whether the projection could not fold the event, which has an image; else it has none.
     case buildStopped(projection: String, position: Position, reason: String, inFold: Bool = false)
@@ -76,14 +76,14 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case nothingToRollBackTo(live: SchemaVersion)
     case belowFloor(SchemaVersion, floor: SchemaVersion)
     case notLive(SchemaVersion, live: SchemaVersion)
-    case consentNeeded(what: String, how: String)
+    case consentNeeded(what: String, how: Advice)
     case unknownSnapshot(String, known: [String])
     case snapshotExists(String)
     case verificationFailed(reason: String)
     case interrupted(again: String)
 
     // Asking.
-    case usage(String)
+    case usage(String, fix: Advice? = nil)
 }
 
 /// Why an event has no image at a version.

@@ -10,7 +10,7 @@ public struct Finding: Hashable, Sendable {
     public var column: Int?
     public var position: Position?
     public var message: String
-    public var fix: String?
+    package var advice: Advice?
     /// The fix as lines of files; empty where it takes a decision that no program can make.
     public var edits: [FileEdit] = []
     /// The event type that the message begins with, where the same may be said of others.
@@ -29,7 +29,22 @@ public struct Finding: Hashable, Sendable {
         position: Position? = nil, message: String, fix: String? = nil
     ) {
         (self.id, self.severity, self.file, self.line) = (id, severity, file, line)
-        (self.column, self.position, self.message, self.fix) = (column, position, message, fix)
+        (self.column, self.position, self.message) = (column, position, message)
+        self.fix = fix
+    }
+
+    package init(
+        id: String, severity: Severity = .error, file: String? = nil, line: Int? = nil, column: Int? = nil,
+        position: Position? = nil, message: String, advice: Advice?
+    ) {
+        self.init(id: id, severity: severity, file: file, line: line, column: column, position: position, message: message)
+        self.advice = advice
+    }
+
+    /// What mends it, as one sentence.
+    public var fix: String? {
+        get { advice?.description }
+        set { advice = newValue.map { Advice(stringLiteral: $0) } }
     }
 }
 

@@ -8,7 +8,7 @@ extension EventStore {
     public func plan(to version: SchemaVersion, cancellation: Cancellation? = nil) async throws(EvstoreError) -> PlanReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try await Plan.run(
-                site(again: "evstore plan --to \(version)", cancellation), to: version, files: schemas?.history,
+                site("plan a replay to \(version)", cancellation), to: version, files: schemas?.history,
                 definitions: schemas?.definitions)
         }
     }
@@ -22,7 +22,7 @@ extension EventStore {
     ) async throws(EvstoreError) -> ReplayReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try await Replay.run(
-                site(again: "evstore replay --to \(version)", cancellation, progress: progress), to: version, files: schemas?.history,
+                site("replay to \(version)", cancellation, progress: progress), to: version, files: schemas?.history,
                 definitions: schemas?.definitions, options: options)
         }
     }
@@ -34,10 +34,10 @@ extension EventStore {
     public func rollback(
         to version: SchemaVersion? = nil, without: Set<String> = [], cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> RollbackReport {
-        let again = "evstore rollback" + (version.map { " --to \($0)" } ?? "")
+        let task = "roll back" + (version.map { " to \($0)" } ?? "")
         return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try await log.withBallast { () async throws(EvstoreError) in
-                try await Rollback.run(site(again: again, cancellation, progress: progress), to: version, without: without)
+                try await Rollback.run(site(task, cancellation, progress: progress), to: version, without: without)
             }
         }
     }
@@ -47,10 +47,10 @@ extension EventStore {
     public func rollback(
         toSnapshot name: String, discardTail: Bool, progress: Progress? = nil
     ) async throws(EvstoreError) -> RollbackReport {
-        let again = "evstore rollback --to-snapshot \(name) --discard-tail"
         return try await working { (_) async throws(EvstoreError) in
             try await log.withBallast { () async throws(EvstoreError) in
-                try await CutRollback.run(site(again: again, progress: progress), toSnapshot: name, discardTail: discardTail)
+                try await CutRollback.run(
+                    site("roll back to the snapshot \(name)", progress: progress), toSnapshot: name, discardTail: discardTail)
             }
         }
     }
@@ -60,7 +60,7 @@ extension EventStore {
     public func finalize(_ version: SchemaVersion) async throws(EvstoreError) -> FinalizeReport {
         try await working { (_) async throws(EvstoreError) in
             try await log.withBallast { () async throws(EvstoreError) in
-                try await Finalize.run(site(again: "evstore finalize \(version)"), version)
+                try await Finalize.run(site("finalize \(version)"), version)
             }
         }
     }
@@ -74,7 +74,7 @@ extension EventStore {
     public func quarantine(
         at version: SchemaVersion? = nil, projection: String? = nil
     ) throws(EvstoreError) -> [QuarantineReport] {
-        try Quarantine.list(site(again: "evstore quarantine list"), at: try effective(version), projection: projection)
+        try Quarantine.list(site("list the quarantine"), at: try effective(version), projection: projection)
     }
 
     /// Builds the read models that have quarantined events anew, beside the live ones, and flips to those that are better.
@@ -82,7 +82,7 @@ extension EventStore {
         cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> QuarantineRetryReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-            try await Quarantine.retry(site(again: "evstore quarantine retry", cancellation, progress: progress))
+            try await Quarantine.retry(site("retry the quarantine", cancellation, progress: progress))
         }
     }
 
@@ -104,7 +104,7 @@ extension EventStore {
     ) async throws(EvstoreError) -> VerifyReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try Verify.run(
-                site(again: "evstore verify", cancellation, progress: progress), deep: deep, laws: laws, seed: seed, signing: key,
+                site("verify the store", cancellation, progress: progress), deep: deep, laws: laws, seed: seed, signing: key,
                 since: heads, trusting: trusted, accepting: isAccepted)
         }
     }

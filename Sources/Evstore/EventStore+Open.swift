@@ -128,10 +128,10 @@ extension EventStore {
             _ = try history(serving: version, evolution.history)
         case (_, ...state.top): try requirePromised(version, state)
         case (.require, _):
-            throw .policyRefused(program: version, live: state.live, command: "evstore --store \(path) replay --to \(version)")
+            throw .policyRefused(program: version, live: state.live, how: "make it live first: \(.replay(to: version))")
         case (.migrate(let when, let onError, let keepWindow, let yes), _):
             if try await !mayMigrate(to: version, when) {
-                throw .policyRefused(program: version, live: state.live, command: "evstore --store \(path) replay --to \(version)")
+                throw .policyRefused(program: version, live: state.live, how: "make it live first: \(.replay(to: version))")
             }
             do {
                 let options = ReplayOptions(onError: onError == .quarantine ? .quarantine : .stop, yes: yes)
@@ -146,7 +146,7 @@ extension EventStore {
     private func requirePromised(_ version: SchemaVersion, _ state: StoreState) throws(EvstoreError) {
         guard version < state.floor else { return }
         throw .policyRefused(
-            program: version, live: state.live, command: "update the program: the store has promised nothing below \(state.floor)")
+            program: version, live: state.live, how: "update the program: the store has promised nothing below \(state.floor)")
     }
 
     /// The program's files must be those that the store has registered, as far as both know them and none may change.
@@ -176,7 +176,7 @@ extension EventStore {
         guard case .releases(let count) = keepWindow, version.number - live.number >= count else { return }
         try await waitingForOthers(cancellation, progress) { () async throws(EvstoreError) in
             guard try self.evolving.current().state.live == version else { return }
-            _ = try await Finalize.run(self.site(again: "open the store again"), version, floor: live)
+            _ = try await Finalize.run(self.site("open the store"), version, floor: live)
         }
     }
 

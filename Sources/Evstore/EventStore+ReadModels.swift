@@ -122,7 +122,7 @@ extension EventStore {
         let end = ContinuousClock.now + .seconds(options.readModelDeadlineSeconds)
         while true {
             do throws(EvstoreError) {
-                return try await MissingGenerations.build(site(again: "run it again", cancellation), at: version)
+                return try await MissingGenerations.build(site("build the read models of \(version)", cancellation), at: version)
             } catch {
                 guard case .migrationInProgress = error, ContinuousClock.now < end else { throw error }
             }
@@ -163,7 +163,7 @@ extension EventStore {
     private func isReadModel(_ path: String) -> Bool { path.contains(Generation.home(in: self.path) + "/") }
 
     /// Where a migration works, for the rooms below.
-    func site(again: String, _ cancellation: Cancellation? = nil, progress: Progress? = nil) -> MigrationSite {
-        MigrationSite(evolving, options: options, again: again, progress: progress, cancellation: cancellation)
+    func site(_ task: String, _ cancellation: Cancellation? = nil, progress: Progress? = nil) -> MigrationSite {
+        MigrationSite(evolving, options: options, task: task, progress: progress, cancellation: cancellation)
     }
 }

@@ -9,7 +9,7 @@ extension EventStore {
     public func takeSnapshot(_ name: String) async throws(EvstoreError) -> SnapshotReport {
         try await working { (_) async throws(EvstoreError) in
             try await log.withBallast { () async throws(EvstoreError) in
-                try await Snapshot.take(site(again: "evstore snapshot take \(name)"), name: name)
+                try await Snapshot.take(site("take the snapshot \(name)"), name: name)
             }
         }
     }
@@ -21,7 +21,7 @@ extension EventStore {
     public func pruneSnapshots(keeping count: Int) async throws(EvstoreError) -> [String] {
         try await working { (_) async throws(EvstoreError) in
             try await log.withBallast { () async throws(EvstoreError) in
-                try await Snapshot.prune(site(again: "evstore snapshot prune --keep \(count)"), keeping: count)
+                try await Snapshot.prune(site("prune the snapshots"), keeping: count)
             }
         }
     }
@@ -36,7 +36,7 @@ extension EventStore {
                 findings.append(
                     Finding(
                         id: "STORE301", position: snapshot.position, message: "the snapshot \(snapshot.name): \(reason)",
-                        fix: "it can't be gone back to: evstore snapshot prune, or restore a backup"))
+                        advice: "it can't be gone back to: \(.pruneSnapshots), or restore a backup"))
             }
             for noted in snapshot.generations where evolution.state.generations[noted.fingerprint] == noted.directory {
                 guard let digest = noted.digest, let header = try header(of: noted.fingerprint, evolution.state),
@@ -48,7 +48,7 @@ extension EventStore {
                     Finding(
                         id: "STORE302", position: snapshot.position,
                         message: "\(noted.projection) is not what the snapshot \(snapshot.name) noted, at the same position",
-                        fix: "evstore verify --deep"))
+                        advice: "\(.verifyDeep)"))
             }
         }
         return findings

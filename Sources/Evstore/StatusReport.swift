@@ -81,7 +81,7 @@ extension EventStore {
             oldestReader: oldest, writingKey: keys().first { $0.isWriting },
             freeBytes: usage.freeBytes, ballastBytes: usage.ballastBytes,
             complaints: projections.filter { $0.quarantined > 0 }.map { projection in
-                "\(projection.name) lacks \(projection.quarantined) quarantined events: evstore quarantine list"
+                "\(projection.name) lacks \(projection.quarantined) quarantined events"
             } + [oldest?.complaint, log.roomComplaint].compactMap(\.self))
     }
 }

@@ -14,7 +14,7 @@ struct ErrorReport {
             case EvstoreError.interrupted: (interrupted.details, interrupted.exit)
             case let error as UsageError: (error.details, UsageError.exit)
             case let error as AbsentType: (error.details, AbsentType.exit)
-            case let error as EvstoreError: (error.told, error.exit)
+            case let error as EvstoreError: (error.detailsForShell, error.exit)
             case is CancellationError: (interrupted.details, interrupted.exit)
             default: (ErrorDetails("internalFailure", "an unforeseen failure: \(error)"), 1)
             }

@@ -1,8 +1,8 @@
 internal import EventModel
 
 extension EvstoreError {
-    /// What it says to whoever works at a shell: the same, with the command that mends it where there is one.
-    var told: ErrorDetails {
+    /// What the command line prints of it: the same as the library says, with the command that mends it where there is one.
+    var detailsForShell: ErrorDetails {
         var details = details
         details.fix = command
         return details
@@ -42,9 +42,10 @@ extension EvstoreError {
         case .keyUnusable:
             """
             make one to sign heads: (umask 077; openssl genpkey -algorithm ed25519 -out KEYFILE); its public half: \
-            openssl pkey -in KEYFILE -pubout -out KEYFILE.pub; one to seal events: (umask 077; head -c 32 /dev/urandom > KEYFILE)
+            openssl pkey -in KEYFILE -pubout -out KEYFILE.pub; one to seal events: (umask 077; head -c 32 /dev/urandom > KEYFILE); \
+            a file that holds a passphrase is named by --passphrase-file
             """
-        default: fix
+        default: details.advice?.command
         }
     }
 }

@@ -17,7 +17,7 @@ extension Output {
         for text in before { try line(text) }
         for finding in findings {
             try line(finding.line1 + (finding.position.map { " (position \(grouped($0.rawValue)))" } ?? ""))
-            if let fix = finding.fix { try line("  -> \(fix)") }
+            if let fix = finding.advice?.command { try line("  -> \(fix)") }
             for edit in finding.edits { for text in edit.lines { try line("     " + text) } }
         }
         let counts = [(Finding.Severity.error, "error"), (.warning, "warning"), (.note, "note")].compactMap { severity, noun in
@@ -34,7 +34,7 @@ extension Finding {
     var object: OutputValue {
         [
             "id": .text(id), "severity": .text(severity.rawValue), "file": .optional(file), "line": .count(line),
-            "column": .count(column), "position": .position(position), "message": .text(message), "fix": .optional(fix),
+            "column": .count(column), "position": .position(position), "message": .text(message), "fix": .optional(advice?.command),
             "edits": .list(edits.map(\.object)),
         ]
     }

@@ -48,7 +48,7 @@ final class LockFile: Sendable {
         guard try Self.comes(true, try file.lockForProcess(byte: Self.ownByte)) else {
             throw StorageError(
                 held: "process \(ProcessIdentity.id) of another container: LMDB tells readers by their numbers, and this process has "
-                    + "the same; start one of the two with an init process (docker run --init), or in the other's pid namespace")
+                    + "the same; start one of the two with an init process (in Docker its option init), or in the other's pid namespace")
         }
         guard Guard.lockKept.isOn, try Self.comes(false, try isLost()) else { return }
         throw StorageError(

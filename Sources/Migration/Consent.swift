@@ -7,7 +7,8 @@ enum Consent {
     /// - Throws: `EvstoreError.usage` where the way leads down, which is no replay's.
     static func requireNotBelow(_ live: SchemaVersion, _ version: SchemaVersion) throws(EvstoreError) {
         guard version < live else { return }
-        throw .usage("\(version) is below the live version \(live); going down is: evstore rollback --to \(version)")
+        throw .usage(
+            "\(version) is below the live version \(live): a replay goes up", fix: "go down by a rollback: \(.rollback(to: version))")
     }
 
     /// - Throws: `EvstoreError.consentNeeded` where a step on the way has no way down, or programs without it can't append any more.
@@ -16,14 +17,14 @@ enum Consent {
         let oneWay = history.oneWaySteps(from: state.live, to: to)
         if !oneWay.isEmpty {
             let steps = oneWay.map { "\($0)" }.joined(separator: ", ")
-            throw .consentNeeded(what: "there is no way back from \(steps); nothing was changed", how: "add --yes to accept that")
+            throw .consentNeeded(what: "there is no way back from \(steps); nothing was changed", how: "add \(.acceptLoss) to accept that")
         }
         if let refused = try history.refusedAppends(from: state, to: to).first {
             throw .consentNeeded(
                 what: """
                     once \(to) is live, a program without \(refused.step) can't append \(refused.types.joined(separator: ", ")), \
                     whichever version it works at; nothing was changed
-                    """, how: "see what is refused with: evstore plan; add --yes to accept it")
+                    """, how: "see what is refused with: \(.plan(to: to)); add \(.acceptLoss) to accept it")
         }
     }
 
@@ -40,7 +41,7 @@ enum Consent {
                 the steps lose something that none of them declares: \(first.version) \(first.type): \(first.what), \(events), first at \
                 position \(first.first?.description ?? "?")\(more); nothing is live that was not
                 """,
-            how: "see all that is lost with: evstore plan; add --yes to accept it")
+            how: "see all that is lost with: \(.plan(to: to)); add \(.acceptLoss) to accept it")
     }
 }
 

@@ -20,7 +20,7 @@ package enum CutRollback {
         guard discardTail || report.tail == 0 else {
             throw .consentNeeded(
                 what: "\(report.tail) events after position \(snapshot.position) would be cut off; nothing was changed",
-                how: "add --discard-tail; they go to the archive")
+                how: "add \(.discardTail); they go to the archive")
         }
         try GenerationSweep.run(site)
         var generationSet = try generationSet(site, snapshot, state)

@@ -30,12 +30,12 @@ package enum Forget {
         }
         // Order: the keys are gone before a read model is built again; some of them where damage hides whose the others are. Whoever was ended in between says it again.
         if !report.forgotten.isEmpty || !report.before.isEmpty || failure?.isOfDamage == true {
-            let (told, ledger) = (report, forgotten)
+            let (noted, ledger) = (report, forgotten)
             try await migrating {
                 try await site.log.update { update in
                     update.state.generations = [:]
                     try update.note(ledger)
-                    let outcome = "\(told.forgotten.count) forgotten, \(told.before.count) before"
+                    let outcome = "\(noted.forgotten.count) forgotten, \(noted.before.count) before"
                     try Journal.append(.init("forget", position: update.last.position, outcome: outcome), to: &update)
                 }
             }

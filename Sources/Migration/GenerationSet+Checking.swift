@@ -61,11 +61,11 @@ extension GenerationSet {
         let what = "the read model of \(entry.name) at \(version) (\(name))"
         do { return try body(what) } catch {
             guard case .storeDamaged(_, let reason) = error else { throw error }
-            return Finding(id: "STORE014", message: "\(what): \(reason)", fix: fix)
+            return Finding(id: "STORE014", message: "\(what): \(reason)", advice: advice)
         }
     }
 
-    private var fix: String { "build it anew: evstore replay --to \(version)" }
+    private var advice: Advice { "build it anew: \(.replay(to: version))" }
 
     private func compare(
         _ generation: Generation, _ what: String, _ site: MigrationSite, rowsMax: UInt64
@@ -82,11 +82,11 @@ extension GenerationSet {
             if counted.rows != before.rows {
                 let reason = "has \(counted.rows) rows and notes \(before.rows)"
                 _ = generation.damaged("it \(reason)")
-                return Finding(id: "STORE203", message: "\(what) \(reason)", fix: fix)
+                return Finding(id: "STORE203", message: "\(what) \(reason)", advice: advice)
             }
             let reason = "does not have the digest it notes"
             _ = generation.damaged("it \(reason)")
-            return Finding(id: "STORE204", message: "\(what) \(reason)", fix: fix)
+            return Finding(id: "STORE204", message: "\(what) \(reason)", advice: advice)
         }
     }
 

@@ -60,7 +60,7 @@ extension GenerationSet {
             try fill(wanted, &made, site, onError, jobs, through, meanwhile)
         } catch {
             for name in made { try Generation.remove(named: name, in: root) }
-            if case .interrupted = error { throw .interrupted(again: site.again) }
+            if case .interrupted = error { throw site.interrupted }
             throw error
         }
         for (index, name) in zip(wanted, made) { entries[index].directory = name }
@@ -92,7 +92,7 @@ extension GenerationSet {
             do {
                 try follower.catchUp(try open(name, site), entry.definition, cancellation: site.cancellation, progress: site.progress)
             } catch {
-                if case .interrupted = error { throw .interrupted(again: site.again) }
+                if case .interrupted = error { throw site.interrupted }
                 throw error
             }
         }

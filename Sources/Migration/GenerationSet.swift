@@ -78,8 +78,7 @@ struct GenerationSet: Sendable {
                 what: lacking.map { "the projection \($0)" }.joined(separator: " and ") + " of \(version)",
                 instead: """
                     leave what is lacking behind until a program that has it opens the store: \
-                    rollback(without: [\(all.map { "\"\($0)\"" }.joined(separator: ", "))]), or evstore rollback\
-                    \(all.map { " --without \($0)" }.joined())
+                    \(.rollbackLeaving(all))
                     """)
         }
         let left = entries.filter { names.contains($0.name) }.map(\.name)

@@ -28,7 +28,7 @@ extension Laws {
         return Finding(
             id: failure.verdict.law == "L1" ? "LAW102" : "LAW101", severity: isRequired ? .error : .note, position: event.position,
             message: what,
-            fix: isRequired ? "see what the steps do with: evstore schema explain" : nil)
+            advice: isRequired ? "see what the steps do with: \(.explainSteps)" : nil)
     }
 
     private static func sentence(_ law: String) -> String {

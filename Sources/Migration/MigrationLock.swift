@@ -23,7 +23,7 @@ struct MigrationLock: Sendable {
     /// - Throws: `EvstoreError.locked` where one has.
     static func takeExclusively(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock {
         let held = try acquire(site)
-        try migrating { try site.log.takeAlone(what: site.again) }
+        try migrating { try site.log.takeAlone(what: site.task) }
         return MigrationLock(held: held, alone: site.log)
     }
 
@@ -37,7 +37,7 @@ struct MigrationLock: Sendable {
     }
 
     private static func acquire(_ site: MigrationSite, shared: Bool = false) throws(EvstoreError) -> HeldLock {
-        do { return try StoreLock.migration.acquire(at: site.store, shared: shared, what: site.again) } catch {
+        do { return try StoreLock.migration.acquire(at: site.store, shared: shared, what: site.task) } catch {
             if case .locked(_, let holder) = evstoreError(error) { throw .migrationInProgress(holder: holder) }
             throw evstoreError(error)
         }

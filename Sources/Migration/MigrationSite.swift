@@ -7,19 +7,19 @@ package import Projections
 package struct MigrationSite: Sendable {
     package let evolving: EvolvingLog
     package let options: Options
-    /// What to run again after an interruption.
-    package var again: String
+    /// What is being done, such as `replay to v5`: the hint in its locks, and what an interruption says to do again.
+    package let task: String
     package var progress: Progress?
     package var cancellation: Cancellation?
 
     package init(
-        _ evolving: EvolvingLog, options: Options, again: String, progress: Progress? = nil, cancellation: Cancellation? = nil
+        _ evolving: EvolvingLog, options: Options, task: String, progress: Progress? = nil, cancellation: Cancellation? = nil
     ) {
-        (self.evolving, self.options, self.again) = (evolving, options, again)
+        (self.evolving, self.options, self.task) = (evolving, options, task)
         self.cancellation = cancellation
-        let told = ProgressLog(evolving.logger)
+        let log = ProgressLog(evolving.logger)
         self.progress = { event in
-            told.take(event)
+            log.take(event)
             progress?(event)
         }
     }
@@ -32,9 +32,11 @@ package struct MigrationSite: Sendable {
         progress?(ProgressEvent(step: step, done: done, total: total, quarantined: quarantined, note: note))
     }
 
+    var interrupted: EvstoreError { .interrupted(again: "\(task) again") }
+
     /// Order: between chunks, never between the parts of one durable step.
     func checkCancellation() throws(EvstoreError) {
-        if cancellation?.isCancelled == true { throw .interrupted(again: again) }
+        if cancellation?.isCancelled == true { throw interrupted }
     }
 
     func state() throws(EvstoreError) -> StoreState {

@@ -82,7 +82,7 @@ struct ReplayLaws {
     }
 
     private mutating func unbuilt(_ version: SchemaVersion, _ error: EvstoreError) throws(EvstoreError) {
-        if case .interrupted = error { throw .interrupted(again: site.again) }
+        if case .interrupted = error { throw site.interrupted }
         findings.append(Finding(id: "LAW103", message: "L6: the read models of \(version) can't be built: \(error.message)"))
     }
 
@@ -99,7 +99,7 @@ struct ReplayLaws {
                     \(law): \(definition.name) at \(definition.version), \(how), has \(other.rows) rows of digest \
                     \(other.digest.hex.prefix(8)), and \(replayed.rows) of \(replayed.digest.hex.prefix(8)) replayed up to \(replayed.checkpoint.position)
                     """,
-                fix: "a fold that depends on more than its events? build it anew: evstore replay --to \(definition.version)"))
+                advice: "a fold that depends on more than its events? build it anew: \(.replay(to: definition.version))"))
     }
 
     /// What the store has of a version that has consumed nothing else than what was replayed.

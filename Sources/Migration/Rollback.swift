@@ -61,7 +61,9 @@ package enum Rollback {
         }
         guard version >= state.floor else { throw .belowFloor(version, floor: state.floor) }
         guard version <= state.live else {
-            throw .usage("\(version) is above the live version \(state.live); going up is: evstore replay --to \(version)")
+            throw .usage(
+                "\(version) is above the live version \(state.live): a rollback goes down",
+                fix: "go up by a replay: \(.replay(to: version))")
         }
         return version
     }

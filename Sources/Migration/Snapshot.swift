@@ -64,7 +64,7 @@ package enum Snapshot {
     package static func prune(
         _ site: MigrationSite, keeping count: Int, among isChosen: (SnapshotReport) -> Bool = { _ in true }
     ) async throws(EvstoreError) -> [String] {
-        guard count >= 0 else { throw .usage("--keep takes a number of snapshots, 0 or more") }
+        guard count >= 0 else { throw .usage("the number of snapshots to keep is 0 or more") }
         let forgotten = try list(site.log).filter(isChosen).dropLast(count).map(\.name)
         if forgotten.isEmpty { return [] }
         try await migrating {

@@ -26,7 +26,7 @@ package enum Verify {
         let beside = findings.isEmpty && (key != nil || !heads.isEmpty) ? try SignedState.read(site) : nil
         let since = compare(heads, walk, beside, isTrusted: trusted != nil, &findings)
         if isAccepted {
-            for index in findings.indices where SignedHead.told.contains(findings[index].id) { findings[index].severity = .warning }
+            for index in findings.indices where SignedHead.acceptable.contains(findings[index].id) { findings[index].severity = .warning }
         }
         let state = try site.state()
         findings += try readModels(site, state, deep: deep)
@@ -60,7 +60,7 @@ package enum Verify {
                     if let finding = try generationSet.damage(entry, site) { findings.append(finding) }
                     guard version == state.live, let row = try generationSet.invalidRow(entry, site) else { continue }
                     let error = EvstoreError.invalidRow(projection: entry.name, key: row.key, reason: row.reason)
-                    findings.append(Finding(id: "ROW101", severity: .warning, message: error.message, fix: error.fix))
+                    findings.append(Finding(id: "ROW101", severity: .warning, message: error.message, advice: error.details.advice))
                 }
             }
         }
@@ -70,7 +70,7 @@ package enum Verify {
     private static func missing(_ entry: GenerationSet.Entry, at version: SchemaVersion) -> Finding {
         Finding(
             id: "STORE201", severity: .warning, message: "the read model of \(entry.name) at \(version) is not on the disk",
-            fix: "build it: evstore replay --to \(version)")
+            advice: "build it: \(.replay(to: version))")
     }
 
     private static func compare(
@@ -90,7 +90,7 @@ package enum Verify {
                 Finding(
                     id: "STORE106", severity: .warning,
                     message: "the head was signed by the key \(head.key); nobody has said whose that is",
-                    fix: "name the key that is trusted: --trust KEYFILE.pub"))
+                    advice: "name the key that is trusted: \(.trustSigner)"))
         }
         return SinceReport(
             position: head.position, epoch: head.epoch, time: head.time, key: head.key, isTrusted: isTrusted, holds: holds,

@@ -63,7 +63,7 @@ private let samples: [EvstoreError] = [
     .schemaNewer(version: version, reason: "r"), .versionDiffers(version, file: "a", stored: "b"), .programNeeded(what: "w"),
     .backupDamaged(path: "p", reason: "r"), .notInBackup(wanted: "w", has: "h"), .otherBackup(path: "p"), .nothingToSalvage(path: "p"),
     .signatureInvalid(reason: "r"), .keyUnusable(path: "p", reason: "r"), .keyNeeded(what: "w", how: "h"),
-    .policyRefused(program: version, live: version, command: "c"), .migrationInProgress(holder: "h"),
+    .policyRefused(program: version, live: version, how: "h"), .migrationInProgress(holder: "h"),
     .buildStopped(projection: "p", position: Position(1), reason: "r"), .invalidRow(projection: "p", key: "k", reason: "r"),
     .nothingToRollBackTo(live: version), .belowFloor(version, floor: version), .notLive(version, live: version),
     .consentNeeded(what: "w", how: "h"), .unknownSnapshot("s", known: []), .snapshotExists("s"), .verificationFailed(reason: "r"),

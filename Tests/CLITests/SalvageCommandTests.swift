@@ -81,7 +81,7 @@ struct SalvageCommandTests {
         try change(shop) { $0.replaceSubrange(0 ..< 8_192, with: Data(count: 8_192)) }
         let asked = try shop.run("salvage --into \(shop.path("again")) --json")
         #expect(asked.exit == 2)
-        #expect(try member(asked.line, "error", "message")?.contains("--schemas DIR") == true)
+        #expect(try member(asked.line, "error", "fix")?.contains("--schemas DIR") == true)
         #expect(!FileManager.default.fileExists(atPath: shop.path("again")))
         #expect(try shop.run("salvage --into \(shop.path("again")) --schemas SCHEMAS").exit == 8)
         #expect(try shop.must("--store \(shop.path("again")) query orders --count").output == "290\n")

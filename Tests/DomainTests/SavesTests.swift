@@ -63,7 +63,7 @@ struct SavesTests {
         _ = try await closed.store.replay(to: SchemaVersion(4))
         _ = try await closed.store.finalize(SchemaVersion(4))
         await #expect { try await closed.open(version: SchemaVersion(1)) } throws: {
-            if case EvstoreError.policyRefused(_, _, let command) = $0 { command.contains("update the program") } else { false }
+            if case EvstoreError.policyRefused(_, _, let how) = $0 { how.description.contains("update the program") } else { false }
         }
     }
 

@@ -76,7 +76,9 @@ struct DamagedSlotTests {
         let deep = try scene.log.verify(deep: true)
         #expect(deep.map(\.id) == ["STORE016", "STORE016"] && deep.allSatisfy { $0.message.contains("2 of its events") })
         #expect(deep[0].message.contains("person-0") && deep[0].position == Position(1) && deep[1].message.contains("person-2"))
-        #expect(deep[1].fix?.contains("skip=3 seek=3") == true && deep[1].fix?.contains("salvage --into") == true)
+        #expect(
+            deep[1].fix?.contains(" from byte \(3 * SubjectSlot.byteCount) of the file subjects on") == true
+                && deep[1].fix?.contains("EventStore.salvage(at:into:)") == true)
         try change { $0 = Array($0[..<(2 * 128)]) }
         #expect(try scene.log.verify(deep: true).map(\.message).filter { $0.contains("is missing") }.count == 2)
         try await scene.log.close()

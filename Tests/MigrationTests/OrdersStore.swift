@@ -48,7 +48,7 @@ final class OrdersStore {
     }
 
     func site(_ cancellation: Cancellation? = nil) -> MigrationSite {
-        MigrationSite(evolving, options: log.options, again: "evstore replay", cancellation: cancellation)
+        MigrationSite(evolving, options: log.options, task: "replay", cancellation: cancellation)
     }
 
     var state: StoreState { get throws { try log.read { try $0.state } } }

@@ -187,7 +187,7 @@ struct ReplayTests {
         try await store.place(1, born: 1)
         let cancellation = Cancellation()
         cancellation.cancel()
-        await #expect(throws: EvstoreError.interrupted(again: "evstore replay")) {
+        await #expect(throws: EvstoreError.interrupted(again: "replay again")) {
             try await store.replay(to: 5, cancellation: cancellation)
         }
         #expect(try store.state.live == SchemaVersion(1))

@@ -45,7 +45,7 @@ extension EventLog {
             findings.append(
                 Finding(
                     id: "STORE020", severity: .note, message: "\(salvage.events) of \(salvage.log.end) events can be taken out",
-                    fix: "evstore --store \(store) salvage --into DIR"))
+                    advice: "\(.salvage(store: store))"))
             return Examination(findings: findings, events: salvage.events, end: salvage.log.end)
         } catch { throw storeError(error, store, doing: "examining \(store)") }
     }

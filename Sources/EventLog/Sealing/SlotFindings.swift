@@ -45,13 +45,13 @@ struct SlotFindings {
             damage.isOfLines = slot.isOfLines
             var message = damage.words(of: slot.stream)
             if slot.events > 0 { message += ": \(slot.events) of its events are not shown" }
-            return Finding(id: Self.id, position: slot.first, message: message, fix: Self.fix(number, store))
+            return Finding(id: Self.id, position: slot.first, message: message, advice: Self.advice(number, store))
         }
         if slots.count > Self.shownMax {
             findings.append(
                 Finding(
                     id: Self.id, message: "\(slots.count - Self.shownMax) more keys of streams are damaged or missing",
-                    fix: Self.goOn(store)))
+                    advice: Self.goOn(store)))
         }
         return findings
     }
@@ -69,17 +69,14 @@ struct SlotFindings {
             id: "STORE017",
             message: "\(what) is there again (slot \(slot.number) of its file \(SubjectKeys.fileName)): an older copy of that file was "
                 + "put back",
-            fix: "\(again): evstore --store \(store.shellWord) forget \(stream.map(\.text.shellWord) ?? "STREAM") --for-good")
+            advice: "\(again): \(.forget(stream, store: store))")
     }
 
-    /// Only the slot itself: another one may have been forgotten since the backup was made.
-    private static func fix(_ number: UInt32, _ store: String) -> String {
-        let copy =
-            "dd if=RESTORED/subjects of=\((store + "/subjects").shellWord) bs=\(SubjectSlot.byteCount) skip=\(number) seek=\(number) count=1 conv=notrunc"
+    /// Advises to copy the one slot only: another one may have been forgotten since the backup was made.
+    private static func advice(_ number: UInt32, _ store: String) -> Advice {
+        let copy = Advice.Call.copySlot(number, byteCount: SubjectSlot.byteCount, store: store)
         return "put it back from a backup that was restored elsewhere (\(copy)), or \(goOn(store))"
     }
 
-    private static func goOn(_ store: String) -> String {
-        "go on without that data: evstore --store \(store.shellWord) salvage --into DIR"
-    }
+    private static func goOn(_ store: String) -> Advice { "go on without that data: \(.salvage(store: store))" }
 }

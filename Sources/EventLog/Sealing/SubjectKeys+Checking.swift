@@ -123,7 +123,7 @@ extension SubjectKeys {
         if let damage = try headDamage(file) { throw damaged(damage.reason) }
         var part = Self.head
         try forEachProven(of: file) { slot, damage in
-            if let damage { throw damaged("has a slot \(damage.number) that \(damage.reason): `evstore verify` names the stream") }
+            if let damage { throw damaged("has a slot \(damage.number) that \(damage.reason): verifying the store names its stream") }
             part += slot.bytes
             if part.count >= 1 << 20 {
                 try take(part)

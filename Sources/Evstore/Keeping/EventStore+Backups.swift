@@ -11,7 +11,7 @@ extension EventStore {
     public func backUp(
         into directory: String, keeping keep: Int? = nil, cancellation: Cancellation? = nil, progress: Progress? = nil
     ) throws(EvstoreError) -> BackupReport {
-        try Backup.run(site(again: "evstore backup \(directory)", cancellation, progress: progress), into: directory, keep: keep)
+        try Backup.run(site("back up into \(directory)", cancellation, progress: progress), into: directory, keep: keep)
     }
 
     /// Gives a whole backup, piece by piece, to `sink`: for a pipe, or an object store. No transaction is open while that runs.
@@ -21,7 +21,7 @@ extension EventStore {
     ) throws -> BackupReport {
         let errors = CallerErrors()
         do {
-            return try Backup.run(site(again: "evstore backup -", cancellation, progress: progress)) { bytes in
+            return try Backup.run(site("back up", cancellation, progress: progress)) { bytes in
                 try errors.noting { try sink(bytes) }
             }
         } catch { throw errors.first ?? error }

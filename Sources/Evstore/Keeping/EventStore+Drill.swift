@@ -35,7 +35,7 @@ extension EventStore {
         _ progress: Progress?
     ) async throws(EvstoreError) -> DrillReport {
         let began = ContinuousClock.now
-        let site = site(again: "evstore drill", cancellation, progress: progress)
+        let site = site("rehearse", cancellation, progress: progress)
         let scratch = try Scratch.make(site)
         defer { scratch.remove() }
         let rehearsal = try Rehearsal(

@@ -29,7 +29,7 @@ extension EventStore {
             let names = Set(streams.flatMap { evolution.history.spellings(of: $0, at: version).map(\.name) } + streams + stored)
             let rest = ForgottenLine(names, try validator(AppendRules(version: version, takesOld: true)), options)
             return try await Forget.run(
-                site(again: "evstore forget \(streams.map(\.text).joined(separator: " ")) --for-good"), stored
+                site("forget \(streams.map(\.text).joined(separator: ", "))"), stored
             ) { line throws(EvstoreError) in try rest.rest(of: line) }
         }
     }

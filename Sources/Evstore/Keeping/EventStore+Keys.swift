@@ -16,14 +16,14 @@ extension EventStore {
         _ secret: StoreSecret, derivation: KeyDerivation? = nil, label: String = ""
     ) async throws(EvstoreError) -> StoreKey {
         try await working { (_) async throws(EvstoreError) in
-            try await Keys.add(site(again: "evstore key add"), secret, derivation, label: label)
+            try await Keys.add(site("add a key"), secret, derivation, label: label)
         }
     }
 
     /// Makes a data key, which events are sealed under from now on; those that are there stay as they are.
     public func rotateKey(suite: CipherSuite = .gcm) async throws(EvstoreError) -> StoreKey {
         try await working { (_) async throws(EvstoreError) in
-            try await Keys.rotate(site(again: "evstore key rotate"), suite)
+            try await Keys.rotate(site("rotate the data key"), suite)
         }
     }
 
@@ -35,7 +35,8 @@ extension EventStore {
         _ kind: StoreKey.Kind, _ id: UInt32, cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> StoreKey {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-            try await Keys.retire(site(again: "evstore key retire \(kind.rawValue) \(id)", cancellation, progress: progress), kind, id)
+            try await Keys.retire(
+                site("retire the \(kind == .slot ? "slot" : "data key") \(id)", cancellation, progress: progress), kind, id)
         }
     }
 
@@ -48,7 +49,7 @@ extension EventStore {
     ) async throws(EvstoreError) -> RecipherReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try Recipher.run(
-                site(again: "evstore recipher --into \(store)", cancellation, progress: progress), into: store, secret: secret, suite: suite
+                site("recipher into \(store)", cancellation, progress: progress), into: store, secret: secret, suite: suite
             )
         }
     }

@@ -81,7 +81,7 @@ final class Rehearsal {
             let error = EvstoreError(converting: error, at: directory)
             if case .interrupted = error {
                 try await close()
-                throw .interrupted(again: "evstore drill")
+                throw .interrupted(again: "rehearse again")
             }
             (step.ok, step.detail, step.error) = (false, error.message, error)
         }

@@ -45,8 +45,8 @@ extension StoreSecret {
             if bytes.allSatisfy({ (0x20 ... 0x7e).contains($0) || (0x09 ... 0x0d).contains($0) }) {
                 throw .keyUnusable(
                     path: path,
-                    reason: "it holds 32 bytes of text, which are no random ones: a passphrase is named by --passphrase-file. A store "
-                        + "that was made with it is opened by its 64 hexadecimal digits (xxd -p -c 64)")
+                    reason: "it holds 32 bytes of text, which are no random ones: a passphrase is not read as a key. A store that "
+                        + " was made with it is opened by its 64 hexadecimal digits (xxd -p -c 64)")
             }
             return .key(bytes)
         }

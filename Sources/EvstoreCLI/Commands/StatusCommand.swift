@@ -99,7 +99,8 @@ extension StatusReport {
         let ballast = ballastBytes == 0 ? "no ballast" : "\(size(bytes: ballastBytes)) of ballast"
         try output.line("disk         \(size(bytes: freeBytes)) free, \(ballast)")
         if let pending { try output.line("pending      \(pending)") }
-        try output.line("health       " + (healthy ? "good" : complaints.joined(separator: "; ")))
+        let listed = quarantined > 0 ? " (evstore quarantine list)" : ""
+        try output.line("health       " + (healthy ? "good" : complaints.joined(separator: "; ") + listed))
     }
 }
 

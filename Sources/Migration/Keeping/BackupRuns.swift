@@ -19,7 +19,7 @@ extension Backup {
             var known: [BackupDirectory.Run.Blocks: String?] = [:]
             let numbers = try directory.numbers()
             return try numbers.enumerated().map { index, number in
-                if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "evstore backup \(path) --verify") }
+                if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "verify the backups in \(path) again") }
                 progress?(ProgressEvent(step: "verify", done: UInt64(index), total: UInt64(numbers.count)))
                 let run = try directory.run(number)
                 let damage = try directory.damage(of: run, &known)
@@ -31,7 +31,7 @@ extension Backup {
     private static func reading<R>(_ path: String, _ body: (BackupDirectory) throws -> R) throws(EvstoreError) -> R {
         do {
             guard try Directory.status(path + "/runs") != nil else {
-                throw EvstoreError.usage("\(path) is no directory of backups, as `evstore backup DIR` makes it")
+                throw EvstoreError.usage("\(path) is no directory of backups")
             }
             let lock = try Restore.lock(path)
             defer { withExtendedLifetime(lock) {} }

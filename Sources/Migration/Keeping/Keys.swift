@@ -39,7 +39,7 @@ package enum Keys {
     /// - Throws: `EvstoreError`: keyNeeded, usage where there is none, locked, keysRefused, readOnly, interrupted.
     package static func retire(_ site: MigrationSite, _ kind: StoreKey.Kind, _ id: UInt32) async throws(EvstoreError) -> StoreKey {
         // Order: whoever has the store open may still seal events under a data key that is not written under any more.
-        if kind == .data { try migrating { try site.log.takeAlone(what: site.again) } }
+        if kind == .data { try migrating { try site.log.takeAlone(what: site.task) } }
         do throws(EvstoreError) {
             let key = try await retireAlone(site, kind, id)
             if kind == .data { try migrating { try site.log.shareAgain() } }
@@ -55,15 +55,15 @@ package enum Keys {
     ) async throws(EvstoreError) -> StoreKey {
         let keys = list(site.log)
         guard let key = keys.first(where: { $0.kind == kind && $0.id == id }) else {
-            throw .usage("there is no \(kind == .slot ? "slot" : "data key") \(id); see: evstore key list")
+            throw .usage("there is no \(kind == .slot ? "slot" : "data key") \(id)", fix: "see: \(.listKeys)")
         }
         if kind == .slot, keys.filter({ $0.kind == .slot }).count == 1 {
             throw .keyNeeded(
-                what: "slot \(id) is the only one: without it nobody can open the store", how: "make another one first: evstore key add")
+                what: "slot \(id) is the only one: without it nobody can open the store", how: "make another one first: \(.addKey)")
         }
         if key.isWriting {
             throw .keyNeeded(
-                what: "data key \(id) is the one that events are sealed under", how: "make another one first: evstore key rotate")
+                what: "data key \(id) is the one that events are sealed under", how: "make another one first: \(.rotateKey)")
         }
         if kind == .data { try checkUnused(site, id) }
         try migrating {
@@ -84,7 +84,7 @@ package enum Keys {
         if used.contains(id) {
             throw .keyNeeded(
                 what: "events of the log are sealed under data key \(id)",
-                how: "make a store whose events are sealed under new keys: evstore recipher --into DIR")
+                how: "make a store whose events are sealed under new keys: \(.recipher)")
         }
     }
 
@@ -92,7 +92,7 @@ package enum Keys {
     private static func stretching(_ secret: StoreSecret, _ derivation: KeyDerivation?) throws(EvstoreError) -> Stretching {
         switch (secret.kind, derivation) {
         case (.key, nil): return .none
-        case (.key, .some): throw .usage("a key file is not stretched: --kdf is for a passphrase")
+        case (.key, .some): throw .usage("a key file is not stretched: only a passphrase has a derivation")
         case (.passphrase, nil), (.passphrase, .scrypt): return .standard
         case (.passphrase, .pbkdf2): return .pbkdf2(rounds: Stretching.rounds)
         }

@@ -36,7 +36,7 @@ package enum Restore {
             case .position(let position): .position(position)
             case .time(let time): .time(time)
             }
-        let again = "evstore restore \(name) --into \(store)"
+        let again = "restore \(name) again"
         do {
             let summary = try EventLog.restore(from: source, named: name, into: store, to: point, options: options, forgetting: ledger) {
                 bytes in

@@ -22,7 +22,7 @@ package enum SalvageRun {
                 at: source, into: target, options: options,
                 progress: { step, done, total in
                     if cancellation?.isCancelled == true {
-                        throw EvstoreError.interrupted(again: "evstore --store \(source) salvage --into \(target)")
+                        throw EvstoreError.interrupted(again: "salvage \(source) again")
                     }
                     progress?(ProgressEvent(step: step, done: done, total: total))
                 },
@@ -50,7 +50,7 @@ package enum SalvageRun {
     package static func examine(_ store: String, cancellation: Cancellation?, progress: Progress?) throws(EvstoreError) -> VerifyReport {
         let found = try migrating {
             try EventLog.examine(at: store) { step, done, total in
-                if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "evstore --store \(store) verify") }
+                if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "examine \(store) again") }
                 progress?(ProgressEvent(step: step, done: done, total: total))
             }
         }
@@ -111,7 +111,7 @@ private struct SalvagedCatalogues {
         } else if let history {
             try RegisteredRows.register(&update, versions: history.versions, definitions: definitions ?? .empty)
         } else {
-            throw EvstoreError.usage("\(store) has lost its version files: name the directory that has them with --schemas DIR")
+            throw EvstoreError.usage("\(store) has lost its version files", fix: "name the directory that has them: \(.nameSchemas)")
         }
         if let numbers = rows.numbers, numbers.top <= update.state.head {
             (update.state.floor, update.state.live, update.state.top) = (numbers.floor, numbers.live, numbers.top)
@@ -122,8 +122,8 @@ private struct SalvagedCatalogues {
         }
         guard update.state.top <= update.state.head, rows.newestBirth <= update.state.head else {
             throw EvstoreError.usage(
-                "\(store) has events or read models of \(max(rows.newestBirth, update.state.top)): name a directory that has this version "
-                    + "with --schemas DIR")
+                "\(store) has events or read models of \(max(rows.newestBirth, update.state.top))",
+                fix: "name a directory that has this version: \(.nameSchemas)")
         }
     }
 

@@ -24,7 +24,7 @@ private struct Comparison {
     private var findings: [Finding] = []
     private var news: [String] = []
 
-    private static let keep = "keep these files as they are; restore a backup beside them and compare: evstore restore --into DIR"
+    private static let keep: Advice = "keep these files as they are; restore a backup beside them and compare: \(.restore)"
 
     init(signed: String) { self.signed = signed }
 
@@ -33,8 +33,8 @@ private struct Comparison {
         return findings + (news.isEmpty ? [] : [note])
     }
 
-    private mutating func note(_ id: String, _ message: String, fix: String = keep) {
-        findings.append(Finding(id: id, message: message, fix: fix))
+    private mutating func note(_ id: String, _ message: String, _ advice: Advice = keep) {
+        findings.append(Finding(id: id, message: message, advice: advice))
     }
 
     mutating func compareVersions(_ was: SignedState, _ now: SignedState) {
@@ -44,7 +44,7 @@ private struct Comparison {
             if number <= was.fixed {
                 note("STORE107", "\(what): what its events mean was changed behind the store's back, or an older copy was put back")
             } else {
-                note("STORE108", "\(what); no event was born at it then", fix: Self.accept("a replay"))
+                note("STORE108", "\(what); no event was born at it then", Self.accept("a replay"))
             }
         }
         let added = (was.versions.count ..< max(was.versions.count, now.versions.count)).map { "\(SchemaVersion(UInt32($0 + 1)))" }
@@ -62,7 +62,7 @@ private struct Comparison {
                 "STORE108",
                 "the definition of \(definition.name) since \(definition.since) is "
                     + "\(new == nil ? "gone, which" : "not what") was signed \(signed)",
-                fix: Self.accept("a replay"))
+                Self.accept("a replay"))
         }
         for definition in now.definitions
         where !was.definitions.contains(where: { ($0.name, $0.since) == (definition.name, definition.since) }) {
@@ -90,7 +90,7 @@ private struct Comparison {
                 "STORE110",
                 "an older file keys was put back: its change \(now.generation), where change \(was.generation) was signed "
                     + signed + back.joined(),
-                fix: "put the newer one back, or give up again what was given up (evstore key list), and sign anew")
+                "put the newer one back, or give up again what was given up (\(.listKeys)), and sign anew")
         } else if now.generation == was.generation, now != was {
             note("STORE110", "the file keys is not what was signed \(signed), and its number of changes is the same")
         }
@@ -107,19 +107,19 @@ private struct Comparison {
     mutating func compareLedger(_ was: SignedState.Ledger?, _ now: [ForgottenLedger.Entry]?) {
         // Whether events are sealed has been told.
         guard let was, let now else { return }
-        let fix = "put the newer files back, or forget again: evstore forget STREAM --for-good; then sign anew"
+        let advice: Advice = "put the newer files back, or forget again: \(.forget(nil, store: nil)); then sign anew"
         if now.count < was.count {
             note(
                 "STORE109", "the ledger of what was forgotten has \(now.count) rows, and had \(was.count) when it was signed \(signed)",
-                fix: fix)
+                advice)
         } else if SignedState.Ledger(Array(now.prefix(was.count))) != was {
-            note("STORE109", "the ledger of what was forgotten does not begin with the rows that were signed \(signed)", fix: fix)
+            note("STORE109", "the ledger of what was forgotten does not begin with the rows that were signed \(signed)", advice)
         } else if now.count > was.count {
             news.append("\(now.count - was.count) more forgotten")
         }
     }
 
-    private static func accept(_ cause: String) -> String {
-        "if it came with \(cause) of yours (evstore journal), say so: evstore verify --since HEADS --sign KEYFILE --accept"
+    private static func accept(_ cause: String) -> Advice {
+        "if it came with \(cause) of yours (\(.journal)), say so: \(.acceptSigned)"
     }
 }

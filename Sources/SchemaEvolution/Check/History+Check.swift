@@ -45,7 +45,7 @@ extension History {
                     (finding.repairs, finding.subject) = ([mark.hiding], type)
                     findings.append(finding)
                 } catch {
-                    findings.append(Finding(id: Rule.downNotTotal, file: file.file, message: error.message, fix: error.fix))
+                    findings.append(Finding(id: Rule.downNotTotal, file: file.file, message: error.message, advice: error.details.advice))
                 }
                 break
             }

@@ -16,12 +16,12 @@ package struct SchemaTexts: Sendable {
         var names: Set<String>
         do { names = Set(try FileManager.default.contentsOfDirectory(atPath: directory)) } catch {
             guard FileManager.default.fileExists(atPath: directory) else {
-                throw .usage("there is no directory \(quoted(directory)) of version files: check --schemas")
+                throw .usage("there is no directory \(quoted(directory)) of version files", fix: "check \(.nameSchemas)")
             }
             throw .schemaInvalid([
                 Finding(
                     id: "LOG001", file: directory, message: "the directory can't be read",
-                    fix: "check --schemas: it names the directory that holds v1.yaml")
+                    advice: "name the directory that holds v1.yaml: \(.nameSchemas)")
             ])
         }
         let prefix = path("")

@@ -57,7 +57,7 @@ extension History {
             var finding = Finding(
                 id: "LOG002", severity: .warning, file: lock,
                 message: "there is no \(SchemaLock.fileName): released versions may change unnoticed",
-                fix: "evstore schema lock writes it: commit it with the version files")
+                advice: "\(.lockVersions) writes it: commit it with the version files")
             if files.count == found.count {
                 finding.repairs = [Repair(file: lock, .lines(SchemaLock(locking: files).text.split(separator: "\n").map(String.init)))]
             }
@@ -157,7 +157,7 @@ extension History {
             return [
                 Finding(
                     id: "LOG001", file: directory, message: "there are no version files",
-                    fix: "evstore schema new --schemas \(directory.shellWord) writes v1.yaml")
+                    advice: "\(.newVersion(directory: directory)) writes v1.yaml")
             ]
         }
         let there = Set(numbers)

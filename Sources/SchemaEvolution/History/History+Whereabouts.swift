@@ -2,7 +2,7 @@ package import EventModel
 
 extension History {
     /// Where an event type is that a version does not have, as one sentence: the versions that have it, and what it is called there.
-    package func whereabouts(of type: String, at version: SchemaVersion) -> String {
+    package func whereabouts(of type: String, at version: SchemaVersion) -> Advice {
         let holders = versions.filter { $0.events[type] != nil }.map(\.number)
         guard let first = holders.first, let last = holders.last else {
             let known = types(at: version)
@@ -13,7 +13,8 @@ extension History {
         let range = first == last ? "\(first)" : "\(first) to \(last)"
         let names = last < version ? names(of: type, from: last, upTo: version) : names(of: type, from: first, downTo: version)
         let there = names.isEmpty ? "and is nothing at \(version)" : "and at \(version) is \(names.joined(separator: " or "))"
-        return "\(type) exists at \(range) \(there): evstore schema show \(names.first.map { "\($0)@\(version)" } ?? "\(type)@\(last)")"
+        let shown = names.first.map { Advice.Call.showShape(type: $0, version) } ?? .showShape(type: type, last)
+        return "\(type) exists at \(range) \(there): \(shown)"
     }
 
     /// What a type of one version is called at a newer one.

@@ -68,7 +68,7 @@ package struct SchemaLock: Hashable, Sendable {
             case nil where version.isReleased:
                 var finding = Finding(
                     id: "LOG002", severity: .warning, file: version.file, line: 1, column: 1,
-                    message: "\(version.number) is released and \(file) does not hold its digest", fix: "evstore schema lock")
+                    message: "\(version.number) is released and \(file) does not hold its digest", advice: "write it: \(.lockVersions)")
                 finding.repairs = [Repair(file: file, path: ["versions", "\(version.number.number)"], .set("\"\(version.digest.hex)\""))]
                 findings.append(finding)
             default: break

@@ -48,9 +48,13 @@ struct OpSite {
     }
 
     mutating func note(_ rule: String, _ severity: Finding.Severity, _ message: String, fix: String? = nil, mend: [Repair] = []) {
+        note(rule, severity, message, advice: fix.map { Advice(stringLiteral: $0) }, mend: mend)
+    }
+
+    mutating func note(_ rule: String, _ severity: Finding.Severity, _ message: String, advice: Advice?, mend: [Repair] = []) {
         var finding = Finding(
             id: rule, severity: severity, file: mark.file, line: mark.line, column: mark.column,
-            message: "\(type): \(label): \(message)", fix: fix)
+            message: "\(type): \(label): \(message)", advice: advice)
         (finding.repairs, finding.subject) = (mend, type)
         findings.append(finding)
     }

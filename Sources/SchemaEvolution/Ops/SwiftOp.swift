@@ -99,7 +99,7 @@ struct SwiftOp: Op {
         if down == .oneWay { site.opClass.insert(.oneWay) }
         // Whatever the class: the body is known from running it alone.
         site.isUnproved = true
-        site.note(Rule.undecided, .note, "what the step \(id) does is proved on the data alone", fix: "evstore verify --laws")
+        site.note(Rule.undecided, .note, "what the step \(id) does is proved on the data alone", advice: "\(.verifyLaws)")
         if declared.contains(.narrow), because?.isEmpty ?? true {
             site.note(Rule.unexplainedLoss, "it declares to lose something and does not say why", fix: "add because: \"…\"")
         }

@@ -20,7 +20,7 @@ package struct FixtureSource: Sendable {
                 throw .schemaInvalid([
                     Finding(
                         id: Rule.fixture, file: file, line: index + 1, column: 1,
-                        message: "it is no event of \(version.number): \(error.message)", fix: "try it alone: evstore schema validate")
+                        message: "it is no event of \(version.number): \(error.message)", advice: "try it alone: \(.validatePayload)")
                 ])
             }
             kept += String(decoding: line, as: UTF8.self) + "\n"

@@ -31,7 +31,7 @@ extension Fixtures {
                 missing.append(finding)
                 continue
             }
-            if finding.id == Rule.fixture, finding.fix?.contains("--overwrite") == true { finding.severity = .note }
+            if finding.id == Rule.fixture, finding.advice?.calls == [.recordFixtures(overwriting: true)] { finding.severity = .note }
             found.append(finding)
         }
         if var first = missing.first {
@@ -47,14 +47,14 @@ extension Fixtures {
         guard change.old != nil else {
             return Finding(
                 id: Rule.fixture, severity: .warning, file: change.file, line: 1, column: 1, message: "\(what): nothing is recorded",
-                fix: "evstore schema fixtures record")
+                advice: "\(.recordFixtures(overwriting: false))")
         }
         let difference = change.difference
         return Finding(
             id: Rule.fixture, file: change.file, line: difference.line, column: 1,
             message: "\(what): it was \(difference.old ?? "nothing") and is \(difference.new ?? "nothing")",
-            fix: change.isFixed
+            advice: change.isFixed
                 ? "both versions are released: a step has changed that must not"
-                : "where that is meant: evstore schema fixtures record --overwrite")
+                : "where that is meant: \(.recordFixtures(overwriting: true))")
     }
 }

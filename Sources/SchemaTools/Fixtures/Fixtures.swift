@@ -112,7 +112,7 @@ package struct Fixtures: Sendable {
                 var finding = Finding(
                     id: Rule.fixture, severity: version.isReleased ? .error : .warning, file: version.file,
                     line: version.events[type]?.mark.line ?? 1, column: 1, message: "the fixtures of \(version.number) hold no \(type)",
-                    fix: "evstore schema fixtures record makes one; or append one to \(file), as an event line")
+                    advice: "\(.recordFixtures(overwriting: false)) makes one; or append one to \(file), as an event line")
                 if let line = version.sampleLine(of: type) { finding.repairs = [Repair(file: file, .lines([line]))] }
                 all.append(finding)
             }

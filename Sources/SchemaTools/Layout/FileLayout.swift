@@ -21,7 +21,7 @@ package enum FileLayout {
         let source = isYAML ? YAMLSource(String(decoding: text, as: UTF8.self), root) : nil
         if form == .json {
             if let comment = source?.comments.first, !droppingComments {
-                throw refusal(file, comment.line, "JSON has no comments, and here is one", "run it again with --drop-comments")
+                throw refusal(file, comment.line, "JSON has no comments, and here is one", "run it again, \(.dropComments)")
             }
             return root.json.indented(width: 100).joined(separator: "\n") + "\n"
         }
@@ -38,8 +38,8 @@ package enum FileLayout {
         return result
     }
 
-    private static func refusal(_ file: String, _ line: Int, _ message: String, _ fix: String) -> EvstoreError {
-        .schemaInvalid([Finding(id: FileRule.syntax, file: file, line: line, column: 1, message: message, fix: fix)])
+    private static func refusal(_ file: String, _ line: Int, _ message: String, _ advice: Advice) -> EvstoreError {
+        .schemaInvalid([Finding(id: FileRule.syntax, file: file, line: line, column: 1, message: message, advice: advice)])
     }
 }
 

@@ -10,7 +10,7 @@ extension Lint {
             for pointer in event.stream?.members ?? [] where event.shape.isPersonal(at: pointer) {
                 note(
                     Rule.exposed, .warning, event.mark, "\(type): \(pointer) is personal and names the stream, which everybody can read",
-                    Rule.personsFix)
+                    "\(Rule.personsFix)")
             }
         }
         for use in history.opUses(of: file.number) where !use.isNested {
@@ -25,7 +25,7 @@ extension Lint {
                 guard let type = personal(path, use, file) else { continue }
                 note(
                     Rule.exposed, .warning, use.mark,
-                    "\(type): \(path) is personal and comes from the stream's name, which everybody can read", Rule.personsFix)
+                    "\(type): \(path) is personal and comes from the stream's name, which everybody can read", "\(Rule.personsFix)")
             case .removes, .rounds, nil: continue
             }
         }

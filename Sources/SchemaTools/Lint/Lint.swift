@@ -30,9 +30,10 @@ package struct Lint {
     private init(history: History, rules: LintRules) { (self.history, self.rules) = (history, rules) }
 
     mutating func note(
-        _ id: String, _ severity: Finding.Severity, _ mark: Mark, _ message: String, _ fix: String, mend: Repair?...
+        _ id: String, _ severity: Finding.Severity, _ mark: Mark, _ message: String, _ advice: Advice, mend: Repair?...
     ) {
-        var finding = Finding(id: id, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, fix: fix)
+        var finding = Finding(
+            id: id, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, advice: advice)
         finding.repairs = mend.compactMap(\.self)
         findings.append(finding)
     }
@@ -45,7 +46,7 @@ package struct Lint {
             guard let mark = history.versions.first?.mark else { return }
             return note(
                 Rule.fixture, .warning, mark, "there are no fixtures: nothing was compared",
-                "evstore schema fixtures record makes events of every type, and keeps what every version sees of them")
+                "\(.recordFixtures(overwriting: false)) makes events of every type, and keeps what every version sees of them")
         }
         findings += fixtures.check(history)
         guard !history.check().contains(where: { $0.severity == .error }) else { return }
@@ -53,7 +54,7 @@ package struct Lint {
             guard case .programNeeded(let what, _) = error, let mark = history.versions.last?.mark else { throw error }
             note(
                 Rule.fixture, .note, mark, "the fixtures were not compared: \(what) is written in Swift and this program does not have it",
-                "run the application's own command line")
+                "run the application's own program")
         }
     }
 

@@ -1,0 +1,124 @@
+/// What to do next, as a sentence. Where it names a call of the library, the command line names its command in that place.
+public struct Advice: Hashable, Sendable, CustomStringConvertible {
+    fileprivate enum Part: Hashable, Sendable {
+        case text(String)
+        case call(Call)
+    }
+
+    fileprivate var parts: [Part]
+
+    /// The sentence as a program reads it, with calls of the library.
+    public var description: String { said { $0.description } }
+
+    /// The calls that it names.
+    package var calls: [Call] {
+        parts.compactMap { part in
+            guard case .call(let call) = part else { return nil }
+            return call
+        }
+    }
+
+    /// The sentence with `words` in the place of each call.
+    package func said(by words: (Call) -> String) -> String {
+        parts.map { part in
+            switch part {
+            case .text(let text): text
+            case .call(let call): words(call)
+            }
+        }.joined()
+    }
+}
+
+extension Advice: ExpressibleByStringInterpolation {
+    public struct StringInterpolation: StringInterpolationProtocol {
+        fileprivate var parts: [Part] = []
+
+        public init(literalCapacity: Int, interpolationCount: Int) {}
+
+        public mutating func appendLiteral(_ literal: String) { parts.append(.text(literal)) }
+        public mutating func appendInterpolation(_ value: some CustomStringConvertible) { parts.append(.text(value.description)) }
+        public mutating func appendInterpolation(_ advice: Advice) { parts += advice.parts }
+        package mutating func appendInterpolation(_ call: Call) { parts.append(.call(call)) }
+    }
+
+    public init(stringLiteral text: String) { parts = [.text(text)] }
+    public init(stringInterpolation: StringInterpolation) { parts = stringInterpolation.parts }
+}
+
+extension Advice {
+    /// What the library offers and the command line has a command or an option for.
+    package enum Call: Hashable, Sendable {
+        // Migrating.
+        case plan(to: SchemaVersion)
+        case replay(to: SchemaVersion)
+        case acceptLoss
+        case rollback(to: SchemaVersion)
+        case rollbackLeaving([String])
+        case discardTail
+        case journal
+        case pruneSnapshots
+
+        // Verifying.
+        case verifyDeep
+        case verifyLaws
+        case trustSigner
+        case acceptSigned
+
+        // Keeping.
+        case restore
+        case salvage(store: String)
+        case forget(StreamName?, store: String?)
+        /// The bytes of one slot of the file `subjects`, from a restored backup's.
+        case copySlot(UInt32, byteCount: Int, store: String)
+        case listKeys
+        case addKey
+        case rotateKey
+        case recipher
+
+        // Version files.
+        case nameSchemas
+        case newVersion(directory: String)
+        case lockVersions
+        case showShape(type: String, SchemaVersion)
+        case explainSteps
+        case validatePayload
+        case recordFixtures(overwriting: Bool)
+        case dropComments
+    }
+}
+
+extension Advice.Call: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .plan(let version): "plan(to: \(version))"
+        case .replay(let version): "replay(to: \(version))"
+        case .acceptLoss: "yes: true"
+        case .rollback(let version): "rollback(to: \(version))"
+        case .rollbackLeaving(let names): "rollback(without: [\(names.map { "\"\($0)\"" }.joined(separator: ", "))])"
+        case .discardTail: "discardTail: true"
+        case .journal: "journal()"
+        case .pruneSnapshots: "pruneSnapshots(keeping:)"
+        case .verifyDeep: "verify(deep: true)"
+        case .verifyLaws: "verify(laws: true)"
+        case .trustSigner: "trusting:"
+        case .acceptSigned: "verify(signing:since:accepting: true)"
+        case .restore: "EventStore.restore(from:into:)"
+        case .salvage: "EventStore.salvage(at:into:)"
+        case .forget(let stream, _): "forget([\(stream.map { "\"\($0)\"" } ?? "…")])"
+        case .copySlot(let number, let byteCount, _): "\(byteCount) bytes from byte \(Int(number) * byteCount) of the file subjects on"
+        case .listKeys: "keys()"
+        case .addKey: "addKey(_:)"
+        case .rotateKey: "rotateKey()"
+        case .recipher: "recipher(into:secret:)"
+        case .nameSchemas: "schemas:"
+        // What works on version files has no call: its name says it.
+        case .newVersion: "schema new"
+        case .lockVersions: "schema lock"
+        case .showShape(let type, let version): "schema show \(type)@\(version)"
+        case .explainSteps: "schema explain"
+        case .validatePayload: "schema validate"
+        case .recordFixtures(let isOverwriting): "schema fixtures record" + (isOverwriting ? ", overwriting" : "")
+        case .dropComments: "dropping comments"
+        }
+    }
+}

@@ -1,0 +1,43 @@
+internal import EventModel
+
+extension Advice {
+    /// The sentence with commands and options of this program in the place of calls of the library.
+    var command: String { said { $0.command } }
+}
+
+extension Advice.Call {
+    var command: String {
+        switch self {
+        case .plan: "evstore plan"
+        case .replay(let version): "evstore replay --to \(version)"
+        case .acceptLoss: "--yes"
+        case .rollback(let version): "evstore rollback --to \(version)"
+        case .rollbackLeaving(let names): "evstore rollback" + names.map { " --without \($0.shellWord)" }.joined()
+        case .discardTail: "--discard-tail"
+        case .journal: "evstore journal"
+        case .pruneSnapshots: "evstore snapshot prune"
+        case .verifyDeep: "evstore verify --deep"
+        case .verifyLaws: "evstore verify --laws"
+        case .trustSigner: "--trust KEYFILE.pub"
+        case .acceptSigned: "evstore verify --since HEADS --sign KEYFILE --accept"
+        case .restore: "evstore restore --into DIR"
+        case .salvage(let store): "evstore --store \(store.shellWord) salvage --into DIR"
+        case .forget(let stream, let store):
+            "evstore\(store.map { " --store \($0.shellWord)" } ?? "") forget \(stream.map(\.text.shellWord) ?? "STREAM") --for-good"
+        case .copySlot(let number, let byteCount, let store):
+            "dd if=RESTORED/subjects of=\((store + "/subjects").shellWord) bs=\(byteCount) skip=\(number) seek=\(number) count=1 conv=notrunc"
+        case .listKeys: "evstore key list"
+        case .addKey: "evstore key add"
+        case .rotateKey: "evstore key rotate"
+        case .recipher: "evstore recipher --into DIR"
+        case .nameSchemas: "--schemas DIR"
+        case .newVersion(let directory): "evstore schema new --schemas \(directory.shellWord)"
+        case .lockVersions: "evstore schema lock"
+        case .showShape(let type, let version): "evstore schema show \(type)@\(version)"
+        case .explainSteps: "evstore schema explain"
+        case .validatePayload: "evstore schema validate"
+        case .recordFixtures(let isOverwriting): "evstore schema fixtures record" + (isOverwriting ? " --overwrite" : "")
+        case .dropComments: "--drop-comments"
+        }
+    }
+}
