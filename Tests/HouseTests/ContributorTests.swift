@@ -79,8 +79,8 @@ struct ContributorTests {
     @Test("every room is named, in a row above all that it opens")
     func rooms() throws {
         let rooms = Dictionary(uniqueKeysWithValues: try rows(below: "Rooms").map { ($0[0], Int($0[1]) ?? -1) })
-        #expect(Set(rooms.keys) == Set(doors.keys))
-        for (room, opened) in doors {
+        #expect(Set(rooms.keys) == Set(importsByRoom.keys))
+        for (room, opened) in importsByRoom {
             for other in opened {
                 guard let row = rooms[room], let below = rooms[other] else { continue }
                 #expect(below < row || (row == 0 && below == 0), "\(room) of row \(row) opens \(other) of row \(below)")

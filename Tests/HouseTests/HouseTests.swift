@@ -1,7 +1,7 @@
 import Testing
 
 /// Which rooms a room may open: those on lower rows, as Package.swift draws them.
-let doors: [String: Set<String>] = [
+let importsByRoom: [String: Set<String>] = [
     "Bytes": [],
     "System": ["Bytes", "CSystem"],
     "Hashing": ["Bytes", "CXXHash", "Crypto"],
@@ -38,7 +38,7 @@ struct HouseTests {
     @Test("every room imports only from lower rows")
     func imports() throws {
         for file in try SourceFile.all(below: "Sources") {
-            let allowed = try #require(doors[file.room], "\(file.path) lies in no room")
+            let allowed = try #require(importsByRoom[file.room], "\(file.path) lies in no room")
             for (number, line) in file.code where line.contains(#/^((internal|package|public|@testable|@_exported) )*import /#) {
                 let name = String(line.split(separator: " ").last?.prefix { $0 != "." } ?? "")
                 #expect(allowed.contains(name) || outside.contains(name), "\(file.path):\(number) imports \(name)")
@@ -88,6 +88,22 @@ struct HouseTests {
             let name = file.path.split(separator: "/").last ?? ""
             for word in ["Manager", "Helper", "Util", "Impl", "Base"] {
                 #expect(!name.contains(word), "\(file.path) has a name without a meaning")
+            }
+        }
+    }
+
+    @Test("shell commands and their options belong to the command line: no other room names one in a text")
+    func commands() throws {
+        let files = try SourceFile.all(below: "Sources")
+        let names = files.filter { $0.path.hasPrefix("Sources/EvstoreCLI/Commands/") }.flatMap(\.lines).compactMap { line in
+            line.firstMatch(of: #/commandName: "([a-z-]+)"/#).map { String($0.1) }
+        }
+        #expect(names.count > 40 && names.contains("replay"))
+        let command = try Regex("\\bevstore (--[a-z]|(\(names.joined(separator: "|")))\\b)|[ \"(`]--[a-z]")
+        for file in files where !["EvstoreCLI", "evstore"].contains(file.room) {
+            for (number, line) in file.lines.enumerated() {
+                if line.drop(while: \.isWhitespace).hasPrefix("//") { continue }
+                #expect(!line.contains(command), "\(file.path):\(number + 1): \(line)")
             }
         }
     }
