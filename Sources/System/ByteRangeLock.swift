@@ -1,8 +1,8 @@
 internal import Glibc
 
 extension File {
-    /// Takes an open-file-description lock on one byte (`fcntl(2)`, F_OFD_SETLK) without waiting;
-    /// false where another holder is in the way. Goes when the file is closed, and does not go along with a fork.
+    /// Takes an open-file-description lock on one byte (`fcntl(2)`, F_OFD_SETLK) without waiting; false where another holder
+    /// has it. The lock ends when the file is closed; the child of a fork does not keep it (`LockedFiles`).
     package func lock(byte: Int, shared: Bool) throws(StorageError) -> Bool {
         LockedFiles.add(descriptor)
         return try setLock(byte, Int16(shared ? F_RDLCK : F_WRLCK))
@@ -12,7 +12,7 @@ extension File {
         _ = try setLock(byte, Int16(F_UNLCK))
     }
 
-    /// Runs `body` with the lock on a byte, alone, and gives it up again; false where somebody keeps it for longer than that.
+    /// Runs `body` while holding the exclusive lock on a byte; false where another holder keeps it for all of `milliseconds`.
     package func alone(byte: Int, waiting milliseconds: Int, _ body: () throws -> Void) throws -> Bool {
         for waited in 0 ... milliseconds {
             if waited > 0 { _ = Monitor(false).wait(milliseconds: 1) { $0 } }
@@ -25,15 +25,15 @@ extension File {
         return false
     }
 
-    /// Whether somebody else has a lock on the byte: another open file description, or a process, this one included.
+    /// Whether another open file description, or a process (this one included), has a lock on the byte.
     package func isLocked(byte: Int) throws(StorageError) -> Bool { try asksLock(byte, Self.getOpenFileLock) }
 
-    /// Takes a lock that is the process's own (F_SETLK), alone; false where another process has one.
+    /// Takes an exclusive lock of the process (F_SETLK); false where another process has one.
     package func lockForProcess(byte: Int) throws(StorageError) -> Bool { try setLock(byte, Int16(F_WRLCK), F_SETLK) }
 
     package func unlockForProcess(byte: Int) throws(StorageError) { _ = try setLock(byte, Int16(F_UNLCK), F_SETLK) }
 
-    /// Which other process has a lock on the byte; 0 or less where that can't be told.
+    /// Which other process has a lock on the byte; 0 or less where the kernel does not say.
     package func processWithLock(byte: Int) throws(StorageError) -> Int32? {
         let found = try askLock(byte, F_GETLK)
         return found.l_type == Int16(F_UNLCK) ? nil : found.l_pid

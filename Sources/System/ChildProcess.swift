@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// Another program, run by this process (POSIX `posix_spawn`). It has no signals blocked or ignored, and
-/// of this process's files those that do not close themselves.
+/// Another program, run by this process (POSIX `posix_spawn`). It starts with no signal blocked or
+/// ignored, and inherits the open files of this process that are not close-on-exec.
 package final class ChildProcess {
     /// How a program came to its end.
     package enum Ending: Equatable, Sendable {
@@ -65,7 +65,7 @@ package final class ChildProcess {
         return isRunning
     }
 
-    /// Whether it was stopped by a signal, and not yet told to go on (`proc(5)`: its state is the first letter behind its name).
+    /// Whether it was stopped by a signal, and not continued since (`proc(5)`: its state is the first letter behind its name).
     package var isStopped: Bool {
         guard isRunning, let file = unsafe fopen("/proc/\(id)/stat", "r") else { return false }
         defer { unsafe fclose(file) }
@@ -89,7 +89,7 @@ package final class ChildProcess {
         var status: Int32 = 0
         let found = unsafe waitpid(id, &status, options)
         if found < 0, errno == EINTR { return }
-        // Taken by somebody else: how it ended is not known.
+        // Another part of the program has waited for it already: how it ended is not known.
         if found < 0 { ending = .exit(-1) }
         if found == id { ending = status & 0x7f == 0 ? .exit(status >> 8 & 0xff) : .signal(status & 0x7f) }
     }

@@ -1,8 +1,8 @@
 internal import Glibc
 
 extension Directory {
-    /// Removes a file, or a directory with everything in it; nothing there is no failure. Links are removed and never followed, also
-    /// where one takes a directory's place meanwhile.
+    /// Removes a file, or a directory with everything in it; nothing there is no error. Links are removed and never followed, also
+    /// where one replaces a directory meanwhile.
     /// - Parameter overwriting: says by their names which files are overwritten first, so that what they held is not on the disk any more.
     package static func remove(_ path: String, overwriting: (String) -> Bool = { _ in false }) throws(StorageError) {
         guard let parent = try openParent(of: path) else { return }
@@ -28,7 +28,7 @@ extension Directory {
         return removed
     }
 
-    /// Overwrites a file with zeros, durably; nothing there is no failure.
+    /// Overwrites a file with zeros, durably; nothing there is no error.
     package static func overwrite(_ path: String) throws(StorageError) {
         guard let parent = try openParent(of: path) else { return }
         defer { close(parent) }
@@ -47,7 +47,7 @@ extension Directory {
         let directory = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         if directory < 0 { throw .system("opening \(path)") }
         do throws(StorageError) {
-            // Who is trusted with everything may name any directory.
+            // Root may name any directory.
             if try isOwn(directory, path) || ProcessIdentity.user == 0 { return directory }
             throw StorageError(EPERM, "removing files of another user in \(path)")
         } catch {
@@ -56,7 +56,8 @@ extension Directory {
         }
     }
 
-    /// Whether what is open belongs to the user that this process acts for; root acts for whom the directory around it belongs to, too.
+    /// Whether what is open belongs to the user that this process acts for; for root, also whether it belongs to the owner of the directory
+    /// around it.
     static func isOwn(_ descriptor: Int32, _ path: String) throws(StorageError) -> Bool {
         var (status, around) = (stat(), stat())
         if unsafe fstat(descriptor, &status) != 0 { throw .system("asking for the status of \(path)") }
@@ -76,7 +77,7 @@ extension Directory {
             throw .system("removing \(path)")
         }
         defer { close(directory) }
-        // Order: what opens the rest goes first, so that whoever is ended in between has left nothing that can be opened.
+        // Order: the keys that open the rest go first, so that a process that is killed in between leaves nothing that can be opened.
         let children = try names(directory, path)
         for child in children.filter(overwriting) + children.filter({ !overwriting($0) }) {
             try remove(child, in: directory, path + "/" + child, overwriting)
@@ -97,7 +98,7 @@ extension Directory {
         return unsafe names(stream)
     }
 
-    /// Only a file that is this user's, and has no other name: a second one could lead to a file that is somebody else's.
+    /// Overwrites only a file that belongs to this user and has no other hard link: the other name could be of another user's file.
     private static func overwrite(_ name: String, in parent: Int32, _ path: String) throws(StorageError) {
         guard Guard.overwriting.isOn else { return }
         let file = unsafe openat(parent, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)

@@ -2,30 +2,31 @@ internal import Glibc
 
 /// Directories and names, each call one system call with its failure named.
 package enum Directory {
-    /// Makes a directory that only its owner can enter. What root makes belongs to whom the directory around it belongs to.
+    /// Makes a directory that only its owner can enter. What root makes gets the owner of the directory
+    /// around it.
     package static func create(_ path: String) throws(StorageError) {
         if unsafe mkdir(path, 0o700) != 0 { throw .system("making \(path)") }
         guard ProcessIdentity.user == 0 else { return }
         let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-        // Whoever sweeps what others have left may have taken it already, as long as it is not locked (`OwnedDirectory`).
+        // Another process that sweeps leftovers may have removed it already, since it is not locked yet (`OwnedDirectory`).
         if descriptor < 0, errno == ENOENT { return }
         if descriptor < 0 { throw .system("opening \(path)") }
         defer { close(descriptor) }
         try giveAway(descriptor, path)
     }
 
-    /// Gives what root has made to whom the directory around it belongs to, who would be locked out of it else.
+    /// Gives what root has made to the owner of the directory around it, who could not open it otherwise.
     package static func giveAway(_ made: Int32, _ path: String) throws(StorageError) {
         guard ProcessIdentity.user == 0 else { return }
         var (status, named, around) = (stat(), stat(), stat())
         guard unsafe fstat(made, &status) == 0, unsafe stat(parent(of: path), &around) == 0 else {
             throw .system("asking for the status of \(path)")
         }
-        // Order: only what is surely there under this name alone; a link may lead to what is somebody else's.
+        // Order: only a directory, or a file with a single name; a hard link may lead to another user's file.
         guard status.st_uid == 0, around.st_uid != 0, status.st_mode & S_IFMT == S_IFDIR || status.st_nlink == 1,
             unsafe lstat(path, &named) == 0, named.st_ino == status.st_ino, named.st_dev == status.st_dev
         else { return }
-        // A root that may not give files away, as in some containers, keeps them.
+        // In some containers root may not change owners: then the file stays root's.
         if fchown(made, around.st_uid, around.st_gid) != 0, errno != EPERM { throw .system("giving \(path) to the user \(around.st_uid)") }
     }
 

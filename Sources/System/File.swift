@@ -1,8 +1,8 @@
 internal import Bytes
 internal import Glibc
 
-/// An open file: made 0600, closed on exec and when the last reference goes. What root makes belongs to whom the directory around it
-/// belongs to.
+/// An open file: created with mode 0600, closed on exec and when the last reference goes. What root makes gets the owner of the directory
+/// around it.
 package final class File: Sendable {
     package enum Access: Sendable { case read, write, create, createNew }
 
@@ -17,7 +17,7 @@ package final class File: Sendable {
             case .create: O_RDWR | O_CREAT
             case .createNew: O_RDWR | O_CREAT | O_EXCL
             }
-        // A pipe would wait for its other end, a device do what it does.
+        // Opening a pipe could wait for its other end, and opening a device could have effects.
         let opened = unsafe open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600)
         if opened < 0 { throw errno == ELOOP ? StorageError(noFile: path, "a symbolic link") : .system("opening \(path)") }
         (self.path, descriptor) = (path, opened)
@@ -63,23 +63,23 @@ package final class File: Sendable {
         if Guard.fileSync.isOn, fdatasync(descriptor) != 0 { throw .system("syncing \(path)") }
     }
 
-    /// Cuts the file off, or makes it longer by zeros that take no room.
+    /// Truncates the file, or extends it by a hole.
     package func truncate(to bytes: Int) throws(StorageError) {
         if ftruncate(descriptor, off_t(bytes)) != 0 { throw .system("truncating \(path)") }
     }
 
-    /// Gives the file at least `bytes` of room that is really on the disk.
+    /// Allocates blocks on the disk for the first `bytes` of the file.
     package func reserve(_ bytes: Int) throws(StorageError) {
         let code = posix_fallocate(descriptor, 0, off_t(bytes))
         if code != 0 { throw StorageError(code, "reserving \(bytes) bytes for \(path)") }
     }
 
-    /// Where the next bytes lie that are no hole, from `offset` on; nil where there are none.
+    /// The offset of the next bytes that are no hole, from `offset` on; nil where there are none.
     package func data(from offset: Int) throws(StorageError) -> Int? {
         // SEEK_DATA of lseek(2), which the C library's headers show to GNU's own programs alone.
         let place = lseek(descriptor, off_t(offset), 3)
         if place >= 0 { return Int(place) }
-        // A file system that does not tell of holes has none.
+        // A file system that does not report holes counts as one without.
         if errno == EINVAL || errno == EOPNOTSUPP { return offset }
         if errno == ENXIO { return nil }
         throw .system("reading \(path)")
@@ -97,14 +97,14 @@ package struct FileStatus: Hashable, Sendable {
     package let device: UInt64
     package let inode: UInt64
     package let bytes: Int
-    /// What it takes of the disk: less than its bytes where it has holes.
+    /// The blocks that it uses on the disk, in bytes: less than its size where it has holes.
     package let bytesOnDisk: Int
     package let mode: UInt32
     /// The user whose file it is.
     package let owner: UInt32
     /// Nanoseconds since 1970 of the last change of the contents.
     package let modified: Int64
-    /// The same of any change at all, which no program can set back.
+    /// The same of the last change of contents or metadata (`st_ctim`), which no program can set.
     package let changed: Int64
     package let isDirectory: Bool
     /// False for links, pipes and devices.

@@ -5,9 +5,9 @@ internal import Glibc
 /// whose sync is one.
 package enum FileSystem: Hashable, Sendable {
     case lasting(String)
-    /// Sound, and gone at the latest with the machine's next start: why.
+    /// Sound, but its files are gone after the next boot at the latest; the reason says why.
     case passing(String, reason: String)
-    /// None that is known to be sound.
+    /// Not known to be sound.
     case unknown(String)
 
     /// The kind that a path lies on.
@@ -17,8 +17,8 @@ package enum FileSystem: Hashable, Sendable {
         return FileSystem(magic: UInt32(truncatingIfNeeded: result.f_type))
     }
 
-    /// The name of the file system of a path where it has copies of what is overwritten: it does not write in place, or its journal holds
-    /// data. They are on the disk until something else takes their room, and as long as a snapshot has them.
+    /// The name of a path's file system where it keeps copies of overwritten bytes, because it does not write in place or its journal
+    /// holds data; else nil. The copies stay until their blocks are used again, and as long as a snapshot refers to them.
     package static func keeping(_ path: String) throws(StorageError) -> String? {
         let kind = try of(path)
         guard case .lasting(let name) = kind else { return nil }
@@ -27,10 +27,10 @@ package enum FileSystem: Hashable, Sendable {
         return "ext4 with data=journal"
     }
 
-    /// Whether what is overwritten there is written elsewhere, and stays for a time where it was.
+    /// Whether it writes elsewhere instead of overwriting in place (copy on write).
     package var isWrittenElsewhere: Bool { [.lasting("btrfs"), .lasting("f2fs"), .lasting("zfs")].contains(self) }
 
-    /// What the kernel tells of a mounted ext4, also where it was not mounted so but made so; false where it does not tell.
+    /// Whether a mounted ext4 journals data, as a mount option or as a default of the file system; false where the kernel does not say.
     private static func hasDataInJournal(_ path: String) throws(StorageError) -> Bool {
         guard let device = try Directory.status(path)?.device else { return false }
         // As `makedev(3)` has laid it.

@@ -1,14 +1,14 @@
 internal import Glibc
 
-/// Tells when a file has been written to, by whatever process (inotify).
+/// Waits until a file is written to, by any process (inotify).
 package final class FileWatch: Sendable {
-    /// Below zero, which `poll` passes over, where there is no watch.
+    /// Below zero, which `poll` ignores, where there is no watch.
     private let descriptor: Int32
     /// Both ends of a pipe that ends a wait early.
     private let wakeEnd: Int32
     private let wakeStart: Int32
 
-    /// Where the system has no more watches to give, only the time that a wait may take is left.
+    /// Where the system has no watch left, each wait lasts its whole time.
     package init(_ path: String) throws(StorageError) {
         var ends: [Int32] = [-1, -1]
         guard unsafe pipe(&ends) == 0 else { throw .system("starting to watch \(path)") }

@@ -2,8 +2,8 @@
     internal import Glibc
 #endif
 
-/// What stands between a fault and the data, each by its name. A build of mutants (`tools/mutants`) leaves out the one that
-/// its environment names, so that it is seen which test notices; in every other build this is `true` and costs nothing.
+/// The checks that protect the data from faults, each by its name. A build of mutants (`tools/mutants`) leaves out the one that the
+/// environment names, to see which test fails without it; in every other build each is `true` and costs nothing.
 package enum Guard: String, Sendable {
     // What LMDB does not do by itself.
     case registry, thread, reentry, fork, cloexec, readerCheck, grow, lockRoom, inPlace, lockKept, metaCheck

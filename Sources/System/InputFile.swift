@@ -12,19 +12,19 @@ package struct InputFile: ~Copyable {
 
     /// - Throws: `SystemFailure` where there is no such file or it can't be read.
     package init(path: String) throws(SystemFailure) {
-        // A pipe with a name would keep its reader here until a writer comes: whoever waits does so in `isReady`.
+        // Opening a named pipe would block until a writer comes; the wait is `isReady`'s.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         if descriptor < 0 { throw SystemFailure(code: errno) }
         try self.init(descriptor: descriptor, owned: true)
     }
 
-    /// Whether something is there that is no directory. It is not opened: a pipe's writer would be told that its reader is gone.
+    /// Whether something is there that is no directory. It is not opened, because closing it again would be SIGPIPE to a pipe's writer.
     package static func isThere(_ path: String) -> Bool {
         var state = stat()
         return unsafe stat(path, &state) == 0 && state.st_mode & S_IFMT != S_IFDIR
     }
 
-    /// Reads a descriptor that stays its owner's, from where it stands.
+    /// Reads a descriptor from its current offset; it is not closed.
     package init(descriptor: Int32) throws(SystemFailure) { try self.init(descriptor: descriptor, owned: false) }
 
     private init(descriptor: Int32, owned: Bool) throws(SystemFailure) {
@@ -64,7 +64,7 @@ package struct InputFile: ~Copyable {
     }
 }
 
-/// What the system said no with.
+/// The error of a system call.
 package struct SystemFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// `errno`.
     package let code: Int32

@@ -1,7 +1,7 @@
-/// Who has a lock on a byte of a file.
+/// The process that holds a lock on a byte of a file.
 package struct LockHolder: Hashable, Sendable {
     package let process: Int32
-    /// Whether others may have it too.
+    /// Whether it is a shared lock.
     package let isShared: Bool
 
     package init(process: Int32, isShared: Bool) { (self.process, self.isShared) = (process, isShared) }
@@ -12,7 +12,7 @@ extension File {
     /// before this one. Nil where nobody has it any more, or one has whose files this process may not look at: another user's, or one of
     /// another container.
     ///
-    /// Looks at all open files of all processes, where it is not the one that is expected: for messages, when somebody is in the way.
+    /// Looks at all open files of all processes unless the expected one holds it: meant for messages, after a lock was refused.
     package func lockHolder(byte: Int, expecting process: Int32? = nil) throws(StorageError) -> LockHolder? {
         let inode = try status().inode
         // Where there is no /proc nobody can be seen.
@@ -24,7 +24,7 @@ extension File {
         return nil
     }
 
-    /// "process 42 (doing something)", or as much of it as can be told.
+    /// "process 42 (doing something)", or as much of it as is known.
     package func lockHolderWords(byte: Int, doing what: String) throws(StorageError) -> String {
         "\(try lockHolder(byte: byte).map { "process \($0.process)" } ?? Self.unseen) (\(what))"
     }

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// The open files that have locks of their open file description, which a fork gives to the child as well: they would outlive the
-/// process that took them for as long as the child runs, and say that it has open what it can't use. So the child of a fork has
-/// `/dev/null` in their place, under the same numbers, which whatever owns them closes in its time.
+/// The open files that have locks of their open file description, which a fork gives to the child as well: there the
+/// locks would outlive the process that took them, and say that the child has the store open, which it can't use. So a child
+/// of a fork gets `/dev/null` in their place, under the same numbers; their owners close them as usual.
 ///
 /// Files are looked up by their numbers, in memory that is never moved: between a fork and its end a child can't rely on more.
 enum LockedFiles {

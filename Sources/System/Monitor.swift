@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// State under a lock that threads can wait on until it changes: the lock of this room and of those above, since the thread
-/// sanitizer does not see that of the standard library's mutex.
+/// State under a lock that threads can wait on until it changes. All rooms use it: the thread sanitizer does not understand the
+/// standard library's `Mutex`.
 @safe
 package final class Monitor<State>: @unchecked Sendable {
     // Sound to share: `state` is only touched between lock and unlock.
@@ -37,7 +37,7 @@ package final class Monitor<State>: @unchecked Sendable {
     package func change<R, E: Error>(_ body: (inout State) throws(E) -> R) throws(E) -> R {
         unsafe pthread_mutex_lock(mutex)
         defer {
-            // Order: woken without the lock, which who wakes up needs first of all.
+            // Order: waiters are woken after the unlock, since each takes the lock first.
             unsafe pthread_mutex_unlock(mutex)
             unsafe pthread_cond_broadcast(condition)
         }

@@ -1,7 +1,7 @@
 internal import Bytes
 internal import Glibc
 
-/// A small file that is believed because nobody else can have written it: a key.
+/// A small file that is trusted because no other user can have written it: a key.
 package enum OwnFile {
     package enum Access: Sendable {
         /// Nobody but its owner may read it.
@@ -24,7 +24,7 @@ package enum OwnFile {
     /// - Throws: `Refusal` where it is a symbolic link or no regular file, belongs to neither this user nor root, is open to others,
     ///   or has more than `bytesMax` bytes; `SystemFailure` where it can't be read.
     package static func read(_ path: String, _ access: Access, bytesMax: Int) throws -> [UInt8] {
-        // A FIFO would wait for its other end, a device do what it does.
+        // Opening a FIFO could wait for its other end, and opening a device could have effects.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
         if descriptor < 0 {
             throw errno == ELOOP ? Refusal("it is a symbolic link") : SystemFailure(code: errno) as any Error
@@ -45,7 +45,7 @@ package enum OwnFile {
         return bytes.array()
     }
 
-    /// Why a file is not believed.
+    /// Why a file is not trusted.
     package struct Refusal: Error, Hashable, CustomStringConvertible {
         package let description: String
 

@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// A new directory that is its maker's for as long as the maker lives: locked (`flock(2)`) until its process ends, however it
-/// does. So whoever finds one can tell whether it was left behind, also where it can't see the other's process.
+/// A new directory that is locked (`flock(2)`) until the process that made it ends, by whatever means. So another process can find out
+/// whether it was left behind, also where it can't see the maker's process.
 package final class OwnedDirectory: Sendable {
     package let path: String
     private let descriptor: Int32
@@ -10,11 +10,11 @@ package final class OwnedDirectory: Sendable {
 
     /// Makes one whose name is `prefix` and a random number.
     package init(_ prefix: String) throws(StorageError) {
-        // Somebody who sweeps may come between the making and the lock.
+        // Another process that sweeps may remove it before it is locked.
         for _ in 0 ..< Self.attemptsMax {
             let path = prefix + String(UInt64.random(in: 1 << 60 ... .max), radix: 16)
             do throws(StorageError) { try Directory.create(path) } catch {
-                // Swept before it was whole; where there is nothing to make it in, another try won't help.
+                // It was swept before it was locked; where the parent directory is missing, another try won't help.
                 if error.code == ENOENT, try Directory.status(Directory.parent(of: path)) != nil { continue }
                 throw error
             }
@@ -32,7 +32,7 @@ package final class OwnedDirectory: Sendable {
 
     deinit { LockedFiles.close(descriptor) }
 
-    /// Removes the directories made with this prefix whose makers have ended; nothing whose name was not made here, or that
+    /// Removes the directories made with this prefix whose makers have ended; leaves whatever has another form of name, or
     /// belongs to another user.
     /// - Parameter overwriting: says by their names which files are overwritten first.
     package static func sweep(_ prefix: String, overwriting: (String) -> Bool = { _ in false }) throws(StorageError) {
@@ -50,7 +50,7 @@ package final class OwnedDirectory: Sendable {
             }
     }
 
-    /// Removes a directory whose maker has ended; false where it lives.
+    /// Removes a directory whose maker has ended; false where the maker lives.
     @discardableResult
     package static func removeIfLeft(_ path: String, overwriting: (String) -> Bool = { _ in false }) throws(StorageError) -> Bool {
         guard let descriptor = try lock(path) else { return false }
@@ -59,7 +59,7 @@ package final class OwnedDirectory: Sendable {
         return true
     }
 
-    /// Nil where somebody else holds it, nothing is there, or another user has made it.
+    /// Nil where another process holds the lock, nothing is there, or it belongs to another user.
     private static func lock(_ path: String) throws(StorageError) -> Int32? {
         let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         if descriptor < 0 {
@@ -69,7 +69,7 @@ package final class OwnedDirectory: Sendable {
         var (opened, named) = (stat(), stat())
         var isMine = true
         do throws(StorageError) {
-            // Order: no lock is taken of what is not this user's, so that nobody waits for it.
+            // Order: the owner is checked before the lock is taken, so that no other user waits for this process.
             if try !Directory.isOwn(descriptor, path) {
                 LockedFiles.close(descriptor)
                 return nil

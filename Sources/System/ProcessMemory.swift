@@ -3,8 +3,8 @@ internal import Glibc
 
 /// What becomes of this process's memory when it ends by a fault.
 package enum ProcessMemory {
-    /// Keeps it out of core dumps, of the system's collector too, from now on: secrets lie in it. Where the system does not let a
-    /// process say so, all stays as it is.
+    /// Keeps this process's memory, which holds secrets, out of core dumps from now on, those of the system's collector too. Does
+    /// nothing where the system does not allow it.
     package static func keepFromDumps() {
         var limit = rlimit()
         if unsafe getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit) == 0 {

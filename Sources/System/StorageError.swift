@@ -10,15 +10,15 @@ package struct StorageError: Error, Hashable, CustomStringConvertible {
     package let message: String
     /// Set where a commit has failed.
     package var commit: FailedCommit?
-    /// Set where somebody else was waited for, and is in the way still.
+    /// Set where the deadline passed while another process held the lock: for how long this one waited.
     package private(set) var waitedSeconds: Double?
 
-    /// What is known of a commit that failed.
+    /// What is known about a commit that failed.
     package struct FailedCommit: Hashable, Sendable {
-        /// Whether it may have been made all the same, whatever the code: its meta page may have come to the disk.
+        /// Whether the commit may be durable all the same, whatever the code: its meta page may have reached the disk.
         package let isOpen: Bool
         package let directory: String
-        /// What the disk had left then: LMDB says EIO where only a part of a write found room.
+        /// The bytes that were free on the disk then: LMDB reports EIO where only a part of a write found room.
         package let freeBytes: UInt64
 
         package init(isOpen: Bool, directory: String, freeBytes: UInt64) {
@@ -39,7 +39,7 @@ package struct StorageError: Error, Hashable, CustomStringConvertible {
         (code, name, message) = (Self.misuseCode, "MISUSE", misuse)
     }
 
-    /// Somebody else is in the way: who, and what to do.
+    /// Another process holds what is needed: which one, and what to do.
     package init(held holder: String) {
         (code, name, message) = (Self.heldCode, "HELD", holder)
     }
@@ -66,10 +66,10 @@ package struct StorageError: Error, Hashable, CustomStringConvertible {
     package var isDiskFull: Bool { code == ENOSPC || code == EDQUOT }
     package var isReadOnly: Bool { code == EACCES || code == EROFS || code == EPERM }
     package var isNotSupported: Bool { code == EINVAL || code == EOPNOTSUPP || code == ENOSYS }
-    /// Whether a commit has failed of which it is open whether it was made.
+    /// Whether a commit has failed that may be durable all the same.
     package var isOutcomeOpen: Bool { commit?.isOpen ?? false }
 
-    /// Whether there was no room; `floorBytes` is less than what a disk that is not full has left.
+    /// Whether the disk was full; one with more than `floorBytes` free counts as not full.
     package func isDiskFull(below floorBytes: Int) -> Bool {
         if isOutcomeOpen { return false }
         if let commit, code == EIO { return commit.freeBytes < UInt64(clamping: floorBytes) }

@@ -1,5 +1,5 @@
-/// Threads of the store's own, for what may wait for the disk or for other processes: those of Swift's pool, of which there are no
-/// more than processors, go on meanwhile with whatever else a program does.
+/// Threads of the store's own, for work that may wait for the disk or for other processes: Swift's pool has no more threads than
+/// there are processors, and they stay free for the rest of the program.
 ///
 /// A thread is started where all others are busy, and ends when it has had nothing to do for a while.
 package final class StoreThreads: TaskExecutor {
@@ -11,7 +11,7 @@ package final class StoreThreads: TaskExecutor {
     }
 
     package static let shared = StoreThreads()
-    /// What waits for longer than a call of the system does so without one, so that more of them are never needed for long.
+    /// Work that waits for longer than a system call gives its thread back meanwhile, so that more are never needed for long.
     private static let threadsMax = 64
     private static let idleMilliseconds = 5_000
     private let process = ProcessIdentity.id
@@ -33,7 +33,7 @@ package final class StoreThreads: TaskExecutor {
         }
         guard isOneMore else { return }
         do throws(StorageError) { _ = try WorkerThread.start("evstore-work") { self.serve() } } catch {
-            // Without one more it is done by the others, or here.
+            // Where no thread can be started, the others do it, or this one.
             let isAlone = state.withLock { state in
                 state.threads -= 1
                 return state.threads == 0
@@ -52,7 +52,7 @@ package final class StoreThreads: TaskExecutor {
             let hasEnded = state.withLock { state in
                 state.idle -= 1
                 if !state.jobs.isEmpty { return false }
-                // Others may have been quicker; then this one has waited for less than that.
+                // Another thread may have taken the job; then this one has not been idle for long enough.
                 state.threads -= 1
                 return true
             }

@@ -31,6 +31,6 @@ package final class WorkerThread: Sendable {
     /// Waits until the closure has ended.
     package func join() { done.wait(until: { $0 }, { _ in }) }
 
-    /// What tells the calling thread from the others of this process.
+    /// Identifies the calling thread within this process.
     package static var currentID: UInt { UInt(pthread_self()) }
 }
