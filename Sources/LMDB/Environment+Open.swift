@@ -102,7 +102,7 @@ extension Environment {
                 unsafe mdb_txn_abort(transaction)
                 throw error
             }
-            // Whoever has it open in this process may have made its last commit without a sync.
+            // Another handle of this process may have made the last commit without a sync.
             if configuration.syncing { unsafe mdb_env_set_flags(handle, UInt32(MDB_NOSYNC), 0) }
         }
         var opened: [String: Table] = [:]
@@ -130,14 +130,14 @@ extension Environment {
     private static func makeLockFile(_ directory: String, readersMax: Int) throws(StorageError) {
         let path = directory + "/lock.mdb"
         if try Directory.status(path) != nil { return try sweepLockFiles(directory) }
-        // Not by the process's number, which one of another container may have too.
+        // Not named after the process's number, which a process of another container may have too.
         let made = path + "." + String(UInt64.random(in: 0 ... .max), radix: 16)
         do throws(StorageError) {
             let file = try File(made, .createNew)
             do throws(StorageError) {
                 if Guard.lockRoom.isOn { try file.reserve((readersMax + 64) * 64) }
                 let code = unsafe link(made, path) == 0 ? EEXIST : errno
-                // Where another one was quicker, this one may have been swept.
+                // Another process may have made the file first and removed this one.
                 let isThere = try code == EEXIST ? true : Directory.status(path) != nil
                 if !isThere { throw StorageError(lmdb: code, "making \(path)") }
             } catch {
@@ -150,7 +150,7 @@ extension Environment {
         }
     }
 
-    /// Removes what was left by who was ended while making a lock file. Nobody needs one any more where there is the whole one.
+    /// Removes what processes left that were killed while they made a lock file; none is needed once the whole one is there.
     private static func sweepLockFiles(_ directory: String) throws(StorageError) {
         let start = "lock.mdb."
         for name in try Directory.names(directory) where name.hasPrefix(start) {

@@ -17,8 +17,8 @@ extension Environment {
         return Int(dead)
     }
 
-    /// The same for everything that this process has open. It waits for nobody: one whose map grows is cleared by who does that,
-    /// and whoever waits for this to end may be who that waits for.
+    /// The same for every environment that this process has open. Skips one whose map is growing, instead of waiting: the thread that grows
+    /// it clears its readers, and may itself be waiting for this one.
     package static func clearAllStaleReaders() throws(StorageError) {
         for environment in Registry.shared.environments where environment.gate.enterIfOpen() {
             defer { environment.gate.leave() }
@@ -32,7 +32,7 @@ extension Environment {
         package let transaction: UInt
     }
 
-    /// Who reads the oldest commit; nil where nobody reads.
+    /// The reader of the oldest commit; nil where nobody reads.
     package var oldestReader: Reader? {
         get throws(StorageError) {
             try enter()

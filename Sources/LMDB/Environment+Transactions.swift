@@ -9,7 +9,7 @@ extension Environment {
         return try body(transaction)
     }
 
-    /// A read transaction of the calling thread; it ends when it goes.
+    /// A read transaction of the calling thread; it ends when the value goes out of scope.
     package func beginRead() throws(StorageError) -> ReadTransaction {
         while true {
             try enter()
@@ -28,7 +28,7 @@ extension Environment {
     /// Runs `body` in one transaction on the calling thread and makes it durable; what `body` throws
     /// undoes everything. A full map grows and `body` runs again, from the start.
     ///
-    /// Waits for other writers on the calling thread where no turn is given, and for no longer than a turn is worth waiting for.
+    /// Where no turn is given, waits for other writers on the calling thread, at most as long as `WriteTurn` does by default.
     package func write<R>(_ turn: WriteTurn? = nil, _ body: (inout WriteTransaction) throws -> R) throws -> R {
         try writeOwned(turn) { transaction in
             var transaction = transaction

@@ -13,7 +13,7 @@ package final class Environment: @unchecked Sendable {
         package var integerKeyTables: Set<String>
         /// Tables that only `creating` makes: a file that lacks one is not whole. Others are made where they are missing.
         package var required: Set<String> = []
-        /// Tables that who opens for reading only does without where they are missing; others are an error then.
+        /// Tables that an environment opened for reading only may lack; others that are missing are an error then.
         package var dispensable: Set<String> = []
         /// Address space to reserve; it grows by itself when it is full.
         package var mapBytes: Int
@@ -23,9 +23,9 @@ package final class Environment: @unchecked Sendable {
         package var syncing: Bool
         /// Makes `data.mdb` where there is none; otherwise its absence is an error.
         package var creating: Bool
-        /// Puts in order what must be before tables are made that the file lacks; nobody else writes meanwhile.
+        /// Called before missing tables are made, to finish what has to come first; nobody else writes meanwhile.
         package var beforeMaking: @Sendable (Environment) throws(StorageError) -> Void = { _ throws(StorageError) in }
-        /// Is told what is not as it was asked for.
+        /// Called with a sentence where something could not be done as it was asked for.
         package var notice: @Sendable (String) -> Void
 
         package init(
@@ -45,7 +45,7 @@ package final class Environment: @unchecked Sendable {
     private let process = ProcessIdentity.id
     let gate = Gate()
     let idleReaders = IdleReaders()
-    /// Whether somebody of this process has the turn to write.
+    /// Whether a thread of this process has the turn to write.
     let isTurnTaken = Monitor(false)
     let tables = Monitor<[String: Table]>([:])
     let places: [FilePlace]
@@ -98,10 +98,11 @@ package final class Environment: @unchecked Sendable {
         gate.close()
         idleReaders.removeAll()
         lockFile.withLock { lockFile in
-            // Order: nobody finds this process to have it open that has LMDB's lock no more.
+            // Order: this lock goes first, so that no other process sees it without LMDB's own.
             lockFile?.sayClosed()
             unsafe mdb_env_close(handle)
-            // Order: before the registry lets another environment open the file: closing it takes whatever locks this process has there.
+            // Order: before the registry lets another environment open the file, since closing it drops every lock that this process has on
+            // it.
             lockFile = nil
         }
     }
@@ -117,7 +118,7 @@ package final class Environment: @unchecked Sendable {
         return table
     }
 
-    /// Makes every commit durable, or leaves that to `sync()`; for who alone writes the environment.
+    /// Makes every commit durable, or leaves that to `sync()`. Only for an environment's only writer.
     package func setSyncing(_ isSyncing: Bool) throws(StorageError) {
         try enter()
         defer { gate.leave() }
@@ -131,7 +132,7 @@ package final class Environment: @unchecked Sendable {
         if Guard.logSync.isOn { try check(unsafe mdb_env_sync(handle, 1), "syncing \(directory)") }
     }
 
-    /// What the environment takes and holds.
+    /// How much memory and disk the environment uses.
     package struct Usage: Hashable, Sendable {
         package var pageBytes: Int
         /// Pages ever used; the file's size in pages.

@@ -16,8 +16,8 @@ struct FilePlace: Sendable {
         return places
     }
 
-    /// - Throws: `MDB_INVALID` where another file stands there now, or none: who writes on would write to what nobody finds, and
-    ///   beside those who hold another lock.
+    /// - Throws: `MDB_INVALID` where the path leads to another file now, or to none: further writes would go to a file that nobody
+    ///   finds, under another lock than that of the other processes.
     func check() throws(StorageError) {
         let status = try Directory.status(path)
         guard status?.inode == inode, status?.device == device else {

@@ -23,7 +23,7 @@ final class Gate: Sendable {
         }
     }
 
-    /// The same without waiting: false where somebody has, or waits for, the environment alone.
+    /// The same without waiting: false where a thread has the environment exclusively, or waits for that.
     func enterIfOpen() -> Bool {
         let thread = WorkerThread.currentID
         return state.withLock { state in

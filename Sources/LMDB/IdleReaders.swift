@@ -4,8 +4,8 @@ internal import System
 /// Read transactions that have ended and kept their slot and their memory: one that begins again costs a tenth of a new one.
 @safe
 final class IdleReaders: @unchecked Sendable {
-    // Sound to share: whoever takes a transaction has it alone, and those in here are not looked at.
-    // Each keeps a slot of the environment, whoever may need one.
+    // Sound to share: a transaction that is taken belongs to one thread, and those in here are not used.
+    // Each occupies a reader slot of the environment.
     private static let keptMax = 2
     private let idle = unsafe Monitor<[OpaquePointer]>([])
 

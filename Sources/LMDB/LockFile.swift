@@ -5,12 +5,12 @@ internal import System
 
 /// `lock.mdb`, kept open beside LMDB for as long as the environment is. LMDB has two locks of this process on it (`fcntl(2)`):
 /// a shared one on byte 0, which says that somebody has the environment open, and one on the byte of its process number, which
-/// says that readers of that number live. Both go when whoever it is in this process closes any descriptor of the file. So there
+/// says that readers of that number live. Both are lost when any part of this process closes any descriptor of the file. So there
 /// is a third one, of this descriptor, on a byte that LMDB does not use: taken after LMDB's and given up before them. Where it is
-/// found without the one on byte 0, somebody has lost LMDB's.
+/// found without the one on byte 0, a process has lost LMDB's locks.
 ///
 /// Two processes of different containers (pid namespaces) may have one number, which LMDB can't know: slots of a dead one then
-/// count as those of the living, and who comes second gets EAGAIN where it reads.
+/// count as those of a living one, and the second of two processes gets EAGAIN when it reads.
 ///
 /// LMDB 0.9's table of readers (`MDB_txninfo`): u32 magic, u32 format, a mutex, u64 last transaction, u32 number of slots, in
 /// cache lines of 64 bytes; the writers' mutex, likewise; then the slots, a cache line each: u64 transaction, i32 process,
@@ -56,14 +56,14 @@ final class LockFile: Sendable {
                 + "store there; what copies a store while it is open is a backup")
     }
 
-    /// Whether others have it open, and none of them LMDB's lock.
+    /// Whether another process has it open without LMDB's lock.
     private func isLost() throws(StorageError) -> Bool {
         if try file.isLockedByOtherProcess(byte: 0) { return false }
         return try file.isLocked(byte: Self.openByte)
     }
 
-    /// Asks until the answer is the one that is waited for, for five seconds, and returns the last one: of a process that was just
-    /// ended one lock may be gone before the other, and one may come in between two questions.
+    /// Asks until the answer is `wanted`, for five seconds, and returns the last answer: the locks of a process that has just ended do not
+    /// go at once, and another process may open the file between two questions.
     private static func comes(_ wanted: Bool, _ ask: @autoclosure () throws(StorageError) -> Bool) throws(StorageError) -> Bool {
         let end = ContinuousClock.now + .seconds(5)
         while true {
@@ -73,17 +73,17 @@ final class LockFile: Sendable {
         }
     }
 
-    /// When LMDB has opened the file, and before anything is read: frees what a dead process of this number has left, and says
-    /// that this one has the environment open.
+    /// Called once LMDB has opened the file, before anything is read: frees the slots that a dead process of this number has left, and
+    /// takes the lock that says that this process has the environment open.
     func sayOpen() throws(StorageError) {
         try freeSlots()
         _ = try file.lock(byte: Self.openByte, shared: true)
     }
 
-    /// Before LMDB closes the file. What is not said in vain is gone with the descriptor.
+    /// Called before LMDB closes the file. Where unlocking fails, closing the descriptor ends the lock.
     func sayClosed() { do throws(StorageError) { try file.unlock(byte: Self.openByte) } catch {} }
 
-    /// Frees the slots that have this process's number, and so are of a dead one: LMDB never looks at those. As LMDB frees a
+    /// Frees the slots that have this process's number, and so belong to a dead process: LMDB never clears those. As LMDB frees a
     /// reader's own: without its mutex, by one word that a process writes at once. Another process may have freed the slot
     /// meanwhile, and a reader have taken it, whose number is then not this one.
     func freeSlots() throws(StorageError) {
@@ -109,10 +109,10 @@ final class LockFile: Sendable {
         return Int(head.lent.load(UInt32.self, at: Self.countOffset))
     }
 
-    /// - Throws: where this process has lost LMDB's locks: whoever opens the environment next takes it for nobody's, and what is
-    ///   written beside that one destroys it.
+    /// - Throws: where this process has lost LMDB's locks: the next process that opens the environment believes to be the first, and the
+    ///   two would overwrite each other's pages.
     func check() throws(StorageError) {
-        // A lock of the process is in the way of one of the descriptor, also in the same process.
+        // A lock of the process conflicts with one of a descriptor, also within one process.
         guard Guard.lockKept.isOn, try !file.isLocked(byte: Self.ownByte) else { return }
         throw StorageError(
             misuse: "\(file.path) was opened and closed inside this process, which took LMDB's locks away: close the store and open it "

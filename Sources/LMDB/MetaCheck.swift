@@ -1,7 +1,7 @@
 internal import System
 
 /// What `data.mdb` must be before LMDB may map it: a short file ends the process with a signal, an empty one becomes a
-/// new store. Both meta pages are ones (`MetaPage`), they name the same page size, and the last page of the newer one
+/// new store. Both meta pages are valid (`MetaPage`), they name the same page size, and the last page of the newer one
 /// lies within the file.
 enum MetaCheck {
     static func check(_ file: File) throws(StorageError) {
@@ -11,7 +11,7 @@ enum MetaCheck {
         guard first.pageBytes == second.pageBytes else {
             throw StorageError(invalid: "\(file.path): the two meta pages differ in page size")
         }
-        // Order: the size after the pages that tell of it, since another process may be writing, and the file grows before they say so.
+        // Order: the size is read after the meta pages, since another process may be writing, and the file grows before they say so.
         let size = try file.status().bytes
         let newer = first.transaction >= second.transaction ? first : second
         let (end, overflow) = newer.lastPage.addingReportingOverflow(1)

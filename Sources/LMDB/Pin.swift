@@ -1,7 +1,7 @@
 internal import CLMDB
 package import System
 
-/// Keeps every page of one commit from being used again, for as long as it is held. Unlike a read transaction it lends
+/// Keeps the pages of one commit from being reused, for as long as it is held. Unlike a read transaction it lends
 /// nothing, so that the map may move under it; it must go before the environment is closed.
 @safe
 package final class Pin: @unchecked Sendable {

@@ -8,7 +8,7 @@ package import System
 package struct ReadTransaction: ~Copyable {
     let environment: Environment
     let pointer: OpaquePointer
-    /// False for the reading side of a write transaction, which others end.
+    /// False for the reading side of a write transaction, whose owner ends it.
     private let isOwner: Bool
 
     init(_ environment: Environment, _ pointer: OpaquePointer, isOwner: Bool) {

@@ -6,7 +6,7 @@ package import System
 /// it, and is useless afterwards and on any other thread.
 package struct WriteTransaction: ~Copyable {
     let state: WriteState
-    /// The transaction as a reader, with its own changes in sight.
+    /// The transaction as a reader that sees its own changes.
     package let reads: ReadTransaction
 
     init(_ state: WriteState, _ reads: consuming ReadTransaction) {
@@ -16,7 +16,7 @@ package struct WriteTransaction: ~Copyable {
 
     package var id: UInt { reads.id }
 
-    /// Says whether LMDB makes this transaction durable when it commits, whatever the environment does otherwise.
+    /// Sets whether LMDB syncs when this transaction commits, whatever the environment's own setting is.
     package mutating func setSyncing(_ isSyncing: Bool) { state.isSyncing = isSyncing }
 
     @_lifetime(borrow self)

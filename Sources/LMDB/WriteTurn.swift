@@ -1,12 +1,12 @@
 internal import Glibc
 package import System
 
-/// One writer's turn on an environment, until it goes.
+/// One writer's turn on an environment, held until the value is released.
 ///
-/// LMDB's own lock of writers has no deadline, and whoever waits for it can't be stopped. So writers come to it in turn, and find it
+/// LMDB's own lock of writers has no deadline, and a wait for it can't be ended. So writers queue before it, and find it
 /// free: within this process by a flag, among processes by a lock of the process (`fcntl(2)`) on a byte far beyond the end of
-/// `lock.mdb`. The kernel frees that one however its holder ends, and tells who it is. It only queues: what keeps two from writing at
-/// once is LMDB's.
+/// `lock.mdb`. The kernel frees that lock however its holder ends, and names the holder. It only orders writers: LMDB's own lock is what
+/// keeps two from writing at once.
 package final class WriteTurn: Sendable {
     private let environment: Environment
 
@@ -19,7 +19,7 @@ extension Environment {
     /// How long a write waits whose caller has no deadline of its own.
     private static let patienceSeconds = 30.0
 
-    /// The turn; nil where somebody has it.
+    /// The turn; nil where another writer has it.
     package func takeTurnIfFree() throws(StorageError) -> WriteTurn? {
         try checkProcess()
         let isTaken = try isTurnTaken.withLock { (isTaken) throws(StorageError) in
@@ -40,10 +40,10 @@ extension Environment {
         }
     }
 
-    /// How messages call whoever has gone meanwhile.
+    /// How messages name a holder that has gone meanwhile.
     package static let nobody = "no process any more"
 
-    /// Who has the turn, for messages; nil where nobody has.
+    /// The process that has the turn, for messages; nil where none has.
     package var writer: String? {
         if isTurnTaken.withLock({ $0 }) { return "process \(ProcessIdentity.id) (writing)" }
         do throws(StorageError) {
@@ -52,7 +52,7 @@ extension Environment {
         } catch { return File.unseen }
     }
 
-    /// Waits for the turn on this thread, which is one of the store's own; nil where `goesOn` says that nobody wants it any more.
+    /// Waits for the turn on this thread, which is one of the store's own; nil where `goesOn` returns false meanwhile.
     /// - Throws: `StorageError` with `waitedSeconds` where the time has passed.
     package func takeTurn(
         within seconds: Double? = patienceSeconds, while goesOn: () -> Bool = { true }
@@ -78,7 +78,7 @@ extension Environment {
     }
 }
 
-/// How often somebody looks who waits for a turn, and until when.
+/// How often a waiting writer asks for the turn, and until when.
 private struct TurnWaiting {
     private let environment: Environment
     private let seconds: Double?
@@ -95,7 +95,7 @@ private struct TurnWaiting {
 }
 
 extension LockFile {
-    /// Far from what LMDB locks there.
+    /// Far beyond the bytes that LMDB locks.
     private static let writingByte = 1 << 40
 
     fileprivate func lockForWriting() throws(StorageError) -> Bool { try file.lockForProcess(byte: Self.writingByte) }

@@ -5,10 +5,10 @@ package import System
 /// Walks every page that a commit leads to, without LMDB, which ends the process where a page is not what it should be:
 /// it believes every number that it reads. Nothing is mapped, and no number of the file is used before it is checked.
 ///
-/// Sound is a file that keeps all of these. Offsets are bytes of a page, little-endian; the source is LMDB 0.9's `mdb.c`.
+/// A file is sound where it keeps all of these rules. Offsets are bytes of a page, little-endian; the source is LMDB 0.9's `mdb.c`.
 /// 1. It holds two pages or more.
-/// 2. Both meta pages are ones (`MetaPage`), with one page size.
-/// 3. They tell of two commits that follow each other, each in the page of its parity.
+/// 2. Both meta pages are valid (`MetaPage`), with one page size.
+/// 3. They describe two commits that follow each other, each in the page of its parity.
 /// 4. The fixed address is 0; the free list's flags are integer keys alone, the main tree's none.
 /// 5. The last page lies in the file.
 /// 6. A tree has at most 32 levels; without a root it has nothing else.
@@ -31,9 +31,9 @@ package import System
 /// 23. Entries and pages are as many as the tree's record says.
 /// 24. An entry of the free list: a commit, up to this one; a count, and as many pages, falling.
 /// 25. Nothing leads to a page twice.
-/// 26. A row is what whoever opened the file asks of it.
+/// 26. A row passes the check that the caller gives for its table.
 package struct StructuralCheck {
-    /// Says of a key and its value whether they belong together.
+    /// Whether a key and its value belong together.
     package typealias RowCheck = @Sendable (RawSpan, RawSpan) -> Bool
     /// The number of the rule that such a row breaks.
     package static let rowRule = 26
@@ -52,7 +52,7 @@ package struct StructuralCheck {
     /// - Parameters:
     ///   - meta: of the commit to check; nil is the newest, which both meta pages are looked at for.
     ///   - tables: the tables that may be there, and whether their keys are integers.
-    ///   - rows: what is asked of the rows of some of them.
+    ///   - rows: the checks of rows, by table.
     /// - Throws: `StructureDamage`; `StorageError` where a meta page is not one or the file can't be read.
     package static func run(
         _ file: File, asOf meta: MetaPage? = nil, tables: [String: Bool], rows: [String: RowCheck] = [:]
@@ -67,8 +67,7 @@ package struct StructuralCheck {
         return check.report
     }
 
-    /// The same while others may be writing who can't be kept out: what is found is believed where the file has not changed
-    /// meanwhile.
+    /// The same while other processes may write: damage counts only where the file has not changed meanwhile.
     package static func runBeside(_ file: File, tables: [String: Bool], rows: [String: RowCheck] = [:]) throws {
         for _ in 0 ..< besideMax {
             let before = try file.status().changed
@@ -109,7 +108,7 @@ package struct StructuralCheck {
         let second = try MetaPage(1, of: file, at: first.pageBytes)
         guard first.pageBytes == second.pageBytes else { throw damaged(second, 2, "the two meta pages differ in page size") }
         let (older, newer) = (min(first.transaction, second.transaction), max(first.transaction, second.transaction))
-        // A new file has two of no commit.
+        // A new file has two meta pages without a commit.
         guard newer == 0 || newer - older == 1 && first.transaction % 2 == 0 else {
             throw damaged(first, 3, "the meta pages tell of the commits \(first.transaction) and \(second.transaction)")
         }
@@ -133,7 +132,7 @@ extension Environment {
             defer { withExtendedLifetime(pin) {} }
             let number = Int(pin.transaction & 1)
             let meta = try MetaPage(UInt64(number), of: file, at: number * pageBytes)
-            // The commit after the next has taken its place meanwhile.
+            // The commit after the next has overwritten its meta page meanwhile.
             guard meta.transaction == UInt64(pin.transaction) else { continue }
             return try StructuralCheck.run(file, asOf: meta, tables: tables, rows: rows)
         }

@@ -16,7 +16,7 @@ package struct StructureReport: Hashable, Sendable {
     package internal(set) var overflowPages: UInt64 = 0
     /// Pages of the free list, which the next commits use again.
     package internal(set) var freePages: UInt64 = 0
-    /// Pages that nothing leads to: room that is lost, and no damage.
+    /// Pages that nothing leads to: leaked room, and no damage.
     package internal(set) var lostPages: UInt64 = 0
     /// How many entries each table has.
     package internal(set) var entries: [String: UInt64] = [:]

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// What LMDB notes of a tree, in a meta page and as the value of a table's name. 48 bytes: 0 u32 pad · 4 u16 flags ·
+/// LMDB's record of a tree, in a meta page and as the value of a table's name. 48 bytes: 0 u32 pad · 4 u16 flags ·
 /// 6 u16 depth · 8 u64 branch pages · 16 u64 leaf pages · 24 u64 overflow pages · 32 u64 entries · 40 u64 root.
 struct TreeRecord {
     static let size = 48

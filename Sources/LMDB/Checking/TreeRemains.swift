@@ -19,12 +19,12 @@ package struct TreeRemains {
     private let pageBytes: Int
     private var seen: PageSet
     private var free: PageSet
-    /// The trees that a part is missing of: names of tables, "main" or "free".
+    /// The trees of which a part is missing: names of tables, "main" or "free".
     package private(set) var broken: Set<String> = []
-    /// Of the tables with integer keys, from which key to which each leaf goes that is left: there it has no others than its own.
+    /// For each table with integer keys, the key ranges of the leaves that are left: within a range no key is missing.
     package private(set) var leaves: [String: [ClosedRange<UInt64>]] = [:]
 
-    /// The commits that the file's meta pages tell of, the newest first: none where both are damaged, else one or two.
+    /// The commits of the file's meta pages, the newest first: none where both are damaged, else one or two.
     package static func commits(in file: File) throws(StorageError) -> [MetaPage] {
         var found: [MetaPage] = []
         if let first = try meta(0, of: file, at: 0) { found.append(first) }
@@ -46,13 +46,13 @@ package struct TreeRemains {
 
     package init(_ commit: MetaPage, of file: File) throws(StorageError) {
         (self.commit, self.file, pageBytes) = (commit, file, commit.pageBytes)
-        // What a damaged meta page says is no reason to ask for memory.
+        // The number of a damaged meta page must not size an allocation.
         pages = min(commit.lastPage == .max ? .max : commit.lastPage + 1, UInt64(try file.status().bytes / commit.pageBytes))
         seen = PageSet()
         free = PageSet()
     }
 
-    /// Lends every entry of the tables that is left, each table's in the order of its keys.
+    /// Lends every entry that can be reached, each table's in the order of its keys.
     /// - Parameter tables: the tables that may be there, and whether their keys are integers.
     package mutating func walk(_ tables: [String: Bool], _ visit: Visit) throws {
         let record = commit.bytes
@@ -155,7 +155,7 @@ package struct TreeRemains {
         guard header.count == PageView.headerBytes, header.lent.load(UInt64.self, at: 0) == first,
             header.lent.load(UInt16.self, at: 10) == PageView.overflow, needed <= pages - first
         else { return nil }
-        // What several entries lead to would be read as often.
+        // A page that several entries lead to is read once only.
         for page in first ..< first + needed where !seen.insert(page) { return nil }
         return Value(offset: Int(first) * pageBytes + PageView.headerBytes, count: node.dataBytes)
     }

@@ -20,7 +20,7 @@ struct TreeWalk {
         isSound = if case .table(let name) = kind { rows[name] } else { nil }
     }
 
-    /// Checks the tree that a record tells of, which lies in the meta page or in the page that is named.
+    /// Checks the tree of a record that lies in the meta page or in the page that is named.
     static func check(
         _ record: TreeRecord, _ kind: Kind, from page: UInt64? = nil, _ check: inout StructuralCheck
     ) throws {
