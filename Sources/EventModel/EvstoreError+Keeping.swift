@@ -1,5 +1,5 @@
 extension EvstoreError {
-    /// What backups, what is made from them and the place of a store have to say.
+    /// The errors of backups, of what is made from them, of keys and of the place of a store.
     var keeping: ErrorDetails? {
         switch self {
         case .backupDamaged(let path, let reason):

@@ -12,7 +12,7 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case unsafeFileSystem(path: String, kind: String)
     case readOnly(path: String)
     case locked(path: String, holder: String)
-    /// No key was given for a store whose events are sealed, one that opens nothing, or one for a store that has none.
+    /// A sealed store was opened without a key or with one that does not open it; or a store that is not sealed was opened with one.
     case keysRefused(path: String, reason: String)
     /// - Parameter neededBytes: how many have to be free; nil where only the system knows.
     case diskFull(path: String, freeBytes: UInt64, neededBytes: UInt64? = nil)
@@ -59,9 +59,9 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case otherBackup(path: String)
     /// Files in which no block of a log was found.
     case nothingToSalvage(path: String)
-    /// A signed head that is none, or that nobody who is trusted has signed.
+    /// A text that is no signed head, or a head that no trusted key has signed.
     case signatureInvalid(reason: String)
-    /// A file that should hold a key.
+    /// A file that does not hold a key, or that others can read or change.
     case keyUnusable(path: String, reason: String)
     /// A key that can't be retired: what needs it, and what to do first.
     case keyNeeded(what: String, how: Advice)
@@ -80,6 +80,7 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case unknownSnapshot(String, known: [String])
     case snapshotExists(String)
     case verificationFailed(reason: String)
+    /// - Parameter again: what to do once more.
     case interrupted(again: String)
 
     // Asking.

@@ -18,10 +18,10 @@ public struct Finding: Hashable, Sendable {
     /// What the edits are made of once the files' texts are at hand.
     package var repairs: [Repair] = []
 
-    /// What stands where only an author can say why something is lost.
+    /// The placeholder where only the author can say why something is lost.
     package static let reasonMissing = "say why"
 
-    /// Whether what would mend it holds a reason or a value that only its author can choose.
+    /// Whether its repair holds a placeholder for a reason or a value that only the author can choose.
     package var isOpen: Bool { repairs.contains { $0.isGuess || "\($0.change)".contains(Self.reasonMissing) } }
 
     public init(
@@ -65,7 +65,7 @@ public struct FileEdit: Hashable, Sendable {
     public var remove: [String]
     /// A file that is not there yet begins with these.
     public var insert: [String]
-    /// The name that the file gets besides.
+    /// The new name of the file; nil where it keeps its own.
     public var renamed: String?
 
     public init(file: String, line: Int, remove: [String] = [], insert: [String] = [], renamed: String? = nil) {
@@ -73,7 +73,7 @@ public struct FileEdit: Hashable, Sendable {
     }
 }
 
-/// What mends a finding, said by what stands in a file rather than by its lines.
+/// How a file is changed to mend a finding, in terms of its values rather than of its lines.
 package struct Repair: Hashable, Sendable {
     package enum Change: Hashable, Sendable {
         /// The value becomes this JSON; a member that is not there is made, before one of another name if that is there.
@@ -84,15 +84,15 @@ package struct Repair: Hashable, Sendable {
         case swap(String, String)
         /// A list has this JSON as one more item.
         case append(String)
-        /// The value goes, with the name that it has or the item that it is.
+        /// The value is removed, with its member's name or its place in the list.
         case remove
         /// So many characters become a text, in a file that can't be read yet.
         case text(count: Int, String)
-        /// The line goes.
+        /// The line is removed.
         case cut
         /// Lines at the end of a file, which may not be there yet.
         case lines([String])
-        /// The file gets another name.
+        /// The file is renamed.
         case move(String)
     }
 

@@ -15,8 +15,8 @@ public struct Options: Sendable {
     public var commitBytesMax = 64 << 20
     /// Appends that one commit takes together at most; the others wait for the next one.
     public var queueRequestsMax = 4_096
-    /// How long an append may wait for its turn before it fails and names who holds the store; closing waits as long for others who
-    /// write.
+    /// How long an append may wait for its turn before it fails and names the process that holds the store; `close` waits as long for
+    /// other writers.
     public var appendDeadlineSeconds = 30.0
 
     // The log's indexes.
@@ -34,10 +34,10 @@ public struct Options: Sendable {
     /// Room kept in a file of its own for the recovery commands on a full disk.
     public var ballastBytes = 8 << 20
 
-    /// What opens the keys of a store whose events are sealed; a store that is made with one is sealed for life.
+    /// The secret that opens the keys of a sealed store; a store that is made with one is sealed for good.
     public var secret: StoreSecret?
 
-    /// Opens a store on a file system that is not known to keep what LMDB needs, such as one of a network.
+    /// Opens a store also on a file system that is not known to be sound for LMDB, such as one of a network.
     public var allowsUnsafeFileSystem = false
 
     // Reading.
@@ -49,8 +49,8 @@ public struct Options: Sendable {
     public var pollMilliseconds = 500
 
     // Projections and replay.
-    /// How long whoever asks for a read model waits for another who builds it, brings it to the log's end or migrates, before that fails
-    /// and names who does.
+    /// How long a query waits for another caller or process that builds the read model, brings it to the log's end or migrates, before it
+    /// fails and names that process.
     public var readModelDeadlineSeconds = 30.0
     public var projectionKeyBytesMax = 500
     /// How far a generation may lag behind the log at the flip; following does the rest.
@@ -62,8 +62,8 @@ public struct Options: Sendable {
     public var replaySnapshotsKept: Int?
     /// Events that a generation consumes in one commit; sixteen times as many while it is far behind.
     public var followBatchEvents = 4_096
-    /// Whether read models of the working version are kept at the log's end while the store is open; else whoever asks
-    /// for one brings it there.
+    /// Whether read models of the working version are kept at the log's end while the store is open; else each
+    /// query brings its own there.
     public var followsInBackground = false
     /// Rows that a bulk build keeps in memory before it spills a sorted run.
     public var buildMemoryBytes = 256 << 20

@@ -17,7 +17,7 @@ public struct ProgressEvent: Hashable, Sendable {
     }
 }
 
-/// Is told about progress, on whichever thread does the work.
+/// Called with the progress of long work, on the thread that does the work.
 public typealias Progress = @Sendable (ProgressEvent) -> Void
 
 /// Asks long work to stop at its next chunk, in a valid state: it then throws `EvstoreError.interrupted`.
@@ -27,7 +27,7 @@ public final class Cancellation: Sendable {
 
     public init() { other = nil }
 
-    /// One that is cancelled where the other is, too.
+    /// One that is also cancelled when `other` is.
     package init(with other: Cancellation?) { self.other = other }
 
     /// May be called from a signal handler's thread.

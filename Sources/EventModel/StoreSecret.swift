@@ -1,4 +1,4 @@
-/// What opens the keys of a store whose events are sealed. It is kept apart from the store, and in memory only.
+/// The secret that opens the keys of a sealed store. Keep it apart from the store; the library keeps it in memory only.
 ///
 /// Read one from a file with `StoreSecret.key(file:)` or `.passphrase(file:)`: secrets have no place in arguments and
 /// environments, which others can read.
@@ -15,7 +15,7 @@ public struct StoreSecret: Sendable, CustomStringConvertible, CustomReflectable 
     /// 32 random bytes, as `head -c 32 /dev/urandom` makes them.
     public static func key(_ bytes: [UInt8]) -> StoreSecret { StoreSecret(.key(bytes)) }
 
-    /// What a person remembers; it is stretched with scrypt, which takes 128 MiB and some tenths of a second.
+    /// A text that a person remembers; it is stretched with scrypt, which takes 128 MiB and some tenths of a second.
     public static func passphrase(_ bytes: [UInt8]) -> StoreSecret { StoreSecret(.passphrase(bytes)) }
 
     /// Says nothing of the secret.
@@ -26,6 +26,6 @@ public struct StoreSecret: Sendable, CustomStringConvertible, CustomReflectable 
         }
     }
 
-    /// Nothing of the secret for `dump` either.
+    /// Hides the secret from `dump`, too.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
