@@ -55,7 +55,7 @@ extension EventLog {
 
     private static let suffix = ".new-"
 
-    /// Makes the files of a store without events; whoever gets its environment closes it.
+    /// Makes the files of a store without events; the caller closes the environment.
     static func lay(
         _ store: String, _ storeID: StoreID, _ options: Options, _ newKeys: NewKeys?, _ tables: [TableDescriptor] = TableDescriptor.log
     ) throws -> LogAccess {

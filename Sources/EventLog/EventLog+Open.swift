@@ -23,7 +23,7 @@ extension EventLog {
             try StoreFiles.check(store)
             try StoreFiles.checkPlace(store, options, logger)
             let presence = try ballast.lent { try StoreOpening.enter(store, identity.id, options, tables) }
-            // Order: who is in sees to it that no key is given up.
+            // Order: the presence lock first, since no key is retired while another process holds it.
             let keys = try StoreKeys.open(at: store, identity, options)
             // Order: the anchor before the log, which may grow meanwhile but never shrinks.
             let anchor = try Anchor.read(at: store)
@@ -46,12 +46,12 @@ extension EventLog {
         } catch { throw storeError(error, store, doing: "opening \(store)") }
     }
 
-    /// The numbers of a store, without waiting for anyone but who puts it right after a crash.
+    /// The numbers of a store. Waits only for a process that recovers the store after a crash.
     package static func peek(at store: String) throws -> StoreState {
         do {
             let identity = try Manifest.identity(at: store)
             let presence = try StoreOpening.enter(store, identity.id, Options())
-            // Order: whoever finds the store's lock free may rely on nobody having the log open.
+            // Order: the lock is held until the log is closed, since a process that finds it free relies on that.
             let state = try readState(store, identity)
             try presence.release()
             guard state.storeID == identity.id else {
@@ -79,7 +79,7 @@ extension EventLog {
         }
     }
 
-    /// - Parameter beforeMaking: ends a round that is running; nil while one is taken in.
+    /// - Parameter beforeMaking: ends a round that is running; nil during the recovery of one.
     static func openEnvironment(
         _ store: String, _ options: Options, readOnly: Bool, _ tables: [TableDescriptor] = TableDescriptor.log,
         beforeMaking: (@Sendable (Environment) throws(StorageError) -> Void)? = nil,

@@ -41,10 +41,10 @@ package final class EventLog: Sendable {
     deinit {
         if !isOfThisProcess || isClosed.withLock({ $0 }) { return }
         healthMonitor.end()
-        // Nobody waits here: the writing thread ends by itself, and then the files go.
+        // Nothing waits here: the writing thread ends by itself and then closes the files.
         let (environment, presence) = (access.environment, presence)
         signal.close()
-        // Order: the lock goes last, since whoever finds it free may put right what an open round has left.
+        // Order: the lock goes last, since a process that finds it free may recover an open round.
         let end: @Sendable () -> Void = { withExtendedLifetime(presence) { environment.close() } }
         if let committer { committer.close(end) } else { end() }
     }
@@ -83,7 +83,7 @@ package final class EventLog: Sendable {
     private func reader() throws -> LogReader {
         while true {
             let transaction = try access.environment.beginRead()
-            // Older than what another thread has seen meanwhile: a new transaction is not.
+            // The transaction is older than what another thread has read meanwhile: a new one is not.
             guard let moment = try Moment(transaction, access, overlays) else { continue }
             return LogReader(transaction: transaction, access: access, moment: moment)
         }
@@ -115,7 +115,7 @@ package final class EventLog: Sendable {
         } catch { throw storeError(error, path, doing: "locking the store") }
     }
 
-    /// The turn to write what is beside the log, for a thread that may wait.
+    /// The turn to write files beside the log; waits on the calling thread.
     /// - Throws: `EvstoreError.interrupted` where the task is cancelled.
     func takeTurn() throws -> WriteTurn {
         let turn = try access.environment.takeTurn(within: options.appendDeadlineSeconds) { !Task.isCancelled }
@@ -123,7 +123,7 @@ package final class EventLog: Sendable {
         return turn
     }
 
-    /// Lets others in again.
+    /// Lets other processes open the store again.
     package func shareAgain() throws {
         do {
             try access.environment.checkProcess()
@@ -136,8 +136,8 @@ package final class EventLog: Sendable {
 
     /// Finishes what is under way, writes the anchor and gives up the files; a second time does nothing, nor does it in
     /// the child of a fork.
-    /// - Throws: `EvstoreError.deadlinePassed` where others who write were in the way for as long as an append waits: the files are
-    ///   given up all the same, and whoever opens the store next ends what is left.
+    /// - Throws: `EvstoreError.deadlinePassed` where another process was writing for as long as an append waits: the files are
+    ///   closed all the same, and the next process that opens the store ends the round.
     package func close() async throws {
         guard isOfThisProcess else { return }
         let isFirst = isClosed.withLock { isClosed in
@@ -150,7 +150,7 @@ package final class EventLog: Sendable {
         await withCheckedContinuation { continuation in
             if let committer { committer.close { continuation.resume() } } else { continuation.resume() }
         }
-        // Order: whoever comes in meanwhile waits for this lock until the other is given up, and not in vain.
+        // Order: a process that opens the store meanwhile waits for this lock until the presence lock is released.
         var opening: HeldLock?
         var failure: (any Error)? = committer?.closingFailure
         do {
@@ -159,7 +159,7 @@ package final class EventLog: Sendable {
                 try writeClosingAnchor(isLast: opening != nil && presence.takeIfFree(shared: false, what: "closes it"))
             }
         } catch  where Ballast.isFullDisk(error) {
-            // Nothing is lost but the time of a look at all pages after the next boot.
+            // Without an anchor, the first opening after the next boot has to check all pages; nothing else is lost.
             logger.warning("the anchor of \(path): \(error)")
         } catch { failure = failure ?? error }
         access.environment.close()
@@ -168,10 +168,10 @@ package final class EventLog: Sendable {
         if let failure { throw storeError(failure, path, doing: "closing the store") }
     }
 
-    /// Whether this handle has to say how it leaves the file: not where its disk has failed, nor where it says so already.
+    /// Whether this handle has to write the anchor as it closes: not after a failure of the disk, nor where the anchor is right already.
     private func mustNote(_ committer: Committer) throws -> Bool {
         if committer.hasFailed || committer.closingFailure != nil { return false }
-        // Another file than the one that was left is nobody's to vouch for.
+        // Where another file stands at the path now, this handle can't vouch for it.
         do throws(StorageError) { try access.environment.checkInPlace() } catch { return false }
         guard let mark = try Anchor.read(at: path)?.mark else { return true }
         return !mark.vouchesForNothing && (committer.hasWritten || !mark.isClosed)

@@ -3,7 +3,7 @@ internal import EventModel
 internal import LMDB
 
 /// What one commit adds to the log, built up append by append. An append is checked completely
-/// before anything of it is taken in, so that a refused one leaves no trace.
+/// before anything of it is admitted, so that a refused one leaves no trace.
 struct Admission {
     let moment: Moment
     let access: LogAccess
@@ -12,15 +12,15 @@ struct Admission {
     private(set) var next: Position
     private let first: Position
     private let time: Timestamp
-    /// The jump positions of the events taken in, from `first` on.
+    /// The jump positions of the admitted events, from `first` on.
     private var jumps: [Position] = []
-    /// What the indexes will have to say of the events taken in, beside the heads of their streams.
+    /// The index entries of the admitted events, beside the heads of their streams.
     private var begun: [(name: String, id: UInt64)] = []
     private var ids: [IDKey: UInt64] = [:]
     private var census: [IndexEntries.Kind: UInt64] = [:]
-    /// Events of a kind mostly follow each other, and so do those of a type.
+    /// The kind counted last: consecutive events are mostly of one kind.
     private var run: (kind: IndexEntries.Kind, count: UInt64) = (IndexEntries.Kind(type: 0, born: 0), 0)
-    /// Of the append that was checked last: its events' streams in the table.
+    /// The indexes, in the table of streams, of the streams of the append that was checked last.
     private var found: [Int] = []
     /// As many names as the processor's nearest memory holds with their entries.
     private static let foundTogether = 64
@@ -31,15 +31,15 @@ struct Admission {
         (self.moment, self.access, self.time) = (moment, access, time)
         (first, next) = (moment.last.next, moment.last.next)
         typesCount = TypeID(try access.tables.types.count(transaction))
-        // Order: what is committed is in the overlay before the transaction adds blocks of its own, which must not come into it.
+        // Order: the overlay reads the committed blocks before this transaction adds its own, which it must not see.
         try moment.overlay.look(asOf: moment.last, transaction, access) { _ in }
     }
 
-    /// How many events have been taken in.
+    /// How many events have been admitted.
     var count: Int { Int(next.rawValue - first.rawValue) }
 
-    /// Checks an append against the log and everything taken in before it, ids first, then conditions; says what becomes of it
-    /// where that is not to be taken in.
+    /// Checks an append against the log and everything admitted before it, ids first, then conditions; returns its outcome where it is
+    /// not to be admitted, else nil.
     mutating func check(
         _ request: AppendRequest, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
     ) throws -> AppendOutcome? {
@@ -77,7 +77,7 @@ struct Admission {
         let key = IDKey(id)
         if let position = ids[key] { return Position(position) }
         guard let position = try moment.position(key, transaction, access) else { return nil }
-        // A hash may stand for two texts: only the record itself tells.
+        // Two texts may have one hash: the record decides.
         guard let record = try Blocks.record(at: position, transaction, access) else { throw Indexes.damaged("ids") }
         return record.id == id ? position : nil
     }
@@ -101,7 +101,7 @@ struct Admission {
         }
     }
 
-    /// The index of a stream's entry, with its head after everything taken in so far.
+    /// The index of a stream's entry, whose head is that after everything admitted so far.
     private func stream(
         _ name: StreamName, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
     ) throws -> Int {
@@ -121,7 +121,7 @@ struct Admission {
 
     // MARK: Positions
 
-    /// Gives the events of an append that was checked their places. What fails here fails for the whole commit.
+    /// Gives the events of a checked append their positions and revisions. An error here fails the whole commit.
     mutating func takeIn(
         _ request: AppendRequest, _ writer: inout BlockWriter, _ streams: inout StreamTable, _ random: inout Randomness,
         _ transaction: inout WriteTransaction
@@ -201,7 +201,7 @@ struct Admission {
 
     // MARK: After the commit
 
-    /// Adds what the indexes have to say of the events taken in.
+    /// Adds the index entries of the admitted events.
     mutating func note(in entries: inout IndexEntries, _ streams: borrowing StreamTable) {
         countRun()
         streams.forEachChanged { entries.heads.set($0, $1) }

@@ -11,9 +11,9 @@ package struct StoredEvent: Hashable, Sendable {
     /// Unique in the store where given; a UUIDv7 is made where nil.
     package var id: EventID?
     package var time: Timestamp
-    /// What older versions see of the event, as the room above writes it; empty where nothing is kept.
+    /// What older versions see of the event (`Shadow`), as bytes that the log does not read; empty where none is kept.
     package var shadow: [UInt8] = []
-    /// What stays of the payload when the stream's personal data is forgotten; empty where it has none. Of a sealed store alone.
+    /// What stays of the payload when the stream's personal data is forgotten; empty where it has none. Used in sealed stores only.
     package var forgotten: [UInt8] = []
 
     package init(
@@ -50,7 +50,7 @@ package struct AppendRequest: Sendable {
     /// What the events were checked against; nil where that does not matter.
     package var validated: StateStamp?
     package var rows: [SideRow]
-    /// When whoever appends began to, before this try or earlier.
+    /// When the caller began to append, which may be before an earlier try.
     let since: ContinuousClock.Instant
     package var deadline: ContinuousClock.Instant
 
@@ -72,7 +72,7 @@ package struct AppendRequest: Sendable {
     }
 }
 
-/// What became of an append that failed in nothing.
+/// The outcome of an append that threw no error.
 package enum AppendOutcome: Hashable, Sendable {
     case appended(AppendReceipt)
     /// The first event's given id is in the store at this position: nothing was appended.

@@ -3,9 +3,9 @@
 // 1. `EventLog.append` hands an `AppendRequest` to the committer; the caller's task is suspended.
 // 2. `CommitQueue.take` makes one batch of what waits: group commit. `DeadlineTimer` refuses what has waited too long.
 // 3. `Committer.turn` makes one commit, on the one thread that writes, and gives the answers.
-// 4. `CommitSession.run` takes the writer's turn, then the batch, so that who came meanwhile goes along.
+// 4. `CommitSession.run` takes the writer's turn, then the batch, so that appends which came meanwhile are part of it.
 // 5. `Admission.check` looks at ids and expectations, against the log as it is now; `Admission.takeIn` gives position, revision and the
 //    pointers back in the stream.
 // 6. `BlockWriter.add` puts the record into a block; `BlockDraft.complete` closes it: offsets, checksum, link to the block before.
 // 7. `AheadWriter.write` makes quick commits durable beside the log, and LMDB all others; `Environment.writeOwned` commits.
-// 8. `AnchorFile.note` says outside the log how far it goes; `CommitSignal.announce` wakes who waits for events.
+// 8. `AnchorFile.note` says outside the log how far it goes; `CommitSignal.announce` wakes those who wait for events.

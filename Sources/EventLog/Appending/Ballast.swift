@@ -3,7 +3,7 @@ internal import LMDB
 internal import Logging
 internal import System
 
-/// `ballast`: a file that only keeps room, for what leads out of a full disk.
+/// `ballast`: a file that reserves room on the disk for the operations that lead out of a full one, such as a rollback.
 struct Ballast: Sendable {
     private static let fileName = "/ballast"
     private let store: String
@@ -14,8 +14,8 @@ struct Ballast: Sendable {
         (self.store, bytes, floorBytes) = (store, options.ballastBytes, options.freeDiskFloorBytes)
     }
 
-    /// Takes its room where there is enough beside it.
-    /// - Parameter isKnown: whether the file was filled before, so that its size tells; a copy of it may be all holes.
+    /// Fills the file where enough room is left beside it.
+    /// - Parameter isKnown: whether this process has filled the file before, so that its size is reliable; a copy of it may be all holes.
     func fill(isKnown: Bool = true) throws {
         let status = try Directory.status(store + Self.fileName)
         guard bytes > 0, isKnown ? status?.bytes ?? 0 < bytes : min(status?.bytes ?? 0, status?.bytesOnDisk ?? 0) < bytes,
@@ -24,12 +24,12 @@ struct Ballast: Sendable {
         try File(store + Self.fileName, .create).reserve(bytes)
     }
 
-    /// The room that it keeps now.
+    /// The bytes that it reserves now.
     var bytesKept: UInt64 {
         get throws { UInt64(try Directory.status(store + Self.fileName)?.bytesOnDisk ?? 0) }
     }
 
-    /// Gives its room back to the disk; false where it has none.
+    /// Empties the file, which frees its room; false where it had none.
     func lend() throws -> Bool {
         guard Guard.ballast.isOn, try Directory.status(store + Self.fileName)?.bytes ?? 0 > 0 else { return false }
         let file = try File(store + Self.fileName, .write)
@@ -39,7 +39,7 @@ struct Ballast: Sendable {
         return true
     }
 
-    /// Runs `body`, and where the disk is full once more, with the ballast's room. `body` leaves nothing half done.
+    /// Runs `body`; where the disk is full, frees the ballast and runs it once more. `body` has to be safe to repeat.
     func lent<R>(_ body: () throws -> R) throws -> R {
         do { return try body() } catch {
             guard Self.isFullDisk(error), try lend() else { throw error }
@@ -54,12 +54,12 @@ struct Ballast: Sendable {
 }
 
 extension EventLog {
-    /// A disk without that much room is no reason not to open.
+    /// Fills the ballast; a disk without that much room does not keep the store from opening.
     func fillBallast() {
         do { try ballast.fill(isKnown: false) } catch { logger.warning("the ballast of \(path): \(error)") }
     }
 
-    /// The same for a command that leads out of a full disk. Appends and replays never take that room.
+    /// Runs an operation that leads out of a full disk, with the ballast's room where it needs it. Appends and replays never do.
     package func withBallast<R>(_ body: () async throws(EvstoreError) -> R) async throws(EvstoreError) -> R {
         do { return try await body() } catch {
             guard !isReadOnly, isOfThisProcess, Ballast.isFullDisk(error) else { throw error }

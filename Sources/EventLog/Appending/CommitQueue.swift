@@ -1,7 +1,7 @@
 internal import EventModel
 internal import System
 
-/// What waits for the writing thread, first come, first served. Everything in it has a deadline.
+/// Appends and updates that wait for the writing thread, first come, first served. Each has a deadline.
 final class CommitQueue: Sendable {
     struct Append: Sendable {
         let number: UInt64
@@ -35,7 +35,7 @@ final class CommitQueue: Sendable {
             }
         }
 
-        /// Seconds since whoever made it began to.
+        /// Seconds since its caller began to wait.
         var waited: Double {
             let since =
                 switch self {
@@ -53,7 +53,7 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// What one transaction takes on.
+    /// The work of one transaction.
     enum Batch: Sendable {
         case appends([Append])
         case update(Update)
@@ -68,10 +68,10 @@ final class CommitQueue: Sendable {
 
     fileprivate struct State {
         var waiting: [Work] = []
-        /// How many at the front are taken already.
+        /// How many at the front have been handed to the writing thread already.
         var taken = 0
         var isClosed = false
-        /// Until when what waits is done all the same, once it is closed.
+        /// Once it is closed: until when the work that waits is still done.
         var end: ContinuousClock.Instant?
         var numbers: UInt64 = 0
 
@@ -88,7 +88,7 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// False where the queue takes nothing any more.
+    /// False where the queue is closed.
     func add(_ work: Work) -> Bool {
         state.change { state in
             if state.isClosed { return false }
@@ -99,16 +99,16 @@ final class CommitQueue: Sendable {
 
     var isEmpty: Bool { state.withLock { $0.count == 0 } }
 
-    /// Takes nothing any more; what waits is still done, until a deadline.
+    /// Refuses further work; what waits is still done, until a deadline.
     func close(_ end: ContinuousClock.Instant) { state.change { ($0.isClosed, $0.end) = (true, end) } }
 
     /// Whether it is closed and the deadline has passed.
     var isGivenUp: Bool { state.withLock { $0.isGivenUp } }
 
-    /// Whether there is something to do, and time for it.
+    /// Whether work waits, and its deadline has not passed.
     var isWaited: Bool { state.withLock { $0.count > 0 && !$0.isGivenUp } }
 
-    /// Waits for something to do or the end, but not for longer; false where neither came.
+    /// Waits until there is work or the queue is closed, at most so long; false where neither came.
     func waitForWork(milliseconds: Int) -> Bool { state.wait(milliseconds: milliseconds) { $0.count > 0 || $0.isClosed } }
 
     /// Waits for something to do; false when the queue is closed and empty.
@@ -128,21 +128,21 @@ final class CommitQueue: Sendable {
         }
     }
 
-    /// Takes along appends that have come since, as many as the commit still may hold; false where there are none.
+    /// Adds appends that have come since, as many as the commit may still hold; false where there are none.
     func takeMore(_ appends: inout [Append], _ options: Options) -> Bool { state.withLock { $0.take(&appends, options) } }
 
-    /// Takes out what has waited beyond its deadline.
+    /// Removes the work whose deadline has passed.
     func takeOverdue() -> [Work] {
         let now = ContinuousClock.now
         return state.withLock { state in state.takeOut { $0.deadline <= now } }
     }
 
-    /// Takes out a work that nobody wants any more; nil where it was taken already, and is being done.
+    /// Removes work whose caller was cancelled; nil where the writing thread has it already.
     func withdraw(_ number: UInt64) -> Work? { state.withLock { state in state.takeOut { $0.number == number }.first } }
 }
 
 extension CommitQueue.State {
-    /// Takes appends from the front, as many as fit into one commit with those that were taken before; false where none did.
+    /// Takes appends from the front, as many as fit into one commit with those in `appends`; false where none did.
     fileprivate mutating func take(_ appends: inout [CommitQueue.Append], _ options: Options) -> Bool {
         var (events, bytes) = (0, 0)
         for append in appends { (events, bytes) = (events + append.request.events.count, bytes + append.request.payloadBytes) }

@@ -16,7 +16,7 @@ struct CommitSession: ~Copyable {
     private var random = Randomness()
     private var sweep: Sweep?
     private var ahead: AheadWriter
-    /// When the last commit ended: who appends now and then lets LMDB sync.
+    /// When the last commit ended: after a pause, LMDB itself makes the next one durable.
     private var ended: ContinuousClock.Instant?
     /// The number of this process's last transaction.
     private var written: UInt = 0
@@ -43,8 +43,8 @@ struct CommitSession: ~Copyable {
         var hasAdded = false
     }
 
-    /// Takes from the queue under LMDB's lock, so that what arrived while waiting for it goes along,
-    /// and makes one transaction of it. `batch` is what was taken, also where this throws.
+    /// Takes a batch from the queue under LMDB's lock, so that work which arrived during the wait for it is included,
+    /// and makes one transaction of it. `batch` is that batch, also where this throws.
     mutating func run(_ queue: CommitQueue, _ batch: inout CommitQueue.Batch?) throws -> Done? {
         guard let turn = try access.environment.takeTurn(within: nil, while: { queue.isWaited }) else { return nil }
         do { return try attempt(queue, turn, &batch) } catch {
@@ -57,7 +57,7 @@ struct CommitSession: ~Copyable {
         var swept = sweep
         var admitted: Admission?
         let done = try access.environment.writeOwned(turn) { transaction -> Done? in
-            // A grown map runs this again with what was taken before, which may come to something else.
+            // After the map has grown this runs again with the same batch, whose outcome may be another.
             (swept, admitted) = (sweep, nil)
             if ahead.isUnconfirmed { try ahead.endRound() }
             if batch == nil { batch = queue.take(options) }
@@ -112,14 +112,14 @@ struct CommitSession: ~Copyable {
     ) throws -> Done {
         let tables = access.tables
         let now = Timestamp.now
-        // What this process has put there itself, with nobody in between, needs no second look.
+        // The overlay need not read blocks that this process has written itself, with no other writer in between.
         let known = latest?.transaction == transaction.id - 1 && latest?.last.epoch == moment.epoch ? latest?.link : nil
         let link = try known ?? Blocks.lastLink(transaction.reads, access, moment.epoch)
         var admission = try Admission(moment, access, transaction.reads, time: now)
         writer.begin(moment.epoch, first: moment.last.next, link: link, time: now)
         try access.keys?.subjects.begin()
         var outcomes: [Result<AppendOutcome, any Error>] = []
-        // What comes while the first are taken in goes along, for some rounds: the first wait for them.
+        // Appends that come while the first are admitted join the commit, for some rounds only, since the first wait for them.
         var rounds = 0
         repeat {
             do { try checkFreeSpace(appends) } catch  where !outcomes.isEmpty {
@@ -148,7 +148,7 @@ struct CommitSession: ~Copyable {
         }
         admitted = admission
         let last = Checkpoint(epoch: moment.epoch, position: Position(admission.next.rawValue - 1))
-        // Nothing was taken in: there is nothing to commit.
+        // Nothing was admitted: there is nothing to commit.
         guard last.position > moment.last else {
             return Done(outcomes: outcomes, last: last, link: try Blocks.endLink(transaction.reads, access))
         }
@@ -160,7 +160,7 @@ struct CommitSession: ~Copyable {
         return Done(outcomes: outcomes, last: last, link: writer.lastLink, hasAdded: true)
     }
 
-    /// Makes the blocks durable ahead of the log where that is quicker and they are all there is; else LMDB does it.
+    /// Makes the blocks durable ahead of the log, where that is quicker and the transaction writes nothing else; otherwise LMDB does it.
     private mutating func makeDurable(
         from first: Position, through last: Position, hasRows: Bool, _ transaction: inout WriteTransaction
     ) throws {
@@ -173,7 +173,7 @@ struct CommitSession: ~Copyable {
         }
     }
 
-    /// Takes back what is durable ahead of a commit that was not made: it is refused to its callers.
+    /// Removes the entry that is durable ahead of a commit that failed, since its callers get an error.
     private mutating func undo(_ turn: WriteTurn, after error: any Error) throws {
         guard ahead.isUnconfirmed else { return }
         do { try writeAlone(turn) { session in try session.ahead.endRound() } } catch let failure {
@@ -181,10 +181,10 @@ struct CommitSession: ~Copyable {
         }
     }
 
-    /// Whether a pause should be told to `endRound`.
+    /// Whether `endRound` has something to do once appends pause.
     var isHolding: Bool { ahead.isHolding }
 
-    /// Ends the round that this process has begun, and lets pages be used again that it kept.
+    /// Ends the round that this process has begun, and releases the pages that it kept from being reused.
     mutating func endRound(_ queue: CommitQueue) throws {
         guard try ahead.ownsRound() else { return ahead.letGo() }
         try writeAlone(try turn(queue)) { session in try session.ahead.endRound() }
@@ -194,7 +194,7 @@ struct CommitSession: ~Copyable {
         try access.environment.writeOwned(turn) { _ in try body(&self) }
     }
 
-    /// The turn to write what nobody waits for but the end; whoever has it is waited for until that can't wait any more.
+    /// The writer's turn for work that no caller waits for. Waits for the holder, until closing may not wait any longer.
     private func turn(_ queue: CommitQueue) throws -> WriteTurn {
         let began = ContinuousClock.now
         if let turn = try access.environment.takeTurn(within: nil, while: { !queue.isGivenUp }) { return turn }
@@ -202,8 +202,8 @@ struct CommitSession: ~Copyable {
         throw EvstoreError.deadlinePassed(seconds: began.duration(to: .now) / .seconds(1), holder: holder)
     }
 
-    /// Leaves everything in LMDB alone, with its indexes. After a failure of the disk nothing is claimed to be durable: the
-    /// round stays open, and who opens the store next goes back to what it began with.
+    /// Ends the round and the sweep, so that LMDB alone holds everything. After a failure of the disk nothing is claimed to be durable: the
+    /// round stays open, and the next process that opens the store goes back to where the round began.
     mutating func finish(_ queue: CommitQueue, afterFailure hasFailed: Bool) throws {
         defer { ahead.letGo() }
         if hasFailed { return }
@@ -215,7 +215,7 @@ struct CommitSession: ~Copyable {
         try Rows.check(row.key, row.catalogue)
         let table = access.tables[row.catalogue]
         guard row.catalogue == .imports else { return try table.put(row.key.lent, row.value.lent, &transaction) }
-        // A mark stands for what was appended first: a cut that leaves that, and takes what came again, must leave the mark.
+        // A mark belongs to the first append of its lines: a cut that keeps that one, and removes a repeated one, must keep the mark.
         if try table.get(row.key.lent, transaction.reads) != nil { return }
         // A cut has to know which import marks lie beyond it.
         try table.put(row.key.lent, (bytes(last.rawValue) + row.value).lent, &transaction)
@@ -237,7 +237,7 @@ struct CommitSession: ~Copyable {
         swept = isDone ? nil : sweep
     }
 
-    /// Writes what a sweep that is under way has left.
+    /// Writes the rest of a sweep that is under way.
     private mutating func finishSweep(_ queue: CommitQueue) throws {
         guard var rest = sweep else { return }
         sweep = nil
@@ -265,7 +265,7 @@ struct CommitSession: ~Copyable {
     }
 }
 
-/// A commit that was not made, and what stood ahead of it could not be taken back: it may come to be after a crash.
+/// A commit failed, and the entry ahead of it could not be removed: a recovery after a crash may still make the commit.
 struct UndoneCommit: Error {
     let cause: StorageError
 }

@@ -1,8 +1,8 @@
 internal import EventModel
 internal import System
 
-/// Wakes those who wait for events: told by this process's writer, by the file being written to
-/// (whoever does it), or at the latest by the next look of a slow poll.
+/// Wakes those who wait for events: after a commit of this process, after any process has written to the
+/// file, and at the latest at the next slow poll.
 final class CommitSignal: Sendable {
     fileprivate struct Waiter {
         let after: Position
@@ -34,7 +34,7 @@ final class CommitSignal: Sendable {
     /// The end of the log that was seen last.
     var last: Position { state.withLock { $0.last.position } }
 
-    /// Tells of the log's end. A new epoch wakes everyone: positions may have gone down.
+    /// Announces the log's end. A new epoch wakes every waiter, since positions may have gone down.
     func announce(_ last: Checkpoint) {
         let woken = state.withLock { state in
             let isNewEpoch = last.epoch > state.last.epoch
@@ -70,7 +70,7 @@ final class CommitSignal: Sendable {
             return nil
         }
         if let refusal { return waiter.continuation.resume(throwing: refusal) }
-        // What was written between the caller's last look and now has nobody else to tell of it.
+        // No event will come for what was written between the caller's last read and now.
         watch.interrupt()
     }
 
@@ -121,7 +121,7 @@ final class CommitSignal: Sendable {
 }
 
 extension CommitSignal.State {
-    /// Takes out the waiters that fit.
+    /// Removes and returns the waiters that fit.
     fileprivate mutating func take(_ fits: (CommitSignal.Waiter) -> Bool) -> [CommitSignal.Waiter] {
         let taken = waiters.filter { fits($0.value) }
         for id in taken.keys { waiters[id] = nil }

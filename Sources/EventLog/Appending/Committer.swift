@@ -35,7 +35,7 @@ final class Committer: Sendable {
         try deadlineTimer.start()
     }
 
-    /// Where the task is cancelled while it waits for its turn nothing is appended; once it is being done its outcome is told.
+    /// A task that is cancelled while it waits for its turn appends nothing; once the commit has begun, its outcome is returned.
     func append(_ request: AppendRequest) async throws -> AppendOutcome {
         let number = queue.number()
         return try await withTaskCancellationHandler {
@@ -61,7 +61,7 @@ final class Committer: Sendable {
         if let error = poison.withLock({ $0 }) { return work.fail(error) }
         if !queue.add(work) { return work.fail(EvstoreError.misuse("the store has been closed")) }
         deadlineTimer.wake()
-        // Its handler may have run before there was something to withdraw.
+        // The cancellation handler may have run before the work was in the queue.
         if Task.isCancelled { withdraw(work.number) }
     }
 
@@ -69,17 +69,17 @@ final class Committer: Sendable {
         queue.withdraw(number)?.fail(EvstoreError.interrupted(again: "nothing was written: run it again"))
     }
 
-    /// Does what waits, as long as an append may wait for others who write, and takes nothing more; `body` runs when both threads
+    /// Refuses further work and does what waits, for as long as an append may wait for other writers; `body` runs when both threads
     /// have ended.
     func close(_ body: @escaping @Sendable () -> Void) {
         queue.close(.now + .seconds(options.appendDeadlineSeconds))
         deadlineTimer.atEnd(body)
     }
 
-    /// Whether it is open what the disk has of the last commits.
+    /// Whether a commit has failed so that nobody knows what the disk has of it.
     var hasFailed: Bool { poison.withLock { $0 != nil } }
 
-    /// Who was in the way as it was closed, until the deadline; nil where nobody was.
+    /// The error of closing where another writer kept its turn until the deadline; else nil.
     var closingFailure: EvstoreError? { late.withLock { $0 } }
 
     /// Whether anything may have been written.
@@ -89,7 +89,7 @@ final class Committer: Sendable {
         do {
             var session = try CommitSession(access, overlays, options, path: path)
             while waitForWork(&session) { turn(&session) }
-            // Order: what the session keeps of LMDB goes before the environment is closed.
+            // Order: the session's pin is released before the environment is closed.
             do {
                 try session.finish(queue, afterFailure: poison.withLock { $0 } != nil)
                 try anchor.sync()
@@ -104,7 +104,7 @@ final class Committer: Sendable {
 
     private static let restMilliseconds = 200
 
-    /// Waits for something to do; false at the end. A pause ends the round ahead of the log.
+    /// Waits for work; false once the queue is closed and empty. A pause ends the round ahead of the log.
     private func waitForWork(_ session: inout CommitSession) -> Bool {
         if session.isHolding, !queue.waitForWork(milliseconds: Self.restMilliseconds) {
             do { try session.endRound(queue) } catch {
@@ -136,13 +136,13 @@ final class Committer: Sendable {
         }
     }
 
-    /// Nothing is left waiting where others who write are not waited for any more.
+    /// Refuses the work that waits once the deadline of closing has passed.
     private func refuseIfGivenUp() {
         guard queue.isGivenUp else { return }
         while let batch = queue.take(options) { batch.fail(EvstoreError.misuse("the store has been closed")) }
     }
 
-    /// What was committed stays so whatever becomes of the anchor: one that is old says less, and one that is torn nothing.
+    /// The commit stands whatever becomes of the anchor: an old anchor proves less, and a torn one nothing.
     private func note(_ end: Anchor) {
         do { try anchor.note(end) } catch {
             logger.warning("the anchor of \(path): \(error)")
@@ -165,9 +165,9 @@ final class Committer: Sendable {
         }
     }
 
-    /// What a failure means for those who wait. "Not made" is only said of a commit to which nothing on the disk can lead; where
-    /// something may, whatever the disk said, the outcome is not known, and the handle writes no more. Nor does it where the
-    /// disk is broken rather than full.
+    /// The error that the callers of a failed commit get. A commit counts as not made only where nothing on the disk can lead to it;
+    /// where something may, its outcome is unknown, and the handle writes no more. It also writes no more where the disk is broken
+    /// rather than full.
     private func failure(_ error: any Error) -> any Error {
         guard let system = error as? StorageError ?? (error as? UndoneCommit)?.cause else { return error }
         let isOpen = system.isOutcomeOpen || error is UndoneCommit
@@ -178,7 +178,7 @@ final class Committer: Sendable {
         logger.error("the disk failed during a commit after position \(last): \(system)")
         let failure = EvstoreError.commitOutcomeUnknown(after: last)
         if Guard.poison.isOn { poison.withLock { $0 = $0 ?? failure } }
-        // What the disk has is not known: whoever opens the file next looks at all of it.
+        // Nobody knows what the disk has: the next process that opens the file checks all of it.
         do { try anchor.disown() } catch { logger.warning("the anchor of \(path): \(error)") }
         return failure
     }

@@ -3,8 +3,8 @@ internal import LMDB
 internal import Logging
 internal import System
 
-/// Looks every few seconds, for as long as a log is open, whether anybody uses it or not: ends dead readers' hold on pages,
-/// notices files that were replaced, and fills the ballast up again.
+/// Checks an open log every few seconds, also while nobody uses it: frees the slots of dead readers, notices files that were
+/// replaced, and fills the ballast again.
 final class HealthMonitor: Sendable {
     private static let milliseconds = 5_000
     private let environment: Environment
@@ -13,14 +13,14 @@ final class HealthMonitor: Sendable {
     private let isEnding = Monitor(false)
     private let isLooking = Monitor(false)
 
-    /// - Parameter ballast: nil where the store is not this process's to write.
+    /// - Parameter ballast: nil where this process only reads the store.
     init(_ environment: Environment, _ ballast: Ballast?, _ logger: Logger) {
         (self.environment, self.ballast, self.logger) = (environment, ballast, logger)
     }
 
     func start() throws { _ = try WorkerThread.start("evstore-watch") { self.run() } }
 
-    /// Returns when it does nothing more.
+    /// Stops it; returns when its thread has ended.
     func end() {
         isEnding.change { $0 = true }
         isLooking.wait(until: { !$0 }, { _ in })

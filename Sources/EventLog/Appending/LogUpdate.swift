@@ -3,7 +3,7 @@ package import EventModel
 package import Hashing
 internal import LMDB
 
-/// What changes in one durable transaction beside appends; all of it or nothing.
+/// Changes other than appends, made in one durable transaction: all of them or none.
 package struct LogUpdate: ~Copyable {
     var transaction: WriteTransaction
     let access: LogAccess
@@ -76,8 +76,8 @@ package struct LogUpdate: ~Copyable {
             moment.census(transaction.reads, access), names: Indexes.types(transaction.reads, access.tables))
     }
 
-    /// Takes every event beyond `position` off the log and begins the next epoch, or `later` one. The indexes are
-    /// emptied and come back from the log; import marks beyond go.
+    /// Removes every event after `position` and begins the next epoch, or `later`. The indexes are emptied and
+    /// rebuilt from the log; import marks beyond the position are removed.
     package mutating func cut(to position: Position, later: Epoch? = nil) throws {
         guard position <= last.position else {
             throw EvstoreError.misuse("a cut at \(position) lies beyond the last event, \(last.position)")

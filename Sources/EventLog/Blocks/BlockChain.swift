@@ -8,7 +8,7 @@ internal import System
 final class BlockChain: Sendable {
     /// A draft on its way between the threads.
     final class Carrier: @unchecked Sendable {
-        // Sound because whoever has it has it alone.
+        // Sound because only one thread has it at a time.
         var draft = BlockDraft()
     }
 
@@ -30,7 +30,7 @@ final class BlockChain: Sendable {
     }
 
     private let state = Monitor(State())
-    /// More are not under way at once, so that memory stays bounded.
+    /// The most that may be under way at once, so that memory stays bounded.
     private static let underWayMax = 32
 
     /// Takes full drafts. `link` is what the first of a commit links to; the others link to the one before them.
@@ -63,7 +63,7 @@ final class BlockChain: Sendable {
 
     private func start() {
         do { _ = try WorkerThread.start("evstore-chain") { self.run() } } catch {
-            // Without one, who adds drafts completes them.
+            // Without a thread, the caller that adds drafts completes them.
             state.withLock { $0.hasThread = false }
             while completeWaiting() {}
         }

@@ -17,13 +17,13 @@ struct BlockDraft: ~Copyable {
     private(set) var first = Position.start
     private var types: [(id: TypeID, name: String)] = []
     private var typesBytes = 0
-    /// What stands behind the records.
+    /// The bytes behind the records: the code, if any, and the checksum.
     private var endBytes = BlockLayout.checksumBytes
     private var offsets: [Int] = []
     private var records = ByteBuffer(capacity: BlockLayout.bytesMax)
     private var block = ByteBuffer(capacity: BlockLayout.bytesMax)
 
-    /// What was completed.
+    /// The completed block.
     var text: RawSpan {
         @_lifetime(borrow self)
         get { block.bytes }

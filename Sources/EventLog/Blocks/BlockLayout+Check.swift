@@ -53,8 +53,8 @@ extension BlockLayout {
         return (offsets, entryBytes, count)
     }
 
-    /// Checks one record by its own checksum and returns where it begins; nil where only a check of the whole block can
-    /// tell, because it has none or the block does not seem to hold it.
+    /// Checks one record by its own checksum and returns where it begins; nil where the whole block has to be
+    /// checked instead, because the record has no checksum or the block does not seem to hold it.
     static func checkRecord(
         _ bytes: RawSpan, at position: Position, after first: Position, storeTag: UInt64
     ) throws(EvstoreError) -> Int? {

@@ -1,12 +1,12 @@
 internal import Bytes
 internal import EventModel
 
-/// What a block says in words, and where its pointers lead: a block that somebody else has made may be whole and say anything.
+/// Checks of the texts and pointers in a block: one that another program has written may have right checksums and any content.
 extension BlockLayout {
     /// A position after which as many others can still be counted.
     static let positionMax: UInt64 = 1 << 62
 
-    /// Rule 4, for the names of types: rising ids, texts, and the mask that tells of them.
+    /// Rule 4, for the names of types: rising ids, valid texts, and a mask that agrees with them.
     struct NamedTypes {
         private let limit: Int
         private var mask: UInt64 = 0
@@ -46,7 +46,7 @@ extension BlockLayout {
         }
     }
 
-    /// Rule 6: whoever follows a record's pointers comes to its stream's beginning.
+    /// Rule 6: following a record's pointers leads to its stream's beginning.
     @inline(__always)
     static func leadsBack(_ head: RawSpan, _ position: UInt64) -> Bool {
         let stream = head.load(UInt64.self, at: Record.stream)

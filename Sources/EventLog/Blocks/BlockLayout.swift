@@ -46,12 +46,13 @@ internal import EventModel
 /// store id, u32 epoch, u32 zero, u64 position (its place), then the record's first 60 bytes with zeros for the lengths of
 /// payload and metadata, its id and its stream name.
 ///
-/// Valid is a block that keeps all of these:
+/// A block is valid where it keeps all of these rules:
 /// 1. It has at least 96 bytes, and byte 44 holds exactly how many.
 /// 2. Magic and format are as above, the checksum holds, no flag is set that is not listed.
 /// 3. The store tag is the store's; the first position is its key in the table `blocks`, 1 to 2^62.
 /// 4. There is at least one event; names, offsets and records follow each other without a gap and
-///    end where the code or the checksum begins. A name is UTF-8 and not empty; every record's type is among the names, and the mask is theirs.
+///    end where the code or the checksum begins. A name is UTF-8 and not empty; every record's type is among the names, and the mask is
+///    theirs.
 /// 5. Every record's lengths add up to its place; an id has 1 to 64 bytes, and 16 where it is a UUID; a shadow is not empty;
 ///    the stream name is there exactly for revision 0. Ids and stream names are such as `EventID` and `StreamName` take.
 ///    In a sealed block there is neither metadata nor a shadow beside the envelope.
@@ -61,7 +62,7 @@ internal import EventModel
 ///    link is as above; the first block of an epoch links to `Epochs.link`. (`verify` checks this.)
 /// 8. All blocks of a store that has keys are sealed, and none of another. From format 6 of a store on all of them have a
 ///    code, and it is right.
-/// 9. Every record's own checksum holds. (`verify` checks this; and who reads one event checks its record by that alone.)
+/// 9. Every record's own checksum holds. (`verify` checks this; a read of one event checks only this of its record.)
 package enum BlockLayout {
     static let magic: UInt32 = 0x02_62_76_65
     private static let magicOfFormat1: UInt32 = 0x01_62_76_65
@@ -137,7 +138,7 @@ package enum BlockLayout {
         static let idText: UInt16 = 8
         static let shadow: UInt16 = 16
         static let known: UInt16 = 31
-        /// Of a record that was opened, and of none in a log: it has a personal part, which was forgotten, or whose key was lost.
+        /// Never set in a log, only in the copy of an opened record: its personal part was forgotten, or the part's key is lost.
         static let lost: UInt16 = 1 << 13
         static let personal: UInt16 = 1 << 14
         static let forgotten: UInt16 = 1 << 15

@@ -13,7 +13,7 @@ struct BlockWriter: ~Copyable {
         /// Nil where the caller gave an id.
         var madeID: (UInt64, UInt64)?
         var stream: UInt64 = 0
-        /// What a stream's first event has is zero.
+        /// Zero, as the pointers are, for a stream's first event.
         var revision: UInt64 = 0
         var previous: UInt64 = 0
         var jump: UInt64 = 0
@@ -33,9 +33,9 @@ struct BlockWriter: ~Copyable {
     private var full: [BlockChain.Carrier] = []
     private var empty: [BlockChain.Carrier] = []
 
-    /// As many blocks take no longer than waking another thread does.
+    /// Completing so many blocks takes no longer than waking another thread.
     private static let aloneMax = 8
-    /// A thread is woken for no fewer.
+    /// The fewest full drafts for which the chain's thread is woken.
     private static let carriedMin = 4
 
     /// - Parameter keys: of a store whose events are sealed.
@@ -52,7 +52,7 @@ struct BlockWriter: ~Copyable {
     /// Begins a commit: `first` is the next position, `link` what its first block links to.
     mutating func begin(_ epoch: Epoch, first: Position, link: Digest, time: Timestamp) {
         (commit.epoch, commit.time, self.link, count) = (epoch, time.microseconds, link, 0)
-        // What a commit has left that came to nothing.
+        // What a failed commit has left.
         keep(full + chain.takeAll().carriers)
         full = []
         draft.begin(at: first, commit)

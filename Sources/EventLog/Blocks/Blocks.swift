@@ -4,14 +4,14 @@ internal import Hashing
 internal import LMDB
 internal import System
 
-/// What reading the log takes; the same for every thread.
+/// What every thread needs to read the log.
 struct LogAccess: Sendable {
     let environment: Environment
     let tables: Tables
     let names: TypeNames
     let storeID: StoreID
     let isSealed: Bool
-    /// Of a sealed store, where what its events hold is read or written.
+    /// The keys of a sealed store; nil where its events are not sealed, or no payload is read or written.
     let keys: StoreKeys?
 
     /// - Parameter tables: with which the environment was opened.
@@ -24,7 +24,7 @@ struct LogAccess: Sendable {
         (storeID, isSealed, self.keys) = (store.id, store.isSealed, keys)
     }
 
-    /// Lends a block as it reads: with its records open where they are sealed.
+    /// Lends a block with its records opened where they are sealed.
     func open<R>(
         _ block: borrowing BlockView, _ transaction: borrowing ReadTransaction, _ body: (borrowing BlockView) throws -> R
     ) throws -> R {
@@ -41,14 +41,13 @@ struct LogAccess: Sendable {
         do { return try open(record, body) } catch let damage as SlotDamage { throw try error(damage, transaction) }
     }
 
-    /// The same for who knows what to do about a damaged key.
-    /// - Throws: `SlotDamage` beside others.
+    /// The same without converting `SlotDamage`, for a caller that handles damaged keys itself.
     func open<R>(_ record: borrowing RecordView, _ body: (borrowing RecordView) throws -> R) throws -> R {
         guard record.isSealed else { return try body(record) }
         return try withOpener { try $0.lend(record, body) }
     }
 
-    /// Sees that a record of a sealed store is as it was sealed, with all that lies in the clear around it.
+    /// Checks that a record of a sealed store is as it was sealed, with the fields beside it that are not encrypted.
     func prove(_ record: borrowing RecordView) throws {
         if record.isSealed { try withOpener { try $0.prove(record) } }
     }
@@ -77,7 +76,7 @@ struct LogAccess: Sendable {
     }
 }
 
-/// Blocks found in the table `blocks`, checked before anything of them is believed.
+/// Blocks found in the table `blocks`, checked before anything of them is used.
 enum Blocks {
     /// The last event's place and its block's link, without looking at the block's records.
     static func last(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Position {
@@ -143,12 +142,12 @@ enum Blocks {
         try checked(cursor.value, at: position(cursor.key), access)
     }
 
-    /// A block as rules 1 to 6 and 8 want it, and the log's names of types with those that it brings.
+    /// Checks a block by rules 1 to 6 and 8, and adds its names of types to those that are known.
     @_lifetime(copy bytes)
     static func checked(_ bytes: RawSpan, at first: Position, _ access: LogAccess) throws(EvstoreError) -> BlockView {
         let block = try BlockView(checking: bytes, at: first, storeTag: access.storeID.tag)
         try checkSealed(block.isSealed, first, access)
-        // Order: nothing is learned from a block before it is known whose it is.
+        // Order: the code is checked before any name is taken from the block.
         if let keys = access.keys, !block.isCoded(by: keys.codes) {
             throw forged(first)
         }
@@ -160,7 +159,7 @@ enum Blocks {
         .corruptBlock(position: first, reason: "its code is not one that the store's keys make: somebody else has written it")
     }
 
-    /// Rule 8: what was put in the place of a sealed event, and anybody can write, is not believed.
+    /// Rule 8: refuses a block that is not sealed in a sealed store, since anybody could have written it.
     static func checkSealed(_ isSealed: Bool, _ first: Position, _ access: LogAccess) throws(EvstoreError) {
         if isSealed != access.isSealed {
             throw .corruptBlock(

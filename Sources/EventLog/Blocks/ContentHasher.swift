@@ -5,14 +5,14 @@ internal import Hashing
 /// each text and run of bytes with its length before it. Equal for equal content in whatever store; of personal data, what
 /// stays when it is forgotten, so that it is equal before and after.
 struct ContentHasher {
-    /// Takes payloads as they are shown instead, personal data with them: what a store without keys can be compared by.
+    /// Hashes payloads as they are shown, with personal data, instead: for comparing with a store without keys.
     private let isOfWhatIsShown: Bool
     private var hasher = SHA256Hasher()
     private var streams: [UInt64: String] = [:]
 
     init(isOfWhatIsShown: Bool = false) { self.isOfWhatIsShown = isOfWhatIsShown }
 
-    /// Takes in the events of a block that were asked for.
+    /// Adds the events of a block that are in its `indices`.
     mutating func add(_ block: BlockView, _ names: TypeNames) throws {
         for index in block.indices {
             let record = block.record(index)

@@ -44,7 +44,7 @@ package struct RecordView: ~Escapable {
     private var afterMetadata: Int { afterID + nameCount + payloadCount + metadataCount }
     private var shadowCount: Int { Int(block.load(UInt32.self, at: afterMetadata)) }
 
-    /// Whether what older versions see of the event lies with it.
+    /// Whether a shadow, what older versions see of the event, is stored with it.
     package var hasShadow: Bool { flags & BlockLayout.Flag.shadow != 0 }
 
     /// All of the record, as it lies in its block.
@@ -104,10 +104,10 @@ package struct RecordView: ~Escapable {
     /// Whether it has personal data that can be forgotten.
     package var isPersonal: Bool { flags & BlockLayout.Flag.personal != 0 }
 
-    /// Whether that is gone: then the payload is what stays.
+    /// Whether its personal data was forgotten or lost: then the payload is what stays without it.
     package var isForgotten: Bool { flags & BlockLayout.Flag.forgotten != 0 }
 
-    /// Whether it is gone because the key was found damaged, by who asked for what stays then.
+    /// Whether its personal data is missing because its key was damaged, and the caller asked for the rest.
     var isLost: Bool { flags & BlockLayout.Flag.lost != 0 }
 
     /// The number of the slot of its key, where it has personal data.

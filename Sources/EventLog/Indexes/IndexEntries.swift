@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import LMDB
 
-/// What the indexes have to say about a run of consecutive events.
+/// The index entries of a run of consecutive events.
 struct IndexEntries: Sendable {
     /// A kind of event: what the census counts.
     struct Kind: Hashable, Comparable, Sendable {
@@ -24,10 +24,10 @@ struct IndexEntries: Sendable {
     var positions: [String: [[UInt8]: UInt64]] = [:]
     var events: UInt64 = 0
 
-    /// Takes in the events of a block after a position.
+    /// Adds the events of a block after a position.
     mutating func add(_ block: BlockView, after position: Position, _ indexes: [PositionIndex]) {
         let start = position < block.first ? 0 : Int(position.rawValue - block.first.rawValue) + 1
-        // Events of a kind mostly follow each other.
+        // Consecutive events are mostly of one kind.
         var run: (kind: Kind, count: UInt64)?
         for index in start ..< max(start, block.count) {
             let record = block.record(index)

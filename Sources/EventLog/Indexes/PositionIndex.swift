@@ -7,22 +7,22 @@ internal import LMDB
 ///     0            u32 epoch, u64 position: up to where the table is written
 ///     1, key       u64 position
 ///
-/// It says itself how far it is written: programs that don't know the index move `indexed` and cut the log without it, and a table
-/// that has just been made is as empty as one of a log in which no event has a key.
+/// Its own row says up to where it is written. `indexed` would not do: programs that don't know the index move `indexed` and cut the
+/// log without it, and a table that has just been made is as empty as one of a log in which no event has a key.
 struct PositionIndex: Sendable {
     let name: String
     /// The key of an event; nil where it has none.
     let key: @Sendable (RecordView) -> [UInt8]?
-    /// Nil where the store has no such table, and is open to be read only.
+    /// Nil where the store lacks the table and is open for reading only.
     private let rows: RowTable?
 
     private static let markKey: [UInt8] = [0]
 
-    /// What it says of a key.
+    /// The answer of a lookup.
     enum Answer: Hashable {
         case at(Position)
         case nowhere
-        /// The store lacks the index or a part of it: only the log can tell.
+        /// The store lacks the index or a part of it: only a scan of the log can answer.
         case unknown
     }
 
@@ -54,7 +54,7 @@ struct PositionIndex: Sendable {
         return try rows.count(transaction) - (mark(transaction) == nil ? 0 : 1)
     }
 
-    /// What its table says of a key.
+    /// Looks a key up in its table.
     func find(_ key: [UInt8], _ numbers: StateRows.Numbers, _ transaction: borrowing ReadTransaction) throws -> Answer {
         guard let rows, try mark(transaction) == numbers.indexedTo else { return .unknown }
         guard let row = try rows.get(([1] + key).lent, transaction) else { return .nowhere }
@@ -64,12 +64,12 @@ struct PositionIndex: Sendable {
 }
 
 extension StateRows.Numbers {
-    /// Up to where every index is written that is whole.
+    /// Up to where every complete index is written.
     var indexedTo: Checkpoint { Checkpoint(epoch: epoch, position: indexed) }
 }
 
 extension Moment {
-    /// What an index says of a key, with what its table does not say yet.
+    /// Looks a key up in an index and in the overlay of what its table lacks.
     func find(
         _ key: [UInt8], in index: PositionIndex, _ transaction: borrowing ReadTransaction, _ access: LogAccess
     ) throws -> PositionIndex.Answer {

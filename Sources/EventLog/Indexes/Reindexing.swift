@@ -1,7 +1,7 @@
 internal import EventModel
 internal import LMDB
 
-/// Writes the index tables of a log that is read by nobody yet, a part of the log at a time: memory stays what a part takes.
+/// Writes the index tables of a log that nobody reads yet, a part of the log at a time, so that memory is bounded by a part.
 enum Reindexing {
     private static let eventsAtOnce: UInt64 = 250_000
 
@@ -24,7 +24,7 @@ enum Reindexing {
         return try sweep.write(.max, &transaction, access.tables) { stream, _ in entries.heads[stream] }
     }
 
-    // MARK: Indexes that not every store has
+    // MARK: Indexes that older stores lack
 
     /// Brings each index that the store lacks, or that programs without it have left behind, to where the others are.
     static func complete(_ access: LogAccess, at store: String) throws {
@@ -53,7 +53,7 @@ enum Reindexing {
         if let mark, mark.epoch == wanted.epoch, mark.position < wanted.position {
             done = mark.position
         } else {
-            // Of rows that were written before a cut nobody knows which ones still hold.
+            // After a cut, nobody knows which of the rows from before it still hold.
             try index.removeAll(&transaction)
         }
         var entries = IndexEntries()

@@ -7,8 +7,8 @@ internal import Hashing
 ///     0  u8       number of the table, as its `TableDescriptor` has it
 ///     1  7 bytes  the upper bytes of XXH3-64(value, with the seed XXH3-64(key, with the seed store tag + number))
 ///
-/// In a sealed store of format 6 a code stands between value and checksum, which is over both: 16 bytes that only who has the store's
-/// keys can make (`StoreCodes`). So what is damaged is found without a key, and what was forged with one.
+/// In a sealed store of format 6 a code stands between value and checksum, which is over both: 16 bytes that need the
+/// store's keys to make (`StoreCodes`). So damage is found without a key, and forgery with one.
 struct RowChecksum: Hashable, Sendable {
     static let bytes = 8
     let number: UInt8
@@ -24,7 +24,7 @@ struct RowChecksum: Hashable, Sendable {
         seededHash(value, seededHash(key, storeTag &+ UInt64(number))) & ~0xff | UInt64(number)
     }
 
-    /// The bytes of a value before its checksum; nil where there is no right one.
+    /// The bytes of a value before its checksum; nil where the checksum is wrong.
     @_lifetime(copy row)
     func value(_ key: RawSpan, _ row: RawSpan) -> RawSpan? {
         let count = row.byteCount - Self.bytes

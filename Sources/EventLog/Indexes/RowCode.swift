@@ -3,7 +3,7 @@ internal import Sealing
 internal import System
 
 /// Stands behind the value of every row of a sealed store, from format 6 on, and before its `RowChecksum`: HMAC-SHA256, cut off to 16
-/// bytes, of table, key and value, under a key that only the store's keys lead to.
+/// bytes, of table, key and value, under a key that is derived from the store's keys.
 struct RowCode: Sendable {
     static let bytes = Authenticator.codeBytes
     private let number: UInt64
@@ -18,7 +18,7 @@ struct RowCode: Sendable {
         codes.appendCode(of: place(key).bytes, value, to: &row)
     }
 
-    /// The bytes of a value before its code; nil where there is no right one.
+    /// The bytes of a value before its code; nil where the code is wrong.
     @_lifetime(copy row)
     func value(_ key: RawSpan, _ row: RawSpan) -> RawSpan? {
         guard let value = Self.unproven(row) else { return nil }
@@ -26,7 +26,7 @@ struct RowCode: Sendable {
         return codes.isCode(code, of: place(key).bytes, value) || !Guard.rowCode.isOn ? value : nil
     }
 
-    /// The same, believed: for who has no key.
+    /// The same without checking the code, for a caller that has no key.
     @_lifetime(copy row)
     static func unproven(_ row: RawSpan) -> RawSpan? { row.byteCount < bytes ? nil : row.slice(0, row.byteCount - bytes) }
 

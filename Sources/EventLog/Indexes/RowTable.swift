@@ -8,7 +8,7 @@ struct RowTable: Sendable {
     private let table: Table
     /// Nil in stores of the formats before 4.
     private let rowChecksum: RowChecksum?
-    /// Nil in stores without codes, and for who has none of their keys.
+    /// Nil in stores without codes, and where the caller has none of their keys.
     private let code: RowCode?
     private let hasCodes: Bool
 

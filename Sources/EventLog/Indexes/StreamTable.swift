@@ -2,13 +2,13 @@ internal import Bytes
 internal import EventModel
 internal import Hashing
 
-/// What the writing thread knows of streams by their names: ids for as long as their epoch lasts, heads for as long as nobody
-/// else writes.
+/// The writing thread's cache of streams by their names: ids are right for as long as their epoch lasts, heads until another
+/// process writes.
 ///
 /// A hash table with open addressing over names that lie side by side: each event of an append looks its stream up here,
 /// which counts no references and allocates nothing.
 struct StreamTable: ~Copyable {
-    /// A stream, or the name of none: `id` is 0 where no event has been appended to it.
+    /// A stream; `id` is 0 where no event has been appended to it.
     struct Entry: BitwiseCopyable, Sendable {
         fileprivate let hash: UInt64
         fileprivate let nameStart, nameBytes: UInt32
@@ -39,7 +39,7 @@ struct StreamTable: ~Copyable {
         fileprivate var entry: UInt32 = 0
     }
 
-    /// Reached between commits, the table is begun anew.
+    /// With so many entries the table is cleared before the next commit.
     private static let entriesMax = 1 << 18
 
     private var entries = Slots<Entry>(capacity: 64)
@@ -51,12 +51,12 @@ struct StreamTable: ~Copyable {
     private let seed = UInt64.random(in: .min ... .max)
     private var epoch = Epoch.first
     private var generation: UInt64 = 1
-    /// The transaction after which all of it was right; nil while one is under way, and after one that was not made.
+    /// The transaction after which all of it was right; nil while one is under way, and after one that failed.
     private var settled: UInt?
     /// The entries whose heads have moved in the transaction.
     private var changed = Slots<UInt32>(capacity: 64)
 
-    /// Keeps what is right as of a transaction that another is to follow. What one has left that was not made is forgotten.
+    /// Begins a transaction that follows `transaction`: keeps the entries that are right as of it, and drops what a failed one has left.
     mutating func begin(_ epoch: Epoch, after transaction: UInt) {
         if settled == nil || epoch != self.epoch || entries.count > Self.entriesMax {
             removeAll()
@@ -68,7 +68,7 @@ struct StreamTable: ~Copyable {
         (self.epoch, settled) = (epoch, nil)
     }
 
-    /// The transaction under way was made, or nothing came of it.
+    /// Notes that the transaction under way was committed, or has changed nothing.
     mutating func settle(after transaction: UInt) { settled = transaction }
 
     private mutating func removeAll() {
@@ -87,7 +87,7 @@ struct StreamTable: ~Copyable {
 
     /// The index of a name's entry, which is made where there is none.
     mutating func index(of name: String) -> Int {
-        // Behind all others, where it stays if it is new.
+        // The name is copied behind all others, and stays there if it is new.
         let start = names.count
         names.append(name)
         let count = names.count - start
@@ -117,7 +117,7 @@ struct StreamTable: ~Copyable {
             let count = names.count - nameStart
             lookups.append(Lookup(hash: seededHash(names.slice(nameStart, count), seed), start: UInt32(nameStart), bytes: UInt32(count)))
         }
-        // Each of these asks the memory for something else.
+        // Each of these loops reads another part of memory.
         for index in 0 ..< lookups.count {
             lookups[index].entry = places[Int(truncatingIfNeeded: lookups[index].hash) & (places.count - 1)]
         }
@@ -151,7 +151,7 @@ struct StreamTable: ~Copyable {
 
     // MARK: Writing down
 
-    /// What was looked up: the stream's id and head, or that there is no such stream.
+    /// Stores what a lookup has found: the stream's id and head, or that there is no such stream.
     mutating func learn(_ index: Int, _ id: UInt64?, _ head: StreamHead?) {
         entries[index].id = id ?? 0
         entries[index].revision = head?.revision.rawValue ?? 0
@@ -160,7 +160,7 @@ struct StreamTable: ~Copyable {
         entries[index].generation = generation
     }
 
-    /// An event follows the stream's head, or begins the stream.
+    /// Notes an event that follows the stream's head, or begins the stream.
     mutating func append(_ index: Int, at position: Position, jump: UInt64) {
         var entry = entries[index]
         if entry.id == 0 {

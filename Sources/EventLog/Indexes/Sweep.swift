@@ -17,13 +17,13 @@ struct Sweep {
     private let census: [IndexEntries.Kind: UInt64]
     private var done = 0
 
-    /// Takes everything after `indexed`, as of a transaction that holds the lock.
+    /// Sweeps everything after `indexed`, as of a transaction that holds the lock.
     init(_ moment: Moment, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws {
         let (entries, through) = try moment.overlay.look(asOf: moment.last, transaction, access) { $0 }
         self.init(entries, from: moment.numbers.indexed, moment.epoch, through: through)
     }
 
-    /// Takes what the indexes have to say about the events after `from`.
+    /// Sweeps the given entries of the events after `from`.
     init(_ entries: IndexEntries, from: Position, _ epoch: Epoch, through target: Position) {
         (self.from, self.epoch, self.target) = (from, epoch, target)
         streams = entries.streams.map { ($0.key, $0.value) }.sorted { $0.name < $1.name }
@@ -82,7 +82,7 @@ struct Sweep {
             try tables.census.put(kind.key.lent, bytes(count).lent, &transaction)
         }
         for index in tables.positionIndexes {
-            // One that lags behind lacks what lies before: who opens the store next completes it.
+            // An index that lags behind is completed by the next process that opens the store.
             guard try index.mark(transaction.reads) == Checkpoint(epoch: epoch, position: from) else { continue }
             try index.put(mark: Checkpoint(epoch: epoch, position: target), &transaction)
         }

@@ -1,9 +1,9 @@
 internal import EventModel
 internal import LMDB
 
-/// What a table of the log is. Each is declared once, in the list `log`, and whatever is done with tables is done with that list: which
-/// there may be and how their keys sort, checksums and codes of rows, what a cut takes, what `verify` compares, backups, salvage. So
-/// a table that is added to it is taken in everywhere, and none can be forgotten in one of them.
+/// The declaration of a table of the log. Each is declared once, in the list `log`, and everything that handles tables works by that
+/// list: which tables a file may have and how their keys sort, checksums and codes of rows, cuts, `verify`, backups, salvage. So a table
+/// that is added to the list is handled everywhere.
 ///
 /// To add one: a number that no other has had, what its rows are, and a line in the format at the top of `Tables`. A `switch` over
 /// `Content` or `Index` has no default, so that a new kind of table does not compile before each of them knows of it.
@@ -15,13 +15,13 @@ struct TableDescriptor: Sendable {
         case integer
     }
 
-    /// Where its rows come from: what a cut, `verify`, a backup and a salvage make of them follows from it.
+    /// Where its rows come from, which decides what a cut, `verify`, a backup and a salvage do with them.
     enum Content: Sendable {
         /// The events. A cut takes blocks off the end; `verify` walks them; backups hold them in frames of their own.
         case blocks
         /// Follows from the events. A cut empties it, and it is made anew; `verify` compares it; no backup holds it.
         case index(Index)
-        /// What no event says. `verify` looks at checksums and codes; backups hold the rows, and a salvage looks for them.
+        /// Can't be rebuilt from the events. `verify` checks its checksums and codes; backups hold the rows, and a salvage looks for them.
         case kept(Kept)
     }
 
@@ -40,22 +40,22 @@ struct TableDescriptor: Sendable {
         case positions(of: @Sendable (RecordView) -> [UInt8]?)
     }
 
-    /// Rows that nothing else says.
+    /// How rows that can't be rebuilt from the events are kept.
     struct Kept: Sendable {
-        /// Whether values begin with a u64 position: a cut takes the rows of what lies beyond it.
+        /// Whether values begin with a u64 position: a cut removes the rows whose position lies beyond it.
         var hasPositions = false
         /// The row that a backup holds; nil where it holds all of them.
         var backedUp: [UInt8]?
-        /// Whether a salvage has to say that the newest rows may be missing.
+        /// Whether a salvage has to report that the newest rows may be missing.
         var isMissed = true
     }
 
     let name: String
     let key: Key
-    /// In the checksums and codes of its rows (`RowChecksum`, `RowCode`); nil where values have checksums and codes of their own.
+    /// Part of the checksums and codes of its rows (`RowChecksum`, `RowCode`); nil where values have checksums and codes of their own.
     let number: UInt8?
     let content: Content
-    /// Whether a store without it is damaged. One that older programs don't make is made by who opens the store to write.
+    /// Whether a store without it is damaged. Else older programs do not make it, and the first opening for writing does.
     let isInEveryStore: Bool
 
     init(_ name: String, key: Key = .bytes, number: UInt8?, _ content: Content, isInEveryStore: Bool = true) {
@@ -65,7 +65,7 @@ struct TableDescriptor: Sendable {
     /// How an index follows from the events; nil for other tables.
     var index: Index? { if case .index(let index) = content { index } else { nil } }
 
-    /// What no event says; nil for other tables.
+    /// How its rows are kept where no event says them; nil for other tables.
     var kept: Kept? { if case .kept(let kept) = content { kept } else { nil } }
 
     // MARK: The list
@@ -112,8 +112,8 @@ extension [TableDescriptor] {
     /// The tables whose rows carry checksums, and codes where the store has them.
     var withRowChecks: [TableDescriptor] { filter { $0.number != nil } }
 
-    /// What the walk over all pages asks of each row of a store's tables.
-    /// - Parameter codes: nil for who has none of the store's keys, and sees what is damaged but not what was forged.
+    /// The checks of rows that the walk over all pages makes, by table.
+    /// - Parameter codes: nil without the store's keys: then damage is found, and forgery is not.
     func rowChecks(of storeTag: UInt64, _ codes: StoreCodes? = nil) -> [String: StructuralCheck.RowCheck] {
         var checks: [String: StructuralCheck.RowCheck] = [:]
         for table in self {
@@ -132,13 +132,13 @@ extension [TableDescriptor] {
             tables: map(\.name), integerKeyTables: Set(filter { $0.key == .integer }.map(\.name)), mapBytes: options.mapBytes,
             readersMax: options.readersMax, readOnly: readOnly, creating: creating)
         configuration.required = Set(filter(\.isInEveryStore).map(\.name))
-        // Who can't make an index that the store lacks can do without it; rows that nothing else says he can't.
+        // A reader can do without an index that the store lacks, but not without rows that can't be rebuilt.
         configuration.dispensable = Set(filter { !$0.isInEveryStore && $0.index != nil }.map(\.name))
         return configuration
     }
 }
 
 extension EventLog {
-    /// Every table of a log, and whether its keys are integers: for who looks at the file alone.
+    /// Every table of a log, and whether its keys are integers: for reading the file without a log.
     package static var tableKinds: [String: Bool] { TableDescriptor.log.kinds }
 }

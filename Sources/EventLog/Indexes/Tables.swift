@@ -22,7 +22,7 @@ internal import System
 /// From format 4 of a store on, a `RowChecksum` stands behind each value but a block; in a sealed one of format 6 a `RowCode` before it.
 ///
 /// Integers are little-endian unless they are keys that sort (BE). `streams`, `heads`, `ids` and
-/// `census` say what is true up to `indexed`, or later where a sweep is under way.
+/// `census` cover the events up to `indexed`, or further where a sweep is under way.
 struct Tables: Sendable {
     /// What they are, in the order of the list that the log was opened with.
     let descriptors: [TableDescriptor]
@@ -32,10 +32,10 @@ struct Tables: Sendable {
     private let rows: [String: RowTable]
     /// The indexes beside `streams`, `heads`, `ids` and `census`.
     let positionIndexes: [PositionIndex]
-    /// What the walk over all pages asks of each row.
+    /// The checks of rows that the walk over all pages makes.
     let checks: [String: StructuralCheck.RowCheck]
 
-    /// - Parameter codes: of a store that has them; nil for who has none of its keys and can only read.
+    /// - Parameter codes: of a store that has them; nil without its keys, which allows reading only.
     init(
         _ environment: Environment, of store: StoreIdentity, _ codes: StoreCodes? = nil,
         _ descriptors: [TableDescriptor] = TableDescriptor.log
@@ -85,8 +85,8 @@ func bytes<T: FixedWidthInteger>(_ value: T) -> [UInt8] {
 /// The bytes of an integer as a key that sorts by its value.
 func sortable<T: FixedWidthInteger>(_ value: T) -> [UInt8] { bytes(value.byteSwapped) }
 
-/// Where a caller's id is looked up: a UUID itself, or a hash of any other text, which is compared
-/// with the record's own id before it is believed.
+/// Where a caller's id is looked up: a UUID itself, or a hash of any other text, in which case
+/// the record's own id decides.
 struct IDKey: Hashable, Comparable, Sendable {
     let kind: UInt8
     let high: UInt64

@@ -6,10 +6,10 @@ internal import System
 extension EventLog {
     /// Long work: lends the blocks that hold events in (after, through] and may hold one of `types`, in
     /// chunks of short read transactions, until `body` returns false or the log's end. Only
-    /// `block.indices` were asked for; a block may hold other types too. The reader is the chunk's own: what is looked up for
-    /// an event is looked up in the log that the event was found in.
+    /// `block.indices` lie in the range; a block may hold other types too. The reader is that of the chunk's transaction, so that
+    /// lookups for an event see the log that the event was found in.
     /// - Parameter epoch: of `after`, where it was noted earlier.
-    /// - Throws: `EvstoreError.epochChanged` where a cut has taken off what was lent, or what was noted.
+    /// - Throws: `EvstoreError.epochChanged` where a cut has removed events that were lent, or `after` itself.
     package func scan(
         after: Position, in epoch: Epoch? = nil, through: Position? = nil, types: Set<String>? = nil,
         _ body: (borrowing BlockView, borrowing LogReader) throws -> Bool
@@ -110,7 +110,7 @@ struct WantedTypes {
 }
 
 extension BlockView {
-    /// Whether one of the types is inside: the mask first, then the names of the types.
+    /// Whether one of the types is inside: looks at the mask first, then at the names of the types.
     func holds(anyOf wanted: WantedTypes) -> Bool {
         mask & wanted.mask != 0 && types.contains { wanted.contains($0.id) }
     }

@@ -3,7 +3,7 @@ package import Hashing
 internal import LMDB
 internal import System
 
-/// What a walk through a whole log has seen: what is wrong, and how its hash chain stands.
+/// The result of a walk through a whole log: what is wrong, and where its hash chain ends.
 package struct LogWalk: Sendable {
     package var findings: [Finding]
     package var store: StoreID
@@ -18,13 +18,13 @@ package struct LogWalk: Sendable {
 }
 
 extension EventLog {
-    /// Looks at everything: the file's pages, checksums, chain and positions; with `deep` also pointers and the indexes
+    /// Checks everything: the file's pages, checksums, chain and positions; with `deep` also the pointers, and the indexes
     /// against the log. `progress` gets events done and events in all.
     package func verify(deep: Bool, progress: (UInt64, UInt64) -> Void = { _, _ in }) throws -> [Finding] {
         try walk(deep: deep, progress: progress).findings
     }
 
-    /// The same, with what the walk has seen of the chain, at a position too where one is asked for.
+    /// The same, with the link at the end of the chain, and at a position where one is asked for.
     package func walk(deep: Bool, asking: Position? = nil, progress: (UInt64, UInt64) -> Void = { _, _ in }) throws -> LogWalk {
         var verifier = LogVerifier(access, overlays, options, deep: deep, asking: asking)
         do {

@@ -2,7 +2,7 @@ internal import Bytes
 package import EventModel
 internal import LMDB
 
-/// Finds events by ids that the store has made. No index has these, but a UUIDv7 tells the millisecond of its commit, and blocks lie in
+/// Finds events by ids that the store has made. No index has these, but a UUIDv7 holds the millisecond of its commit, and blocks lie in
 /// the order of their commits. Keeps the ids of one millisecond, since lines that were exported come in that order too: at most
 /// those of the commits that were made in it.
 ///

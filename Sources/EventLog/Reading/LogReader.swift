@@ -37,8 +37,8 @@ package struct LogReader: ~Copyable {
         return try access.open(record, transaction, body)
     }
 
-    /// The same for who asks for nothing that may be sealed: payload and metadata are not what they were. What stands before them
-    /// is proved all the same, where keys can.
+    /// The same without opening a sealed record: payload and metadata are not to be read. The fields before them are checked all the same,
+    /// where the keys are there.
     package func closedRecord<R>(at position: Position, _ body: (borrowing RecordView) throws -> R) throws -> R? {
         guard position > .start, let record = try Blocks.record(at: position, transaction, access) else { return nil }
         try access.prove(record)

@@ -4,7 +4,7 @@ internal import System
 
 /// How much room a log takes, and who reads it.
 package struct LogUsage: Hashable, Sendable {
-    /// Somebody who reads, and how many commits were made since the one that he reads.
+    /// A process with an open read transaction, and how many commits were made since the one that it reads.
     package struct Reader: Hashable, Sendable {
         package var process: Int32
         package var commitsBehind: UInt64
@@ -13,7 +13,7 @@ package struct LogUsage: Hashable, Sendable {
     package var bytes: UInt64
     package var readers: Int
     package var readersMax: Int
-    /// Who keeps the oldest pages; nil where nobody reads. A process that appends keeps a commit for as long as its round.
+    /// The reader of the oldest commit; nil where nobody reads. A process that appends keeps a commit for as long as its round.
     package var oldestReader: Reader?
     /// The number of the newest commit.
     package var transaction: UInt64
@@ -25,7 +25,7 @@ package struct LogUsage: Hashable, Sendable {
 }
 
 extension EventLog {
-    /// What appends have to say of the disk; nil where there is room for them.
+    /// Why appends are refused for lack of room; nil where there is enough.
     package var roomComplaint: String? {
         let free = freeBytes(path)
         if free >= UInt64(clamping: options.freeDiskFloorBytes) { return nil }

@@ -34,9 +34,9 @@ struct LogVerifier {
     private let asked: Position?
     private var linkAsked: Digest?
     private var cuts: [Checkpoint] = []
-    /// Of keys of streams, in a sealed log.
+    /// The damaged keys of streams, in a sealed log.
     private var slots = SlotFindings()
-    /// Slots whose keys were forgotten and are there again, and whose they are; nil before the first look.
+    /// Slots whose keys were forgotten and are there again; nil before the first look.
     private var revived: [SubjectSlot]?
     private var names: [[UInt8]: StreamName] = [:]
 
@@ -63,7 +63,7 @@ struct LogVerifier {
         slots = SlotFindings(try access.keys?.subjects.damages() ?? [])
     }
 
-    /// Goes on for as long as one read transaction may last; false where the end was reached and compared.
+    /// Walks on for as long as one read transaction may last; false where the end was reached and compared.
     mutating func runChunk(_ transaction: borrowing ReadTransaction, _ progress: (UInt64, UInt64) -> Void) throws -> Bool {
         guard let moment = try Moment(transaction, access, overlays) else { return true }
         if let epoch, epoch != moment.epoch {
@@ -104,7 +104,7 @@ struct LogVerifier {
             block = try Blocks.checked(cursor.value, at: first, access)
         } catch {
             note("STORE001", at: first, error.message)
-            // What a damaged header says of its length is not believed: the next block tells where it ended.
+            // The length in a damaged header is not used: the next block says where this one ended.
             (last, link) = (min(first, Position(.max - 1)), nil)
             streams.removeAll()
             return
@@ -126,7 +126,7 @@ struct LogVerifier {
         if isDeep { try checkOpening(block, transaction) }
     }
 
-    /// Looks once for keys that are there again.
+    /// Looks once for keys that were forgotten and are there again.
     private mutating func readLedger(_ transaction: borrowing ReadTransaction) throws {
         guard revived == nil, let keys = access.keys else { return }
         do { revived = try keys.subjects.revived(ForgottenLedger.entries(transaction, access.tables, keys.subjects.ring)) } catch let error
@@ -151,7 +151,7 @@ struct LogVerifier {
         } catch { note("STORE001", at: position, error.message) }
     }
 
-    /// That every event of a sealed block can be opened with the keys that the store has.
+    /// Checks that every event of a sealed block can be opened with the store's keys.
     private mutating func checkOpening(_ block: BlockView, _ transaction: borrowing ReadTransaction) throws {
         for index in 0 ..< block.count {
             let record = block.record(index)
@@ -188,7 +188,7 @@ struct LogVerifier {
         if try indexesAreReadable(moment, transaction) { try checkIndexes(record, moment, transaction) }
     }
 
-    /// The indexes are completed from the log's end: where that is damaged, they have no answer.
+    /// Whether the indexes can be read: they are completed from the log's end, which may be damaged.
     private mutating func indexesAreReadable(_ moment: Moment, _ transaction: borrowing ReadTransaction) throws -> Bool {
         if let hasIndexes { return hasIndexes }
         var isReadable = true
@@ -210,7 +210,7 @@ struct LogVerifier {
         for index in access.tables.positionIndexes {
             guard let key = index.key(record) else { continue }
             keyCounts[index.name, default: 0] += 1
-            // What is not known is no damage: who opens the store to write completes it.
+            // An index that lacks a part is no damage: the next opening for writing completes it.
             let answer = try moment.find(key, in: index, transaction, access)
             if answer != .at(record.position), answer != .unknown {
                 note("STORE005", at: record.position, "a key of the index \(index.name) does not lead to its event")
@@ -256,7 +256,7 @@ struct LogVerifier {
         for table in access.tables.descriptors { try compareCount(of: table, transaction) }
     }
 
-    /// What each event leads to is looked up on the walk; what no event leads to is seen by the number of rows.
+    /// The walk looks up the rows that events lead to; rows that no event leads to show in the number of rows.
     private mutating func compareCount(of table: TableDescriptor, _ transaction: borrowing ReadTransaction) throws {
         guard let index = table.index, let rows = access.tables[table] else { return }
         switch index {

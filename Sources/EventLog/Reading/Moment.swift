@@ -3,7 +3,7 @@ internal import Hashing
 internal import LMDB
 internal import System
 
-/// What a transaction knows about its moment: the numbers, the log's end and the overlay that
+/// The state of the log as of one transaction: the numbers, the log's end and the overlay that
 /// completes the indexes. Everything that is looked up by stream or id goes through here.
 struct Moment {
     let numbers: StateRows.Numbers
@@ -20,7 +20,7 @@ struct Moment {
         self.overlay = overlay
     }
 
-    /// The same moment with an overlay of its own: for when other threads have taken the shared one
+    /// The same moment with an overlay of its own, for when other threads have extended the shared one
     /// beyond what this transaction sees.
     private init(alone moment: Moment) {
         (numbers, last) = (moment.numbers, moment.last)
@@ -39,7 +39,7 @@ struct Moment {
         return found.position <= last ? found : try Moment(alone: self).head(stream, transaction, access)
     }
 
-    /// The head of a stream that is there: without one its index is damaged, which is another thing than no stream.
+    /// The head of a stream that has events; one without a head means a damaged index, not an unknown stream.
     func knownHead(
         _ stream: UInt64, _ transaction: borrowing ReadTransaction, _ access: LogAccess
     )

@@ -2,7 +2,7 @@ internal import EventModel
 internal import LMDB
 internal import System
 
-/// What the index tables do not say yet: the entries of the blocks after `base`, kept in memory and
+/// The index entries that are not in the tables yet: those of the blocks after `base`, kept in memory and
 /// extended as the log grows. One epoch and one base each; a sweep or a cut brings a new overlay.
 final class Overlay: Sendable {
     private struct State {
@@ -24,8 +24,8 @@ final class Overlay: Sendable {
     var through: Position { state.withLock { $0.through } }
     var events: UInt64 { state.withLock { $0.entries.events } }
 
-    /// Takes in the blocks that a transaction sees and the overlay does not, then looks something up;
-    /// also says up to where the answer is true, which may be beyond what the transaction sees.
+    /// Adds the blocks that a transaction sees and the overlay does not have, then looks something up; also returns
+    /// up to which position the answer holds, which may be beyond what the transaction sees.
     @discardableResult
     func look<R>(
         asOf last: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess, _ body: (IndexEntries) -> R
@@ -46,7 +46,7 @@ final class Overlay: Sendable {
         }
     }
 
-    /// Takes in what this process has just committed, without reading it again.
+    /// Adds what this process has just committed, without reading it again.
     func merge(first: Position, through: Position, _ add: (inout IndexEntries) -> Void) {
         state.withLock { state in
             // Another thread may have read the new blocks already.

@@ -4,5 +4,5 @@
 //    long work, chunk by chunk.
 // 2. `Moment.streamID` finds a stream in the indexes, completed by what was appended after the last sweep (`Overlay`).
 // 3. `StreamWalk.forwards` jumps to a revision, then goes from event to event.
-// 4. `Blocks.record` finds the block of a position and checks it, and the record in it, before anything of it is believed.
+// 4. `Blocks.record` finds the block of a position and checks it, and the record in it, before anything of it is used.
 // 5. `RecordOpener.lend` opens the record of a sealed store; of others it is lent as it lies. Nothing is kept of it.

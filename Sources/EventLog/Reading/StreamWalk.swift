@@ -31,7 +31,7 @@ struct StreamWalk {
         try closed(from: revision, limit: limit, transaction) { record in try access.open(record, transaction, body) }
     }
 
-    /// The same for who asks for nothing that may be sealed.
+    /// The same without opening sealed records.
     func closed(
         from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
     ) throws {

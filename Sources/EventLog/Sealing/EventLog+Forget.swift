@@ -5,8 +5,8 @@ internal import Sealing
 extension EventLog {
     /// Overwrites the keys under which the personal data of a stream's events is sealed, durably: nobody can read it any more.
     /// Nil where the stream never had such data. O(events of the stream). The ledger is the caller's business.
-    /// - Throws: `EvstoreError`: keysRefused, readOnly; storeDamaged and corruptBlock where it can't be read which keys those are:
-    ///   then those that are known are gone.
+    /// - Throws: `EvstoreError`: keysRefused, readOnly; storeDamaged and corruptBlock where damage hides which keys those are:
+    ///   then the known ones are overwritten.
     package func forget(_ stream: StreamName) throws -> Forgotten? {
         guard let keys = access.keys else {
             throw EvstoreError.keysRefused(path: path, reason: "its events are not sealed: nothing can be forgotten")
@@ -14,7 +14,7 @@ extension EventLog {
         if isReadOnly { throw EvstoreError.readOnly(path: path) }
         do {
             try access.environment.checkProcess()
-            // What is appended meanwhile is sealed under a slot that was whole a moment ago.
+            // Events appended meanwhile are sealed under a slot that was whole a moment ago.
             let named = Result { try slots(of: stream, keys) }
             return try access.environment.writeOwned(takeTurn()) { _ in try keys.subjects.forget(stream, named: named) }
         } catch { throw storeError(error, path, doing: "forgetting \(stream)") }

@@ -16,7 +16,7 @@ extension EventLog {
     /// A digest over the slots of the store's keys, as its file has them now; nil where its events are not sealed.
     package func slotsDigest() throws -> Digest? { try access.keys?.current().slots }
 
-    /// Changes the store's keys, durably, whole or not at all; whoever else does waits.
+    /// Changes the store's keys, durably, whole or not at all; another process that changes them waits.
     /// - Throws: `EvstoreError`: keysRefused, usage where `body` refuses, readOnly, diskFull, storeDamaged.
     package func changeKeys<R>(_ body: (inout KeyRing) throws(SealError) -> R) throws -> R {
         guard let keys = access.keys else {

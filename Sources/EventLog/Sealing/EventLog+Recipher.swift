@@ -9,7 +9,7 @@ extension EventLog {
     /// Makes another store with the same events under other keys, or with none: equal content, positions and epochs, but an id
     /// and a hash chain of its own. Others may go on appending; what came last is in the summary.
     /// - Parameters:
-    ///   - secret: what opens its keys; nil makes a store whose events are not sealed.
+    ///   - secret: opens the new store's keys; nil makes a store whose events are not sealed.
     ///   - finish: what else is written, in the transaction that ends the new log.
     /// - Throws: `EvstoreError`: storeExists, epochChanged, corruptBlock, verificationFailed, diskFull.
     package func recipher(
@@ -32,9 +32,9 @@ extension EventLog {
     }
 }
 
-/// One that is under way.
+/// The state of a running recipher.
 private struct Reciphering {
-    /// What is copied with each transaction that may be run again.
+    /// The part of the state that is copied before each transaction, since a transaction may run again.
     private struct State {
         var next = Position(1)
         var link: Digest
@@ -43,7 +43,7 @@ private struct Reciphering {
         var cuts: [(epoch: Epoch, at: Position, link: Digest)] = []
     }
 
-    /// What stands beside the blocks, as of one moment.
+    /// The rows of the other tables, as of one moment.
     private struct Beside {
         var state: StoreState
         var epochs: [Checkpoint]
@@ -159,9 +159,9 @@ private struct Reciphering {
         }
     }
 
-    // MARK: Beside them
+    // MARK: Other tables
 
-    /// Nil where the log has gone on.
+    /// Nil where events were appended meanwhile.
     private func beside(asOf next: Position) throws -> Beside? {
         try source.read { reader in
             guard reader.last.position.next == next else { return nil }
@@ -172,7 +172,7 @@ private struct Reciphering {
         }
     }
 
-    /// Links of epochs that have no blocks any more are nobody's.
+    /// An epoch that has no blocks left gets a link of its own, since nothing refers to it.
     private func epochs(_ beside: Beside, _ state: State) -> [(epoch: Epoch, at: Position, link: Digest)] {
         beside.epochs.map { row in state.cuts.first { $0.epoch == row.epoch } ?? (row.epoch, row.position, Digest.zero) }
     }
@@ -181,7 +181,7 @@ private struct Reciphering {
         let state = beside.state
         update.state.epoch = state.epoch
         (update.state.numbers, update.state.history) = (state.numbers, state.history)
-        // The ledger is of the old keys: nobody has ever forgotten anything under the new ones.
+        // The ledger belongs to the old keys: nothing was forgotten under the new ones.
         for (catalogue, rows) in beside.rows where catalogue != .notes { for row in rows { try update.put(catalogue, row.key, row.value) } }
     }
 

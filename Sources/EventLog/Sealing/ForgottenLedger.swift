@@ -3,23 +3,23 @@ internal import EventModel
 internal import LMDB
 internal import Sealing
 
-/// That a stream's personal data was forgotten: its code, and up to which slot. What is appended later has a slot behind.
+/// A stream whose personal data was forgotten: its code, and the last slot that there was. Events appended later use later slots.
 package struct Forgotten: Hashable, Sendable {
     package var code: [UInt8]
     package var through: UInt32
-    /// False where its keys had been gone before.
+    /// False where its keys had been forgotten before.
     package var isNew = true
 
     package init(code: [UInt8], through: UInt32, isNew: Bool = true) { (self.code, self.through, self.isNew) = (code, through, isNew) }
 }
 
-/// What was forgotten in a log, so that a file of subjects from before is known for what it is: rows of the table `notes`
-/// that are only ever added, and copied to where backups lie. Integers are little-endian.
+/// The list of what was forgotten in a log, by which an older copy of the file `subjects` is recognised: rows of the table `notes`
+/// that are only ever added, and that are copied to the directories of backups. Integers are little-endian.
 ///
 ///     key     "forgotten/", u64 number (BE): 1, 2, 3 …
 ///     value   0  16  code of the stream (`SubjectSlot`)
 ///             16 u32 the last slot that there was
-///             20 16  HMAC-SHA256, cut off, of store id, u64 number, bytes 0 … 19: nobody else can say so
+///             20 16  HMAC-SHA256, cut off, of store id, u64 number, bytes 0 … 19, which needs the store's keys
 package enum ForgottenLedger {
     static let prefix = Array("forgotten/".utf8)
     private static let rowBytes = 36
@@ -76,7 +76,7 @@ package enum ForgottenLedger {
 }
 
 extension LogReader {
-    /// How often something was forgotten: whoever keeps what events say asks whether this has changed.
+    /// How often something was forgotten. A cache of events' content is stale once this has changed.
     package var forgettings: UInt64 { get throws { try ForgottenLedger.count(transaction, access.tables) } }
 }
 
@@ -97,7 +97,7 @@ extension LogUpdate {
         }
     }
 
-    /// Takes rows of another log's ledger, as far as the keys of this one prove them.
+    /// Adds the rows of another log's ledger that the keys of this one prove.
     package mutating func takeForgotten(_ rows: [(key: [UInt8], value: [UInt8])]) throws {
         guard let ring = access.keys?.subjects.ring else { return }
         try note(rows.compactMap { ForgottenLedger.Entry(key: $0.key, value: $0.value) }.filter { $0.isProven(by: ring) }.map(\.forgotten))

@@ -1,5 +1,5 @@
-/// Which of the files that are thrown away hold what opens personal data, or lines that say it: they are overwritten before they
-/// go. What lies in databases is sealed under keys that lie in such files.
+/// Names the files that hold keys of personal data or lines with such data: they are overwritten before they are removed. Data
+/// in databases is sealed under keys that lie in such files.
 package enum KeyedFiles {
     package static func isOne(_ name: String) -> Bool {
         [SubjectKeys.fileName, StoreKeys.fileName, ModelKeys.fileName].contains(name) || suffixes.contains { name.hasSuffix($0) }

@@ -3,16 +3,16 @@ package import EventModel
 internal import LMDB
 internal import Sealing
 
-/// Seals lines that lie in files beside the log of a store whose events are sealed, and opens them. One per thread.
+/// Seals and opens the lines of files that lie beside the log of a sealed store. One per thread.
 ///
-/// Each file that is written has a key of its own, in a slot of the file of subjects, which lines name and which is overwritten when the
-/// file is written anew or thrown away. Lines of before name the slot 0: their key is made of the master key, for good.
+/// Each file has a key of its own, in a slot of the file `subjects`, which its lines name and which is overwritten when the file is
+/// written anew or removed. Lines of older programs name slot 0: their key is derived from the master key and can't be overwritten.
 package final class LineSealer {
     private let keys: StoreKeys
     private let storeID: StoreID
     /// The key that lines are sealed under; nil where they are only opened.
     private let writing: DataKey?
-    /// The one that was wanted last.
+    /// The key that was used last.
     private var opening: DataKey?
     private var sealer = RecordSealer()
 
@@ -93,8 +93,8 @@ extension EventLog {
         } catch { throw storeError(error, path, doing: "making a key for lines") }
     }
 
-    /// Overwrites keys of lines, durably, and those that were put back after they were forgotten; what is none of them stays. The ledger is
-    /// the caller's business.
+    /// Overwrites keys of lines, durably, and those that were put back after they were forgotten; leaves other slots as they are. The
+    /// caller notes the result in the ledger.
     /// - Throws: `EvstoreError`: readOnly, corruptBlock where the ledger is not as it was written.
     package func forgetLines(_ slots: Set<UInt32>) throws -> [Forgotten] {
         guard let keys = access.keys else { return [] }

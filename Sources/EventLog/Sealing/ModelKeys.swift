@@ -6,15 +6,15 @@ internal import System
 
 /// The keys of one generation of a read model, in a store whose events are sealed.
 ///
-/// They are made of one that is the generation's own. It lies in its directory, in a file `key`, wrapped under the master key
-/// whichever data keys are retired, and is overwritten before the generation is removed. Integers are little-endian:
+/// They are derived from a key of the generation's own. It lies in the generation's directory, in a file `key`, wrapped under the master
+/// key, so that retiring a data key does not affect it, and is overwritten before the generation is removed. Integers are little-endian:
 ///
 ///     0   u32  "evg" and the format, 1
 ///     4   12   zero
 ///     16  64   the key (`WrappedKey`), wrapped with store id and the name of the generation
-///     80       zeros up to 4,096: what is shorter may lie where a file system keeps names, of which its journal has copies
+///     80       zeros up to 4,096: a file system may store a shorter file with its metadata, of which its journal keeps copies
 ///
-/// Generations of format 3 have none: their keys are made of the master key, for good.
+/// Generations of format 3 have no such file: their keys are derived from the master key and can't be overwritten.
 package struct ModelKeys: Sendable {
     private let key: SecretKey
     private let context: [UInt8]

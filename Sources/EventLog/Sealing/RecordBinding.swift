@@ -2,14 +2,14 @@ internal import Bytes
 internal import EventModel
 internal import Sealing
 
-/// What an envelope is bound to: its place in a store, and the record around it. `BlockLayout` has the bytes.
+/// The additional data that an envelope is bound to: its place in a store, and the record around it. `BlockLayout` lists the bytes.
 struct RecordBinding: ~Copyable {
     private var room = ByteBuffer()
     private let storeID: [UInt8]
 
     init(_ storeID: StoreID) { self.storeID = storeID.bytes }
 
-    /// Begins with the place; what follows is appended by who asks.
+    /// Begins with the place; the caller appends the rest.
     mutating func begin(_ epoch: Epoch, _ position: Position) {
         room.removeAll()
         room.append(storeID)

@@ -2,8 +2,8 @@ internal import Bytes
 internal import EventModel
 internal import Sealing
 
-/// Opens what a sealed log lends: copies of blocks and records, with their parts where they lie in a log without keys. Its
-/// buffers are used again.
+/// Opens blocks and records of a sealed log: copies them, with payload and metadata laid out as in a log without keys. Its
+/// buffers are reused.
 struct RecordOpener: ~Copyable {
     private let keys: StoreKeys
     private var binding: RecordBinding
@@ -17,16 +17,16 @@ struct RecordOpener: ~Copyable {
         binding = RecordBinding(storeID)
     }
 
-    /// What becomes of personal parts.
+    /// How personal parts are treated.
     enum Persons {
         case opened
-        /// The records are as if they had been forgotten.
+        /// None is opened: the records read as if the data had been forgotten.
         case left
-        /// Opened, but for those whose keys are damaged, or not theirs: those are left, and marked as lost.
+        /// Each is opened unless its key is damaged or another stream's: then it is left out and marked as lost.
         case leftWhereLost
     }
 
-    /// Lends a block with those of its records open that were asked for; the others are not in it.
+    /// Lends a block with the records of its `indices` opened; the others are not in it.
     /// - Throws: `SlotDamage` beside others.
     mutating func lend<R>(_ block: borrowing BlockView, _ persons: Persons, _ body: (borrowing BlockView) throws -> R) throws -> R {
         text.removeAll()
@@ -51,7 +51,7 @@ struct RecordOpener: ~Copyable {
         return try body(RecordView(text.bytes, at: BlockLayout.headerBytes, record.position))
     }
 
-    /// Sees that a record is as it was sealed, with its stream's name, id, type and time, without a look at persons' keys.
+    /// Checks that a record, with its stream's name, id, type and time, is as it was sealed; needs no key of personal data.
     mutating func prove(_ record: borrowing RecordView) throws { _ = try open(record, record.epoch, record.position) }
 
     /// The slot of the key under which the personal part of a record is sealed; nil where it has none.

@@ -1,7 +1,7 @@
 internal import EventModel
 internal import Sealing
 
-/// What a look at a whole log has to say of the keys of subjects that are damaged: one finding for each.
+/// The findings of a walk over a whole log about damaged keys of subjects: one for each.
 struct SlotFindings {
     private struct Slot {
         var reason: String
@@ -15,7 +15,7 @@ struct SlotFindings {
     private var slots: [UInt32: Slot] = [:]
     private var numbers: [[UInt8]: UInt32] = [:]
 
-    /// - Parameter damages: those that are known before an event is looked at.
+    /// - Parameter damages: those that are known before the walk.
     init(_ damages: [SlotDamage] = []) {
         for damage in damages {
             slots[damage.number] = Slot(reason: damage.reason, isOfLines: damage.isOfLines)
@@ -23,14 +23,14 @@ struct SlotFindings {
         }
     }
 
-    /// Whether a stream's name is wanted, to look whether a slot is its.
+    /// Whether streams' names are needed to find out whose a damaged slot is.
     var wantsNames: Bool { !numbers.isEmpty }
 
     mutating func note(_ stream: StreamName, code: [UInt8]) {
         if let number = numbers[code] { slots[number]?.stream = stream }
     }
 
-    /// Takes in an event that was not opened.
+    /// Notes an event that could not be opened.
     mutating func note(_ damage: SlotDamage, of stream: StreamName?) {
         var slot = slots[damage.number] ?? Slot(reason: damage.reason)
         slot.first = slot.first ?? damage.position
@@ -58,7 +58,7 @@ struct SlotFindings {
 
     private static let id = "STORE016"
 
-    /// What was forgotten and can be read again.
+    /// The finding for a key that was forgotten and is there again.
     static func revived(_ slot: SubjectSlot, isOfLines: Bool, of stream: StreamName?, _ store: String) -> Finding {
         let what =
             isOfLines

@@ -2,12 +2,12 @@ internal import Bytes
 internal import EventModel
 internal import Sealing
 
-/// What makes the codes of a sealed store, from format 6 on, and checks them: whoever can write its files and has no key of it
-/// can make every checksum and link right, but none of these. Their keys are made of the master key and the store's id, so that
-/// they outlast every data key and every slot.
+/// Makes and checks the codes of a sealed store, from format 6 on: an attacker who can write its files but has none of its keys can
+/// make every checksum and link right, but no code. Their keys are derived from the master key and the store's id, so that they
+/// do not change with data keys and slots.
 ///
-/// A code holds for its place, and not for a time: a row, a block's end or a file of before, put back whole, has a right one. A
-/// signed head tells of that.
+/// A code proves the place and not the time: an older row, block's end or file that is put back whole has a right one. A signed head
+/// reveals that.
 struct StoreCodes: Sendable {
     /// Of rows: over u64 number of the table + 256 · bytes of the key, key, value.
     let rows: Authenticator

@@ -5,7 +5,7 @@ internal import LMDB
 package import Sealing
 internal import System
 
-/// The keys of a store, opened: its file `keys`, and what a handle needs of it.
+/// The opened keys of a store: its file `keys`, and what a handle needs of it.
 package final class StoreKeys: Sendable {
     static let fileName = "keys"
 
@@ -42,7 +42,7 @@ package final class StoreKeys: Sendable {
         case (true, nil): throw EvstoreError.keysRefused(path: store, reason: "its events are sealed, and no key was given")
         case (true, .some(let secret)):
             let keys = try StoreKeys(at: store, identity.id, secret)
-            // The manifest says it to anybody, and anybody can change it.
+            // The manifest is not authenticated: anybody could have changed it.
             guard (keys.codes != nil) == identity.hasCodes else {
                 throw EvstoreError.storeDamaged(
                     path: store,
@@ -79,7 +79,7 @@ package final class StoreKeys: Sendable {
             position: position, reason: "the event at \(position) is sealed under the key \(id), which the store does not have")
     }
 
-    /// A key for what is kept beside the log.
+    /// A key, derived for a purpose, for what is kept beside the log.
     func key(for purpose: String) -> SecretKey { ring.withLock { $0.key(for: purpose) } }
 
     /// The file as it is now, as anybody can read it.
@@ -91,7 +91,7 @@ package final class StoreKeys: Sendable {
         return ring.withLock { ($0.generation, $0.encoded, Self.digest($0.file.slotBytes)) }
     }
 
-    /// The file as it lies on the disk, which may be an older one that somebody has put there.
+    /// The file as it lies on the disk, which may be an older copy that was put back.
     func readFile() throws -> KeyFile {
         let known = ring.withLock { $0 }
         let file = try Self.file(at: store, StoreID(known.file.storeID))
@@ -106,7 +106,7 @@ package final class StoreKeys: Sendable {
 
     // MARK: Changing
 
-    /// Changes the keys, durably, whole or not at all. Whoever changes them at the same time waits for the log's write lock.
+    /// Changes the keys, durably, whole or not at all. Another process that changes them waits for the log's write lock.
     func change<R>(_ environment: Environment, _ turn: WriteTurn? = nil, _ body: (inout KeyRing) throws(SealError) -> R) throws -> R {
         try environment.writeOwned(turn) { _ in
             try reload()
@@ -127,8 +127,8 @@ package final class StoreKeys: Sendable {
             read = try known.reading(file)
         } catch { throw Self.failure(error, store) }
         guard read.generation > known.generation else { return }
-        // Order: whoever has changed them may have been ended before their name was durable, and nothing is sealed under a key
-        // that a power cut takes back.
+        // Order: the process that changed them may have been killed before the name was durable, and nothing may be sealed under
+        // a key that a power cut could undo.
         try Directory.sync(store)
         ring.withLock { if read.generation > $0.generation { $0 = read } }
     }
@@ -184,7 +184,7 @@ package final class StoreKeys: Sendable {
     }
 
     private final class KeptOpener: @unchecked Sendable {
-        // Sound because whoever has taken it off the list has it alone.
+        // Sound because the thread that takes it off the list is the only one to use it.
         var opener: RecordOpener
 
         init(_ opener: consuming RecordOpener) { self.opener = opener }

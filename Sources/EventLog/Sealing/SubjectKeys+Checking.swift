@@ -11,7 +11,7 @@ struct SlotDamage: Error {
     let code: [UInt8]
     /// Whether the key is that of a file of lines.
     var isOfLines = false
-    /// Whose event was to be opened, by its id, and which; zero where none was.
+    /// The id of the stream whose event was to be opened, and that event's position; zero where none was.
     var stream: UInt64 = 0
     var position = Position.start
 
@@ -32,7 +32,7 @@ extension SubjectKeys {
         UInt32(min(Self.slotsMax, max(0, try file.status().bytes / SubjectSlot.byteCount - 1)))
     }
 
-    /// Whether no slot was ever written: what there is of a head may not be all of it.
+    /// Whether no slot was ever written; then the head may be incomplete, too.
     private func isUnbegun(_ file: File) throws -> Bool { try file.status().bytes <= SubjectSlot.byteCount }
 
     /// What is wrong with a file as a whole.
@@ -61,8 +61,8 @@ extension SubjectKeys {
         }
     }
 
-    /// All slots of a file, each as it was proved, or as it lies there where it can't be. One of zeros may stand where a power
-    /// cut came before a commit: it is damage only to an event that names it.
+    /// Gives all slots of a file, with the damage of those that can't be proved. A slot of zeros may remain where a power
+    /// cut came before a commit: it counts as damage only where an event names it.
     private func forEachProven(of file: File, _ body: (SubjectSlot, SlotDamage?) throws -> Void) throws {
         try forEachSlot(of: file, after: 0, through: slots(in: file)) { slot in
             if slot.isBlank { return try body(slot, nil) }
@@ -77,7 +77,7 @@ extension SubjectKeys {
         }
     }
 
-    /// What is damaged of the file.
+    /// The damaged slots of the file.
     func damages() throws -> [SlotDamage] {
         guard try Directory.ownStatus(path) != nil else { return [] }
         let file = try File(path, .read)
@@ -89,7 +89,7 @@ extension SubjectKeys {
 
     // MARK: What was forgotten
 
-    /// The live slots among those that a ledger names: of a file from before.
+    /// The slots that a ledger names as forgotten and that hold a key again: an older copy of the file was put back.
     func revived(_ ledger: [ForgottenLedger.Entry]) throws -> [SubjectSlot] {
         guard !ledger.isEmpty, try Directory.ownStatus(path) != nil else { return [] }
         let through = Dictionary(ledger.map { ($0.forgotten.code, $0.forgotten.through) }, uniquingKeysWith: max)
@@ -115,7 +115,7 @@ extension SubjectKeys {
     // MARK: Copies
 
     /// The bytes of the file, in parts; nothing where no subject has a key.
-    /// - Throws: `EvstoreError.storeDamaged` where something of it is: a copy of that could not be restored.
+    /// - Throws: `EvstoreError.storeDamaged` where a part of it is damaged: such a copy could not be restored.
     func copy(_ take: ([UInt8]) throws -> Void) throws {
         guard try Directory.ownStatus(path) != nil else { return }
         let file = try File(path, .read)
@@ -140,13 +140,13 @@ extension SubjectKeys {
         try file.sync()
     }
 
-    /// Copies what is whole to a store that has the same keys, with each slot in its place; those that are damaged say that they
-    /// are lost, by the names of their streams.
+    /// Copies the whole slots to a store that has the same keys, each at its place; the damaged ones are marked as lost, by the names of
+    /// their streams.
     func copy(to other: SubjectKeys, losing lost: [UInt32: StreamName]) throws {
         var next: UInt32 = 0
         var part: [UInt8] = []
         func put(_ bytes: [UInt8], at number: UInt32) throws {
-            // What no event names stands for nothing.
+            // Slots that no event names are zeros.
             part += [UInt8](repeating: 0, count: Int(number - next) * SubjectSlot.byteCount) + bytes
             next = number + 1
             guard part.count >= 1 << 20 else { return }

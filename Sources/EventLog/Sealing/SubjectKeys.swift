@@ -5,9 +5,9 @@ internal import System
 
 /// The keys of subjects: one for each stream that has had personal data, and one for each file of sealed lines, in a file of slots
 /// (`SubjectSlot`) from byte 128 on.
-/// A slot is read whenever its key is wanted, so that what another process has overwritten is gone here too.
+/// A slot is read each time its key is needed, so that a key which another process has overwritten is gone here too.
 ///
-/// Whoever adds or overwrites slots holds the log's write lock.
+/// A caller that adds or overwrites slots holds the log's write lock.
 final class SubjectKeys: Sendable {
     static let fileName = "subjects"
     static let head: [UInt8] = magic + [UInt8](repeating: 0, count: SubjectSlot.byteCount - magic.count)
@@ -23,7 +23,7 @@ final class SubjectKeys: Sendable {
         /// Keys that were opened, with the slot that each was in.
         var opened: [UInt32: (slot: [UInt8], key: DataKey)] = [:]
 
-        /// Takes a slot in as it says of itself: what is damaged of it is told when its key is wanted.
+        /// Adds a slot by its own fields, unproved; damage is reported when its key is needed.
         mutating func learn(_ slot: SubjectSlot) {
             if slot.state != .lost { numbers[slot.code] = slot.number }
         }
@@ -51,7 +51,7 @@ final class SubjectKeys: Sendable {
         guard var slot = try written(number), !slot.isBlank else { throw SlotDamage(number, "is missing") }
         while true {
             do { return (slot, try key(of: slot)) } catch let damage as SlotDamage {
-                // Another process may have been in the middle of overwriting it: two looks have to agree.
+                // Another process may be overwriting it: two reads have to agree.
                 guard let again = try written(number), again.bytes != slot.bytes else { throw damage }
                 slot = again
             }
@@ -91,7 +91,7 @@ final class SubjectKeys: Sendable {
 
     // MARK: Writing
 
-    /// Forgets what a commit that failed had wanted, and learns what others have added.
+    /// Drops the new slots of a failed commit, and reads those that other processes have added.
     func begin() throws {
         state.withLock { state in
             for slot in state.pending { state.numbers[slot.code] = nil }
@@ -108,19 +108,19 @@ final class SubjectKeys: Sendable {
         {
             return key
         }
-        // Few are looked through.
+        // The pending slots are searched one by one, so they are kept few.
         if state.withLock({ $0.pending.count >= Self.pendingMax }) { try flush() }
         let slot = try add { number throws(SealError) in try ring.newSubject(number, code: code) }
         guard let key = try wholeKey(of: slot) else { throw damaged("gives no key to slot \(slot.number)") }
         return key
     }
 
-    /// Nil where it is gone: what was sealed under a damaged one is told of when it is read, and what comes is not held up.
+    /// The key of a slot, nil where it is forgotten or damaged: damage is reported by reads, and does not stop appends.
     private func wholeKey(of slot: SubjectSlot) throws -> DataKey? {
         do { return try key(of: slot) } catch is SlotDamage { return nil }
     }
 
-    /// Says that a stream had a key which was lost.
+    /// Writes a slot that marks a stream's key as lost.
     func lose(_ stream: StreamName) throws {
         let code = ring.code(ofSubject: Array(stream.text.utf8))
         _ = try add { number throws(SealError) in ring.lost(number, code: code) }
@@ -152,12 +152,12 @@ final class SubjectKeys: Sendable {
 
     /// Overwrites the keys of a stream's subject, durably; nil where it never had one.
     /// - Parameter named: the slots that the stream's events name, or why they can't be read.
-    /// - Throws: that, once all is overwritten that is known, where there may be more.
+    /// - Throws: that error, after the known slots are overwritten, since there may be more.
     func forget(_ stream: StreamName, named: Result<Set<UInt32>, any Error>) throws -> Forgotten? {
         try begin()
         let code = ring.code(ofSubject: Array(stream.text.utf8))
         var slots = try self.slots(code)
-        // A code that is damaged tells of nobody, or of somebody else.
+        // A slot with a damaged code names no stream, or another one.
         if case .success(let named) = named { slots += try named.subtracting(slots).sorted().filter(isDamaged) }
         var forgotten: Forgotten?
         if !slots.isEmpty {
@@ -168,7 +168,7 @@ final class SubjectKeys: Sendable {
         return forgotten
     }
 
-    /// The slots that are a subject's by what they say, as the file is now: what was read of it before may have been put back since.
+    /// The slots with a subject's code, as the file is now: slots that were read before may have been put back since.
     private func slots(_ code: [UInt8]) throws -> [UInt32] {
         guard try Directory.ownStatus(path) != nil else { return [] }
         let file = try File(path, .read)
@@ -185,10 +185,10 @@ final class SubjectKeys: Sendable {
         var new: Set<UInt32> = []
         for (number, code) in slots {
             if try !isForgotten(number) { new.insert(number) }
-            // Also where that was done before: after a sync that failed a file reads as if it were on the disk.
+            // Written again also where it was before: after a failed sync a file reads as if it were on the disk.
             try file.write(ring.forgotten(number, code: code).bytes, at: Int(number) * SubjectSlot.byteCount)
         }
-        // Whoever was ended before its sync had said nothing.
+        // A process that was killed before this sync had reported nothing.
         try file.sync()
         state.withLock { state in
             for (number, _) in slots { state.opened[number] = nil }
@@ -207,7 +207,7 @@ final class SubjectKeys: Sendable {
         return key
     }
 
-    /// Overwrites keys of lines, and those that a ledger names, durably; what a slot says of itself tells that it is one of lines.
+    /// Overwrites keys of lines, and those that a ledger names, durably; the slot's own fields say that it is one of lines.
     func forgetLines(_ numbers: Set<UInt32>, _ ledger: [ForgottenLedger.Entry]) throws -> [Forgotten] {
         try begin()
         let numbers = try numbers.union(revived(ledger).map(\.number))
@@ -244,8 +244,8 @@ final class SubjectKeys: Sendable {
         state.withLock { $0.count = count }
     }
 
-    /// Order: what another process was ended in the middle of is durable before anything is sealed under it. It is written again:
-    /// after a sync that failed a file reads as if it were on the disk. No more can be in doubt than are written at once.
+    /// Order: slots that a killed process has left are made durable before anything is sealed under them. They are written again, since
+    /// after a failed sync a file reads as if it were on the disk. At most as many as are written at once can be in doubt.
     private func settle(_ file: File, from first: UInt32) throws {
         let offset = Int(first) * SubjectSlot.byteCount
         try file.write(file.read(Int(Self.pendingMax) * SubjectSlot.byteCount, at: offset), at: offset)
@@ -255,7 +255,7 @@ final class SubjectKeys: Sendable {
     private func open() throws -> File {
         let file = try File(path, .create)
         if try slots(in: file) > 0 { return file }
-        // Until there is a slot nobody knows whether whoever made the file came to its end.
+        // Without a slot nobody knows whether the process that made the file finished its head.
         try file.write(Self.head)
         try file.sync()
         try Directory.sync(store)

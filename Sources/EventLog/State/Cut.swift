@@ -3,7 +3,7 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 
-/// Takes the log's end off, within the transaction of an update.
+/// Removes the log's end, within the transaction of an update.
 enum Cut {
     /// Returns the link at the cut: that of the last block which is left.
     static func run(to position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess) throws -> Digest {
@@ -35,7 +35,7 @@ enum Cut {
         return try cursor.last() ? Blocks.position(cursor.key) : nil
     }
 
-    /// Makes the last block again where it reaches beyond the cut.
+    /// Rewrites the last block where it reaches beyond the cut.
     private static func shortenLast(to position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess) throws {
         var writer = BlockWriter(access.storeID, access.keys)
         guard let first = try copyStraddling(position, into: &writer, transaction.reads, access) else { return }

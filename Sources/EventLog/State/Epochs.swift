@@ -59,10 +59,10 @@ enum Epochs {
 }
 
 extension Checkpoint {
-    /// The cut that took off what a reader up to here has seen; nil where all of that is still the log's history. Of several the
-    /// lowest: whoever goes back to it has seen nothing that any of them took.
+    /// The cut that removed events which a reader up to here has seen; nil where all of them are still in the log. Of several cuts the
+    /// lowest: a reader that goes back to it has seen nothing that any of them removed.
     ///
-    /// Where whoever asks has to know that the log is the very same, as a digest or a copy of all of it does, it compares epochs.
+    /// A caller that needs the very same log, as for a digest or a copy of all of it, compares epochs instead.
     /// - Parameter cuts: all that were made, each with the epoch that it began.
     package func cutOff(by cuts: [Checkpoint]) -> Checkpoint? {
         cuts.filter { $0.epoch > epoch && $0.position < position }.min { $0.position < $1.position }
@@ -70,7 +70,7 @@ extension Checkpoint {
 }
 
 extension LogReader {
-    /// - Throws: `EvstoreError.epochChanged` where a cut took off what a reader at a checkpoint has seen.
+    /// - Throws: `EvstoreError.epochChanged` where a cut removed events that a reader at a checkpoint has seen.
     package func requireUncut(_ seen: Checkpoint) throws {
         if let cut = try seen.cutOff(by: cuts()) { throw EvstoreError.epochChanged(seen: seen, cut: cut) }
     }

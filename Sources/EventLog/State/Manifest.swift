@@ -12,13 +12,13 @@ struct Manifest: Codable {
     var sealed: Bool?
 
     static let name = "evstore.json"
-    /// The format of the stores that this program makes: 2 brought `log/ahead`, 3 blocks of format 2, 4 seals of rows. A
-    /// store whose events are sealed had 5, and has 6 with codes: the newest that is read.
+    /// The format of the stores that this program makes: 2 brought `log/ahead`, 3 blocks of format 2, 4 checksums of
+    /// rows. A sealed store had 5, and has 6 with codes: the newest that is read.
     static let format = 4
     private static let formatSealed = 5
     static let formatWithCodes = 6
     /// What a store of an older format becomes with the first commit, so that a program that does not know this one's blocks
-    /// never opens it. Its rows stay without seals.
+    /// never opens it. Its rows stay without checksums.
     private static let formatRaised = 3
 
     /// - Parameter keys: of a store whose events are sealed.
@@ -43,7 +43,7 @@ struct Manifest: Codable {
             try manifest.write(to: made)
             try Directory.rename(made, to: store + "/" + name)
         }
-        // Order: also where another process has raised it, which may have been ended before its sync.
+        // Order: also where another process has raised it, since it may have been killed before its sync.
         try Directory.sync(store)
     }
 

@@ -20,7 +20,7 @@ enum StateRows {
     /// The key of the row "numbers".
     static var numbersKey: [UInt8] { numbers }
 
-    /// What such a row says of itself where there is no log to compare it with; nil where it is none.
+    /// The fields of such a row, read without a log to compare it with; nil where the bytes are no such row.
     static func numbers(of row: [UInt8]) -> (storeID: StoreID, epoch: Epoch, stamp: StateStamp)? {
         guard row.count >= numbersBytes, row.lent.load(UInt32.self, at: 0) == UInt32(format), let storeID = StoreID(Array(row[4 ..< 20])),
             let history = Digest(Array(row[40 ..< 72]))

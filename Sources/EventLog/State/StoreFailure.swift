@@ -2,7 +2,7 @@ package import EventModel
 internal import LMDB
 internal import System
 
-/// What a failure of the rooms below means for a store.
+/// Converts an error of the rooms below into a store's.
 /// - Parameter floorBytes: below this a disk counts as full.
 package func storeError(
     _ error: any Error, _ path: String, doing: String, floorBytes: Int = Options().freeDiskFloorBytes
@@ -23,7 +23,7 @@ package func storeError(
     }
 }
 
-/// 0 where the file system does not tell, which is only used in messages and for refusing.
+/// The free bytes for messages and for refusing appends; 0 where the file system does not say.
 func freeBytes(_ path: String) -> UInt64 {
     do throws(StorageError) { return try Directory.freeBytes(path) } catch { return 0 }
 }

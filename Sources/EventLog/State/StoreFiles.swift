@@ -3,15 +3,15 @@ internal import LMDB
 internal import Logging
 internal import System
 
-/// What a store's files must be before any of them is believed.
+/// Checks of a store's files that come before any of them is used.
 enum StoreFiles {
-    /// Everything that a store has beside what is thrown away (`scratch`).
+    /// Everything that a store has but its temporary files (`scratch`).
     private static let names = [
         "evstore.json", "evstore.lock", "anchor", "ballast", "keys", "subjects", "log", "generations", "drills", "archive",
     ]
 
     /// The store's own directory may be a link, and nothing below it.
-    /// - Throws: `EvstoreError.unsafePermissions` where others than the user could change it, or lead it elsewhere.
+    /// - Throws: `EvstoreError.unsafePermissions` where another user could change a file, or put a link in its place.
     static func check(_ store: String) throws {
         try check(store, Directory.status(store), store)
         for name in names { try checkTree("\(store)/\(name)", store) }
@@ -24,7 +24,7 @@ enum StoreFiles {
         for name in try namesLeft(in: path) { try checkTree("\(path)/\(name)", store) }
     }
 
-    /// None where the directory was thrown away meanwhile.
+    /// The names in a directory; none where it was removed meanwhile.
     private static func namesLeft(in path: String) throws -> [String] {
         do throws(StorageError) { return try Directory.names(path) } catch {
             if error.isNotFound { return [] }
@@ -35,18 +35,18 @@ enum StoreFiles {
     private static func check(_ path: String, _ status: FileStatus?, _ store: String) throws {
         guard let status else { return }
         func refused(_ reason: String) -> EvstoreError { .unsafePermissions(path: store, reason: "\(path) \(reason)") }
-        // Links are open to others by their mode, which says nothing.
+        // The mode of a link is always open to others and means nothing.
         if Guard.symlink.isOn, !status.isDirectory, !status.isFile { throw refused("is neither a file nor a directory") }
         if Guard.permissions.isOn, status.isWritableByOthers { throw refused("is writable by others") }
-        // Whom the system trusts with everything may own everything, and look after everybody's stores.
+        // Root may own the files of any store, and work on the stores of other users.
         let user = ProcessIdentity.user == 0 ? try Directory.status(store)?.owner ?? 0 : ProcessIdentity.user
         if Guard.owner.isOn, status.owner != user, status.owner != 0 {
             throw refused("belongs to the user \(status.owner), and not to \(user)")
         }
     }
 
-    /// Makes the names durable that lead to a store and to its files: whoever has made or changed one may have been ended before
-    /// its sync, and what is promised stands on all of them.
+    /// Makes the names durable that lead to a store and to its files: a process that made or changed one may have been killed before
+    /// its sync, and durable appends need all of them.
     static func settleNames(_ store: String) throws {
         try Directory.sync(store)
         // The store's own name may be a link.

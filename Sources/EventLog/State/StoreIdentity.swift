@@ -1,4 +1,4 @@
-/// Which store it is, and in which format it was made.
+/// A store's id and format, as its manifest says them.
 struct StoreIdentity: Hashable, Sendable {
     let id: StoreID
     let format: Int

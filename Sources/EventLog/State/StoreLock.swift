@@ -7,11 +7,11 @@ internal import System
 package enum StoreLock: Int, Sendable {
     /// One migration at a time.
     case migration = 1
-    /// Held, shared, by everyone who has the store open; alone by whoever needs it alone.
+    /// Held shared by every process that has the store open; exclusively by one that needs it alone.
     case presence = 2
-    /// Held alone for as long as one process comes in after a crash.
+    /// Held exclusively while one process recovers the store after a crash.
     case opening = 3
-    /// One import at a time: from its look at the marks to what it appends with its own.
+    /// One import at a time: from reading the marks until its own appends and marks are written.
     case importing = 4
 
     static let fileName = "/evstore.lock"
@@ -27,7 +27,7 @@ package enum StoreLock: Int, Sendable {
         } catch { throw storeError(error, store, doing: "locking \(store)") }
     }
 
-    /// Takes the lock; nil where others are in the way.
+    /// Takes the lock; nil where another process holds it.
     func acquireIfFree(at store: String, shared: Bool = false, what: String) throws -> HeldLock? {
         let held = HeldLock(self, try Self.open(store, shared: shared), store)
         return try held.takeIfFree(shared: shared, what: what) ? held : nil
@@ -45,7 +45,7 @@ package enum StoreLock: Int, Sendable {
     var byte: Int { 1 << 32 + rawValue }
 }
 
-/// A lock of the store until `release()` or until it goes.
+/// A lock of the store, held until `release()` or until the value is released.
 package final class HeldLock: Sendable {
     private let lock: StoreLock
     private let file: File
@@ -53,17 +53,17 @@ package final class HeldLock: Sendable {
 
     init(_ lock: StoreLock, _ file: File, _ store: String) { (self.lock, self.file, self.store) = (lock, file, store) }
 
-    /// Takes the lock, or changes a shared one into one held alone, or back.
+    /// Takes the lock, or changes a shared one into an exclusive one, or back.
     func take(shared: Bool, what: String) throws {
         if try takeIfFree(shared: shared, what: what) { return }
         throw EvstoreError.locked(path: store, holder: try HolderHint(file, slot: lock.rawValue).holder(ofLockOn: lock.byte))
     }
 
-    /// The same; false, and it stays as it is, where others hold it.
+    /// The same; false, and the lock stays as it is, where another process holds it.
     func takeIfFree(shared: Bool, what: String) throws -> Bool {
         guard try file.lock(byte: lock.byte, shared: shared) else { return false }
         if shared { return true }
-        // A hint is only for messages: a full disk is no reason not to have the lock.
+        // A hint is only for messages: a full disk must not keep anyone from the lock.
         do { try HolderHint(file, slot: lock.rawValue).write(what) } catch  where Ballast.isFullDisk(error) {}
         return true
     }
@@ -71,7 +71,7 @@ package final class HeldLock: Sendable {
     package func release() throws { try file.unlock(byte: lock.byte) }
 }
 
-/// A line in `evstore.lock` that says who holds something: never proof, only for messages.
+/// A line in `evstore.lock` that says which process holds a lock and why: for messages, never a proof.
 struct HolderHint: Sendable {
     private static let bytes = 128
     private let file: File
@@ -84,14 +84,14 @@ struct HolderHint: Sendable {
         try file.write(line + [UInt8](repeating: 0, count: Self.bytes - line.count), at: offset)
     }
 
-    /// Who has the lock on a byte, and what for, as far as can be told.
+    /// The process that has the lock on a byte, and what for, as far as is known.
     func holder(ofLockOn byte: Int) throws -> String {
         let hinted = try read()
         let holder = try file.lockHolder(byte: byte, expecting: hinted?.process)
-        // Who shares a lock leaves no hint.
+        // The holder of a shared lock leaves no hint.
         if let holder, holder.isShared { return "process \(holder.process) (has it open)" }
         if let hinted, holder == nil || holder?.process == hinted.process { return "process \(hinted.process) (\(hinted.what))" }
-        // It was stopped before it left its hint.
+        // The holder was stopped before it wrote its hint.
         return holder.map { "process \($0.process)" } ?? File.unseen
     }
 

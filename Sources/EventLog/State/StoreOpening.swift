@@ -2,12 +2,13 @@ internal import EventModel
 internal import LMDB
 internal import System
 
-/// How a process comes to have a store open: the log is whole before it does, and its pages are what LMDB may follow.
+/// Acquires the presence lock of a store. Before that, a log that a crash has left is recovered, and a file of which it is not known
+/// how it was left has its pages checked, since LMDB would follow damaged ones.
 enum StoreOpening {
-    /// A look at a large log takes some seconds, and whoever comes meanwhile waits for it.
+    /// How long to wait for another process that recovers: a check of a large log's pages takes some seconds.
     private static let waitSeconds = 600
 
-    /// Takes the lock that says so, after what a crash has left is put right and a file that nobody vouches for is checked.
+    /// Acquires the presence lock; recovers the log and checks its pages first where that is needed.
     /// - Throws: `EvstoreError`: locked, storeDamaged, ioFailure.
     static func enter(
         _ store: String, _ storeID: StoreID, _ options: Options, _ tables: [TableDescriptor] = TableDescriptor.log
@@ -15,7 +16,7 @@ enum StoreOpening {
         while true {
             if let presence = try putRight(store, storeID, options, tables) { return presence }
             let presence = try shareInTurn(store, storeID)
-            // Between the look and the lock others may have come in, crashed, and been put right by half.
+            // Between the look and the lock other processes may have opened the store and crashed, and a recovery may have failed half way.
             if try !AheadRecovery.isDue(at: store, storeID) { return presence }
             try presence.release()
         }
@@ -25,13 +26,14 @@ enum StoreOpening {
         try AheadRecovery.isDue(at: store, storeID) || LogFile.isDoubtful(at: store)
     }
 
-    /// Sees to it that the log is whole; nil where there is no doubt.
+    /// Recovers the log under the opening lock; nil where no recovery is needed.
     private static func putRight(
         _ store: String, _ storeID: StoreID, _ options: Options, _ tables: [TableDescriptor]
     ) throws -> HeldLock? {
         while try isDoubtful(store, storeID) {
-            // Order: who finds a doubt comes in one after the other, and takes the store's lock before the next
-            // one looks. So whoever gets it alone knows that nobody is in, and whoever does not that the log is whole.
+            // Order: processes that see a recovery due take the opening lock one after the other, and the presence lock before the
+            // next one looks. So one that gets the presence lock exclusively knows that nobody has the store open, and one that does
+            // not knows that the log is whole.
             guard let opening = try wait(for: store, storeID) else {
                 if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, isShared: true, tables) }
                 return try shareSoon(store)
@@ -43,13 +45,13 @@ enum StoreOpening {
             }
             guard try AheadRecovery.isDue(at: store, storeID) else {
                 try LogFile.check(at: store, tables)
-                // Order: shared before others find no doubt any more.
+                // Order: the presence lock is shared before others see that no recovery is due any more.
                 try presence.take(shared: true, what: "")
                 try LogFile.vouch(at: store)
                 return presence
             }
             guard let round = try AheadRecovery.run(at: store, storeID, options, tables) else { continue }
-            // Order: the end of the round is durable before others come in: what they see and append stands on it.
+            // Order: the end of the round is durable before other processes open the store, since their appends build on it.
             try AheadRecovery.finish(round, at: store)
             try presence.take(shared: true, what: "")
             return presence
@@ -61,7 +63,7 @@ enum StoreOpening {
         try StoreLock.presence.acquire(at: store, shared: true, what: "has it open")
     }
 
-    /// The same for who was in no doubt: whoever was has the store alone for a moment, and the lock on coming in.
+    /// Acquires the presence lock where no recovery is needed; waits while another process recovers the store.
     private static func shareInTurn(_ store: String, _ storeID: StoreID) throws -> HeldLock {
         do { return try share(store) } catch let error as EvstoreError {
             guard case .locked = error else { throw error }
@@ -71,7 +73,7 @@ enum StoreOpening {
         }
     }
 
-    /// The same for who can't take the lock on coming in, because it can't write the store: tries again for a second.
+    /// The same for a process that can't write the store, and so can't take the opening lock: tries again for a second.
     private static func shareSoon(_ store: String) throws -> HeldLock {
         for _ in 0 ..< 20 {
             if let presence = try StoreLock.presence.acquireIfFree(at: store, shared: true, what: "has it open") { return presence }
@@ -85,7 +87,7 @@ enum StoreOpening {
         if Task.isCancelled { throw EvstoreError.interrupted(again: "open \(store) again") }
     }
 
-    /// The lock on coming in; nil where the store can't be written and the log is whole all the same.
+    /// Waits for the opening lock; nil where the store can't be written and no recovery is needed.
     private static func wait(for store: String, _ storeID: StoreID) throws -> HeldLock? {
         let end = ContinuousClock.now + .seconds(waitSeconds)
         while true {

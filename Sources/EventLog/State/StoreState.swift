@@ -16,14 +16,14 @@ package struct VersionNumbers: Hashable, Sendable {
         (self.floor, self.live, self.top, self.head) = (floor, live, top, head)
     }
 
-    /// Those of a store without versions.
+    /// The numbers of a store without versions.
     static let none = VersionNumbers(floor: SchemaVersion(0), live: SchemaVersion(0), top: SchemaVersion(0), head: SchemaVersion(0))
 
-    /// What holds of every store.
+    /// Whether `floor <= live <= top <= head`, as in every store.
     package var isInOrder: Bool { floor <= live && live <= top && top <= head }
 }
 
-/// Against what an append was checked: it stands as long as none of these has changed.
+/// What an append was checked against: the check holds as long as none of these has changed.
 package struct StateStamp: Hashable, Sendable {
     package var numbers: VersionNumbers
     package var history: Digest
@@ -69,7 +69,7 @@ extension StoreState {
     }
 }
 
-/// Rows that upper rooms keep in the log's environment: the log knows the keys' order, not their meaning.
+/// Tables that upper rooms keep in the log's environment: the log knows the order of their keys, not their meaning.
 package enum Catalogue: String, CaseIterable, Sendable {
     case schemas, definitions, imports, journal, snapshots, notes
 }

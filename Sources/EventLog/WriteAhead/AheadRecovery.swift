@@ -4,14 +4,14 @@ internal import Hashing
 internal import LMDB
 internal import System
 
-/// Brings a log back whose last round was not ended: by a power cut, or by the end of the last process that had it open.
-/// Begun again from the start wherever it is interrupted.
+/// Recovers a log whose last round was not ended, because of a power cut or because the last process that had it open was killed. An
+/// interrupted recovery begins again from the start.
 enum AheadRecovery {
-    /// Whether a round is running; who has the store open does not ask again.
+    /// Whether a round is running, so that the log has to be recovered unless another process has it open.
     static func isDue(at store: String, _ storeID: StoreID) throws -> Bool { try header(at: store, storeID)?.base != nil }
 
-    /// Whether the machine is the one, without a reboot since, that the round was begun on: what LMDB has written without
-    /// syncing is in its memory then.
+    /// Whether the round was begun on this machine since its last boot: then what LMDB has written without syncing is still in its page
+    /// cache.
     static func isOfThisBoot(at store: String, _ storeID: StoreID) throws -> Bool {
         try header(at: store, storeID)?.boot == WriteAhead.Header.bootDigest
     }
@@ -22,8 +22,8 @@ enum AheadRecovery {
         return try WriteAhead.header(of: File(path, .read), storeID)
     }
 
-    /// Goes back to the commit that the round began with and takes its blocks in; nobody may have the log open.
-    /// - Returns: the round that is to be ended; until then it is as if nothing had been done.
+    /// Goes back to the commit that the round began with and applies the round's blocks; nobody may have the log open.
+    /// - Returns: the round, which `finish` has to end; until then the next opening recovers again.
     /// - Throws: `EvstoreError`: keysRefused where rows of the store have codes and no key opens it.
     static func run(
         at store: String, _ storeID: StoreID, _ options: Options, _ tables: [TableDescriptor]
@@ -31,11 +31,11 @@ enum AheadRecovery {
         let file = try File(store + WriteAhead.fileName, .write)
         guard let header = try WriteAhead.header(of: file, storeID), let base = header.base else { return nil }
         let identity = try Manifest.identity(at: store)
-        // Order: before anything is changed. Rows with codes are written by who has the keys.
+        // Order: the keys are opened before anything is changed, since rows with codes can't be written without them.
         let keys = identity.hasCodes ? try StoreKeys.open(at: store, identity, options) : nil
-        // What was not synced since may be torn, and what the round began with may not be.
+        // Pages that were not synced may be torn; those of the commit that the round began with must not be.
         if try LogFile.isDoubtful(at: store) { try LogFile.check(at: store, asOf: base, tables) }
-        // Order: the disk leads to this round, whatever has failed before, and only then its base is looked at again.
+        // Order: the header of this round is made durable, whatever failed before, and only then its base is restored.
         var running = header
         running.hasFailed = false
         try WriteAhead.write(running, to: file)

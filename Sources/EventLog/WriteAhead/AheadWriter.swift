@@ -3,7 +3,7 @@ internal import EventModel
 internal import LMDB
 internal import System
 
-/// The writing thread's side of the file ahead of the log. Everything here is done under LMDB's lock.
+/// Writes the file ahead of the log, for the writing thread. Everything here is done under LMDB's write lock.
 struct AheadWriter: ~Copyable {
     private let store: String
     private let access: LogAccess
@@ -65,7 +65,7 @@ struct AheadWriter: ~Copyable {
         end += entry.count
     }
 
-    /// Ends the round that is running, whoever has begun it: LMDB holds everything durably afterwards, and no entry counts
+    /// Ends the round that is running, whichever process has begun it: afterwards LMDB holds everything durably, and no entry counts
     /// any more.
     mutating func endRound() throws {
         if file == nil, try Directory.status(store + WriteAhead.fileName) == nil { return }
@@ -82,8 +82,8 @@ struct AheadWriter: ~Copyable {
         letGo()
     }
 
-    /// The same for who comes in and makes a table that an older program's store lacks: nothing keeps what a process that was
-    /// ended in its round would go back to.
+    /// The same for a process that makes a table which an older program's store lacks: its commit would reuse the pages that a recovery of
+    /// the round goes back to.
     static func endRound(at store: String, _ storeID: StoreID, _ environment: Environment) throws {
         let path = store + WriteAhead.fileName
         guard try Directory.status(path) != nil else { return }
@@ -98,13 +98,13 @@ struct AheadWriter: ~Copyable {
         try WriteAhead.end(running, in: file)
     }
 
-    /// Whether the round that is running is this process's to end.
+    /// Whether this process has begun the round that is running, and so ends it.
     func ownsRound() throws -> Bool {
         guard let file, let ownRound else { return false }
         return try WriteAhead.header(of: file, access.storeID)?.round == ownRound
     }
 
-    /// Lets the pages be used again: nothing may be added to the round before the next one begins.
+    /// Releases the pin: this process adds nothing more to the round.
     mutating func letGo() { (pin, ownRound) = (nil, nil) }
 
     // MARK: Rounds
@@ -112,14 +112,14 @@ struct AheadWriter: ~Copyable {
     /// Whether an entry can be added to the round, and where.
     private mutating func fits(_ header: WriteAhead.Header?, before first: Position, _ room: Int, _ file: File) throws -> Bool {
         guard let header, let base = header.base, let pin, UInt64(pin.transaction) <= base.transaction else { return false }
-        // A pin that is renewed by others' rounds only would keep ever more pages.
+        // A pin that stays while other processes begin new rounds would keep ever more pages.
         guard header.round >= pinnedRound, header.round < pinnedRound + 4 else { return false }
         if header.round != round { (round, end, last) = (header.round, WriteAhead.entriesStart, .start) }
         guard try findEnd(before: first, file) else { return false }
         return end + room <= Self.limit(base)
     }
 
-    /// Goes over what other processes have added; false where the entries do not lead to what the log holds.
+    /// Reads over the entries that other processes have added; false where they do not end where the log does.
     private mutating func findEnd(before first: Position, _ file: File) throws -> Bool {
         while last.next != first {
             let bytes = try file.read(WriteAhead.Frame.headerBytes, at: end)
@@ -132,7 +132,7 @@ struct AheadWriter: ~Copyable {
         return true
     }
 
-    /// A round may take pages up to a part of the file, since none that it frees is used again before it ends.
+    /// How many pages a round may use, as a part of the file: none that it frees is reused before it ends.
     private static func limit(_ base: MetaPage) -> Int {
         let pages = min(max(Int(clamping: base.lastPage) / 24, 256), 1_024)
         return WriteAhead.entriesStart + pages * WriteAhead.pageBytes
@@ -164,8 +164,8 @@ struct AheadWriter: ~Copyable {
         return header
     }
 
-    /// Makes a header durable before anything is built on it: the process that wrote it may have been ended before its own
-    /// sync, and the disk still leads elsewhere.
+    /// Makes a header durable before entries rely on it: the process that wrote it may have been killed before its own sync, and the
+    /// disk may still have the one before.
     private mutating func settle(_ header: WriteAhead.Header, _ file: File) throws {
         if header.round == settledRound { return }
         if Guard.settling.isOn { try WriteAhead.write(header, to: file) }
@@ -184,12 +184,12 @@ struct AheadWriter: ~Copyable {
         }
     }
 
-    /// The file to add to; nil where it can't be made or opened, without which appends are only slower.
+    /// The file to add to; nil where it can't be made or opened, which only makes appends slower.
     private mutating func usable() -> File? {
         if cannotOpen { return nil }
         do {
             let file = try opened()
-            // Order: whoever made the file may have been ended before its name was durable.
+            // Order: the process that made the file may have been killed before its name was durable.
             if !isNamed { try Directory.sync(access.environment.directory) }
             isNamed = true
             return file

@@ -4,8 +4,8 @@ internal import Hashing
 internal import LMDB
 internal import System
 
-/// `anchor`: the log's end as it was after a commit, kept beside the log. It finds a log that has
-/// lost its last commits to a damaged meta page, and a file that is not the one that was left.
+/// `anchor`: the log's end as it was after a commit, kept beside the log. By it, opening notices a log
+/// that has lost its last commits to a damaged meta page, and a file that was exchanged or changed.
 ///
 ///     0   u32  "eva" and the format, 1
 ///     4   u32  epoch
@@ -41,7 +41,7 @@ struct Anchor: Hashable {
         return row.array()
     }
 
-    /// Nil where there is none, or only a torn one: it says nothing then.
+    /// Nil where there is none, or only a torn one.
     static func read(at store: String) throws -> Anchor? {
         guard try Directory.status(store + fileName) != nil else { return nil }
         return try read(File(store + fileName, .read))
@@ -60,7 +60,7 @@ struct Anchor: Hashable {
     }
 
     /// Compares with a log that was read later, and so may only have more.
-    /// - Throws: `EvstoreError.storeDamaged` where the log has less than it had, or something else.
+    /// - Throws: `EvstoreError.storeDamaged` where the log ends earlier than the anchor says, or with another link.
     func check(
         _ end: Checkpoint, _ transaction: borrowing ReadTransaction, _ access: LogAccess, _ store: String
     ) throws {
@@ -83,9 +83,8 @@ struct Anchor: Hashable {
 
 /// Writes the anchor after each commit; syncs it about once a second and at the end.
 ///
-/// A process whose disk has failed says that nobody vouches for the log's file. That stands, whoever writes the anchor after it,
-/// until somebody has looked at all pages: whoever changes what was there holds the lock on the file's first byte from the look
-/// to the write.
+/// A process whose disk has failed marks the log's file as doubtful. The mark stays, whichever process writes the anchor after it, until
+/// all pages have been checked: a process that changes it holds the lock on the anchor's first byte from the check to the write.
 final class AnchorFile: Sendable {
     private struct State {
         var isDirty = false
@@ -98,8 +97,8 @@ final class AnchorFile: Sendable {
 
     init(at store: String) throws { file = try File(store + Anchor.fileName, .create) }
 
-    /// Says durably that the file is in use, before anything is written to it: after a power cut nobody takes it for one that
-    /// was closed. Another process may have said so already, and been ended before its sync.
+    /// Marks the file durably as in use before anything is written to it, so that after a power cut it does not count as closed. Syncs also
+    /// where it is marked already, since the process that did so may have been killed before its sync.
     /// - Throws: `EvstoreError.locked` where a process was stopped while it wrote the anchor.
     func begin(_ mark: FileMark) throws {
         let isDone = try file.alone(byte: 0, waiting: Self.waitMilliseconds) {
@@ -110,12 +109,12 @@ final class AnchorFile: Sendable {
         if !isDone { throw EvstoreError.locked(path: file.path, holder: writer ?? File.unseen) }
     }
 
-    /// Who is writing it, for messages: this process is never stopped there. Nil where it can't be told.
+    /// The process that is writing it, for messages; nil where that is not known.
     var writer: String? {
         do { return try file.lockHolder(byte: 0).map { "process \($0.process) (writing the anchor)" } } catch { return nil }
     }
 
-    /// Says that nobody vouches for the file.
+    /// Marks the file as doubtful: the next opening checks all of its pages.
     func disown() throws {
         func write() throws {
             guard var anchor = try Anchor.read(file) else { return }
@@ -126,18 +125,18 @@ final class AnchorFile: Sendable {
         if try !file.alone(byte: 0, waiting: Self.waitMilliseconds, write) { try write() }
     }
 
-    /// Notes the log's end after a commit. Where another process is just doing so, this one need not: an anchor may be old.
+    /// Notes the log's end after a commit. Skipped while another process does the same: an anchor may be older than the log.
     func note(_ end: Anchor, waiting milliseconds: Int = 0) throws {
         _ = try file.alone(byte: 0, waiting: milliseconds) { try put(end, marked: end.mark) }
     }
 
-    /// The same for who goes out, and is the last one to do so.
+    /// The same for the last process that closes the store.
     func leave(_ end: Anchor) throws {
         try note(end, waiting: Self.waitMilliseconds)
         try sync()
     }
 
-    /// Notes that all pages were looked at by who has the store alone.
+    /// Notes that all pages were checked, by a process that has the store to itself.
     func vouch(_ anchor: Anchor) throws {
         try file.write(anchor.bytes)
         try file.sync()

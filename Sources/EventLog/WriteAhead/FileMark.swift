@@ -2,10 +2,9 @@ package import Bytes
 internal import LMDB
 package import System
 
-/// Which file a `data.mdb` is, and how it was left. Who finds it so need not look at all of its pages: what has happened to it
-/// has happened through the store.
+/// Identifies a `data.mdb` and how it was left. A file that matches was changed by the store alone, so that its pages need no check.
 package struct FileMark: Hashable, Sendable {
-    /// Zero in anchors of programs that did not say so; they vouch for nothing.
+    /// Zero in the anchors of older programs, which vouch for nothing.
     private let inode: UInt64
     private let device: UInt32
     /// The file's size, and the time of its last change (`st_ctime`, which no program can set back), where nobody has it
@@ -19,7 +18,7 @@ package struct FileMark: Hashable, Sendable {
     private static let noBoot = [UInt8](repeating: 0, count: 36)
     private static let thisBoot = Array((Array(ProcessIdentity.boot.utf8) + noBoot).prefix(36))
 
-    /// A file that is in use, or that nobody has open any more.
+    /// The mark of a file that is in use, or that nobody has open any more.
     package init(_ status: FileStatus, isClosed: Bool) {
         (inode, device) = (status.inode, UInt32(truncatingIfNeeded: status.device))
         (bytes, changed) = isClosed ? (UInt64(status.bytes), status.changed) : (0, 0)
@@ -31,7 +30,7 @@ package struct FileMark: Hashable, Sendable {
         (boot, device) = ([UInt8](copying: row.slice(24, 36)), row.load(UInt32.self, at: 60))
     }
 
-    /// Of a file whose disk has failed.
+    /// The mark of a file whose disk has failed: it matches none.
     package static let nothing = FileMark([UInt8](repeating: 0, count: size).lent)
 
     package var isClosed: Bool { boot == Self.noBoot }
@@ -45,8 +44,8 @@ package struct FileMark: Hashable, Sendable {
         row.append(littleEndian: device)
     }
 
-    /// Whether the file is the one that was left: closed and not changed since, or in use on this boot, where not even a
-    /// process that was killed leaves half a page behind.
+    /// Whether the file is as it was left: closed and not changed since, or in use since this boot, during which even a killed process
+    /// leaves no torn page.
     package func vouches(for status: FileStatus) -> Bool {
         guard inode != 0, inode == status.inode, device == UInt32(truncatingIfNeeded: status.device) else { return false }
         return isClosed ? bytes == UInt64(status.bytes) && changed == status.changed : boot == Self.thisBoot

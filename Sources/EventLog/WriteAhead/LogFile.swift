@@ -3,15 +3,15 @@ internal import Hashing
 internal import LMDB
 internal import System
 
-/// `log/data.mdb` as a file: what can be said of it without LMDB.
+/// `log/data.mdb` as a file, looked at without LMDB.
 enum LogFile {
     private static let name = "/log/data.mdb"
 
     static func status(at store: String) throws -> FileStatus { try File(store + name, .read).status() }
 
-    /// Whether nobody vouches for the file: it was copied, restored or changed, or the machine stopped while it was in use.
+    /// Whether the file's pages have to be checked: it was copied, restored or changed, or the machine stopped while it was in use.
     static func isDoubtful(at store: String) throws -> Bool {
-        // What is missing is told by who opens it.
+        // A missing file is reported by the opening that follows.
         guard try Directory.status(store + name) != nil else { return false }
         return try Anchor.read(at: store)?.mark.vouches(for: status(at: store)) != true
     }
@@ -19,13 +19,13 @@ enum LogFile {
     /// Notes that all pages were looked at, where there is an anchor to note it in.
     static func vouch(at store: String) throws {
         guard var anchor = try Anchor.read(at: store) else { return }
-        // Order: whoever put the file there may not have made durable what was looked at.
+        // Order: the file may have been copied there without a sync; what was checked has to be durable first.
         try File(store + name, .read).sync()
         anchor.mark = FileMark(try status(at: store), isClosed: true)
         try AnchorFile(at: store).vouch(anchor)
     }
 
-    /// Says what the log's end is, and that the file is as it is now where nobody has it open.
+    /// Writes the anchor with the log's end and the file's mark, as closed, where no other process has it open.
     static func leaveAnchor(
         at store: String, _ storeID: StoreID, _ last: Checkpoint, _ link: Digest, isClosed: Bool = true
     ) throws {
@@ -33,8 +33,8 @@ enum LogFile {
         try AnchorFile(at: store).leave(Anchor(epoch: last.epoch, storeID: storeID, last: last.position, link: link, mark: mark))
     }
 
-    /// Walks the pages of a commit, the newest where none is named, with every row's seal.
-    /// - Parameter isShared: others may be writing, whom this process can't keep out.
+    /// Walks the pages of a commit, the newest where none is named, and checks every row's checksum.
+    /// - Parameter isShared: whether other processes may be writing meanwhile.
     /// - Throws: `EvstoreError.storeDamaged`, with the page and what is wrong with it.
     static func check(
         at store: String, asOf meta: MetaPage? = nil, isShared: Bool = false, _ tables: [TableDescriptor] = TableDescriptor.log

@@ -8,13 +8,13 @@ internal import System
 /// pages that are on the disk already, where LMDB needs two; LMDB then commits without syncing, in one **round** after
 /// another. A round begins with everything synced and keeps that commit: its meta page is in the header, and its pages are
 /// not used again, because every process that adds to the round holds a pin at or below it. After a power cut the log goes
-/// back to that commit and takes the round's blocks in again (`AheadRecovery`).
+/// back to that commit and applies the round's blocks again (`AheadRecovery`).
 ///
 /// Integers are little-endian; the two headers lie at 0 and 4,096, the round's number modulo 2 says which.
 ///
 ///     0    u32  magic: "evw" and the format, 1
 ///     4    u32  0 where LMDB holds everything durably, 1 where a round is running, 2 where its end has failed: nothing is
-///               written any more until all have closed the store and it is put right
+///               written any more until all have closed the store and it was recovered
 ///     8    u64  round
 ///     16   16   store id
 ///     32   u64  XXH3-64 of the machine's boot id
@@ -39,7 +39,7 @@ enum WriteAhead {
     static let pageBytes = 4_096
     static let entriesStart = 2 * pageBytes
     static let fileBytes = entriesStart + 1_024 * pageBytes
-    /// A commit that is larger does not notice LMDB's second sync.
+    /// For larger commits LMDB's second sync does not matter.
     static let blocksBytesMax = 1 << 20
     static let frameBytes = 40
 
@@ -53,7 +53,7 @@ enum WriteAhead {
         var boot = Header.bootDigest
         /// The commit to go back to; nil where no round is running.
         var base: MetaPage?
-        /// What LMDB has written since may be lost, although it can still be read.
+        /// Whether its end has failed: what LMDB has written since may be lost, although it can still be read.
         var hasFailed = false
 
         var row: [UInt8] {
@@ -77,7 +77,7 @@ enum WriteAhead {
             if self.storeID != storeID { return nil }
         }
 
-        /// The same of whatever store.
+        /// The same for any store.
         init?(salvaging bytes: [UInt8]) throws {
             let row = bytes.lent
             guard bytes.count == Self.bytes, row.load(UInt32.self, at: 0) == Self.magic,
@@ -100,14 +100,14 @@ enum WriteAhead {
         return found.max { $0.round < $1.round }
     }
 
-    /// Writes a header durably; also one that stands there, since after a sync that failed a file reads as if it were on the disk.
+    /// Writes a header durably; also where the file has it already, since after a failed sync a file reads as if it were on the disk.
     static func write(_ header: Header, to file: File) throws {
         try file.write(header.row, at: place(of: header.round))
         try file.sync()
     }
 
-    /// Says that a round has ended. Where that may not have come to the disk, the disk may still lead back to what the round
-    /// began with: then nothing may be written any more, and the file says so to all who can read it.
+    /// Marks a round as ended. Where that may not have reached the disk, a recovery could still go back to where the round began: then
+    /// nothing may be written any more, and the header says so to every process.
     static func end(_ running: Header, in file: File) throws {
         do { try write(Header(round: running.round + 1, storeID: running.storeID, base: nil), to: file) } catch {
             var failed = running
@@ -120,7 +120,7 @@ enum WriteAhead {
 
     private static func place(of round: UInt64) -> Int { Int(round & 1) * pageBytes }
 
-    /// What an entry says of itself.
+    /// The header of an entry.
     struct Frame {
         private static let magic: UInt32 = 0x01_65_76_65
         static let headerBytes = 32
@@ -137,7 +137,7 @@ enum WriteAhead {
             guard blocksBytes <= WriteAhead.blocksBytesMax, first <= last else { return nil }
         }
 
-        /// A whole entry of whatever round; nil where none lies here.
+        /// A whole entry of any round; nil where none lies here.
         static func salvaged(_ bytes: RawSpan) -> (frame: Frame, round: UInt64)? {
             guard bytes.byteCount >= headerBytes else { return nil }
             let round = bytes.load(UInt64.self, at: 8)
