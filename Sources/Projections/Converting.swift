@@ -3,15 +3,14 @@ package import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// Runs `body` and says its failure as an error of the store.
-/// - Parameter path: what lies on the disk that may be full.
+/// Runs `body` and converts what it throws into an `EvstoreError`.
+/// - Parameter path: a path on the disk that may be full.
 func converting<R>(_ doing: String, at path: String? = nil, _ body: () throws -> R) throws(EvstoreError) -> R {
     do { return try body() } catch { throw EvstoreError(converting: error, at: path ?? doing, doing: doing) }
 }
 
 extension EvstoreError {
-    /// What any error of the rooms below means for a store: the one place that says so for this room and those above, since the log
-    /// itself knows no JSON (`storeError`).
+    /// Converts any error of the rooms below, for this room and those above. `storeError` can't do it all, since the log knows no JSON.
     package init(converting error: any Error, at path: String, doing: String) {
         switch error {
         case let error as EvstoreError: self = error

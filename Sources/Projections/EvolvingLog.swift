@@ -10,7 +10,7 @@ package struct Evolution: Sendable {
     /// The last event when this was read.
     package var last: Checkpoint
     package var history: History
-    /// Those registered, and those of this program in their place.
+    /// The registered definitions, replaced by this program's own where it has some.
     package var definitions: DefinitionSet
 
     /// One definition for each projection that exists at the version.
@@ -33,7 +33,7 @@ package final class EvolvingLog: Sendable {
     package let logger: Logger
     private let known = Monitor<Evolution?>(nil)
 
-    /// What takes the place of what is registered.
+    /// A history and definitions that are used instead of the registered ones.
     private let assumed: (history: History, definitions: DefinitionSet)?
 
     package convenience init(
@@ -81,7 +81,7 @@ package final class EvolvingLog: Sendable {
         return evolution
     }
 
-    /// The history alone, in a read that is under way: costs no look at what else a store says of itself.
+    /// The history alone, in a read that is under way: does not read the rest of the store's state.
     package func history(_ reader: borrowing LogReader) throws -> History {
         if let assumed { return assumed.history }
         let digest = reader.stamp.history

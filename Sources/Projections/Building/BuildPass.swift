@@ -2,11 +2,11 @@ internal import EventLog
 internal import EventModel
 internal import System
 
-/// One passing of the log by several workers, which live as long as it does.
+/// One pass over the log by several workers.
 ///
-/// The log is cut into chunks, numbered in its order. A worker prepares the next chunk, then takes it past all stations:
-/// each folds what is meant for some of the partitions, and the last settles what was rejected. A station serves the
-/// chunks in their order, so every row sees its operations in the order of the log, and nobody waits for a whole chunk.
+/// The log is cut into chunks, numbered in its order. A worker prepares the next chunk, then runs it through all stations:
+/// each folds the operations of some of the partitions, and the last handles rejections. A station takes the chunks
+/// in their order, so that every row gets its operations in the order of the log, and no worker waits for a whole chunk.
 final class BuildPass: Sendable {
     private struct State {
         /// Up to where chunks were given out, and how many.
@@ -54,7 +54,7 @@ final class BuildPass: Sendable {
         state = Monitor(State(chunkEvents: UInt64(max(1, chunkEvents)), bytes: bytes))
     }
 
-    /// Passes the log; returns how many events were folded.
+    /// Runs the pass; returns how many events were folded.
     /// - Throws: what the first chunk that failed threw; all before it are folded.
     func run(_ workers: [ChunkWorker]) throws -> UInt64 {
         try inParallel(workers.count) { self.work(workers[$0]) }
@@ -67,7 +67,7 @@ final class BuildPass: Sendable {
     private func work(_ worker: ChunkWorker) {
         while let chunk = take() {
             do { try pass(chunk, worker) } catch {
-                // Chunks before this one go on, those behind it end.
+                // Chunks before this one are completed, later ones are not.
                 state.change { state in
                     if state.failure.map({ chunk.number < $0.chunk }) ?? true { state.failure = (chunk.number, error) }
                 }
@@ -104,7 +104,7 @@ final class BuildPass: Sendable {
         } while worker.hasMore
     }
 
-    /// Chunks become as large as fills a buffer well.
+    /// Adapts the size of chunks so that each fills a buffer well.
     private func adapt(to bytes: Int) {
         state.withLock { state in
             if bytes > Self.chunkBytes / 2 { state.chunkEvents = max(1, state.chunkEvents / 2) }
@@ -120,7 +120,7 @@ final class BuildPass: Sendable {
         }
     }
 
-    /// Gives the turn on, unless the chunk comes by once more.
+    /// Passes the station on to the next chunk, unless this one comes with another piece.
     private func leave(_ station: Int, _ worker: ChunkWorker, _ note: (inout State) -> Void) {
         state.change { state in
             note(&state)

@@ -45,8 +45,8 @@ final class BuildRun {
         desk = RejectionDesk(build)
     }
 
-    /// What rows may take. The rest is for runs, which take about as much as the rows that they are made of, and of which each
-    /// thread makes one at a time; and for what workers have prepared.
+    /// The bytes of memory for rows. The rest is for runs, which take about as much as the rows that they are made of, and of which each
+    /// thread makes one at a time, and for prepared operations.
     private var rowBytes: Int { build.evolving.options.buildMemoryBytes / 4 * 3 }
 
     func passLog() throws {
@@ -80,7 +80,7 @@ final class BuildRun {
         }
     }
 
-    /// Loads what was folded, and marks the generations ready.
+    /// Loads the folded rows into the generations, and marks these ready.
     func complete() throws -> BulkBuild.Report {
         try log.read { reader in try Follower.check(end, reader) }
         var built: [BulkBuild.Built] = []
@@ -139,7 +139,7 @@ final class BuildRun {
                 runs.add(number, try list[number].takeRun(of: name, toFile: true))
             }
         }
-        // Whichever thread was first, they come in one order.
+        // Rejections are settled in one order, whichever thread was first.
         for (_, rejected) in rejections.withLock({ $0.sorted { $0.key < $1.key } }) { try desk.settle(rejected.map { (index, $0) }) }
         return runs.finish()
     }

@@ -2,7 +2,7 @@
 //
 // 1. `BulkBuild.run` makes the frame: generations, partitions of their rows, workers.
 // 2. `BuildRun.passLog` reads the log once for all of them; `BuildPass.run` takes chunks in order past the stations.
-// 3. `ChunkWorker.prepare` reads the blocks of a chunk; `EventPreparer.prepare` sees each event once and writes down what it does to rows.
+// 3. `ChunkWorker.prepare` reads the blocks of a chunk; `EventPreparer.prepare` views each event once and records what it does to rows.
 // 4. `RowPartition.apply` folds the operations of a key, in the order of the log.
 // 5. `BuildRun.complete` loads the sorted rows, syncs, and marks the generation ready.
 //

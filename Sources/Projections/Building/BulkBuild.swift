@@ -11,7 +11,7 @@ internal import Synchronization
 /// rows takes its operations in the order of the chunks. A row's key decides its partition, so every row sees its
 /// operations in the order of the log, whatever the threads.
 package struct BulkBuild: Sendable {
-    /// What one generation became.
+    /// The result for one generation.
     package struct Built: Sendable {
         package var projection: String
         package var header: GenerationHeader

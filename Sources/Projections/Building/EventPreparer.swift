@@ -5,7 +5,7 @@ internal import JSONText
 internal import SchemaEvolution
 
 /// The first half of folding, for several definitions of one version at once: takes events of the log,
-/// views each once and writes down what it does. One for each thread.
+/// views each once and records the operations on rows. One for each thread.
 final class EventPreparer {
     /// What is known of the events of one type and birth version.
     private final class Route {
@@ -66,13 +66,13 @@ final class EventPreparer {
         try !interested(in: viewer.path(type: type, born: born)).isEmpty
     }
 
-    /// Lets go of what was prepared.
+    /// Drops the prepared operations.
     func removeAll() {
         for target in targets { outputs[target].removeAll() }
         folded = 0
     }
 
-    /// Lets go of all that was read of the log, and of the memory for it; what is known of the history stays.
+    /// Drops what was read of the log, and its memory; compiled paths stay.
     func removeEvents() {
         outputs = Self.makeOutputs(folds, keyBytesMax: log.options.projectionKeyBytesMax)
         folding = FoldWorkspace()
@@ -87,7 +87,7 @@ final class EventPreparer {
     /// Bytes of operations that are waiting to be applied.
     var bytes: Int { targets.reduce(0) { $0 + outputs[$1].bytes } }
 
-    /// Writes down what the events of a block do. What one can't do becomes a rejection of the definitions that it concerns.
+    /// Records the operations of a block's events. An event that fails becomes a rejection of the definitions that it concerns.
     /// - Parameter reader: lends the block.
     func prepare(_ block: borrowing BlockView, _ reader: borrowing LogReader) throws { try prepare(block, reader, &folding, &outputs) }
 

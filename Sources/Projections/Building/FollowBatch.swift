@@ -17,7 +17,7 @@ final class FollowBatch {
         preparer = try EventPreparer(evolving.log, evolution.history, [definition], at: definition.version)
     }
 
-    /// Consumes the next events in one transaction; returns what the generation then says of itself.
+    /// Consumes the next events in one transaction; returns the generation's header after it.
     func run(_ generation: Generation, _ turn: WriteTurn, through target: Position) throws(EvstoreError) -> GenerationHeader {
         try converting("following with \(generation.directory)", at: generation.directory) {
             try generation.write(turn) { transaction in
@@ -46,7 +46,7 @@ final class FollowBatch {
         }
     }
 
-    /// Lets go of all that was read of the log and of read models; what was compiled stays.
+    /// Drops what was read of the log and of read models; compiled folds and paths stay.
     func removeEvents() {
         preparer.removeEvents()
         row = FollowedRow()
@@ -115,7 +115,7 @@ private struct FollowedRow: ~Copyable {
     }
 }
 
-/// Takes a row from its old text to its new one.
+/// Folds operations into a row and writes its new text.
 private struct RowFolding: ~Copyable {
     private var workspace = FoldWorkspace()
     private var state = ByteBuffer()
@@ -165,7 +165,7 @@ private struct RowFolding: ~Copyable {
         if state.count > 0 { fold.render(state.bytes, into: &json) }
     }
 
-    /// Puts the row where it has changed, or takes it away where it is none any more.
+    /// Writes the row where it has changed, or deletes it where it was removed.
     func write(_ key: RawSpan, _ generation: Generation, _ transaction: inout WriteTransaction) throws {
         if !isChanged { return }
         if json.count > 0 {

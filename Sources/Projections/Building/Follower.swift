@@ -4,24 +4,24 @@ internal import Hashing
 internal import LMDB
 internal import System
 
-/// Takes generations on to the log's end: the one rule for following, whoever needs it.
+/// Brings generations to the log's end; everything that follows does so by this type.
 ///
 /// A batch takes the generation's write lock, rereads the checkpoint, applies the events after it and
 /// commits: two processes that follow one generation share the work and never do it twice. An event that
 /// has no image or does not fold goes into the generation's quarantine, in the transaction that passes it.
 ///
-/// What a definition and its paths were compiled to is kept for the next who follows, for as long as the follower is.
+/// Compiled definitions and paths are kept for later calls, for as long as the follower lives.
 package final class Follower: Sendable {
     private let evolving: EvolvingLog
     private let idle = IdleBatches()
 
     package init(_ evolving: EvolvingLog) { self.evolving = evolving }
 
-    /// How many compiled definitions wait for the next who follows.
+    /// How many compiled definitions are kept for later calls.
     var idleCount: Int { idle.count }
 
-    /// Blocks until the generation has consumed the log up to `position`, or to its end as of now where nil. Each time that others
-    /// write the generation they are waited for, for `Options.readModelDeadlineSeconds`.
+    /// Blocks until the generation has consumed the log up to `position`, or to its end as of now where nil. Each wait
+    /// for another process that writes the generation lasts at most `Options.readModelDeadlineSeconds`.
     /// - Returns: up to where it has consumed the log.
     /// - Throws: `EvstoreError.epochChanged` where the generation has consumed events that a cut took off: it must be
     ///   built anew. `programNeeded` where it is written in Swift and this program does not have it. `deadlinePassed`, naming who
@@ -60,13 +60,13 @@ package final class Follower: Sendable {
 
     private var seconds: Double { evolving.options.readModelDeadlineSeconds }
 
-    /// Consumes a batch where the generation is still behind; false where a cut has taken the rest of what was aimed at.
+    /// Consumes a batch where the generation is still behind; false where a cut has removed the rest of the events to consume.
     private func advance(_ chase: inout Chase, _ turn: WriteTurn?, _ progress: Progress?) throws(EvstoreError) -> Bool {
         let before = chase.header.checkpoint
         chase.header = try chase.generation.header
         guard chase.isDue, let turn else { return true }
         let batch = try batch(for: chase)
-        // Order: nobody goes on with what an error left half done.
+        // Order: dropped before the error is thrown, so that no later call uses a half-filled batch.
         chase.batch = nil
         chase.header = try batch.run(chase.generation, turn, through: chase.target)
         chase.batch = batch
@@ -131,11 +131,11 @@ private struct Chase {
         header.checkpoint.position < target || header.checkpoint.epoch < evolution.state.epoch
     }
 
-    /// Whether nobody else has brought it there meanwhile, as far as can be seen.
+    /// Whether the generation still has to be brought there; true where its header can't be read.
     var isWanted: Bool { do throws(EvstoreError) { return isDue(try generation.header) } catch { return false } }
 }
 
-/// What was compiled to follow, between those who follow; taken out by one at a time.
+/// Compiled batches between calls; each is used by one call at a time.
 private final class IdleBatches: Sendable {
     struct Key: Hashable {
         var fingerprint: Digest
@@ -153,7 +153,7 @@ private final class IdleBatches: Sendable {
 
     func take(_ key: Key) -> FollowBatch? { batches.withLock { $0.removeValue(forKey: key) } }
 
-    /// Keeps a batch without what was read; those of another history or epoch go, and one that an epoch has overtaken is not kept.
+    /// Keeps a batch without the events that it has read; drops batches of another history or epoch, and one of an epoch that has ended.
     func give(_ batch: FollowBatch?, _ key: Key) {
         guard let batch else { return }
         batch.removeEvents()

@@ -40,7 +40,7 @@ struct PreparedOperations: ~Copyable, Sendable {
         } catch { reject(facts.position, .fold(error, key: nil)) }
     }
 
-    /// Takes back what the event would have done.
+    /// Removes the operations of an event that is rejected.
     mutating func reject(_ event: Position, _ reason: Rejection.Reason) {
         begin(event)
         operations.truncate(to: eventStart)

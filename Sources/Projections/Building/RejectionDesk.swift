@@ -2,7 +2,7 @@ internal import EventLog
 internal import EventModel
 internal import LMDB
 
-/// Where a build brings what it rejected; used by one thread at a time.
+/// Handles the rejections of a build: writes them into the quarantine, or stops the build. Used by one thread at a time.
 final class RejectionDesk: @unchecked Sendable {
     // Sound to share: the last station of a pass serves one chunk at a time, and after the pass there is one thread.
     private let build: BulkBuild
@@ -14,7 +14,7 @@ final class RejectionDesk: @unchecked Sendable {
         quarantined = build.targets.map { _ in 0 }
     }
 
-    /// Stops at the first rejection that no file declares, or writes them all down.
+    /// Throws at the first rejection that no version file declares, or writes all of them into the quarantine.
     func settle(_ all: [(target: Int, rejection: Rejection)]) throws {
         if all.isEmpty { return }
         if build.onError == .stop, let first = all.filter({ !$0.rejection.isDeclared }).min(by: Self.isBefore) {

@@ -9,7 +9,7 @@ internal import SchemaEvolution
 /// When memory is short it is frozen: rows that are in it go on being folded, operations on other keys are put
 /// into a file, in order, and folded afterwards. So the rows in memory and those in the file share no key.
 final class RowPartition: @unchecked Sendable {
-    // Sound to share: a partition is worked on by one thread at a time, which the build sees to.
+    // Sound to share: the build lets one thread at a time use a partition.
     private let fold: any Fold
     private let shape: EventShape?
     private let generation: Generation
@@ -22,7 +22,7 @@ final class RowPartition: @unchecked Sendable {
     private var aside = Slots<UInt32>()
     var isFrozen = false
 
-    /// - Parameter shape: what each row has to keep; nil where that is not looked at.
+    /// - Parameter shape: the shape that each row has to keep; nil where it is not checked.
     init(_ fold: any Fold, keeping shape: EventShape?, of generation: Generation, number: Int) {
         (self.fold, self.shape, self.generation, self.number) = (fold, shape, generation, number)
     }
@@ -36,7 +36,7 @@ final class RowPartition: @unchecked Sendable {
         return rejections
     }
 
-    /// Does the operations that begin at some of the offsets, in this order.
+    /// Applies the operations that begin at some of the offsets, in this order.
     func apply(_ operations: RawSpan, _ offsets: borrowing Slots<UInt32>, _ range: Range<Int>) throws {
         aside.removeAll()
         Self.apply(operations, offsets, range, makingRows: !isFrozen, to: &rows, fold, &workspace, &rejections, &aside)
@@ -49,7 +49,7 @@ final class RowPartition: @unchecked Sendable {
     /// Operations whose rows are looked up together.
     private static let groupSize = 32
 
-    /// The loop that a build spends its time in, on values that it has for itself.
+    /// The inner loop of a build, on values that no other thread refers to.
     ///
     /// - Parameter aside: gets those whose row is not in memory and may not be made there.
     private static func apply(
@@ -95,7 +95,7 @@ final class RowPartition: @unchecked Sendable {
         try spill?.append(operation)
     }
 
-    /// Gives up the rows in memory as a run.
+    /// Removes the rows from memory and returns them as a sorted run.
     /// - Throws: `EvstoreError.invalidRow` where a row does not keep its shape.
     func takeRun(of projection: String, toFile: Bool) throws -> SortedRun {
         // Its values are sealed already where they have to be, one by one.

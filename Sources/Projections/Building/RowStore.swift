@@ -1,7 +1,7 @@
 internal import Bytes
 
-/// Rows in memory by their keys: an open-addressing table over a growing arena, in which all that is known of a row
-/// stands side by side, so that one look-up waits for memory twice.
+/// Rows in memory by their keys: an open-addressing table over a growing arena, in which key, state and flags of a row
+/// lie side by side, so that one look-up waits for memory twice.
 ///
 /// A row is named by the offset at which it stands, a multiple of 8, which holds until the store is changed:
 /// hash of the key (u64), bytes of the key (u32), of the state (u32, 0xffffffff where there is no row of this key), bytes
@@ -39,7 +39,7 @@ struct RowStore: ~Copyable {
     /// Bytes of the arena that no row uses any more.
     private var waste = 0
 
-    /// What it takes of memory, nearly: what the arena has not come to yet is none.
+    /// The memory that it uses, nearly: the part of the arena that is not written yet does not count.
     var bytes: Int { arena.count + buckets.count * MemoryLayout<Bucket>.stride }
 
     private func keyBytes(_ row: Int) -> Int { Int(arena.bytes.load(UInt32.self, at: row &+ Field.keyBytes)) }
@@ -77,8 +77,8 @@ struct RowStore: ~Copyable {
     @inline(__always)
     private func home(of hash: UInt64) -> Int { Int(truncatingIfNeeded: hash >> 24) & (buckets.count &- 1) }
 
-    /// Has the rows of some operations brought near to the processor: looked at one after the other, each waits for memory;
-    /// looked at in steps, all wait together. Returns a number that means nothing.
+    /// Loads the rows of some operations into the processor's cache: read one after the other, each would wait for memory; read in steps,
+    /// all wait together. The returned number means nothing; it keeps the reads from being optimized away.
     func touch(_ operations: RawSpan, _ offsets: borrowing Slots<UInt32>, _ range: Range<Int>, _ places: inout Slots<Int>) -> Int {
         if arena.count == 0 { return 0 }
         places.removeAll()
@@ -143,7 +143,7 @@ struct RowStore: ~Copyable {
         }
     }
 
-    /// Does an operation to a row.
+    /// Applies an operation to a row.
     mutating func apply(_ operation: RawSpan, to row: Int, _ fold: any Fold, _ workspace: inout FoldWorkspace) throws(FoldError) {
         switch try fold.apply(operation, to: state(row), &workspace) {
         case .unchanged: return

@@ -3,17 +3,17 @@ package import Hashing
 internal import JSONText
 package import SchemaEvolution
 
-/// What a projection is at one version.
+/// A projection as it is defined at one version.
 package struct Definition: Sendable {
     package let name: String
-    /// From which version on it says what it says.
+    /// The version from which on this definition holds.
     package let since: SchemaVersion
     /// The version that it was looked up for; types and pointers are those of this version.
     package let version: SchemaVersion
     package let consumes: Set<String>
-    /// What a generation is named by: equal where the read model is the same whatever the version.
+    /// Names generations: equal for versions at which the read model is the same.
     package let fingerprint: Digest
-    /// What every row has to be, if anything was said.
+    /// The shape that every row has to keep; nil where none is declared.
     package let rowShape: EventShape?
     package let isSwift: Bool
     /// Nil where it is written in Swift and this program does not have it.
@@ -52,7 +52,7 @@ package struct Definition: Sendable {
     /// Whether this program can follow and build it.
     package var isAvailable: Bool { compile != nil }
 
-    /// A fold of its own for each that folds at the same time: references to what threads share are counted slowly.
+    /// Makes a fold for one thread: counting references to a shared one would be slow.
     /// - Throws: `EvstoreError.programNeeded`.
     func makeFold() throws(EvstoreError) -> any Fold {
         guard let compile else { throw .programNeeded(what: "the projection \(name)") }

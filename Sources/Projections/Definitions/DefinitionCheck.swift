@@ -22,7 +22,7 @@ struct DefinitionCheck {
         var shape: Shape
         var item: Shape?
         var mark: Mark
-        /// What another definition, from this version on, could be made for; nil where one follows already.
+        /// The history for which a following definition can be proposed; nil where one follows already.
         var next: History?
     }
 

@@ -38,7 +38,7 @@ package struct DefinitionSet: Sendable {
         entries[name] = list.sorted { $0.since < $1.since }
     }
 
-    /// These and the projections of a program, which take the place of what the store says of them.
+    /// These with the projections of a program, which replace registered ones of the same name.
     package func adding(_ projections: [any SwiftProjection]) -> DefinitionSet {
         var result = self
         for projection in projections {
@@ -47,7 +47,7 @@ package struct DefinitionSet: Sendable {
         return result
     }
 
-    /// These and others, which win where both define one projection from one version on.
+    /// These with others, which replace those of the same name and `since`.
     package func merging(_ others: DefinitionSet) -> DefinitionSet {
         var result = self
         for (name, list) in others.entries { for entry in list { result.put(entry, named: name) } }

@@ -47,7 +47,7 @@ struct CheckedTable: Sendable {
         }
     }
 
-    /// What the walk over all pages asks of each row: all are of one format, and carry checksums that are right if any.
+    /// The checks of rows that the walk over all pages makes: all rows are of one format, and checksums, where there are any, are right.
     static func checks() -> [String: StructuralCheck.RowCheck] {
         let known = Monitor<Int?>(nil)
         let check: StructuralCheck.RowCheck = { key, value in
@@ -164,7 +164,7 @@ struct CheckedTable: Sendable {
         return try transaction.insert(table, key, value.bytes)
     }
 
-    /// Puts a key behind all others, with a value that `write` has made.
+    /// Appends a key that sorts after all others, with a value that `write` has made.
     func append(_ key: RawSpan, written value: RawSpan, _ transaction: inout WriteTransaction) throws(StorageError) {
         try transaction.append(table, key, value)
     }

@@ -2,8 +2,8 @@ internal import EventModel
 internal import LMDB
 internal import System
 
-/// Remembers that a generation is damaged, also for other processes: a file `damaged` in its directory. Such a one is as good
-/// as missing, and is built anew.
+/// Remembers that a generation is damaged, also for other processes: a file `damaged` in its directory. A damaged
+/// generation counts as missing, and is built anew.
 final class DamageNote: Sendable {
     private static let fileName = "/damaged"
     private let directory: String
@@ -11,11 +11,11 @@ final class DamageNote: Sendable {
 
     init(_ directory: String) { self.directory = directory }
 
-    /// Notes it, and says it as an error.
+    /// Notes the damage and returns it as an error.
     func damaged(_ reason: String) -> EvstoreError {
         found.withLock { $0 = true }
         do { _ = try File(directory + Self.fileName, .create) } catch {
-            // A disk that can't be written: who reads it next finds the damage for himself.
+            // Where the disk can't be written, the next reader finds the damage again.
         }
         return .storeDamaged(path: directory, reason: reason)
     }

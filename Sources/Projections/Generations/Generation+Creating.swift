@@ -11,13 +11,13 @@ extension Generation {
     ///
     /// It is not ready before a `BulkBuild` has completed it.
     /// - Parameters:
-    ///   - store: where it is to lie: the log's directory, or a scratch directory.
-    ///   - log: whose events it is made of; its rows are sealed where those are.
+    ///   - store: the directory to make it in: the log's, or a scratch directory.
+    ///   - log: the log whose events it is built from; its rows are sealed where those are.
     package static func create(for definition: Definition, in store: String, of log: EventLog) throws(EvstoreError) -> Generation {
         try converting("making a generation of \(definition.name)", at: store) {
             let home = home(in: store)
             if try Directory.status(home) == nil { try Directory.create(home) }
-            // Also where another process has made it, which may have been ended before its sync.
+            // Also where another process has made it, since that one may have been killed before its sync.
             try Directory.sync(store)
             let name = try freeName(String(definition.fingerprint.hex.prefix(16)), in: home)
             let made = home + "/new-" + name
@@ -43,7 +43,7 @@ extension Generation {
         }
     }
 
-    /// A name that no other generation has had: whoever has one open that is gone must not take the next for it.
+    /// A name that no other generation has had: a process that has a removed one open must not mistake the next for it.
     private static func freeName(_ prefix: String, in home: String) throws -> String {
         let taken = Set(try Directory.names(home))
         while true {

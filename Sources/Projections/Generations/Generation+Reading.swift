@@ -4,7 +4,7 @@ package import Hashing
 internal import LMDB
 
 extension Generation {
-    /// What it says of itself now.
+    /// Its header as it is now.
     package var header: GenerationHeader {
         get throws(EvstoreError) { try converting("reading \(directory)") { try read { try header($0) } } }
     }
@@ -14,7 +14,7 @@ extension Generation {
         return try Self.header(transaction, meta, directory, format)
     }
 
-    /// The format is seen by how the row begins that tells of it.
+    /// Finds the format by how the header's row begins.
     static func format(of environment: Environment, _ directory: String) throws -> Int {
         let meta = try environment.table(GenerationTable.meta.rawValue)
         return try environment.read { transaction in
@@ -93,7 +93,7 @@ extension Generation {
         }
     }
 
-    /// Adds up the rows anew: what the header should say.
+    /// Counts and digests all rows anew, to compare with the header.
     package func recount(_ cancellation: Cancellation? = nil) throws(EvstoreError) -> (rows: UInt64, digest: Digest) {
         try converting("reading \(directory)") {
             var (count, sum): (UInt64, SetDigest) = (0, SetDigest())

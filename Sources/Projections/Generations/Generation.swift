@@ -8,8 +8,8 @@ internal import System
 /// One built copy of a projection: an LMDB environment of its own in `generations/<fingerprint16>-<random>/`.
 ///
 /// Tables: `rows`, key -> JSON text of the row; `meta` (`GenerationHeader`); `quarantine` (`QuarantineRow`); each a `CheckedTable`,
-/// whose values are sealed where the log's events are. Rows, quarantine and header always change in one transaction. Beside it lie `mark` (`GenerationMark`), `key`
-/// (`ModelKeys`) where it is sealed and, where something is wrong, `damaged` (`DamageNote`).
+/// whose values are sealed where the log's events are. Rows, quarantine and header always change in one transaction. Beside it lie `mark`
+/// (`GenerationMark`), `key` (`ModelKeys`) where it is sealed and, where something is wrong, `damaged` (`DamageNote`).
 package final class Generation: Sendable {
     /// The name of its directory.
     package let name: String
@@ -98,7 +98,7 @@ package final class Generation: Sendable {
             let isOwn = format == GenerationHeader.sealedFormat
             let keys = isOwn ? try log.modelKeys(of: name, in: directory) : log.derivedModelKeys(of: name)
             if keys != nil, !isSealed {
-                // Made by an older program, or put there by somebody: nothing proves what it says.
+                // Made by an older program, or put there by another user: its content can't be authenticated.
                 throw EvstoreError.storeDamaged(path: directory, reason: "its rows are in the clear, and the store's events are sealed")
             }
             if keys == nil, isSealed {
@@ -145,7 +145,7 @@ package final class Generation: Sendable {
         }
     }
 
-    /// Notes that it is damaged: as good as missing from now on, also for other processes.
+    /// Notes that it is damaged: from now on it counts as missing, also for other processes.
     package func damaged(_ reason: String) -> EvstoreError { note.damaged(reason) }
 
     /// Walks all pages of the newest commit, and checks every row, while others go on writing.

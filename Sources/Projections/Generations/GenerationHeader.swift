@@ -4,7 +4,7 @@ package import EventModel
 package import Hashing
 internal import JSONText
 
-/// What a generation says of itself: one row of its table `meta` under the key `generation`, as JSON.
+/// The header of a generation: one row of its table `meta` under the key `generation`, as JSON.
 package struct GenerationHeader: Hashable, Sendable {
     package var projection: String
     package var fingerprint: Digest

@@ -5,9 +5,9 @@ internal import Hashing
 internal import LMDB
 internal import System
 
-/// `mark`: which file a generation's `data.mdb` is and how it was left, as the anchor says it of the log. Whoever has the
-/// generation open holds a shared lock on the file's first byte; whoever looks at all pages, or says that nobody has it open
-/// any more, holds it alone. Whoever changes the mark beside others holds the second byte from the look to the write.
+/// `mark`: identifies a generation's `data.mdb` and how it was left, as the anchor does for the log. A process that has the
+/// generation open holds a shared lock on the file's first byte; one that checks all pages, or marks it as closed, holds that
+/// lock exclusively. One that changes the mark beside others holds the second byte from reading to writing it.
 ///
 ///     0   u32  "evm" and the format, 1
 ///     4   64   the mark (FileMark)
@@ -36,14 +36,14 @@ final class GenerationMark: Sendable {
         (self.file, self.isWritable) = (file, isWritable)
     }
 
-    /// Comes in to a generation that this process is making.
+    /// Enters a generation that this process is making.
     func make() throws {
         _ = try file?.lock(byte: 0, shared: true)
         try putIfRoom(FileMark(status(), isClosed: false))
     }
 
-    /// Comes in: walks all pages first where nobody vouches for them. That takes some seconds of a large read model, and whoever
-    /// comes meanwhile waits for it.
+    /// Enters a generation; checks all pages first where its mark does not vouch for them. That takes some seconds for a large read
+    /// model, and other processes that enter meanwhile wait.
     /// - Throws: `EvstoreError.storeDamaged`, once it is noted; `locked` where the time has passed.
     func enter(_ note: DamageNote, within seconds: Double) throws {
         guard let file else { return try walk(note, isShared: true) }
@@ -54,7 +54,7 @@ final class GenerationMark: Sendable {
                     wait()
                     continue
                 }
-                // Whoever had it alone may have noted that it is damaged.
+                // The process that held it exclusively may have noted damage.
                 try note.check()
                 if try vouches() { return }
                 try file.unlock(byte: 0)
@@ -62,14 +62,14 @@ final class GenerationMark: Sendable {
                 try note.check()
                 if try !vouches() {
                     try walk(note, isShared: false)
-                    // Order: whoever put the file there may not have made durable what was looked at.
+                    // Order: the file may have been copied there without a sync; what is checked has to be durable first.
                     try File(directory + "/data.mdb", .read).sync()
                     try putIfRoom(FileMark(status(), isClosed: true))
                 }
                 _ = try file.lock(byte: 0, shared: true)
                 return
             } else if try file.lock(byte: 0, shared: true) {
-                // It may have been put between the look and the lock.
+                // The mark may have been written between the first look and the lock.
                 return try vouches() ? () : walk(note, isShared: true)
             } else {
                 wait()
@@ -80,8 +80,8 @@ final class GenerationMark: Sendable {
 
     private func wait() { _ = Monitor(false).wait(milliseconds: Self.waitMilliseconds) { $0 } }
 
-    /// Says durably that the file is in use, before anything is written to it: after a power cut nobody takes it for one that
-    /// was closed. Another process may have said so already, or that nobody vouches for it, and been ended before its sync.
+    /// Marks the file durably as in use before anything is written to it, so that after a power cut it does not count as closed. Syncs also
+    /// where it is marked already, since the process that did so may have been killed before its sync.
     func begin() throws {
         try hasBegun.withLock { hasBegun in
             if hasBegun { return }
@@ -96,18 +96,18 @@ final class GenerationMark: Sendable {
         }
     }
 
-    /// Says that nobody vouches for the file: its disk has failed.
+    /// Marks the file as doubtful after a failure of the disk: the next opening checks all pages.
     func disown() {
         do {
             if try change({ try put(.nothing) }) { return }
             try put(.nothing)
             try file?.sync()
         } catch {
-            // Nor can anything else be written there; after the next boot it is walked all the same.
+            // Nothing else can be written there either; after the next boot its pages are checked all the same.
         }
     }
 
-    /// Changes the mark durably, and nobody else meanwhile; false where somebody was stopped who does.
+    /// Changes the mark durably while no other process does; false where another one was stopped in the middle of a change.
     private func change(_ body: () throws -> Void) throws -> Bool {
         guard let file, isWritable else { return true }
         return try file.alone(byte: 1, waiting: Self.changeMilliseconds) {
@@ -116,7 +116,7 @@ final class GenerationMark: Sendable {
         }
     }
 
-    /// Goes out, when the environment has been closed: the last one says how the file is left.
+    /// Leaves the generation once the environment is closed: the last process notes how the file was left.
     func leave() {
         guard let file else { return }
         do {
@@ -125,7 +125,7 @@ final class GenerationMark: Sendable {
             if let mark = try read(), !mark.isClosed, try vouches() { try put(FileMark(status(), isClosed: true)) }
             try file.unlock(byte: 0)
         } catch {
-            // Who opens it next, after a boot at the latest, looks at all of its pages.
+            // The next opening, at the latest the first one after a boot, checks all of its pages.
         }
     }
 
@@ -151,12 +151,12 @@ final class GenerationMark: Sendable {
         try file.write(row.array())
     }
 
-    /// The same where nothing is lost without it but the time of the next walk.
+    /// The same, but a full disk is no error: without the mark, only the next opening takes longer.
     private func putIfRoom(_ mark: FileMark) throws {
         do { try put(mark) } catch let error as StorageError where error.isDiskFull { return }
     }
 
-    /// - Parameter isShared: others may be writing, whom this process can't keep out.
+    /// - Parameter isShared: whether other processes may be writing meanwhile.
     private func walk(_ note: DamageNote, isShared: Bool) throws {
         guard System.Guard.generationPages.isOn else { return }
         let rows = CheckedTable.checks()

@@ -15,7 +15,7 @@ public struct QuarantineRow: Hashable, Sendable {
 
     public init(position: Position, type: String, error: [UInt8]) { (self.position, self.type, self.error) = (position, type, error) }
 
-    /// Whether version 1 says itself that such an event is set aside: data from before versions existed that it can't adopt.
+    /// Whether version 1 declares that such an event is quarantined: data from before versions existed that it can't adopt.
     package var isDeclared: Bool { says("code", .string("noImage")) && says("born", .number("0")) }
 
     /// Whether the event has an image, which the projection can't fold.

@@ -3,7 +3,7 @@ internal import EventLog
 internal import EventModel
 internal import JSONText
 
-/// Why an event is not folded, before it is written down.
+/// Why an event is not folded, before it becomes a row of the quarantine.
 struct Rejection: Sendable {
     var position: Position
     /// The number of the operation within the event: of several the first counts.
@@ -15,7 +15,7 @@ struct Rejection: Sendable {
         case fold(FoldError, key: String?)
     }
 
-    /// Whether version 1 says itself that such an event is set aside: data from before versions existed that it can't adopt.
+    /// Whether version 1 declares that such an event is quarantined: data from before versions existed that it can't adopt.
     var isDeclared: Bool {
         if case .image(let failure) = reason { failure.born.rawValue == 0 } else { false }
     }

@@ -4,7 +4,7 @@ package import EventModel
 package import JSONText
 package import SchemaEvolution
 
-/// Makes images of stored events at one version: the one rule for reading, building and following. Used by one thread.
+/// Makes images of stored events at one version; reading, building and following all use it. Used by one thread.
 ///
 /// An event's image is made of its append where a step on the way up merges it with others, of its shadow where one is kept for the way
 /// down, and else of its payload along its path.
@@ -37,7 +37,7 @@ package final class EventViewer {
         try paths.path(type: type, born: born, to: target)
     }
 
-    /// The path for one who looks at no more of an image than `reading` names, as `Viewer.path` says; the caller keeps it.
+    /// The path for a caller that reads only the members that `reading` names, as `Viewer.path` says; the caller keeps the path.
     package func path(
         type: String, born: SchemaVersion, reading: @escaping (String) -> [JSONPointer]?
     ) throws(EvstoreError) -> Path {
@@ -47,7 +47,7 @@ package final class EventViewer {
     /// Calls the body with each image of an event along its path: none where a step hides or drops it, or where a later event of its
     /// append stands for it.
     ///
-    /// Everything else that is looked up is looked up by the reader that lends the event, so that a cut makes no difference.
+    /// All lookups use the reader that lends the event, so that a cut meanwhile makes no difference.
     /// - Throws: `EvstoreError.noImage` with the position, or what the body throws.
     package func view(
         _ record: borrowing RecordView, along path: Path, _ reader: borrowing LogReader, _ body: (borrowing Image) throws -> Void
@@ -81,7 +81,7 @@ package final class EventViewer {
         } catch let error as EvstoreError { throw error.at(record.position) }
     }
 
-    /// Lets go of all that was read of the log; the paths stay.
+    /// Drops what was read of the log; the paths stay.
     func removeEvents() {
         names.removeAll()
         merged.removeAll()
