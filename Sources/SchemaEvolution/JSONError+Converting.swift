@@ -2,6 +2,6 @@ package import EventModel
 package import JSONText
 
 extension EvstoreError {
-    /// What a caller is told of a text that is not the JSON it should be.
+    /// The error for a text that is not valid JSON.
     package init(_ error: JSONError) { self = .invalidJSON(reason: error.reason, offset: error.offset) }
 }

@@ -4,8 +4,8 @@ internal import JSONText
 /// Whether the ops explain the difference between two versions, and which op is missing where they do not.
 extension CompiledStep {
     /// - Parameters:
-    ///   - isSaying: whether what is found is said; it counts all the same.
-    ///   - silent: types of which nothing is said.
+    ///   - isSaying: whether findings are added; what is found counts all the same.
+    ///   - silent: types for which no findings are added.
     mutating func compare(
         _ made: [String: StepSite.TypeState], with file: VersionFile, before: VersionFile, saying isSaying: Bool, but silent: Set<String>
     ) {
@@ -21,7 +21,7 @@ extension CompiledStep {
             }
             let differences = ShapeDifference.compare(EventShape(shape: state.shape, stream: state.stream), declared)
             guard isSaying, !silent.contains(type) else {
-                // Of such a version an error is said already, and for each difference every other is looked at.
+                // Such a version has an error already, and each difference would be compared with every other.
                 if !differences.isEmpty { narrowed.insert(type) }
                 continue
             }
@@ -76,7 +76,7 @@ extension CompiledStep {
         _ file: VersionFile, _ notes: inout [Finding]
     ) {
         let proposal = StepProposal(difference, state, declared, matching, in: version)
-        // What is not proved is checked on every event that passes here.
+        // What the shapes do not prove is checked on every event at run time.
         narrowed.insert(type)
         if proposal.isNote { opClass.insert(.partial) }
         let place = difference.pointer

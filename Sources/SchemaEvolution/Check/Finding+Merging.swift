@@ -9,8 +9,8 @@ extension [Finding] {
     /// How many types a message names.
     private static let namesMax = 20
 
-    /// What is said of several types in the same words is said once, of all of them, where the first of it stood.
-    /// - Parameter ignoringPlaces: whether it is the same at other places too.
+    /// Merges findings that say the same of several types into one that names all of them, at the place of the first.
+    /// - Parameter ignoringPlaces: whether findings at different places are merged, too.
     package func merged(ignoringPlaces: Bool = false) -> [Finding] {
         var order: [Cause] = []
         var types: [Cause: [String]] = [:]

@@ -2,8 +2,8 @@ package import EventModel
 internal import JSONText
 
 extension History {
-    /// Everything that can be said about the versions and their steps before anything runs: errors,
-    /// which nothing is registered with; warnings; and notes, which the data must prove.
+    /// Checks the versions and their steps statically. Errors keep them from being registered; warnings do not; notes are what only the
+    /// data can prove.
     package func check() -> [Finding] {
         var findings: [Finding] = []
         if let first = versions.first, let upcast = first.upcast {
@@ -21,7 +21,7 @@ extension History {
             findings += step.findings
             names.cross(step)
             findings += names.reused(in: file)
-            // Paths across a step that is wrong itself would only repeat what is wrong with it.
+            // Paths across a wrong step would only repeat its findings.
             if chain.isWhole || !findings.contains(where: { $0.severity == .error }) { findings += checkForward(file) }
         }
         return findings
@@ -55,7 +55,7 @@ extension History {
 }
 
 extension VersionFile {
-    /// Members that no value fits, since their `const` is none of their `enum`; what is released can't be mended.
+    /// Members that no value fits, since their `const` is not among their `enum`; released versions are left out, since they can't change.
     fileprivate var contradictions: [Finding] {
         types.flatMap { type -> [Finding] in
             guard let event = events[type] else { return [] }
@@ -70,7 +70,7 @@ extension VersionFile {
 }
 
 extension Shape {
-    /// Where `const` is none of `enum`.
+    /// The places where `const` is not among `enum`.
     fileprivate var contradictions: [String] {
         var found: [String] = []
         if let constant, let enumeration, !enumeration.contains(where: { $0.canonical() == constant.canonical() }) { found.append("") }

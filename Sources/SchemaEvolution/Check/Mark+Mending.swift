@@ -41,5 +41,5 @@ extension JSONValue {
     }
 }
 
-/// Stands where only an author can say why something is lost.
+/// The placeholder where only the author can say why something is lost.
 package let unexplainedReason = Finding.reasonMissing

@@ -1,9 +1,9 @@
 internal import JSONText
 
-/// Which members that a version gives up may be which of those that it declares anew.
+/// Matches members that a version removes with members that it adds, to propose moves.
 ///
-/// A pair is told by what fits nothing else: the name, a name that is nearly the same, or the only shape of its kind. Where
-/// several fit, which one it is stays with the author.
+/// A pair is matched where nothing else fits: by name, by a name that is nearly the same, or as the only ones of a shape. Where
+/// several fit, the author has to choose.
 struct MemberMatching {
     typealias Pair = (from: JSONPointer, to: JSONPointer)
 
@@ -23,13 +23,13 @@ struct MemberMatching {
     private static let comparedMax = 10_000
     private static let choicesMax = 5
 
-    /// From where a declared place comes, and the other way round.
+    /// Maps a declared place to the one that it comes from, and the other way round.
     private var origins: [JSONPointer: JSONPointer] = [:]
     private var targets: [JSONPointer: JSONPointer] = [:]
     /// The same by every place that the new or the old one lies in.
     private var arriving: [JSONPointer: [Pair]] = [:]
     private var leaving: [JSONPointer: [Pair]] = [:]
-    /// What nothing was found for, as far as it is no part of what moves.
+    /// The members without a match that do not lie within a moved one.
     private var gone: [Member]
     private var new: [Member]
     private var goneByKind: [Shape.Kind: [Member]] = [:]
@@ -72,19 +72,19 @@ struct MemberMatching {
         leaving[place] ?? []
     }
 
-    /// What may have been at a place that nothing was found for.
+    /// The members that an unmatched new place may come from.
     func candidates(for place: JSONPointer, _ shape: Shape?, isAlways: Bool) -> [JSONPointer] {
         (goneByKind[shape?.kind ?? .any] ?? []).lazy.filter { $0.isAlways || !isAlways }.prefix(Self.choicesMax).map(\.place)
     }
 
-    /// What may have become of a place that nothing was found for.
+    /// The places that an unmatched old member may have moved to.
     func successors(of place: JSONPointer, _ shape: Shape?, isAlways: Bool) -> [JSONPointer] {
         (newByKind[shape?.kind ?? .any] ?? []).lazy.filter { isAlways || !$0.isAlways }.prefix(Self.choicesMax).map(\.place)
     }
 
     // MARK: Pairs
 
-    /// Those that alone among the given up and alone among the new are of a likeness.
+    /// Pairs members that are the only old and the only new one of a likeness.
     private mutating func pair(_ likeness: (Member) -> Likeness?) {
         func single(_ members: [Member]) -> [Likeness: Member] {
             var found: [Likeness: [Member]] = [:]
@@ -112,7 +112,7 @@ struct MemberMatching {
         let claims = after.compactMap { member -> (word: String, new: Member)? in
             member.place.last.flatMap { nearest(to: $0.text, among: names) }.map { ($0, member) }
         }
-        // A name that two are like is told by neither.
+        // A name that is like two others matches neither.
         join(
             Dictionary(grouping: claims, by: \.word).compactMap { word, claims in
                 let alike = gone.filter { $0.place.last?.text == word }

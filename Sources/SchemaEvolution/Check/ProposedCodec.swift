@@ -28,14 +28,14 @@ struct ProposedCodec {
         (using, isOpen) = (.string(name ?? "…"), name == nil)
     }
 
-    /// Words for words where the older values are known one by one, and are not the texts of the newer ones.
+    /// A table of words where the older values are listed and are not the texts of the newer ones.
     private static func table(from old: Shape, to new: Shape) -> (rows: [JSONValue.Member], isOpen: Bool)? {
         guard let values = old.choices?.filter({ $0 != .null }), old.isScalar, new.isScalar else { return nil }
         let words = values.map(\.word)
         if old.kind == .string, words.allSatisfy({ Shape.value($0, new.kind).isCanonical(new.kind) }) { return nil }
         if new.kind == .string, new.enumeration == nil { return nil }
         let targets = new.choices?.filter { $0 != .null }.map(\.word) ?? []
-        // A word for true stands for true, whichever of the two sides has the words.
+        // A word for true maps to true, whichever side has the words.
         let truths = [truth(among: words), truth(among: targets)]
         if old.kind == .boolean || new.kind == .boolean, words.count == 2, targets.count == 2, let yes = truths[0], let other = truths[1] {
             return (

@@ -34,7 +34,7 @@ package enum Rule {
     static let wrongKind = "OPS309"
     /// An op that does nothing.
     static let idle = "OPS310"
-    /// A version without events to show what it looks like, or events that are none of it.
+    /// A version without fixtures, or with fixtures that do not fit it.
     package static let fixture = "LOG005"
     /// A member is removed that no released version had marked as deprecated.
     package static let notDeprecated = "LOSS202"
@@ -53,6 +53,6 @@ package enum Rule {
     /// What the shapes can't decide: a note, proved on the data.
     static let undecided = "COMPAT107"
 
-    /// What is said wherever a person's data would stand where it is never sealed.
+    /// The fix wherever a person's data would stand where it is never sealed.
     package static let personsFix = "use an id that says nothing of the person"
 }

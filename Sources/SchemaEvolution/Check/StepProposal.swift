@@ -57,7 +57,7 @@ struct StepProposal {
                 let ways = successors.map { "move: {from: \(place), path: \($0)}" }
                 fix = "if it has another name: \(ways.joined(separator: ", or ")); if it is gone: \(remove.words)"
             } else if isRequired {
-                // What the version before sees in its place is for the author to say.
+                // The author has to choose what the version before sees in its place.
                 fix = "\(remove.words), where restore is what \(version.previous) sees"
             } else {
                 (ops, isOpen) = ([remove], true)
@@ -108,7 +108,7 @@ struct StepProposal {
         return .op(Each.name, [("path", .string(holder.description)), ("do", .array([inside(rest, op)]))])
     }
 
-    /// What an older version sees of what it does not know.
+    /// What an older version sees of a value that it does not know.
     private static func down(_ constraint: ShapeDifference.Constraint, _ old: Shape?, _ new: Shape?) -> JSONValue {
         guard let old else { return .string("absent") }
         func single(_ name: String, _ value: JSONValue) -> JSONValue { .object([.init(name: name, value: value)]) }

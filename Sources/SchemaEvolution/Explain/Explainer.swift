@@ -35,7 +35,7 @@ struct Explainer {
         return outcomes
     }
 
-    /// Data from before versions existed: a way for each case of `adopt`, and the one for what none of them takes.
+    /// Explains data from before versions existed: an outcome for each case of `adopt`, and one for data that fits none.
     mutating func run(_ adoption: Adoption) -> [Explanation.Outcome] {
         for one in adoption.cases {
             let guarded = one.test.map { ", where \($0.words())" } ?? ""
@@ -115,7 +115,7 @@ struct Explainer {
 }
 
 extension Explainer.Traveller {
-    /// Takes in the members of another event, where they are none of its own.
+    /// Adds the members of another event that it does not have itself.
     fileprivate mutating func join(_ other: String, _ shape: EventShape?, _ effects: [OpEffect], at version: SchemaVersion) {
         let words = "comes from \(other), where there is one"
         var theirs = (shape?.shape.leaves ?? []).map {

@@ -35,7 +35,7 @@ extension History {
         var removed: [String] = []
         for type in old.types {
             let became: [String]
-            // Where the steps are wrong, the names are what is left to go by.
+            // Where the steps are wrong, types are paired by name.
             do { became = try path(type: type, born: from, to: to).types } catch { became = new.types.filter { $0 == type } }
             if became.isEmpty { removed.append(type) }
             for one in became { ancestors[one, default: []].append(type) }

@@ -1,7 +1,7 @@
 package import EventModel
 internal import FoundationEssentials
 
-/// The files of a directory of version files, as they lie there or as edits would leave them.
+/// The texts of a directory of version files, as they are on the disk or as edits would change them.
 package struct SchemaTexts: Sendable {
     package let directory: String
     /// What stands in the place of files, by path; nil where one is gone.
@@ -81,8 +81,8 @@ package struct SchemaTexts: Sendable {
         } catch { return 0 }
     }
 
-    /// Does what edits of the files as they are say, and leaves all other bytes alone; false, and nothing is done, where the lines
-    /// that they take out are not there.
+    /// Applies edits, which count in the files as they are, and leaves all other bytes as they are; false, and nothing is changed, where
+    /// the lines to remove are not there.
     package mutating func apply(_ edits: [FileEdit]) -> Bool {
         var made = changed
         for file in Set(edits.map(\.file)) {

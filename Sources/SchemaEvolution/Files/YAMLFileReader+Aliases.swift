@@ -1,11 +1,11 @@
 internal import EventModel
 
 extension YAMLFileReader {
-    /// As many aliases grow to no more than a text does.
+    /// So many aliases can't make a small text expand beyond bounds.
     private static let aliasesMax = 32
 
-    /// Refuses a text of so many aliases, each of which may stand for many others, that to read it could take for ever. What looks
-    /// like one counts where something looks like its anchor; a text of fewer is read, and refused by its nodes.
+    /// Refuses a text with so many aliases, each of which may stand for many others, that reading it could take for ever. What looks like
+    /// an alias counts where something looks like its anchor; a text with fewer is read, and refused at its first anchor or alias.
     func refuseManyAliases() throws(FileProblem) {
         var anchors: [String: Mark] = [:]
         var aliases: [String: Int] = [:]

@@ -109,7 +109,7 @@ package struct YAMLFileReader {
         }
     }
 
-    /// Refuses an anchor, an alias or a tag. What the parser resolves away still stands in the text.
+    /// Refuses an anchor, an alias or a tag, by the text itself, since the parser resolves them.
     private func refuseProperties(at place: Mark) throws(FileProblem) {
         guard lines.indices.contains(place.line - 1), lines[place.line - 1].indices.contains(place.column - 1) else { return }
         let fix = "write it out where it is used"
@@ -152,7 +152,7 @@ package struct YAMLFileReader {
         }
     }
 
-    /// Where a member is repeated, given where it stands first; the first place where that can't be told.
+    /// Where a member is repeated, given where it stands first; that first place where the repetition is not found.
     private func second(_ name: String, after first: Mark) -> Mark {
         for index in lines.indices.dropFirst(first.line) {
             let indent = lines[index].prefix { $0 == " " }.count

@@ -4,11 +4,11 @@ internal import FoundationEssentials
 
 extension History {
     /// Reads every `vN.yaml` or `vN.json` of a directory, and its `schemas.lock`. Throws `schemaInvalid`
-    /// with all that is wrong, each with its place and its fix.
+    /// with every error, each with its place and its fix.
     package static func load(directory: String) throws(EvstoreError) -> History { try load(SchemaTexts(directory: directory)) }
 
     /// The same from texts.
-    /// - Parameter isWhole: whether the check also says what usually only repeats something else: all of it, each of its own.
+    /// - Parameter isWhole: whether findings that mostly repeat others are reported, too.
     package static func load(_ texts: SchemaTexts, isWhole: Bool = false) throws(EvstoreError) -> History {
         let (names, directory, prefix) = (try texts.names(), texts.directory, texts.path(""))
         var findings = FindingList()
@@ -22,7 +22,7 @@ extension History {
                         fix: "keep v\(number).yaml or v\(number).json"))
                 continue
             }
-            // A file that can't be read still stands for its number: there is no gap beside it.
+            // A file that can't be read still counts as its number, so that no gap is reported.
             found[number] = .some(nil)
             do throws(EvstoreError) {
                 let file = try VersionFile(texts.read(path: prefix + name))

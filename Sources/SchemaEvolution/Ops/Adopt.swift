@@ -2,8 +2,8 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// What data from before versions existed becomes, as one case of `adopt:` says: members that are kept or renamed, what
-/// stands in for those that are not there, and other forms of their values.
+/// One case of `adopt:`, which makes an event of data from before versions existed: members that are kept or renamed,
+/// defaults for missing ones, and conversions of values.
 struct Adopt: Sendable {
     enum Source: Sendable {
         case value([UInt8])
@@ -24,7 +24,7 @@ struct Adopt: Sendable {
     /// Nil: every event.
     let test: Guard?
     let type: String
-    /// Names the stream from the members as they came; nil: the type's own template does, from what they became.
+    /// Names the stream by the members of the old data; where nil, the type's own template does by those of the event.
     let stream: StreamTemplate?
     /// The members that are kept or renamed; with `defaults` and `converts` the same as `ops` do.
     let moves: [Move]
@@ -144,11 +144,11 @@ struct Adopt: Sendable {
     }
 }
 
-/// Makes an event of old data in place, and counts what it leaves behind and what it makes up.
+/// Makes an event of old data in place, and counts the members that it leaves behind and the defaults that it adds.
 private final class BoundAdopt: BoundOp {
     let moves: [Adopt.Move]
     let defaults: [Adopt.Default]
-    /// Objects of the old data that hold what is taken: they are not left behind themselves.
+    /// Objects of the old data that hold a moved member: they do not count as left behind.
     private let holders: Set<JSONPointer>
 
     init(moves: [Adopt.Move], defaults: [Adopt.Default]) {
@@ -185,7 +185,7 @@ private final class BoundAdopt: BoundOp {
         }
     }
 
-    /// Counts what is not taken, and names it where somebody asked.
+    /// Counts the members that are not moved, and lists their pointers where the caller wants them.
     private func leave(_ object: Splice.Node, _ place: JSONPointer, _ doc: inout Splice, _ run: inout OpRun) {
         let isNamed = holders.count > 1 || run.leftBehind != nil
         var child = doc.firstChild(of: object)
