@@ -8,7 +8,7 @@ internal import Projections
 internal import System
 
 /// The events that a cut takes off, as event lines at their birth versions in `<store>/archive/`, with a small file
-/// of digests beside; `import` brings them back. Deleted by no command. Where events are sealed the lines are (`SealedLine`), under a
+/// of digests beside; an import brings them back. Nothing deletes an archive. Where events are sealed the lines are (`SealedLine`), under a
 /// key of the file's own.
 enum Archive {
     /// Writes the events after `position`; durable on return. Returns the path.
@@ -21,7 +21,7 @@ enum Archive {
         let path = "\(directory)/\(name).jsonl"
         try migrating {
             if try Directory.status(directory) == nil { try Directory.create(directory) }
-            // Of a cut that was ended before it was made: the log has the events still.
+            // Files of a cut that was interrupted before it was made: the log still has the events.
             if site.log.keyFile != nil { try SealedLineFiles.discard(["\(path).tmp", path], of: site.log) }
             try Directory.removeFiles(in: directory, overwriting: false) { $0 == "\(name).jsonl.tmp" || $0 == "\(name).tmp" }
             let file = try File("\(path).tmp", .createNew)

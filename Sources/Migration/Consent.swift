@@ -2,16 +2,16 @@ internal import EventLog
 internal import EventModel
 internal import SchemaEvolution
 
-/// What a replay does only when it was asked to by name.
+/// What a replay does only with the caller's consent.
 enum Consent {
-    /// - Throws: `EvstoreError.usage` where the way leads down, which is no replay's.
+    /// - Throws: `EvstoreError.usage` where `version` is below the live one: a rollback leads there.
     static func requireNotBelow(_ live: SchemaVersion, _ version: SchemaVersion) throws(EvstoreError) {
         guard version < live else { return }
         throw .usage(
             "\(version) is below the live version \(live): a replay goes up", fix: "go down by a rollback: \(.rollback(to: version))")
     }
 
-    /// - Throws: `EvstoreError.consentNeeded` where a step on the way has no way down, or programs without it can't append any more.
+    /// - Throws: `EvstoreError.consentNeeded` where a step can't be undone, or programs that lack a step could not append any more.
     static func requireForSteps(_ history: History, from state: StoreState, to: SchemaVersion, given: Bool) throws(EvstoreError) {
         if given { return }
         let oneWay = history.oneWaySteps(from: state.live, to: to)
@@ -28,7 +28,7 @@ enum Consent {
         }
     }
 
-    /// - Throws: `EvstoreError.consentNeeded` where events of the sample lose what no step on the way says that they lose.
+    /// - Throws: `EvstoreError.consentNeeded` where events of the sample lose data and no step declares that loss.
     static func requireForLoss(
         _ laws: LawTally, _ history: History, from: SchemaVersion, to: SchemaVersion, given: Bool
     ) throws(EvstoreError) {
@@ -46,7 +46,7 @@ enum Consent {
 }
 
 extension History {
-    /// What programs that lack a step on the way can't append any more once a version is live.
+    /// The event types that programs without a step can't append any more once a version is live, by step.
     func refusedAppends(from state: StoreState, to version: SchemaVersion) throws(EvstoreError) -> [RefusedAppends] {
         try typesUpThroughSwift(from: state.live, to: version, floor: state.floor).map { RefusedAppends(step: $0.step, types: $0.types) }
     }

@@ -27,7 +27,7 @@ package enum CutRollback {
         let isThere = report.tail == 0 && state.isAs(snapshot) && generationSet.isLive(in: state)
         if !isThere {
             if report.tail > 0 { report.archive = try Archive.write(site, after: snapshot.position, through: last) }
-            // Order: built and compared before the cut, so that there is no moment without read models.
+            // Order: read models are built and compared before the cut, so that they are there at every moment.
             report.rebuilt = try generationSet.build(site, onError: .quarantine, through: snapshot.position).map(\.name)
             MigrationPhase.reached(.cutRebuilt)
             report.differing = try generationSet.differing(from: snapshot, site)
@@ -57,7 +57,7 @@ package enum CutRollback {
             try site.log.read { reader in (try reader.cuts(), try reader.link(at: snapshot.position)) }
         }
         if let cut = seen.cutOff(by: cuts) { throw .epochChanged(seen: seen, cut: cut) }
-        // Right after a cut the link that was noted is the one that its epoch began with, which no block holds.
+        // A snapshot taken right after a cut noted the link that its epoch began with, which no block holds.
         if snapshot.position == .start || cuts.contains(seen) { return }
         guard link?.hex == snapshot.link else {
             throw .verificationFailed(

@@ -4,7 +4,7 @@ internal import Projections
 
 /// Closing the window, or making it narrower: the oldest version that is promised moves up.
 package enum Finalize {
-    /// Makes the live version the oldest one promised; where `floor` is given that one, and the way back to it stays open.
+    /// Makes the live version the floor; where `floor` is given, makes that one the floor, so that rollbacks down to it stay possible.
     ///
     /// - Throws: `EvstoreError.notLive` where another version is live.
     package static func run(

@@ -8,9 +8,9 @@ internal import Projections
 enum Flip {
     enum Cause: String, Sendable {
         case replay, rollback
-        /// Under the same version: read models in the place of worse ones.
+        /// Under the same version: replaces read models by ones that lack fewer events.
         case retry
-        /// Under the same version: read models that were not there.
+        /// Under the same version: adds read models that were missing.
         case complete
 
         fileprivate var inside: MigrationPhase {
@@ -35,9 +35,9 @@ enum Flip {
         var cause: Cause
         var planned: StoreState
         var generationSet: GenerationSet
-        /// Whose definitions change what a promised version means, so that they hold only from the flip on.
+        /// Definitions that change what a promised version means, and so are written by the flip itself.
         var definitions: Register?
-        /// What the journal says came of it.
+        /// The outcome that the journal notes.
         var outcome = "done"
         var began: ContinuousClock.Instant
     }
@@ -48,7 +48,7 @@ enum Flip {
         var pauseMilliseconds: Double
     }
 
-    /// Nil where so much was appended since the last following that it has to be done again.
+    /// Nil where so many events were appended since the last following that the caller has to follow again.
     ///
     /// Order: every generation is synced and ready before this; here nothing but the log's transaction is written.
     static func run(_ order: Order, _ site: MigrationSite) async throws(EvstoreError) -> Outcome? {

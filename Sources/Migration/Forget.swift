@@ -8,7 +8,7 @@ package typealias LineRest = @Sendable (RawSpan) throws(EvstoreError) -> [UInt8]
 
 /// Makes the personal data of streams unreadable: their keys first, then the read models that were made with it.
 package enum Forget {
-    /// - Parameter rest: what stays of the lines of archives.
+    /// - Parameter rest: returns what stays of a line of an archive.
     /// - Throws: `EvstoreError`: keysRefused where the store has no keys, migrationInProgress.
     package static func run(
         _ site: MigrationSite, _ streams: [StreamName], rest: @escaping LineRest
@@ -28,7 +28,8 @@ package enum Forget {
                 if done.isNew { report.forgotten.append(stream) } else { report.before.append(stream) }
             } catch { failure = error }
         }
-        // Order: the keys are gone before a read model is built again; some of them where damage hides whose the others are. Whoever was ended in between says it again.
+        // Order: the keys are overwritten before a read model is built again, as far as damage does not hide whose they are. A process that
+        // is killed in between is followed by another call of `forget`.
         if !report.forgotten.isEmpty || !report.before.isEmpty || failure?.isOfDamage == true {
             let (noted, ledger) = (report, forgotten)
             try await migrating {
@@ -41,7 +42,7 @@ package enum Forget {
             }
             report.readModels = try GenerationSweep.run(site, keepingReady: [])
         }
-        // Order: read models go for what was forgotten before somebody is told of what was not.
+        // Order: the read models of what was forgotten are removed before the error for the rest is thrown.
         if let failure { throw failure }
         (report.lines, report.archives) = try await migrating { try await SealedLineFiles(site, rest).forget() }
         try migrating {

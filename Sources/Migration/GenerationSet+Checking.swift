@@ -4,7 +4,7 @@ internal import Hashing
 internal import Projections
 
 extension GenerationSet {
-    /// Whether all of them are there, ready, and so near to the log's end that following does the rest.
+    /// Whether all of them are there, ready, and at most `Options.flipLagEventsMax` events behind the log.
     func isReady(_ site: MigrationSite, at last: Checkpoint) throws(EvstoreError) -> Bool {
         for entry in entries where entry.directory == nil {
             throw .verificationFailed(reason: "the read model of \(entry.name) at \(version) is not built; nothing was flipped")
@@ -20,14 +20,14 @@ extension GenerationSet {
     }
 
     /// Compares rows and digests with what was noted as they were written.
-    /// - Parameter rowsMax: of those with more rows only the noted count is looked at.
+    /// - Parameter rowsMax: of generations with more rows only the noted count is compared.
     func verify(_ site: MigrationSite, rowsMax: UInt64) throws(EvstoreError) {
         for entry in present {
             if let finding = try damage(entry, site, rowsMax: rowsMax) { throw .verificationFailed(reason: finding.message) }
         }
     }
 
-    /// What a version asks for before it goes live for the first time; a way back is not closed by it.
+    /// Checked before a version goes live for the first time, but not before a rollback, which must stay possible.
     /// - Throws: `EvstoreError.invalidRow` with a row that does not keep the shape that its definition gives it.
     func requireRowShapes(_ site: MigrationSite) throws(EvstoreError) {
         for entry in present {
@@ -35,13 +35,13 @@ extension GenerationSet {
         }
     }
 
-    /// A row that does not keep its shape, of what live following has let in since it was built.
+    /// A row that does not keep its shape: following adds such rows, unlike a build.
     func invalidRow(_ entry: Entry, _ site: MigrationSite) throws(EvstoreError) -> (key: String, reason: String)? {
         guard let name = entry.directory, entry.definition.rowShape != nil else { return nil }
         return try open(name, site).violations(of: entry.definition, limit: 1).first
     }
 
-    /// What is wrong with a generation; nil where it is as it says.
+    /// What is wrong with a generation; nil where its rows and digest are as it notes.
     func damage(_ entry: Entry, _ site: MigrationSite, rowsMax: UInt64 = .max) throws(EvstoreError) -> Finding? {
         guard let name = entry.directory else { return nil }
         return try finding(entry, name) { (what) throws(EvstoreError) in try compare(open(name, site), what, site, rowsMax: rowsMax) }
@@ -70,7 +70,7 @@ extension GenerationSet {
     private func compare(
         _ generation: Generation, _ what: String, _ site: MigrationSite, rowsMax: UInt64
     ) throws(EvstoreError) -> Finding? {
-        // Followers of other processes may write meanwhile: compared only where nothing changed in between.
+        // Followers of other processes may write meanwhile: the comparison counts only where nothing changed in between.
         while true {
             let before = try generation.header
             guard before.isReady else { return Finding(id: "STORE202", message: "\(what) is not ready") }
@@ -78,7 +78,7 @@ extension GenerationSet {
             let counted = try generation.recount(site.cancellation)
             guard try generation.header == before else { continue }
             if counted.rows == before.rows, counted.digest == before.digest { return nil }
-            // Noted, so that who asks for it next builds it anew.
+            // The damage is noted, so that the next query builds the read model anew.
             if counted.rows != before.rows {
                 let reason = "has \(counted.rows) rows and notes \(before.rows)"
                 _ = generation.damaged("it \(reason)")
@@ -117,7 +117,7 @@ extension GenerationSet {
         }
     }
 
-    /// Those that are not equal to what a snapshot noted, by name; those it has no digest of are not compared.
+    /// The names of the read models that differ from what a snapshot noted; those that it has no digest of are not compared.
     func differing(from snapshot: SnapshotReport, _ site: MigrationSite) throws(EvstoreError) -> [String] {
         try headers(site).filter { entry, header in
             guard header.checkpoint.position == snapshot.position else { return false }
@@ -137,8 +137,8 @@ extension GenerationSet {
         }
     }
 
-    /// What a strict replay asks for of those that it built.
-    /// - Throws: `EvstoreError.buildStopped` with the first event that was passed over and that no file says to pass over.
+    /// Checked by a strict replay for the generations that it built.
+    /// - Throws: `EvstoreError.buildStopped` with the first quarantined event whose quarantine no version file allows.
     func requireNoneQuarantined(among built: [Entry], _ site: MigrationSite) throws(EvstoreError) {
         for entry in built {
             guard let name = entry.directory, let first = try open(name, site).quarantined().first(where: { !$0.isDeclared }) else {

@@ -37,7 +37,7 @@ extension GenerationSet {
         }
     }
 
-    /// Nil for a directory that holds no whole generation, which is built anew like one that is not there.
+    /// Nil for a directory without a whole generation, which is built anew like a missing one.
     private func header(of name: String, _ site: MigrationSite) throws(EvstoreError) -> GenerationHeader? {
         do { return try open(name, site).header } catch {
             if case .storeDamaged = error { return nil }
@@ -46,7 +46,7 @@ extension GenerationSet {
     }
 
     /// Builds the missing ones in one pass over the log and returns them; leaves none of them where that fails.
-    /// - Parameter meanwhile: what can be done while rows are loaded; it is not done where none is missing.
+    /// - Parameter meanwhile: work to do while rows are loaded; it is skipped where none is missing.
     mutating func build(
         _ site: MigrationSite, onError: FailureRule, jobs: Int? = nil, through: Position? = nil,
         meanwhile: (@Sendable () -> Void)? = nil

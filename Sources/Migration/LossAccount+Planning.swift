@@ -2,13 +2,13 @@ internal import EventModel
 internal import SchemaEvolution
 
 extension LossAccount {
-    /// What a replay from one version to another has to tell of: what the steps on the way say that they lose, what their
-    /// events lose besides, and what events that are newer than the target have that it does not show. What the steps up to
-    /// `from` lose is lost already.
+    /// The losses that a replay from one version to another reports: those that its steps declare, those that its events have
+    /// besides, and the data of events newer than the target that the target does not show. Losses of the steps up to `from` are
+    /// left out, since they have happened already.
     func planned(_ history: History, from: SchemaVersion, to: SchemaVersion) -> [PlannedLoss] {
         var rest = counts.filter { $0.key.direction == .down || $0.key.loss.version > from }
         var found: [PlannedLoss] = []
-        // A reason without a word is none.
+        // An empty reason counts as none.
         for loss in history.losses(from: from, to: to) where !loss.because.isEmpty && !found.contains(where: { $0.names(loss) }) {
             let entries = rest.filter { $0.key.loss == loss && !$0.key.isOtherForm }
             for entry in entries { rest[entry.key] = nil }

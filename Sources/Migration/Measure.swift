@@ -4,7 +4,7 @@ internal import EventModel
 internal import Projections
 internal import SchemaEvolution
 
-/// What a sample of the log says about the way to a version: where there is no image, and what adoption does.
+/// Measures on a sample of the log how events convert to a version: which have no image, and what adoption does.
 struct Measure {
     private struct Kind: Hashable {
         var type: String
@@ -44,9 +44,9 @@ struct Measure {
                 case .noImage(var failure):
                     failed[kind, default: 0] += 1
                     failure.position = event.position
-                    // Data that no case of adoption takes is listed, and stops nothing.
+                    // Data that no case of adoption fits is quarantined and does not stop a replay.
                     if event.born.rawValue > 0 { failures.append(failure) }
-                // The plan names the step; what it would do to these is not known.
+                // The plan names the missing step; what it would do to these events is not known.
                 case .programNeeded: continue
                 case let error: throw error
                 }
@@ -71,7 +71,7 @@ struct Measure {
             failures: failed[Kind(type: row.type, born: row.born)] ?? 0)
     }
 
-    /// What a strict build of read models ends with, beyond a position up to which it was tried.
+    /// The error that would stop a strict build of read models after the position up to which the build was tried.
     func stopped(_ entries: [GenerationSet.Entry], behind measured: Position) throws(EvstoreError) -> EvstoreError? {
         for failure in failures {
             guard let position = failure.position, position > measured else { continue }

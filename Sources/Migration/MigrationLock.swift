@@ -1,7 +1,7 @@
 internal import EventLog
 internal import EventModel
 
-/// One migration of a store at a time; it goes with the process, however that ends.
+/// The lock that allows one migration of a store at a time; it ends with the process, however that ends.
 struct MigrationLock: Sendable {
     private let held: HeldLock
     private let alone: EventLog?
@@ -11,7 +11,7 @@ struct MigrationLock: Sendable {
         MigrationLock(held: try acquire(site), alone: nil)
     }
 
-    /// The same, of a store that this process may not write to, too: a lock that is shared keeps others away as well.
+    /// The same where this process may only read the store: a shared lock keeps migrations away as well.
     static func takeForReading(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock {
         do { return try take(site) } catch {
             guard case .readOnly = error else { throw error }
@@ -19,7 +19,7 @@ struct MigrationLock: Sendable {
         }
     }
 
-    /// The same, with no other process having the store open.
+    /// The same, and keeps every other process from having the store open.
     /// - Throws: `EvstoreError.locked` where one has.
     static func takeExclusively(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock {
         let held = try acquire(site)

@@ -38,7 +38,7 @@ package enum MigrationPhase: String, CaseIterable, Sendable {
         ProcessInfo.processInfo.environment["EVSTORE_KILL_AT"].flatMap(MigrationPhase.init)
     }()
 
-    /// Says that a migration has come to this point.
+    /// Notes that a migration has reached this point.
     package static func reached(_ phase: MigrationPhase) {
         if phase == fatal { kill(getpid(), SIGKILL) }
     }

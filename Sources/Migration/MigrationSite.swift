@@ -3,7 +3,7 @@ package import EventModel
 internal import Logging
 package import Projections
 
-/// Where a migration works, who is told and who may stop it.
+/// The store that a migration works on, what it reports to, and what may stop it.
 package struct MigrationSite: Sendable {
     package let evolving: EvolvingLog
     package let options: Options

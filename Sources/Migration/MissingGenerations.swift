@@ -21,7 +21,7 @@ package enum MissingGenerations {
         _ = try generationSet.build(site, onError: .quarantine)
         let order = Flip.Order(cause: .complete, planned: state, generationSet: generationSet, began: began)
         repeat { try generationSet.follow(site) } while try await Flip.run(order, site) == nil
-        // Those that were damaged, or in the clear, and have others in their places now.
+        // Generations that were damaged, or not sealed, and were replaced.
         try GenerationSweep.run(site)
     }
 

@@ -13,6 +13,6 @@ final class OpenGenerations: Sendable {
         return generation
     }
 
-    /// Another generation has this name from now on: the one before was left by a crash, and is deleted.
+    /// Closes the generation of a name: it was left by a crash and is deleted, and another one gets its name.
     func forget(_ path: String) { known.withLock { $0[path] = nil } }
 }

@@ -50,7 +50,7 @@ package enum Plan {
         return report
     }
 
-    /// What a replay would throw before it builds, asked of what it asks.
+    /// The errors that a replay would throw before it builds, found by the same checks.
     private static func asked(_ report: PlanReport, _ history: History, _ state: StoreState) -> [EvstoreError] {
         let (from, to) = (report.from, report.to)
         var answers = Answers()
@@ -60,13 +60,13 @@ package enum Plan {
         return answers.errors
     }
 
-    /// What a replay would throw after it has built, before the flip.
+    /// The errors that a replay would throw after it has built, before the flip.
     private static func checked(
         _ report: PlanReport, _ history: History, _ laws: LawTally, _ target: GenerationSet, stopped isStopped: Bool, _ site: MigrationSite
     ) -> [EvstoreError] {
         var answers = Answers()
         answers.ask { () throws(EvstoreError) in try target.requireRowShapes(site) }
-        // What stops a build is seldom another thing than what the laws find.
+        // An error of the laws is mostly the same one that stopped the build.
         if !isStopped, let failure = laws.firstFailure { answers.errors.append(failure) }
         answers.ask { () throws(EvstoreError) in
             try Consent.requireForLoss(laws, history, from: report.from, to: report.to, given: false)
@@ -82,17 +82,17 @@ package enum Plan {
 
     private static let eventsMeasured: UInt64 = 20_000
 
-    /// What building from the first events of the log came to.
+    /// The result of building from the first events of the log.
     private struct Trial {
         var measured: Position
         var seconds: Double = 0
         var bytes: UInt64 = 0
-        /// What a strict build of these ends with.
+        /// The error that stops a strict build of these; nil where none does.
         var stopped: EvstoreError?
     }
 
-    /// Builds what is to be rebuilt from the first events of the log in a scratch directory, strictly as the replay would, and
-    /// scales up what that takes.
+    /// Builds from the first events of the log in a scratch directory, as strictly as the replay would, and extrapolates time and
+    /// space.
     private static func build(_ site: MigrationSite, _ target: GenerationSet, _ events: UInt64) async throws(EvstoreError) -> Trial {
         var trial = Trial(measured: Position(min(events, eventsMeasured)))
         if let lacking = target.missing.first(where: { !$0.definition.isAvailable }) {
@@ -110,7 +110,7 @@ package enum Plan {
             case .buildStopped, .invalidRow: trial.stopped = trial.stopped ?? error
             default: throw error
             }
-            // What it takes is told all the same.
+            // Time and space are estimated all the same.
             began = .now
             _ = try generationSet.build(site, onError: .quarantine, through: trial.measured)
         }

@@ -21,7 +21,7 @@ package enum Quarantine {
 
     /// Builds the live read models that have quarantined events anew, beside, and flips to those that lack fewer.
     ///
-    /// An event is never applied late: what followed it would have been folded without it.
+    /// An event is never applied late, since later events were folded without it.
     package static func retry(_ site: MigrationSite) async throws(EvstoreError) -> QuarantineRetryReport {
         let began = ContinuousClock.now
         let lock = try MigrationLock.take(site)

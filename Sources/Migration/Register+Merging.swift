@@ -21,8 +21,8 @@ extension Register {
         return max(born, state.live).next
     }
 
-    /// A projection file's definitions in the place of those that a file registered before, those that are written in
-    /// Swift as they were, and this program's own.
+    /// The definitions after registering: those of a projection file replace those of the file before it, registered ones that are
+    /// written in Swift stay, and this program's own are added.
     ///
     /// Those that begin above the head wait until their version is registered.
     static func merged(
@@ -33,7 +33,7 @@ extension Register {
         return try DefinitionSet(stored: kept).merging(file ?? .empty).adding(site.evolving.swiftProjections).through(history.head)
     }
 
-    /// What every promised version's read models are; equal where registering changes nothing for anyone.
+    /// The fingerprints of every promised version's read models: equal where registering changes none of them.
     static func promised(_ history: History, _ definitions: DefinitionSet, _ state: StoreState) throws(EvstoreError) -> [Set<Digest>] {
         var result: [Set<Digest>] = []
         for number in state.floor.rawValue ... state.top.rawValue {

@@ -5,14 +5,14 @@ internal import Hashing
 package import Projections
 package import SchemaEvolution
 
-/// What a store is about to learn: version files and projection definitions, checked before anything is written.
+/// Version files and projection definitions that are to be registered, checked before anything is written.
 ///
 /// Registering moves the head and changes nothing else. Definitions that would change what a promised version
 /// (floor…top) means are deferred: they are written by the flip.
 package struct Register: Sendable {
     /// The store's numbers when this was planned.
     let state: StoreState
-    /// All versions and definitions as they are once everything is in.
+    /// All versions and definitions as they are after the registration.
     package let history: History
     package let definitions: DefinitionSet
     private let newVersions: [VersionFile]
@@ -42,10 +42,10 @@ package struct Register: Sendable {
         defersDefinitions = hasNewDefinitions && promised != wanted
     }
 
-    /// The log as it is read once everything is in.
+    /// The log as it is read after the registration.
     func evolving(_ site: MigrationSite) -> EvolvingLog { site.evolving.assuming(history: history, definitions: definitions) }
 
-    /// Writes what is new, but for what is deferred, in one transaction; nothing where nothing is.
+    /// Writes what is new and not deferred in one transaction; writes nothing where nothing is new.
     func write(_ site: MigrationSite) async throws(EvstoreError) -> StoreState {
         let writesDefinitions = hasNewDefinitions && !defersDefinitions
         guard !newVersions.isEmpty || writesDefinitions else { return state }

@@ -19,7 +19,7 @@ package enum Replay {
         }
         let lock = try MigrationLock.take(site)
         defer { lock.release() }
-        // Order: planned under the lock, so that no other migration goes by.
+        // Order: planned under the lock, so that no other migration changes the state meanwhile.
         let register = try Register(site, files: files, definitions: definitions, through: version)
         return try await locked(site, register, to: version, options, began)
     }
@@ -115,7 +115,7 @@ package enum Replay {
         site.say("verify", done: laws.events, total: laws.events, "counts, digests, laws on \(laws.events) events: ok")
     }
 
-    /// The whole computation, for every read model of the version, in a directory that is thrown away.
+    /// Builds every read model of the version in a scratch directory, which is removed afterwards.
     private static func dryRun(
         _ site: MigrationSite, _ register: Register, to version: SchemaVersion, _ options: ReplayOptions, _ began: ContinuousClock.Instant
     ) throws(EvstoreError) -> ReplayReport {
@@ -159,7 +159,7 @@ package enum Replay {
         _ error: EvstoreError, from: SchemaVersion, to: SchemaVersion, _ site: MigrationSite, _ began: ContinuousClock.Instant
     ) async {
         let seconds = began.duration(to: .now).inSeconds
-        // A task of its own: one that was cancelled is noted, too.
+        // In a task of its own, so that a cancelled replay is noted, too.
         let noting = Task {
             try await site.log.update { update in
                 let outcome = "\(error.code): \(error.message)"
@@ -168,7 +168,7 @@ package enum Replay {
             }
         }
         do { try await noting.value } catch {
-            // The first error is the one that the caller has to hear of.
+            // The caller gets the first error; this one is logged.
             site.logger.warning("the failed replay could not be written to the journal: \(error)")
         }
     }

@@ -4,8 +4,8 @@ internal import Hashing
 internal import Projections
 internal import SchemaEvolution
 
-/// The laws of read models, by digest, over the beginning of the log. L6: two replays are the same, whatever the threads
-/// and batches. L7: following, also when it is taken up again by another, is the same as a replay, and so is what the store has.
+/// The laws of read models, tried by comparing digests over the beginning of the log. L6: two replays give the same rows, whatever the
+/// threads and batches. L7: following gives the same rows as a replay, also where another follower goes on, and so do the stored ones.
 struct ReplayLaws {
     /// How many events they are tried on at most.
     static let eventsMax: UInt64 = 10_000_000
@@ -42,7 +42,7 @@ struct ReplayLaws {
                 count("L6", one[index], many[index], definition, "replayed by other threads in other chunks")
                 count("L7", one[index], followed[index], definition, "followed")
                 guard let here = stored[definition.name] else { continue }
-                // Whoever asks first follows it to the end; what it has until then counts as much.
+                // A stored generation may lag behind the log: it is compared with a replay up to its own checkpoint.
                 let replayed = here.checkpoint == through ? one[index] : try bench.replay(definition, through: here.checkpoint.position)
                 count("L7", replayed, here, definition, "as the store has it")
             }
@@ -51,7 +51,7 @@ struct ReplayLaws {
         }
     }
 
-    /// Tries on the read models that promised versions have in common that each of them, by itself, comes to the same.
+    /// Tries the read models that promised versions share: building them at each of these versions gives the same rows.
     mutating func checkShared(_ state: StoreState) throws(EvstoreError) {
         let evolution = try site.evolving.current()
         var lists: [[Definition]] = []
@@ -102,7 +102,7 @@ struct ReplayLaws {
                 advice: "a fold that depends on more than its events? build it anew: \(.replay(to: definition.version))"))
     }
 
-    /// What the store has of a version that has consumed nothing else than what was replayed.
+    /// The stored generations of a version that have consumed exactly the events that were replayed.
     private func stored(_ state: StoreState, at version: SchemaVersion) throws(EvstoreError) -> [String: GenerationHeader] {
         let generationSet = try GenerationSet.registered(site, at: version, state)
         var found: [String: GenerationHeader] = [:]

@@ -68,7 +68,7 @@ package enum Rollback {
         return version
     }
 
-    /// Where the log stood when the version above the target became live.
+    /// The last position when the version above the target became live.
     private static func reached(_ target: SchemaVersion, _ state: StoreState, _ flips: [JournalRow]) -> Position {
         let flip = flips.last { row in
             guard let from = row.from, let to = row.to else { return false }

@@ -14,9 +14,9 @@ final class SampleTrial: Sendable {
         (self.site, evolving, version) = (site, generationSet.evolving, generationSet.version)
     }
 
-    /// Tries them beside other work, which an error here must not undo: `result` tries them again and throws it.
+    /// Tries them beside other work, which an error here must not stop: `result` tries again and throws the error.
     func begin() {
-        // Of steps at the same time, one is told of.
+        // Two steps run at the same time, and only the other one reports its progress.
         var silent = site
         silent.progress = nil
         do { _ = try run(silent) } catch { outcome.withLock { $0 = nil } }

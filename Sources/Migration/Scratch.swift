@@ -22,12 +22,12 @@ package struct Scratch: Sendable {
         }
     }
 
-    /// Leaves nothing; what can't be removed now is swept by the next one.
+    /// Removes the directory; what can't be removed now is swept by the next use.
     package func remove() {
         do { try Directory.remove(path, overwriting: KeyedFiles.isOne) } catch {}
     }
 
-    /// Removes what was left below a store by those that were ended; returns what is in use, by its name below the store.
+    /// Removes the directories that killed processes have left below a store; returns the names of those in use.
     static func sweep(_ site: MigrationSite) throws -> [String] {
         let parent = "\(site.store)/scratch"
         guard try Directory.status(parent) != nil else { return [] }

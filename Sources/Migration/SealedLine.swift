@@ -12,7 +12,7 @@ package struct SealedLine {
     let epoch: Epoch
     let position: Position
 
-    /// The bytes that a line of so many has at most when it is sealed.
+    /// The largest size in bytes of a line of `count` bytes once it is sealed.
     package static func bytesMax(of count: Int) -> Int { (count + 1_024) / 3 * 4 + 1_024 }
 
     /// Nil where the line is none.
@@ -27,7 +27,7 @@ package struct SealedLine {
         (self.envelope, self.epoch, self.position) = (envelope, Epoch(epoch), Position(position))
     }
 
-    /// The slot of its file's key; nil where that is made of the master key.
+    /// The slot of its file's key; nil where the key is derived from the master key.
     var slot: UInt32? { LineSealer.slot(of: Array(envelope).lent) }
 
     /// Appends the line that was sealed.

@@ -5,8 +5,8 @@ internal import Hashing
 internal import LMDB
 internal import System
 
-/// The files of event lines that a sealed store has beside its log, archives and what a salvage could not confirm: written
-/// anew without what was forgotten.
+/// Rewrites the files of event lines beside a sealed store's log (archives, and events that a salvage could not confirm) without what was
+/// forgotten.
 struct SealedLineFiles {
     private let site: MigrationSite
     private let rest: LineRest
@@ -16,8 +16,8 @@ struct SealedLineFiles {
 
     /// Returns how many lines were changed, and the files below the store with lines that can't be read, which stay as they are.
     ///
-    /// Order: a new file is durable, and called whole, before the key of the old one is overwritten, then the old one itself; the old
-    /// name is the last that changes, so that whoever was ended in between goes on where that was.
+    /// Order: a new file is durable, and has its name of a whole one, before the key of the old file is overwritten, then the old file
+    /// itself; it gets the old name last, so that after a crash the next call goes on from there.
     func forget() async throws -> (lines: Int, unread: [String]) {
         let left = try paths { name, isOurs in name.hasSuffix(Self.whole) && isOurs(name.dropLast(Self.whole.count)) }
         let unfinished = try paths { name, isOurs in name.hasSuffix(".tmp") && isOurs(name.dropLast(4)) }
@@ -50,20 +50,20 @@ struct SealedLineFiles {
         }
     }
 
-    /// Puts the new files in the places of the old ones, and takes away what was not finished.
+    /// Replaces the old files by the new ones, and removes unfinished ones.
     private func replace(_ paths: [String], discarding unfinished: [String] = []) async throws {
         var slots: Set<UInt32> = []
         for path in paths + unfinished { slots.formUnion(try Self.slots(in: path)) }
-        // Lines that can't be opened are in the new file as they were: their keys stay.
+        // Lines that can't be opened stand unchanged in the new file, so their keys stay.
         for path in paths { slots.subtract(try Self.slots(in: path + Self.whole)) }
         let forgotten = try site.log.forgetLines(slots)
-        // Order: the ledger tells of a key before nothing names it any more.
+        // Order: the ledger names a key before the last line that names it is gone.
         if !forgotten.isEmpty { try await site.log.update { update in try update.note(forgotten) } }
         for path in unfinished { try Self.remove(path) }
         for path in paths { try finish(path) }
     }
 
-    /// Takes files of lines away, their keys first.
+    /// Removes files of lines after overwriting their keys.
     static func discard(_ paths: [String], of log: EventLog) throws {
         _ = try log.forgetLines(paths.reduce(into: []) { slots, path in slots.formUnion(try self.slots(in: path)) })
         for path in paths { try remove(path) }

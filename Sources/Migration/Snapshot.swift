@@ -36,7 +36,7 @@ package enum Snapshot {
                     let known = try SnapshotReport(name: name, row: row)
                     if known.isMoment(of: update) { return known }
                 }
-                // The same position in an earlier life of the log.
+                // A snapshot of the same position in an earlier epoch has that name.
                 return try put("\(plain)@\(update.last)", generationSet, site, into: &update)
             }
         }
@@ -60,7 +60,7 @@ package enum Snapshot {
         return found
     }
 
-    /// Forgets all but the newest ones of those that are chosen; returns the names of those forgotten.
+    /// Removes all but the newest `count` of the chosen snapshots; returns the names of those removed.
     package static func prune(
         _ site: MigrationSite, keeping count: Int, among isChosen: (SnapshotReport) -> Bool = { _ in true }
     ) async throws(EvstoreError) -> [String] {

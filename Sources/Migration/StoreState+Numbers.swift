@@ -2,7 +2,7 @@ internal import EventLog
 internal import EventModel
 
 extension StoreState {
-    /// The rule of the four numbers, checked before each of them is written.
+    /// Checks `floor <= live <= top <= head` before the numbers are written.
     func checkNumbers() throws(EvstoreError) {
         guard numbers.isInOrder else {
             throw .misuse("floor \(floor), live \(live), top \(top) and head \(head) are out of order; nothing was changed")

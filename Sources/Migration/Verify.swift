@@ -4,14 +4,14 @@ internal import Hashing
 internal import Projections
 internal import SchemaEvolution
 
-/// Looking over a store: its log, its read models, and the steps on its own events.
+/// Verifies a store: its log, its read models, and the steps on its own events.
 package enum Verify {
     /// `deep` recomputes the read models' digests; `laws` tries the steps on the whole log, and on made events.
     /// - Parameters:
     ///   - key: signs the log's end where nothing is wrong.
-    ///   - heads: what was signed before, each after the one that it names; the last must still be so.
+    ///   - heads: heads that were signed before, each after the one that it names; the store is compared with the last.
     ///   - trusted: who must have signed them; `key`'s owner where it is nil.
-    ///   - isAccepted: whether what only who signs can know (`SignedHead.told`) was meant.
+    ///   - isAccepted: whether changes that only the signer can judge (`SignedHead.acceptable`) were meant.
     package static func run(
         _ site: MigrationSite, deep: Bool, laws: Bool, seed: UInt64? = nil, signing key: SigningKey? = nil, since heads: [SignedHead] = [],
         trusting trusted: PublicKey? = nil, accepting isAccepted: Bool = false
@@ -22,7 +22,7 @@ package enum Verify {
             try site.log.walk(deep: deep, asking: heads.last?.position) { done, total in site.say("verify", done: done, total: total) }
         }
         var findings = walk.findings
-        // In a store that is damaged nothing of it says anything.
+        // In a damaged store the signed state proves nothing.
         let beside = findings.isEmpty && (key != nil || !heads.isEmpty) ? try SignedState.read(site) : nil
         let since = compare(heads, walk, beside, isTrusted: trusted != nil, &findings)
         if isAccepted {
@@ -54,7 +54,7 @@ package enum Verify {
                 }
                 try site.checkCancellation()
                 if let finding = try generationSet.brokenPages(entry, in: name, site) {
-                    // LMDB must not follow such pages.
+                    // LMDB must not follow damaged pages.
                     findings.append(finding)
                 } else if deep {
                     if let finding = try generationSet.damage(entry, site) { findings.append(finding) }

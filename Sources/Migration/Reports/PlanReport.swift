@@ -35,7 +35,7 @@ public struct PlanReport: Hashable, Sendable {
     public var opClass = "iso"
     /// Whether a replay has anything to do.
     public var pending = false
-    /// Why a replay that is asked for nothing more would stop, in the order in which it would find out.
+    /// Why a replay with these options would stop, in the order in which it would find out.
     public var refused: [PlannedRefusal] = []
 }
 

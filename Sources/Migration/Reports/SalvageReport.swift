@@ -6,9 +6,10 @@ public struct SalvageReport: Hashable, Sendable {
     public var position: Position
     public var epoch: Epoch
     public var events: UInt64
-    /// Positions of the damaged store that nothing was found for; what lies beyond the last that anything tells of is not known.
+    /// Positions of the damaged store for which no event was found. Whether there were events after the last known position can't be found
+    /// out.
     public var gaps: [ClosedRange<UInt64>]
-    /// Events of which nobody says whether they were committed: in `unconfirmed.jsonl` of the new store, not in its log.
+    /// Events of which it is not known whether they were committed: in `unconfirmed.jsonl` of the new store, not in its log.
     public var unconfirmed: UInt64
     /// Streams whose names were lost: each is called `lost:` with the position of its first event.
     public var lostNames: [String]
@@ -21,7 +22,8 @@ public struct SalvageReport: Hashable, Sendable {
     public var renumbered: Bool
     /// Streams of a sealed store whose key for personal data was damaged: their events are as if that had been forgotten.
     public var lostKeys: [LostKey]
-    /// Events of a sealed store that were found and can't be opened, which are not in the new store; those that were committed are among the gaps.
+    /// Events of a sealed store that were found and can't be opened, which are not in the new store; those that were committed are among
+    /// the gaps.
     public var unopened: UInt64
     /// The data keys, given up or never known, that those were sealed under.
     public var dataKeys: [UInt32]

@@ -1,6 +1,6 @@
 public import EventModel
 
-/// One of the keys of a store whose events are sealed: what anybody can read of it.
+/// One of the keys of a sealed store: the part of it that is not secret.
 public struct StoreKey: Hashable, Sendable {
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         /// Holds the master key for whoever has a key file or a passphrase.
@@ -38,7 +38,7 @@ public enum KeyDerivation: String, Hashable, Sendable, CaseIterable {
     case pbkdf2 = "pbkdf2-sha256"
 }
 
-/// What became of a store that was copied under other keys.
+/// The result of copying a store under other keys.
 public struct RecipherReport: Hashable, Sendable {
     /// The last event.
     public var position: Position
