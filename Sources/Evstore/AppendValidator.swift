@@ -4,14 +4,14 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// What may come in: the birth version where an event names none, and how strict the validator is.
+/// Which events may be appended: the birth version where an event names none, and how strict the validator is.
 struct AppendRules: Sendable {
     var version: SchemaVersion
-    /// Events born below the floor are taken too: they need only the way up.
+    /// Whether events born below the floor are allowed: they need images at newer versions only.
     var takesOld = false
     /// The stream must be the one that the type's template names.
     var enforcesStream = true
-    /// The chain of a program that is ahead of the store: its events are taken down to the live version.
+    /// The chain of a program that is ahead of the store: its events are downcast to the live version.
     var ahead: History?
 }
 
@@ -19,7 +19,7 @@ struct AppendRules: Sendable {
 ///
 /// Made for one state of the store and used by one thread.
 final class AppendValidator: @unchecked Sendable {
-    // Sound because whoever has it has it alone: `AppendValidatorPool` hands each to one caller at a time.
+    // Sound because `AppendValidatorPool` gives each to one caller at a time.
     let stamp: StateStamp
     let history: History
     let rules: AppendRules
@@ -33,11 +33,11 @@ final class AppendValidator: @unchecked Sendable {
     private var entries: [TypeAtVersion: Entry] = [:]
     /// Of the event that was looked at last.
     var lastEntry: Entry?
-    /// What checking takes, kept between events.
+    /// Buffers of the check, kept between events.
     var scratch = PlainScratch()
     var streamName = ByteBuffer(capacity: 256)
 
-    /// What there is to check of a type at a birth version.
+    /// The checks of events of one type and birth version.
     final class Entry {
         let type: String
         let birth: SchemaVersion
@@ -114,7 +114,7 @@ final class AppendValidator: @unchecked Sendable {
 
     private func allows(_ birth: SchemaVersion) -> Bool { birth <= stamp.top && (birth >= stamp.floor || rules.takesOld) }
 
-    /// Whether an event fits its shape and stream, told in one pass; false where that takes more, as does saying why.
+    /// Whether one pass shows that an event fits its shape and stream; false where the full check has to decide, and to say why.
     private func isPlainlyValid(_ event: NewEvent, _ entry: Entry) -> Bool {
         guard let plain = entry.plain, allows(entry.birth), plain.accepts(event.payload.lent, limits, &scratch) else { return false }
         return !rules.enforcesStream || !entry.isTemplated
@@ -133,7 +133,7 @@ final class AppendValidator: @unchecked Sendable {
             if rules.enforcesStream, let template = shape.stream { try checkStream(event, template, at: birth) }
         }
         try store(event, entry, at: now, in: &stored)
-        // What adoption does not take is kept as it came.
+        // Data that adoption does not fit is stored as it came.
         if birth.rawValue > 0 { try checkImages(of: event, entry, at: now) }
     }
 
@@ -152,7 +152,8 @@ final class AppendValidator: @unchecked Sendable {
         } catch { throw EvstoreError(converting: error) }
     }
 
-    /// What stays of an event when its personal data is forgotten: the first that can be seen wherever the event must be.
+    /// What stays of an event when its personal data is forgotten: the first candidate that has an image at every version that must have
+    /// one.
     private func forgetting(_ event: NewEvent, _ entry: Entry, _ persons: EventShape, at now: Timestamp) throws(EvstoreError) -> [UInt8] {
         let rests: [[UInt8]]
         do { rests = try persons.forgetting(event.payload.lent) } catch { throw EvstoreError(converting: error) }
@@ -198,7 +199,7 @@ final class AppendValidator: @unchecked Sendable {
         throw streamMismatch(given: event.stream.text, event.payload.lent, template, event.type, at: birth)
     }
 
-    /// Why an event does not belong in a stream: another one is its own, or it has none.
+    /// The error for an event whose type belongs in another stream, or in none.
     func streamMismatch(
         given: String, _ payload: RawSpan, _ template: StreamTemplate, _ type: String, at birth: SchemaVersion
     ) -> EvstoreError {
@@ -256,7 +257,7 @@ final class AppendValidator: @unchecked Sendable {
         }
     }
 
-    /// Whether events that name no birth version are from before versions existed.
+    /// Whether an event that names no birth version counts as data from before versions existed.
     var takesOldData: Bool { rules.version.rawValue == 0 }
 
     func merging(_ type: String, _ birth: SchemaVersion) throws(EvstoreError) -> [SchemaVersion] { try entry(type, birth).merging }

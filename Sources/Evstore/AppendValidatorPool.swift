@@ -1,12 +1,11 @@
 internal import EventModel
 internal import System
 
-/// Validators between appends. One that has been overtaken is found out by the log, which asks to check again.
+/// Keeps validators between appends. Where one is of an older state of the store, the log notices and asks to check again.
 final class AppendValidatorPool: Sendable {
     private let idle = Monitor<[AppendValidator]>([])
 
-    /// One that is there, or one made now where there is none, or a fresh one is asked for: then those that were made for
-    /// an earlier state are forgotten.
+    /// A kept validator, or a new one where there is none or a fresh one is asked for; a new one replaces those of earlier states.
     func take(isFresh: Bool, or make: () throws(EvstoreError) -> AppendValidator) throws(EvstoreError) -> AppendValidator {
         if !isFresh, let validator = idle.withLock({ $0.popLast() }) { return validator }
         let validator = try make()

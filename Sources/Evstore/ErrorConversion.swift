@@ -3,7 +3,7 @@ internal import Projections
 internal import System
 
 extension EvstoreError {
-    /// What a caller of the front door is told of an error from below.
+    /// Converts an error of a lower room into the public one.
     init(converting error: any Error, at path: String = "") {
         self.init(converting: error, at: path, doing: "working on \(path)")
     }
@@ -14,7 +14,7 @@ func converting<R>(at path: String, _ body: () throws -> R) throws(EvstoreError)
     do { return try body() } catch { throw EvstoreError(converting: error, at: path) }
 }
 
-/// What a caller's closure threw in the midst of work below, so that it comes back as itself whatever is made of it there.
+/// Keeps the error that a caller's closure threw within work of a lower room, so that the caller gets it back unconverted.
 final class CallerErrors: Sendable {
     private let noted = Monitor<(any Error)?>(nil)
 

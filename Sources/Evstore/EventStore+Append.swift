@@ -14,8 +14,14 @@ extension EventStore {
     ///
     /// Repeating an append whose first event has an id is safe: the same content returns the first receipt.
     ///
-    /// Others who write are waited for, at most `Options.appendDeadlineSeconds`. Where the task is cancelled meanwhile nothing is
-    /// appended (`interrupted`); once it is being appended what comes of it is told, cancelled or not.
+    /// The events are checked on the calling thread, some microseconds each; those of a large append on several threads. Then the call
+    /// awaits its turn on the writing thread, at most `Options.appendDeadlineSeconds`, and one sync of the disk, which appends that wait at
+    /// the same time share. A task that is cancelled before its turn appends nothing (`interrupted`); once the commit has begun, the call
+    /// returns what became of it.
+    ///
+    /// - Throws: `EvstoreError`: of the events invalidEvent, invalidJSON, unknownType, streamMismatch, versionNotAllowed, noImage,
+    ///   eventTooLarge, programNeeded; of the append expectationFailed, idReused, appendTooLarge, misuse where it is empty; deadlinePassed,
+    ///   interrupted, diskFull. After each of these nothing was appended; after `commitOutcomeUnknown` nobody knows yet.
     @discardableResult
     public func append(
         _ events: [NewEvent], conditions: [StreamCondition] = [], sameID: SameID = .mustMatch
@@ -32,9 +38,9 @@ extension EventStore {
             mustBeFresh = true
             let checked: CheckedAppend
             do throws(EvstoreError) { checked = try await check(events, conditions, isFresh: isFresh) } catch {
-                // What an older state of the store refuses, this one may take.
+                // A validator of an older state has refused it: a fresh one may not.
                 if !isFresh { continue }
-                // What was appended once was fit for it then, whatever has become of the versions since.
+                // A repeated append gets its first receipt, whatever has become of the versions since.
                 if let receipt = try repeated(events, sameID) { return receipt }
                 throw error
             }
@@ -57,7 +63,7 @@ extension EventStore {
         }
     }
 
-    /// Appends one event if its stream is as expected.
+    /// Appends one event if its stream is as expected; awaits and throws as `append(_:conditions:sameID:)` does.
     @discardableResult
     public func append(_ event: NewEvent, expecting expectation: Expectation) async throws(EvstoreError) -> AppendReceipt {
         try await append([event], conditions: [StreamCondition(event.stream, expectation)])

@@ -9,13 +9,13 @@ struct CheckedAppend {
 }
 
 extension EventStore {
-    /// Checks the events of an append, those of a large one in slices side by side; throws what is wrong with the first that is.
+    /// Checks the events of an append, those of a large one in slices side by side; throws the error of the first that is wrong.
     func check(
         _ events: [NewEvent], _ conditions: [StreamCondition], isFresh: Bool
     ) async throws(EvstoreError) -> CheckedAppend {
         let slices = events.count < 2 * Self.sliceEventsMin ? 1 : min(jobs, events.count / Self.sliceEventsMin)
         let taken = try takeValidators(slices, isFresh: isFresh)
-        // Order: back before the wait for the disk, so that as many validators are needed as threads check at once.
+        // Order: given back before the wait for the disk, so that there are only as many validators as threads that check at once.
         defer { for validator in taken { validators.give(validator) } }
         let now = Timestamp.now
         let checked = await Self.admit(events, by: taken, at: now)
@@ -26,7 +26,7 @@ extension EventStore {
         return CheckedAppend(spelled: try spelled(checked.stored, conditions, at: version, validator.history), stamp: validator.stamp)
     }
 
-    /// Fewer are checked before another thread has begun.
+    /// Fewer events are checked faster than another thread can begin.
     private static let sliceEventsMin = 512
 
     /// Validators for the same state of the store.
@@ -34,7 +34,7 @@ extension EventStore {
         var taken: [AppendValidator] = []
         while taken.count < count {
             let validator = try validators.take(isFresh: isFresh) { () throws(EvstoreError) in try self.validator(rules()) }
-            // Those that were made for an earlier state are of no use any more.
+            // Validators of an earlier state are dropped.
             if let first = taken.first, first.stamp != validator.stamp { taken = [] }
             taken.append(validator)
         }
@@ -59,7 +59,7 @@ extension EventStore {
 
     // MARK: Slices
 
-    /// What a validator makes of a slice of events, up to the first that is wrong.
+    /// The events to store for a slice of events, up to the first that is wrong.
     private struct Slice: Sendable {
         var stored: [StoredEvent] = []
         var error: EvstoreError?

@@ -6,10 +6,11 @@ internal import Projections
 internal import System
 
 extension EventStore {
-    /// Appends events and returns when read models of the working version have taken them in, too.
+    /// Appends events, brings the named read models of the working version up to them, and returns when both are done.
     ///
-    /// What a read model can't take in goes into its quarantine, as with every following. An error of following does not
-    /// undo the append: repeated with the same ids it returns the first receipt and follows again.
+    /// An event that a read model can't fold goes into that read model's quarantine. Where following fails the append stays: repeated with
+    /// the same ids, this call returns the first receipt and follows again.
+    /// - Throws: `EvstoreError`: as `append(_:conditions:sameID:)` and `follow(_:at:to:)` do.
     public func append(
         _ events: [NewEvent], conditions: [StreamCondition] = [], sameID: SameID = .mustMatch, inline projections: Set<String>
     ) async throws(EvstoreError) -> AppendReceipt {
@@ -18,9 +19,12 @@ extension EventStore {
         return receipt
     }
 
-    /// Brings read models of a version (the working one where nil) up to a position, or to the log's end as of now.
+    /// Brings read models of a version (the working one where nil) up to a position, or to the log's end as of now, so that a later query
+    /// has nothing to fold. Follows every read model that this program can fold where `projections` is nil.
     ///
-    /// All of those that this program can fold where `projections` is nil. A later query of them has so much less to do.
+    /// Awaits the folding of the events that each has not consumed yet, on the store's own threads, and others who fold into the same
+    /// read model, at most `Options.readModelDeadlineSeconds`. Builds what was never built.
+    /// - Throws: `EvstoreError`: readOnly, unknownProjection, programNeeded, deadlinePassed, migrationInProgress, interrupted.
     public func follow(
         _ projections: Set<String>? = nil, at version: SchemaVersion? = nil, to position: Position? = nil
     ) async throws(EvstoreError) {

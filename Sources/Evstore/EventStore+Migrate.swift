@@ -4,7 +4,10 @@ public import Migration
 internal import Projections
 
 extension EventStore {
-    /// What a replay to a version would do; changes nothing.
+    /// What a replay to a version would do: which read models it builds, what events lose, and why it would be refused; changes nothing.
+    ///
+    /// Awaits a trial of the steps on a sample of the log's events and on events made from the shapes, on the store's own threads.
+    /// - Throws: `EvstoreError`: unknownVersion, schemaInvalid, versionDiffers, interrupted.
     public func plan(to version: SchemaVersion, cancellation: Cancellation? = nil) async throws(EvstoreError) -> PlanReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try await Plan.run(
@@ -15,7 +18,10 @@ extension EventStore {
 
     /// Registers what is new in the schemas given at opening, builds a version's read models beside the live ones, and flips.
     ///
-    /// A failed or cancelled replay leaves the store as it was.
+    /// Awaits the whole log, read once by several threads, on the store's own threads; appends and queries go on meanwhile. A failed or
+    /// cancelled replay leaves the store as it was.
+    /// - Throws: `EvstoreError`: usage where the version is below the live one, unknownVersion, schemaInvalid, versionDiffers,
+    ///   consentNeeded, buildStopped, invalidRow, programNeeded, migrationInProgress, verificationFailed, diskFull, interrupted.
     @discardableResult
     public func replay(
         to version: SchemaVersion, options: ReplayOptions = .init(), cancellation: Cancellation? = nil, progress: Progress? = nil
@@ -29,7 +35,10 @@ extension EventStore {
 
     /// Returns to an older version's read models, keeping every event; to the one the last replay came from where nil.
     ///
-    /// `without` names Swift read models to leave behind until their program opens the store.
+    /// Awaits the folding of what was appended since into the older read models, and one transaction.
+    /// - Parameter without: Swift read models to leave behind until a program that has them opens the store.
+    /// - Throws: `EvstoreError`: nothingToRollBackTo, belowFloor, usage where the version is above the live one, unknownVersion,
+    ///   unknownProjection, programNeeded, migrationInProgress, verificationFailed, interrupted.
     @discardableResult
     public func rollback(
         to version: SchemaVersion? = nil, without: Set<String> = [], cancellation: Cancellation? = nil, progress: Progress? = nil
@@ -43,6 +52,11 @@ extension EventStore {
     }
 
     /// Cuts the log at a snapshot's position: later events move to the archive, and the epoch grows.
+    ///
+    /// Awaits the writing of the archive and the building of read models up to the snapshot. Nobody else may have the store open.
+    /// - Parameter discardTail: the consent to take events off the log; without it the call throws where there are any.
+    /// - Throws: `EvstoreError`: unknownSnapshot, consentNeeded, epochChanged where the log was cut below the snapshot before, locked,
+    ///   verificationFailed, diskFull.
     @discardableResult
     public func rollback(
         toSnapshot name: String, discardTail: Bool, progress: Progress? = nil
@@ -55,7 +69,11 @@ extension EventStore {
         }
     }
 
-    /// Makes the live version the floor: closes the window and deletes read models that no promised version names.
+    /// Makes the live version the floor: closes the window and deletes read models that no promised version names. No rollback leads back.
+    ///
+    /// Awaits one transaction on the writing thread, and the removal of files.
+    /// - Parameter version: the live version, named to be sure.
+    /// - Throws: `EvstoreError`: notLive, migrationInProgress, deadlinePassed, interrupted.
     @discardableResult
     public func finalize(_ version: SchemaVersion) async throws(EvstoreError) -> FinalizeReport {
         try await working { (_) async throws(EvstoreError) in
@@ -67,17 +85,21 @@ extension EventStore {
 }
 
 extension EventStore {
-    /// What was registered, replayed, flipped, rolled back and so on, oldest first.
+    /// What was registered, replayed, flipped, rolled back and so on, oldest first; one read transaction on the calling thread.
     public func journal() throws(EvstoreError) -> [JournalRow] { try Journal.list(log) }
 
-    /// The events that a version's read models (the working version's where nil) could not take in.
+    /// The events that a version's read models (the working version's where nil) could not take in; reads the lists on the calling thread.
+    /// - Throws: `EvstoreError`: unknownProjection.
     public func quarantine(
         at version: SchemaVersion? = nil, projection: String? = nil
     ) throws(EvstoreError) -> [QuarantineReport] {
         try Quarantine.list(site("list the quarantine"), at: try effective(version), projection: projection)
     }
 
-    /// Builds the read models that have quarantined events anew, beside the live ones, and flips to those that are better.
+    /// Builds the read models that have quarantined events anew, beside the live ones, and flips to those that lack fewer.
+    ///
+    /// Awaits the whole log for these read models, on the store's own threads.
+    /// - Throws: `EvstoreError`: migrationInProgress, programNeeded, diskFull, interrupted.
     public func retryQuarantine(
         cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> QuarantineRetryReport {
@@ -87,17 +109,22 @@ extension EventStore {
     }
 
     /// Checks checksums, hash chain, positions and indexes; `deep` also the read models' digests, `laws` the steps on the
-    /// log's events and on events made from the shapes, the same ones for the same `seed`.
+    /// log's events and on events made from the shapes, the same ones for the same `seed`. What is wrong is a finding, not an error.
     ///
-    /// With `key`, a store without errors has its end signed (`VerifyReport.head`), and with it its versions, definitions, keys and what was
-    /// forgotten: kept away from the store, it shows later, given as the last of `heads`, that all of that is still what it was. What has
-    /// changed is a finding, STORE101 to STORE113. Each head but the first has to name the one before it, as the new one names the last.
+    /// With `key`, a store without errors gets a signed head (`VerifyReport.head`): it says where the log ends, and which versions,
+    /// definitions, keys and forgotten streams there are. Keep it away from the store, and give it as the last of `heads` later: whatever
+    /// is no longer as it was signed is a finding, STORE101 to STORE113. Each head but the first has to name the one before it, as the new
+    /// one names the last.
+    ///
+    /// Awaits a walk over the whole log on the store's own threads; `deep` reads every row of the read models too, and `laws` builds them
+    /// anew.
     ///
     /// - Parameters:
     ///   - heads: oldest first, such as `SignedHead.series(parsing:)` gives.
     ///   - trusted: who must have signed `heads`; the owner of `key` where it is nil.
     ///   - isAccepted: whether a cut or a changed definition (STORE104, STORE108) was meant: they are warnings then.
-    /// - Throws: `EvstoreError`: signatureInvalid where that is another, epochChanged (run it again), interrupted.
+    /// - Throws: `EvstoreError`: signatureInvalid where another key signed `heads`, epochChanged where the log was cut meanwhile (run it
+    ///   again), programNeeded with `laws`, interrupted.
     public func verify(
         deep: Bool = false, laws: Bool = false, seed: UInt64? = nil, signing key: SigningKey? = nil, since heads: [SignedHead] = [],
         trusting trusted: PublicKey? = nil, accepting isAccepted: Bool = false, cancellation: Cancellation? = nil, progress: Progress? = nil

@@ -11,7 +11,8 @@ internal import System
 extension EventStore {
     /// Makes a store whose floor, live and top are `version` (the newest of `schemas` where nil), and opens it.
     ///
-    /// Versions above are registered by a replay.
+    /// Versions above are registered by a replay. Awaits the writing of the files, some milliseconds.
+    /// - Throws: `EvstoreError`: storeExists, schemaInvalid, unknownVersion, keyUnusable, unsafeFileSystem, unsafePermissions, diskFull.
     public static func create(
         at path: String, schemas: Schemas?, version: SchemaVersion? = nil, steps: [any SwiftStep] = [],
         projections: [any SwiftProjection] = [],
@@ -45,12 +46,18 @@ extension EventStore {
 
     /// Opens a store to work at `version` (the live one where nil), as `policy` says where that is not the live one.
     ///
-    /// A process may have it open several times. Who opens it for writing comes before who opens it for reading only: a file that
-    /// LMDB has mapped for reading alone is not mapped for writing as well, and that is `EvstoreError.misuse`.
+    /// A process may have it open several times. It has to open it for writing before it opens it for reading only: LMDB can't map a file
+    /// for writing that the process has mapped for reading, which is `EvstoreError.misuse`.
+    ///
+    /// Awaits 2 ms on the store's own threads, about 50 ms after a `kill -9` of a large store, and a walk over all pages of the log after a
+    /// power cut; with `Policy.migrate` also the replay.
     ///
     /// - Parameters:
     ///   - cancellation: ends a migration of `Policy.migrate`, and the wait for another process's, as cancelling the task does the wait.
-    ///   - progress: is told of both; of the wait as the step `wait`.
+    ///   - progress: is called for both; for the wait with the step `wait`.
+    /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeDamaged, keysRefused, unsafeFileSystem, unsafePermissions,
+    ///   readOnly, locked, misuse, versionDiffers, unknownVersion, policyRefused, interrupted, and with `Policy.migrate` what `replay`
+    ///   throws.
     public static func open(
         at path: String, version: SchemaVersion? = nil, policy: Policy = .require, schemas: Schemas? = nil,
         steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], readOnly: Bool = false, options: Options = .init(),
@@ -79,6 +86,7 @@ extension EventStore {
     ///
     /// - Parameter version: what a new store is made at and this handle works at; nil makes one at the newest of `schemas`, and follows
     ///   the live version.
+    /// - Throws: `EvstoreError`: as `create` and the other `open` do, but for storeExists and storeNotFound.
     public static func open(
         at path: String, creatingWith schemas: Schemas, version: SchemaVersion? = nil, policy: Policy = .require,
         steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], options: Options = .init(), logger: Logger? = nil
@@ -96,13 +104,14 @@ extension EventStore {
                     at: path, schemas: schemas, version: version, steps: steps, projections: projections, options: options, logger: logger)
                 try await made.close()
             } catch .storeExists {
-                // Somebody else was faster; an import that nothing came of may have taken it back again.
+                // Another process has made it first; an import that appended nothing may have removed it again.
                 if Task.isCancelled { throw .interrupted(again: "open \(path) again") }
             }
         }
     }
 
-    /// Reads a store's four numbers without a lock, and without its keys: those of a sealed store are believed, not proved.
+    /// Reads a store's four numbers on the calling thread, without a lock and without its keys: of a sealed store they are not verified.
+    /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeDamaged.
     public static func versions(at path: String) throws(EvstoreError) -> StoreVersions {
         try converting(at: path) { StoreVersions(try EventLog.peek(at: path)) }
     }
@@ -180,7 +189,7 @@ extension EventStore {
         }
     }
 
-    /// Tries work that one process at a time can do until it is this one's turn, or the deadline has passed.
+    /// Repeats work that one process at a time can do until the lock is free or the deadline has passed.
     private func waitingForOthers(
         _ cancellation: Cancellation?, _ progress: Progress?, _ work: () async throws(EvstoreError) -> Void
     ) async throws(EvstoreError) {

@@ -5,15 +5,17 @@ internal import Projections
 extension EventStore {
     /// Gives rows of a read model to `body` in key order until it returns false, after catching up with the log's end as of now.
     ///
-    /// For whoever walks many rows; from an actor, the forms that return rows are the ones that compile.
+    /// Meant for a walk over many rows; an actor calls the forms that return rows, since `body` can't be isolated to it.
     ///
-    /// Others who bring it there are waited for, at most `Options.readModelDeadlineSeconds` and until the task is cancelled; the task is
-    /// suspended meanwhile. Where nothing has been appended since the last query nothing is waited for.
+    /// Awaits the folding of the events that were appended since the last query, nothing where there are none; a read model that was never
+    /// built is built first. Where another caller or process is at it, awaits that one, at most `Options.readModelDeadlineSeconds`. Rows
+    /// are read on the calling thread, in pages of `Options.pageEventsMax`; no transaction is open while `body` runs.
     ///
-    /// `key` asks for one row (an unknown key is none), `prefix` for those whose key begins so. A read model that was never
-    /// built is built first.
-    /// - Throws: `EvstoreError`: deadlinePassed and migrationInProgress, which name who is in the way, interrupted; or what `body` throws,
-    ///   as it is.
+    /// - Parameters:
+    ///   - key: asks for one row; an unknown key gives none.
+    ///   - prefix: asks for the rows whose key begins so.
+    /// - Throws: `EvstoreError`: unknownProjection, programNeeded, interrupted, deadlinePassed and migrationInProgress, which name who
+    ///   holds the read model; or what `body` throws, as it is.
     @discardableResult
     public func query(
         _ projection: String, at version: SchemaVersion? = nil, key: String? = nil, prefix: String? = nil,
@@ -45,7 +47,8 @@ extension EventStore {
         return try rows.next()
     }
 
-    /// The number of rows, without reading them where neither key nor prefix is given.
+    /// The number of rows: read from the read model's header where neither key nor prefix is given, else counted row by row. Awaits and
+    /// throws as `query` does.
     public func count(
         _ projection: String, at version: SchemaVersion? = nil, key: String? = nil, prefix: String? = nil
     ) async throws(EvstoreError) -> (rows: UInt64, note: QueryNote) {
@@ -58,7 +61,9 @@ extension EventStore {
     }
 
     /// Gives the keys whose rows differ between two versions to `body` in key order until it returns false.
-    /// - Throws: `EvstoreError`, or what `body` throws, as it is.
+    ///
+    /// Catches both read models up with the log's end as `query` does, then reads all rows of both on the calling thread.
+    /// - Throws: `EvstoreError`, as `query` does, or what `body` throws, as it is.
     @discardableResult
     public func diff(
         _ projection: String, a: SchemaVersion, b: SchemaVersion, key: String? = nil, _ body: (RowDifference) throws -> Bool

@@ -6,7 +6,9 @@ internal import SchemaEvolution
 extension EventStore {
     /// A page of one stream, as seen at a version: `limit` events, or some more where the last one is one of several parts.
     ///
-    /// `from` is inclusive; nil is the first event, or the last one when reading backwards. An unknown stream is no events.
+    /// `from` is inclusive; nil is the first event, or the last one when reading backwards. An unknown stream has no events. Reads on the
+    /// calling thread, in one transaction for each `Options.pageEventsMax` events.
+    /// - Throws: `EvstoreError`: noImage for an event that can't be seen at the version, programNeeded.
     public func read(
         _ stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, limit: Int = 1_000, backwards: Bool = false,
         type: String? = nil
@@ -19,8 +21,9 @@ extension EventStore {
         return events
     }
 
-    /// Gives the events of one stream to `body` until it returns false, as the other `read` does; no transaction is open while that runs.
-    /// - Throws: `EvstoreError`, or what `body` throws, as it is.
+    /// Gives the events of one stream to `body` until it returns false, as the other `read` does; no transaction is open while `body` runs.
+    /// - Parameter limit: how many events at most; nil gives all.
+    /// - Throws: `EvstoreError`, as the other `read` does, or what `body` throws, as it is.
     public func read(
         _ stream: StreamName, at version: SchemaVersion? = nil, from: Revision? = nil, limit: Int?, backwards: Bool = false,
         type: String? = nil, _ body: (RecordedEvent) throws -> Bool
@@ -61,7 +64,7 @@ extension EventStore {
         return page
     }
 
-    /// The event at a position as it was stored; nil where there is none.
+    /// The event at a position as it was stored; nil where there is none. One short read transaction on the calling thread.
     public func event(at position: Position) throws(EvstoreError) -> RecordedEvent? {
         var events: [RecordedEvent] = []
         try converting(at: path) {
@@ -75,9 +78,12 @@ extension EventStore {
 
     /// Gives the whole log in the order of its positions to `body`, from `from` on, until it returns false.
     ///
-    /// Holds no transaction while `body` runs. A `type` is widened through the chain to the types as stored; `limit` counts
-    /// what is shown, and never parts an event from its other parts.
-    /// - Throws: `EvstoreError`, or what `body` throws, as it is.
+    /// Reads on the calling thread, page by page; no transaction is open while `body` runs.
+    ///
+    /// - Parameters:
+    ///   - limit: how many events at most, or some more where the last one is one of several parts; nil gives all.
+    ///   - type: the type as it is called at the version; the steps tell which stored types can become it.
+    /// - Throws: `EvstoreError`: noImage, programNeeded; or what `body` throws, as it is.
     public func readAll(
         at version: SchemaVersion? = nil, from: Position? = nil, limit: Int? = nil, backwards: Bool = false, type: String? = nil,
         _ body: (RecordedEvent) throws -> Bool

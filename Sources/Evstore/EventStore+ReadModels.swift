@@ -15,7 +15,7 @@ final class OpenGenerations: Sendable {
     /// The generation of a name where it is open.
     func known(_ name: String?) -> Generation? { open.withLock { open in name.flatMap { open[$0] } } }
 
-    /// The generation; those that the store no longer uses are let go.
+    /// The generation; closes those that the store no longer uses.
     func generation(_ name: String, in store: EventStore, _ state: StoreState) throws(EvstoreError) -> Generation {
         if let known = open.withLock({ $0[name] }) { return known }
         let generation = try Generation.open(named: name, in: store.path, of: store.evolving.log, readOnly: store.isReadOnly)
@@ -69,7 +69,7 @@ extension EventStore {
                 quarantined: header.quarantined))
     }
 
-    /// Whether there is nothing to do for a read model, and so nothing to wait for. A damaged one has to be built.
+    /// Whether a read model is at the log's end, so that there is nothing to wait for. A damaged one has to be built.
     private func isThere(_ generation: Generation, _ evolution: Evolution, _ end: Position) -> Bool {
         do throws(EvstoreError) {
             let checkpoint = try generation.header.checkpoint
@@ -90,8 +90,8 @@ extension EventStore {
         }
         let end = position ?? evolution.last.position
         do { return try await caughtUp(definition, evolution, to: end) } catch {
-            // One that is damaged is as good as missing; one that was deleted meanwhile has another in its place.
-            // The log is no such thing.
+            // A damaged read model is built anew, and one that was deleted meanwhile has a successor.
+            // Damage of the log is thrown.
             guard case .storeDamaged(let what, _) = error, isReadModel(what), !isReadOnly else { throw error }
             generations.removeAll()
             try await build(definition, at: version, cancellation)
@@ -118,7 +118,7 @@ extension EventStore {
         if !definition.isAvailable { throw .programNeeded(what: "the projection \(definition.name)") }
         if isReadOnly { throw .readOnly(path: path) }
         logger.notice("building a read model", metadata: ["projection": "\(definition.name)", "version": "\(version)"])
-        // Of several who ask at once one builds, and the others find what they asked for when they have waited for that one.
+        // Of several callers at once one builds the read model; the others wait and then find it built.
         let end = ContinuousClock.now + .seconds(options.readModelDeadlineSeconds)
         while true {
             do throws(EvstoreError) {
@@ -130,7 +130,7 @@ extension EventStore {
         }
     }
 
-    /// The read models of a version (the working one where nil), as they are.
+    /// The read models of a version (the working one where nil), without catching them up; reads their headers on the calling thread.
     public func projections(at version: SchemaVersion? = nil) throws(EvstoreError) -> [ProjectionStatus] {
         let version = try effective(version)
         let evolution = try evolving.current()
@@ -149,7 +149,7 @@ extension EventStore {
         return list
     }
 
-    /// What the read model of a fingerprint says of itself; nil where it is not built, or damaged, which is as good.
+    /// The header of the read model of a fingerprint; nil where it is not built or damaged.
     func header(of fingerprint: String, _ state: StoreState) throws(EvstoreError) -> GenerationHeader? {
         guard let name = state.generations[fingerprint] else { return nil }
         do { return try generations.generation(name, in: self, state).header } catch {

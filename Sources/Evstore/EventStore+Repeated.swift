@@ -7,7 +7,7 @@ internal import SchemaEvolution
 
 extension EventStore {
     /// The receipt of the append that these events repeat; nil where the first one's id is not in the store.
-    /// - Throws: `EvstoreError.idReused` where what is there says something else.
+    /// - Throws: `EvstoreError.idReused` where the stored events differ.
     func repeated(_ events: [NewEvent], _ sameID: SameID) throws(EvstoreError) -> AppendReceipt? {
         guard let id = events.first?.id else { return nil }
         return try converting(at: path) {
@@ -39,7 +39,7 @@ extension EventStore {
     }
 
     /// Compares one event with the one at a position.
-    /// - Throws: `EvstoreError.idReused` where that says something else.
+    /// - Throws: `EvstoreError.idReused` where it differs.
     func compare(
         _ event: NewEvent, _ position: Position, _ sameID: SameID, _ birth: SchemaVersion, _ history: History,
         _ reader: borrowing LogReader
@@ -64,7 +64,7 @@ extension EventStore {
                     receipt = AppendReceipt(
                         positions: position.rawValue ... next.rawValue, stream: name, revision: record.revision,
                         id: receipt?.id ?? record.id, epoch: record.epoch, duplicate: true)
-                    // What has no image at the version of the request is not what it says.
+                    // An event without an image at the version of the request differs from it.
                     var seen: [RecordedEvent] = []
                     do { try eventReader.read(record, reader, into: &seen) } catch EvstoreError.noImage {}
                     let isForgotten = record.isForgotten

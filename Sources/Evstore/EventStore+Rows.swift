@@ -3,8 +3,8 @@ internal import Projections
 
 /// A place in the rows of a read model, from which a later page goes on, in this process or in another.
 ///
-/// Its text is for a link or a file and says nothing else to anybody. Rows that come and go meanwhile change what is behind it and
-/// never make it invalid.
+/// Its text is opaque and fit for a link or a file. Rows that come and go meanwhile change which rows follow it, and never make it
+/// invalid.
 public struct QueryCursor: Hashable, Sendable, Codable, LosslessStringConvertible {
     /// The last row that was given.
     let key: String
@@ -48,13 +48,14 @@ public struct QueryPage<Row: Sendable>: Sendable {
 extension QueryPage: Equatable where Row: Equatable {}
 
 extension EventStore {
-    /// A row of a read model, which has caught up with the log's end as of now; nil where there is none.
+    /// A row of a read model, which has caught up with the log's end as of now; nil where there is none. Awaits and throws as the `query`
+    /// with a body does; finds the row by its key, whatever the number of rows.
     public func query(_ projection: String, at version: SchemaVersion? = nil, key: String) async throws(EvstoreError) -> ReadModelRow? {
         try await row(projection, at: version, key: key)
     }
 
-    /// A row's value as a Swift type; nil where there is none.
-    /// - Throws: `EvstoreError.invalidRow` where it is not what the type reads.
+    /// A row's value as a Swift type; nil where there is none. Awaits and throws as the other forms do.
+    /// - Throws: `EvstoreError.invalidRow` where the type can't read the row.
     public func query<Value: Decodable & Sendable>(
         _ projection: String, at version: SchemaVersion? = nil, key: String, as type: Value.Type
     ) async throws(EvstoreError) -> Value? {
@@ -64,7 +65,8 @@ extension EventStore {
 
     /// At most `limit` rows of a read model in key order, from the first or after a cursor.
     ///
-    /// They are what was there at one moment where there are not more than `Options.pageEventsMax`.
+    /// Up to `Options.pageEventsMax` rows come from one transaction; beyond it, rows that change meanwhile may appear as they were or as
+    /// they are. Awaits and throws as the `query` with a body does.
     public func query(
         _ projection: String, at version: SchemaVersion? = nil, limit: Int = 1_000, after cursor: QueryCursor? = nil
     ) async throws(EvstoreError) -> QueryPage<ReadModelRow> {
@@ -80,7 +82,7 @@ extension EventStore {
     }
 
     /// The same with the values of the rows as a Swift type.
-    /// - Throws: `EvstoreError.invalidRow` where one is not what the type reads.
+    /// - Throws: `EvstoreError.invalidRow` where the type can't read one of them.
     public func query<Value: Decodable & Sendable>(
         _ projection: String, at version: SchemaVersion? = nil, as type: Value.Type, limit: Int = 1_000, after cursor: QueryCursor? = nil
     ) async throws(EvstoreError) -> QueryPage<TypedRow<Value>> {

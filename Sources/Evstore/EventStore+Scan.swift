@@ -94,6 +94,6 @@ extension EventStore {
         try converting(at: path) { try log.read { reader in try requireValid(seen, reader) } }
     }
 
-    /// The same, in a read that is under way. A position that is yet to come is no error here: whoever waits for it may name it.
+    /// The same, in a read that is under way. A position that is not reached yet is no error, since a subscription may wait for it.
     func requireValid(_ seen: Checkpoint, _ reader: borrowing LogReader) throws { try reader.requireUncut(seen) }
 }

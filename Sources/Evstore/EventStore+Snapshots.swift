@@ -5,7 +5,8 @@ internal import Migration
 internal import Projections
 
 extension EventStore {
-    /// Names the log's end as a restore point.
+    /// Names the log's end as a restore point. Awaits the read models of the live version, whose digests it notes, and one transaction.
+    /// - Throws: `EvstoreError`: snapshotExists, usage where the name can't be one, deadlinePassed, interrupted.
     public func takeSnapshot(_ name: String) async throws(EvstoreError) -> SnapshotReport {
         try await working { (_) async throws(EvstoreError) in
             try await log.withBallast { () async throws(EvstoreError) in
@@ -14,10 +15,11 @@ extension EventStore {
         }
     }
 
-    /// Every snapshot, oldest first.
+    /// Every snapshot, oldest first; one short read transaction on the calling thread.
     public func snapshots() throws(EvstoreError) -> [SnapshotReport] { try Snapshot.list(log) }
 
-    /// Forgets all snapshots but the newest ones; returns the names of those forgotten.
+    /// Removes all snapshots but the newest `count`; returns the names of those removed. Awaits one transaction.
+    /// - Throws: `EvstoreError`: usage where `count` is negative, deadlinePassed, interrupted.
     public func pruneSnapshots(keeping count: Int) async throws(EvstoreError) -> [String] {
         try await working { (_) async throws(EvstoreError) in
             try await log.withBallast { () async throws(EvstoreError) in
@@ -26,7 +28,9 @@ extension EventStore {
         }
     }
 
-    /// Holds a snapshot (every one where nil) against the log, and against read models that still stand at its position.
+    /// Compares a snapshot (every one where nil) with the log, and with read models that still stand at its position; what differs is a
+    /// finding. Reads on the calling thread.
+    /// - Throws: `EvstoreError.unknownSnapshot`.
     public func verifySnapshots(_ name: String? = nil) throws(EvstoreError) -> [Finding] {
         let chosen = if let name { [try Snapshot.named(name, log)] } else { try Snapshot.list(log) }
         let evolution = try evolving.current()

@@ -29,7 +29,8 @@ public struct ViewReport: Hashable, Sendable {
 extension EventStore {
     /// One event as it is seen at a version: none where a step hides it, several where one was split.
     ///
-    /// What every read does, lazily, for the event that it comes to.
+    /// Every read does the same for each event that it comes to. One short read transaction on the calling thread.
+    /// - Throws: `EvstoreError`: noImage, programNeeded.
     public func view(_ position: Position, at version: SchemaVersion? = nil) throws(EvstoreError) -> [RecordedEvent] {
         var images: [RecordedEvent] = []
         try converting(at: path) {
@@ -41,8 +42,11 @@ extension EventStore {
         return images
     }
 
-    /// Takes every event of one stream to a version now, rather than as it is read, and says what came of each; the
-    /// journal keeps what it came to.
+    /// Converts every event of one stream to a version, counts what comes of it, and notes the result in the journal; stores no image.
+    ///
+    /// Reads on the calling thread, page by page, and then awaits the transaction of the journal's row. An event that has no image is
+    /// counted in the report and is no error.
+    /// - Throws: `EvstoreError`: programNeeded, deadlinePassed, interrupted.
     public func checkConversion(of stream: StreamName, at version: SchemaVersion? = nil) async throws(EvstoreError) -> ViewReport {
         let report = try look(through: stream, at: version)
         if isReadOnly { return report }
@@ -81,7 +85,10 @@ extension EventStore {
         return looking.finished()
     }
 
-    /// Takes every event of the log to a version, and says what came of each: what `replay(to:)` would meet.
+    /// Converts every event of the log to a version and counts what comes of it, as `replay(to:)` would meet it; stores nothing.
+    ///
+    /// Works on the calling thread for as long as there are events. An event that has no image is counted in the report and is no error.
+    /// - Throws: `EvstoreError`: programNeeded, interrupted.
     public func checkConversions(at version: SchemaVersion? = nil, cancellation: Cancellation? = nil) throws(EvstoreError) -> ViewReport {
         let version = try effective(version)
         let evolution = try evolving.current()

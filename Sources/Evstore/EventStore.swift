@@ -9,7 +9,14 @@ internal import System
 
 /// A store of events and the read models built from them, opened by this process.
 ///
-/// Handles of one process on one store share what lies below; every method may be called from any task.
+/// Handles of one process on one store share its open files and its writing thread; every method may be called from any task.
+///
+/// A method that is not `async` works on the calling thread and returns when it is done. An `async` one suspends its task while it waits
+/// for the disk, for another process, or for work that is done on the store's own threads (<doc:Blocking>).
+///
+/// Beside the errors that a method names, each may throw `storeDamaged`, `corruptBlock` and `ioFailure`; `schemaNewer` where another
+/// program has registered a version that this one can't read; and `unknownVersion` where it is given a version that neither the store nor
+/// the schemas given at opening have. A method that writes throws `readOnly` on a handle that only reads.
 public final class EventStore: Sendable {
     /// The version the program works at; nil follows the live one.
     let programVersion: SchemaVersion?
@@ -20,7 +27,7 @@ public final class EventStore: Sendable {
     let logger: Logger
     let validators = AppendValidatorPool()
     let generations = OpenGenerations()
-    /// Of all who query and follow by this handle.
+    /// Shared by all queries and follows of this handle.
     let follower: Follower
     let background = BackgroundFollower()
 
@@ -36,7 +43,7 @@ public final class EventStore: Sendable {
 
     var log: EventLog { evolving.log }
 
-    /// The store's four numbers as they are now.
+    /// The store's four numbers as they are now; one short read transaction on the calling thread.
     public var versions: StoreVersions { get throws(EvstoreError) { StoreVersions(try evolving.current().state) } }
 
     /// The version this handle reads and writes at where a call names none: the one given at opening, else the live one.
@@ -53,19 +60,22 @@ public final class EventStore: Sendable {
         version ?? programVersion ?? evolution.state.live
     }
 
-    /// The version that `v5`, `5` or a label names, among those registered and those of the schemas given at opening.
+    /// The version that `v5`, `5` or a label names, among those registered and those of the schemas given at opening; one short read
+    /// transaction on the calling thread.
+    /// - Throws: `EvstoreError.unknownVersion` where none has that name.
     public func version(named text: String) throws(EvstoreError) -> SchemaVersion {
         let history = try evolving.current().history
         if let own = schemas?.history, own.head > history.head { return try own.resolve(text) }
         return try history.resolve(text)
     }
 
-    /// The last event.
+    /// The checkpoint of the last event, `Checkpoint.start` where the log is empty; one short read transaction on the calling thread.
     public func last() throws(EvstoreError) -> Checkpoint {
         try converting(at: path) { try log.read { reader in reader.last } }
     }
 
-    /// Finishes what is under way; the handle serves nothing afterwards. In the child of a fork it does nothing.
+    /// Waits until the appends that are under way are durable, then closes the handle, which serves nothing afterwards. In the child of a
+    /// fork it does nothing. Awaits the writing thread.
     /// - Throws: `EvstoreError.deadlinePassed`, naming who, where another process was writing for `Options.appendDeadlineSeconds`
     ///   (one that is stopped in the middle of it): every append that has returned is durable, and whoever opens the store next does
     ///   what closing would have done.

@@ -2,9 +2,9 @@ internal import EventModel
 internal import LMDB
 internal import System
 
-/// Units of work that several threads do side by side, and whose pieces are taken in order.
+/// Runs units of work on several threads, and gives their results (pieces) to one thread in order.
 ///
-/// A unit comes in any number of pieces. Those that are early wait, up to a limit; of the unit whose turn it is, one always may.
+/// A unit comes in any number of pieces. Early ones wait in memory, up to a limit; the unit whose turn it is may always add one.
 final class OrderedLine<Piece: Sendable>: Sendable {
     private struct State {
         /// The unit that is begun next, and the one whose pieces are taken now.
@@ -87,7 +87,7 @@ final class OrderedLine<Piece: Sendable>: Sendable {
     }
 
     private func put(_ piece: Piece, size: Int, of unit: Int) -> Bool {
-        // Whatever else waits, there is something to take, so that the line moves.
+        // The unit whose turn it is may always hand over a piece, so that the line never stands still.
         state.wait(until: { $0.isStopped || $0.size < waitingMax || ($0.turn == unit && $0.waiting[unit] == nil) }) { _ in }
         return state.change { state in
             state.waiting[unit, default: []].append((piece, size))

@@ -1,14 +1,14 @@
-/// What an application does when it opens a store whose live version is not its own.
+/// What opening a store does where the live version is not the program's.
 public enum Policy: Sendable, Hashable {
-    /// Opens at any version in floor…top; refuses the rest with the command that helps.
+    /// Opens at any version in floor…top; refuses other versions with `policyRefused`, which says what to do.
     case require
-    /// Replays to the program's version where it is above the top and `when` allows, then opens. Where another process is at it,
-    /// waits for that one, at most `Options.migrationDeadlineSeconds`.
+    /// Replays to the program's version where it is above the top and `when` allows, then opens. Where another process migrates,
+    /// waits for it, at most `Options.migrationDeadlineSeconds`.
     ///
     /// `yes` is the consent of `ReplayOptions.yes`: without it a replay that needs consent is refused.
     case migrate(
         when: MigrateWhen = .always, onError: MigrateOnError = .stop, keepWindow: WindowPolicy = .untilFinalize, yes: Bool = false)
-    /// Opens whatever the version and serves as far as the steps reach; changes no version.
+    /// Opens at any version and converts events as far as there are steps; changes no version.
     case observe
 
     /// The condition under which opening replays.
@@ -31,7 +31,7 @@ public enum Policy: Sendable, Hashable {
         case openAnyway
     }
 
-    /// How long the way back stays open.
+    /// How long rollbacks stay possible.
     public enum WindowPolicy: Sendable, Hashable {
         case untilFinalize
         /// After the replay the version that was live is made the floor, where that leaves so many versions to go back by.

@@ -15,8 +15,8 @@ public struct Schemas: Sendable {
         (self.directory, self.history, self.definitions) = (directory, history, definitions)
     }
 
-    /// Reads `v1.yaml` … `vN.yaml` and, where there is one, `projections.yaml`.
-    /// - Throws: `EvstoreError.schemaInvalid` with every finding.
+    /// Reads `v1.yaml` … `vN.yaml` and, where there is one, `projections.yaml` on the calling thread, and checks all of them together.
+    /// - Throws: `EvstoreError`: schemaInvalid with every finding, usage where there is no such directory.
     public static func load(_ directory: String) throws(EvstoreError) -> Schemas {
         let history = try History.load(directory: directory)
         for name in ["projections.yaml", "projections.json"] where isThere(directory + "/" + name) {
@@ -31,8 +31,8 @@ public struct Schemas: Sendable {
         Schemas(directory: directory, history: history.with(steps), definitions: definitions)
     }
 
-    /// Looks at every event of `fixtures/` as `evstore schema fixtures verify` does: nothing is found where each looks at
-    /// every version as it did when that was recorded. A step whose code has changed under the same revision is found here.
+    /// Converts every event of `fixtures/` to every version, and compares with what was recorded: an event that is seen otherwise now is a
+    /// finding, also where the code of a Swift step has changed under the same revision. Works on the calling thread.
     /// - Throws: `EvstoreError.programNeeded` where a step is not among these.
     public func verifyFixtures(steps: [any SwiftStep] = []) throws(EvstoreError) -> [Finding] {
         guard let fixtures = try Fixtures.load(directory: directory, history) else { return [] }
@@ -56,5 +56,6 @@ public struct Schemas: Sendable {
     public var warnings: [Finding] { history.warnings }
 
     /// The version that `v5`, `5` or a label names.
+    /// - Throws: `EvstoreError.unknownVersion` where none has that name.
     public func version(named text: String) throws(EvstoreError) -> SchemaVersion { try history.resolve(text) }
 }

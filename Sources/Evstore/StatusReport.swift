@@ -10,7 +10,7 @@ public struct TypeCount: Hashable, Sendable {
     public var count: UInt64
 }
 
-/// Whoever keeps the oldest pages of the log from being used again: a process that reads, or one that appends.
+/// The process whose transaction keeps the oldest pages of the log from being used again.
 public struct OldestReader: Hashable, Sendable {
     public var process: Int32
     /// Commits since the one that it reads.
@@ -20,7 +20,7 @@ public struct OldestReader: Hashable, Sendable {
     static let commitsBehindMax: UInt64 = 10_000
 }
 
-/// What `evstore status` shows.
+/// The store's versions, counts, read models and health at one moment.
 public struct StatusReport: Hashable, Sendable {
     public var versions: StoreVersions
     /// The last event's.
@@ -37,7 +37,7 @@ public struct StatusReport: Hashable, Sendable {
     public var freeBytes: UInt64
     /// What the store keeps there for the commands that lead out of a full disk.
     public var ballastBytes: UInt64
-    /// What is not well, a sentence each.
+    /// What an operator should attend to, a sentence each; empty where the store is healthy.
     public var complaints: [String]
 
     /// Events per birth version, oldest first.
@@ -65,7 +65,7 @@ extension OldestReader {
 }
 
 extension EventStore {
-    /// The store as it is now, without catching anything up.
+    /// The store as it is now, without catching anything up. Short read transactions on the calling thread.
     public func status() throws(EvstoreError) -> StatusReport {
         let evolution = try evolving.current()
         let census = try converting(at: path) { try log.read { reader in try reader.census() } }

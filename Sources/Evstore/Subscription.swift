@@ -5,7 +5,14 @@ internal import Projections
 internal import SchemaEvolution
 
 extension EventStore {
-    /// Every event after a checkpoint, then each as it is appended, by this process or another, in pages.
+    /// Every event after a checkpoint, then each as it is appended, by this process or another, in pages. Opens nothing until the first
+    /// page is asked for; the task is suspended while there is none.
+    ///
+    /// - Parameters:
+    ///   - stream: nil gives the events of all streams.
+    ///   - checkpoint: nil begins with the log's first event.
+    ///   - version: the working version where nil.
+    ///   - type: the type as it is called at the version; nil gives all.
     public func subscribe(
         to stream: StreamName? = nil, after checkpoint: Checkpoint? = nil, at version: SchemaVersion? = nil, type: String? = nil
     ) -> Subscription {
@@ -32,7 +39,7 @@ public struct Subscription: AsyncSequence, Sendable {
         public private(set) var checkpoint: Checkpoint
         /// Of a subscription to one stream: the first revision that was not looked at; nil before the first look.
         private var revision: Revision?
-        /// What read the last page, and of which epoch and history.
+        /// The reader of the last page, with the epoch and history that it was made for.
         private var last: (eventReader: EventReader, version: SchemaVersion, epoch: Epoch, history: Digest)?
 
         init(_ subscription: Subscription) {
@@ -71,7 +78,7 @@ public struct Subscription: AsyncSequence, Sendable {
             return page
         }
 
-        /// What read the page before, as long as it shows the same.
+        /// The reader of the page before, as long as epoch, version and history are the same; else a new one.
         private mutating func eventReader(
             _ history: History, _ version: SchemaVersion, _ evolution: Evolution
         ) throws(EvstoreError) -> EventReader {

@@ -2,7 +2,7 @@ internal import EventModel
 internal import Projections
 internal import System
 
-/// Does work that may wait for the disk or for other processes on the store's own threads, and awaits it there.
+/// Runs work that may wait for the disk or for other processes on the store's own threads, and awaits it.
 /// - Parameter cancellation: asks the work to stop, as cancelling the task does.
 func working<R>(
     _ cancellation: Cancellation? = nil, _ body: (Cancellation) async throws(EvstoreError) -> R

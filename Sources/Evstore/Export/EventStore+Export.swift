@@ -15,8 +15,10 @@ extension EventStore {
     /// Gives the lines of all events, each with its line feed, to `body` in the order of positions, many at a time, until it
     /// returns false.
     ///
-    /// At birth where `version` is nil, which loses nothing. No transaction is open while `body` runs.
-    /// - Throws: `EvstoreError`, or what `body` throws, as it is.
+    /// Each event is written as it was stored where `version` is nil, which loses nothing. `body` is called on the calling thread, about
+    /// 1 MiB at a time, while other threads write the lines that follow; no transaction is open while it runs.
+    /// - Throws: `EvstoreError`: noImage, programNeeded, epochChanged where the log was cut meanwhile, interrupted; or what `body` throws,
+    ///   as it is.
     public func export(
         at version: SchemaVersion? = nil, from: Position? = nil, format: EventFormat = .jsonl, cancellation: Cancellation? = nil,
         _ body: (_ lines: [UInt8]) throws -> Bool
@@ -34,7 +36,7 @@ extension EventStore {
         }
     }
 
-    /// One event as a line of output, without a line feed.
+    /// One event as a line of output, without a line feed. Reads nothing from the store.
     public func line(_ event: RecordedEvent, format: EventFormat = .jsonl) -> [UInt8] {
         var text = ByteBuffer(capacity: 1_024)
         EventLine(

@@ -17,10 +17,10 @@ extension EventStore {
             throw .ioFailure(doing: "removing \(path)", reason: "\(error)")
         }
         do { try await close() } catch {
-            // That its place is gone is what was meant, and nothing in it is to be kept.
+            // The store is gone from its place, as it should be, and nothing in it has to be kept.
         }
         do { try FileManager.default.removeItem(atPath: leftover) } catch {
-            // Who makes a store here sweeps what is left, and may be doing so.
+            // Another process that makes a store here sweeps leftovers, and may be doing so.
         }
     }
 }

@@ -7,9 +7,14 @@ internal import Projections
 extension EventStore {
     /// Appends event lines (this product's or CloudEvents 1.0) born at `version` unless a line says otherwise; never one twice.
     ///
-    /// A file is validated whole before anything is appended; of a pipe, what came before a bad line stays.
-    /// - Parameter stopped: told what was appended and stays where an error ends the import.
-    /// - Throws: `EvstoreError.refusedLine` at the first line that is refused, where `onError` is `stop`.
+    /// A file is validated whole before anything is appended; of a pipe, what came before a bad line stays. An import that was interrupted
+    /// is finished by calling it again with the same input.
+    ///
+    /// Awaits its turn, since one import at a time appends to a store, and then as many appends as the input needs; lines are checked on
+    /// several threads of the store's own.
+    /// - Parameter stopped: called with what was appended, and stays, where an error ends the import.
+    /// - Throws: `EvstoreError`: refusedLine at the first line that is refused, where `onError` is `stop`; locked where another import did
+    ///   not end in `Options.appendDeadlineSeconds`; ioFailure where the input changes while it is read; diskFull, interrupted.
     public func importLines(
         from source: ImportSource, as version: SchemaVersion, options: ImportOptions = .init(), cancellation: Cancellation? = nil,
         progress: Progress? = nil, stopped: ((ImportReport) -> Void)? = nil

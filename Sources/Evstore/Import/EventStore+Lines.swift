@@ -2,8 +2,9 @@ internal import Bytes
 public import EventModel
 
 extension EventStore {
-    /// What event lines (this product's or CloudEvents 1.0) say to append; empty lines say nothing.
-    /// - Throws: `EvstoreError.refusedLine` at the first that is no event.
+    /// Parses event lines (this product's or CloudEvents 1.0) into events to append, on the calling thread; empty lines are skipped.
+    /// - Parameter file: the name that an error gives as the lines' place.
+    /// - Throws: `EvstoreError.refusedLine` at the first line that is no event.
     public func events(ofLines text: [UInt8], of file: String? = nil) throws(EvstoreError) -> [NewEvent] {
         var parser = EventLineParser(options: options, takesOldData: false)
         var events: [NewEvent] = []

@@ -101,7 +101,7 @@ final class Importer {
             }
             let piece: LineInput.Piece
             do { piece = try input.next() } catch {
-                // What came before a line that is refused stays.
+                // The lines before a refused one stay appended.
                 if case .refusedLine = error { while !pending.isEmpty { try await finishFirst(pass) } }
                 throw error
             }
@@ -112,7 +112,7 @@ final class Importer {
                 if marks.horizon <= chunk.lastLine { startHeld(pass) }
             case .nothingYet:
                 while !pending.isEmpty { try await finishFirst(pass) }
-                // Nobody waits for whoever writes into the pipe but this import.
+                // Other imports need not wait for the program that writes into this one's pipe.
                 turn = nil
                 try input.wait()
             case .end: break reading
@@ -126,7 +126,7 @@ final class Importer {
         while !pending.isEmpty { try await finishFirst(pass) }
     }
 
-    /// One import at a time looks for marks and leaves them: else two of one input would each find what the other appends new.
+    /// One import at a time reads and writes marks: else two imports of one input would both append its lines.
     private func takeTurn() async throws(EvstoreError) {
         if !options.dryRun, turn == nil { turn = try await store.importTurn(name, cancellation) } else if known != nil { return }
         let now = try store.importMarksCount()
@@ -231,7 +231,7 @@ final class Importer {
         if line >= new { try await append(chunk.only(new ..< line + 1), mark(entry, through: line)) }
     }
 
-    /// An input that changes between its two readings would append what nobody checked.
+    /// Throws where the input has changed between its two readings: unchecked lines would be appended.
     private func compareReadings(_ firstLine: UInt64, _ checksum: UInt64, _ pass: Pass) throws(EvstoreError) {
         if pass == .checking { checksums[firstLine] = checksum }
         if pass == .applying, checksums[firstLine] != checksum {

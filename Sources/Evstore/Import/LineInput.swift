@@ -115,7 +115,7 @@ final class LineInput {
 
     /// The next lines.
     ///
-    /// What a slow writer has given so far is not kept waiting for more, be the next line begun or not.
+    /// Does not wait for more where a slow writer has given whole lines, whether the next line is begun or not.
     func next() throws(EvstoreError) -> Piece {
         let began = ContinuousClock.now
         while true {
@@ -186,11 +186,11 @@ final class LineInput {
     }
 
     private static let patienceMilliseconds: Int32 = 20
-    /// For a writer who gives a little all the time.
+    /// How long to collect lines of a writer that gives a little all the time.
     private static let patience = Duration.milliseconds(200)
-    /// For what may belong with lines that do not come, and can be seen without them.
+    /// How long to wait for lines that may be merged with those that are there and can also stand alone.
     private static let leftPatience = Duration.seconds(5)
-    /// How often a wait for more looks whether it is still wanted.
+    /// How often a wait for input looks whether it was cancelled.
     private static let askMilliseconds: Int32 = 100
 
     private func checkCancellation() throws(EvstoreError) {

@@ -3,10 +3,11 @@ internal import Migration
 internal import Projections
 
 extension EventStore {
-    /// Backs up into a directory that is this store's own: what came since its newest run, whose blocks are shared, read
-    /// again when it is written. Others go on reading and appending.
+    /// Adds a run to a directory of this store's backups: writes what was appended since the newest run, shares the rest with it, and reads
+    /// again what it has written. Others go on reading and appending.
     ///
-    /// - Parameter keep: forgets all runs but that many afterwards; nil keeps all.
+    /// Works on the calling thread; its cost grows with what was appended since the newest run, the first run's with the log.
+    /// - Parameter keep: removes all runs but the newest that many afterwards; nil keeps all.
     /// - Throws: `EvstoreError`: otherBackup, locked, epochChanged (run it again), diskFull, interrupted.
     public func backUp(
         into directory: String, keeping keep: Int? = nil, cancellation: Cancellation? = nil, progress: Progress? = nil
@@ -14,8 +15,9 @@ extension EventStore {
         try Backup.run(site("back up into \(directory)", cancellation, progress: progress), into: directory, keep: keep)
     }
 
-    /// Gives a whole backup, piece by piece, to `sink`: for a pipe, or an object store. No transaction is open while that runs.
-    /// - Throws: `EvstoreError`, or what `sink` throws, as it is.
+    /// Gives a whole backup, piece by piece, to `sink`: for a pipe, or an object store. Works on the calling thread for as long as there
+    /// are events; no transaction is open while `sink` runs.
+    /// - Throws: `EvstoreError`: epochChanged (run it again), interrupted; or what `sink` throws, as it is.
     public func backUp(
         cancellation: Cancellation? = nil, progress: Progress? = nil, to sink: ([UInt8]) throws -> Void
     ) throws -> BackupReport {
@@ -27,12 +29,12 @@ extension EventStore {
         } catch { throw errors.first ?? error }
     }
 
-    /// The runs of a directory's backups, oldest first.
+    /// The runs of a directory's backups, oldest first; reads their headers on the calling thread.
     /// - Throws: `EvstoreError`: usage where it holds none, backupDamaged, locked.
     public static func backups(in directory: String) throws(EvstoreError) -> [BackupRun] { try Backup.list(directory) }
 
-    /// Reads every file of a directory's backups again, without a store, its keys or room for a copy: each frame is linked to the one
-    /// before it by a hash, so that every byte is what was written where nothing is found.
+    /// Reads every file of a directory's backups on the calling thread, and checks the hash that links each frame to the one before it; a
+    /// run without damage can be restored. Needs no store, no keys and no room for a copy.
     /// - Throws: `EvstoreError`: usage where it holds none, backupDamaged, locked, interrupted.
     public static func verifyBackups(
         in directory: String, cancellation: Cancellation? = nil, progress: Progress? = nil
@@ -41,7 +43,7 @@ extension EventStore {
     }
 
     /// Makes a store at `store` from a backup's directory or its file: whole, or not at all. Its read models are built when they are
-    /// asked for.
+    /// asked for. Awaits the reading of the whole backup on the store's own threads.
     ///
     /// - Parameters:
     ///   - number: which of the directory's runs (`backups(in:)`); the newest where nil.
@@ -59,7 +61,7 @@ extension EventStore {
     }
 
     /// The same from anything that gives bytes: `source` gives as many as it is asked for, fewer only at the end.
-    /// - Throws: `EvstoreError`, or what `source` throws, as it is.
+    /// - Throws: `EvstoreError`, as the other `restore` does, or what `source` throws, as it is.
     public static func restore(
         named name: String, into store: String, to target: RestoreTarget? = nil, options: Options = Options(),
         cancellation: Cancellation? = nil, progress: Progress? = nil, from source: @escaping (Int) throws -> [UInt8]

@@ -11,15 +11,18 @@ internal import System
 public typealias OlderProgram = @Sendable (_ store: String, _ version: SchemaVersion) throws(EvstoreError) -> Void
 
 extension EventStore {
-    /// Rehearses a migration, its rollback and a restore on a copy, and shows by digests that each did what it says. The store
-    /// itself only gets the report, in `drills/`, and a line in its journal.
+    /// Rehearses a migration, its rollback and a restore on a copy, and compares digests after each. The store itself only gets the
+    /// report, in `drills/`, and a row in its journal.
+    ///
+    /// Awaits all of that on the store's own threads: several times the length of a replay, and room for about six copies of the log.
     ///
     /// - Parameters:
     ///   - version: the newest that the schemas given at opening or the store know where nil.
     ///   - backups: restores the newest run of that directory; nil makes one for it.
     ///   - olderProgram: rolls the copy back in this program's place.
     ///   - seed: of the events that are made up; the same ones for the same seed and store.
-    /// - Throws: `EvstoreError.interrupted`, and what keeps a drill from being noted; what goes wrong in it is a failed step.
+    /// - Throws: `EvstoreError`: readOnly, diskFull, interrupted. What goes wrong in the rehearsal is a failed step of the report, no
+    ///   error.
     public func drill(
         to version: SchemaVersion? = nil, backups: String? = nil, olderProgram: OlderProgram? = nil, seed: UInt64? = nil,
         cancellation: Cancellation? = nil, progress: Progress? = nil

@@ -10,12 +10,14 @@ extension EventStore {
     /// Makes the personal data of streams unreadable, for good: members that a version file calls `personal` have their plainest
     /// value from now on, at every version. The events stay, with everything else that they say.
     ///
-    /// It is a sealed store's alone. Each stream has had a key of its own for what is personal; that key is overwritten, read
-    /// models are built anew, and archives are written anew without it. Backups that were made before still hold it, until they are pruned.
-    /// Where one of them can't be forgotten, those before it are, which the journal counts, and read models are taken away: what is
-    /// said again names them as forgotten before.
-    /// - Throws: `EvstoreError`: keysRefused for a store without keys, migrationInProgress, readOnly; storeDamaged and corruptBlock
-    ///   where it can't be said which keys are a stream's.
+    /// Only a sealed store can forget: each stream has a key of its own for its personal members, and that key is overwritten. Then read
+    /// models are built anew, and archives are written anew without the data. Backups that were made before still hold the key, until they
+    /// are pruned. Where one stream can't be forgotten, those before it in the list are, and the journal counts them; call it again, and it
+    /// reports them as forgotten before.
+    ///
+    /// Awaits a transaction, then the writing of read models and archives, for as long as they are large.
+    /// - Throws: `EvstoreError`: keysRefused for a store without keys, migrationInProgress; storeDamaged and corruptBlock where damage
+    ///   hides which keys are a stream's.
     public func forget(_ streams: [StreamName]) async throws(EvstoreError) -> ForgetReport {
         try await working { (_) async throws(EvstoreError) in
             let evolution = try evolving.current()

@@ -6,12 +6,13 @@ extension EventStore {
     /// The store's keys, slots first; none where its events are not sealed.
     public func keys() -> [StoreKey] { Keys.list(log) }
 
-    /// Lets in whoever has another secret.
+    /// Adds a slot, so that another secret opens the store too. Awaits one transaction, and for a passphrase its derivation.
     ///
     /// - Parameters:
     ///   - derivation: of a passphrase; scrypt where nil.
     ///   - label: at most 40 bytes that say whose it is; anybody can read it.
     /// - Returns: the new slot.
+    /// - Throws: `EvstoreError`: keysRefused for a store without keys, usage where the secret or the label can't be one, deadlinePassed.
     public func addKey(
         _ secret: StoreSecret, derivation: KeyDerivation? = nil, label: String = ""
     ) async throws(EvstoreError) -> StoreKey {
@@ -20,16 +21,18 @@ extension EventStore {
         }
     }
 
-    /// Makes a data key, which events are sealed under from now on; those that are there stay as they are.
+    /// Makes a data key, under which events are sealed from now on; the events that are there stay as they are. Awaits one transaction.
+    /// - Throws: `EvstoreError`: keysRefused for a store without keys, locked, deadlinePassed.
     public func rotateKey(suite: CipherSuite = .gcm) async throws(EvstoreError) -> StoreKey {
         try await working { (_) async throws(EvstoreError) in
             try await Keys.rotate(site("rotate the data key"), suite)
         }
     }
 
-    /// Gives up a slot, or a data key under which no event of the log is sealed: then nobody else may have the store open.
+    /// Removes a slot, or a data key under which no event of the log is sealed; for a data key nobody else may have the store open.
     ///
-    /// Whoever has an older copy of the file `keys` and what opened the slot still has the keys: see `recipher`.
+    /// Whoever has an older copy of the file `keys` and the secret of the slot still has the keys: see `recipher`. Awaits one transaction;
+    /// for a data key a walk over the whole log first.
     /// - Throws: `EvstoreError`: keyNeeded, locked, usage where there is none, interrupted.
     public func retireKey(
         _ kind: StoreKey.Kind, _ id: UInt32, cancellation: Cancellation? = nil, progress: Progress? = nil
@@ -40,7 +43,8 @@ extension EventStore {
         }
     }
 
-    /// Makes another store of this one's events under new keys, whole or not at all, with an id of its own and equal content.
+    /// Makes another store of this one's events under new keys, whole or not at all, with an id of its own and equal content. Awaits the
+    /// writing of the whole log.
     ///
     /// - Parameter secret: what opens the new store; nil makes one whose events are not sealed.
     /// - Throws: `EvstoreError`: storeExists, epochChanged (run it again), verificationFailed, diskFull, interrupted.

@@ -6,9 +6,9 @@ extension EventStore {
     /// Makes a store at `target` of what a damaged one still holds: whole, or not at all. The damaged one is read, never opened,
     /// and nobody may have it open.
     ///
-    /// It looks for the log's blocks by what they say of themselves, and takes those that later ones link to. Where nothing is
-    /// missing between events, the new store goes on as the old one, in an epoch of its own; else its events are appended anew,
-    /// in their order, to a store with another id.
+    /// It finds the log's blocks by their own headers and checksums, and takes those that later ones link to. Where no event is
+    /// missing between others, the new store goes on as the old one, in an epoch of its own; else its events are appended anew,
+    /// in their order, to a store with another id. Awaits a search through all bytes of the files.
     ///
     /// - Parameters:
     ///   - source: a store's directory, or a `data.mdb` that lies alone.
@@ -25,7 +25,8 @@ extension EventStore {
         }
     }
 
-    /// What is wrong with a store that does not open, and how much of it a salvage would give back; changes nothing.
+    /// What is wrong with a store that does not open, and how much of it a salvage would give back; changes nothing. Reads all bytes of the
+    /// files on the calling thread.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, interrupted.
     public static func examine(
         at path: String, cancellation: Cancellation? = nil, progress: Progress? = nil

@@ -6,7 +6,7 @@ internal import Projections
 internal import SchemaEvolution
 internal import System
 
-/// A drill on a copy: step by step, each of which claims something and shows it by comparing.
+/// A drill on a copy. Each step makes a claim and proves it by comparing.
 final class Rehearsal {
     private let original: EventStore
     /// Between which versions it goes; nil where there are no two.
@@ -46,7 +46,7 @@ final class Rehearsal {
             throw .usage("\(target) is below the live version \(now.live): a drill goes up first, and then back")
         }
         if target > now.live { return (now.live, target) }
-        // The newest is live: the copy goes back first, as a rollback would.
+        // The newest version is live: the copy is rolled back first.
         return now.floor < now.live ? (max(now.floor, SchemaVersion(now.live.number - 1)), now.live) : nil
     }
 
@@ -90,7 +90,7 @@ final class Rehearsal {
         return step.ok
     }
 
-    /// - Throws: `EvstoreError.verificationFailed` where what was claimed is not so.
+    /// - Throws: `EvstoreError.verificationFailed` where the claim does not hold.
     private func require(_ holds: Bool, _ reason: @autoclosure () -> String) throws(EvstoreError) {
         if !holds { throw .verificationFailed(reason: reason()) }
     }
@@ -118,7 +118,7 @@ final class Rehearsal {
             version: nil, policy: .require, schemas: original.schemas)
     }
 
-    /// What is thrown away needs no ballast.
+    /// The options of scratch stores, which need no ballast.
     private var scratchOptions: Options {
         var options = original.options
         options.ballastBytes = 0
@@ -243,7 +243,7 @@ final class Rehearsal {
         return shown
     }
 
-    /// Made-up events may give rows that a read model's shape refuses: those are told, and stop nothing here.
+    /// Replay options under which rows of made-up events that a read model's shape refuses are reported and stop nothing.
     private func takingAnyRow(dryRun: Bool = false) -> ReplayOptions {
         var options = ReplayOptions(dryRun: dryRun, onError: .quarantine, yes: true)
         options.refusesRows = false

@@ -10,7 +10,7 @@ extension StoreSecret {
 
     /// Reads a key from a file of the user's own that nobody else can read (0600), no symbolic link: 32 random bytes, or 64
     /// hexadecimal digits.
-    /// - Parameter store: the store it opens, in whose directory it has no place: who takes one would have the other.
+    /// - Parameter store: the store that it opens, in whose directory it must not lie: a thief of the directory would have both.
     /// - Throws: `EvstoreError.keyUnusable`.
     public static func key(file path: String, apartFrom store: String? = nil) throws(EvstoreError) -> StoreSecret {
         try check(path, apartFrom: store)

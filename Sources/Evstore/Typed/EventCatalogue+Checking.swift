@@ -4,7 +4,7 @@ internal import JSONText
 internal import SchemaEvolution
 
 extension EventCatalogue {
-    /// Tries each Swift type on examples of the registered shapes, there and back; no findings is what a test should see.
+    /// Decodes and encodes examples of the registered shapes by each Swift type; a test should see no findings.
     ///
     /// `TYPE101`: the version has no such event type. `TYPE102`: the Swift type can't read what the shape allows.
     /// `TYPE103`: what it writes is not what the shape allows. `TYPE104` (a warning): an event type has no Swift type.

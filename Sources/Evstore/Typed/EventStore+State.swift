@@ -18,8 +18,9 @@ public struct StreamState<State: Sendable>: Sendable {
 }
 
 extension EventStore {
-    /// The state of a stream, by folding its events, or those since the state that `cache` kept.
-    /// - Throws: `EvstoreError`, or what the fold throws, as it is.
+    /// The state of a stream, by folding its events, or those since the state that `cache` kept. Works on the calling thread, a page in a
+    /// transaction; its cost grows with the number of events that are folded.
+    /// - Throws: `EvstoreError`: invalidEvent, noImage, programNeeded; or what the fold throws, as it is.
     public func state<State: Sendable>(
         of stream: StreamName, _ fold: StreamFold<State>, cache: StateCache<State>? = nil
     ) throws -> StreamState<State> {

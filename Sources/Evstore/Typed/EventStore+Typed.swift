@@ -1,7 +1,8 @@
 public import EventModel
 
 extension EventStore {
-    /// Appends a typed event if its stream is as expected; it is born at its type's version.
+    /// Appends a typed event if its stream is as expected; it is born at its type's version. Awaits and throws as
+    /// `append(_:conditions:sameID:)` does.
     ///
     /// - Parameter metadata: JSON text of one object; none where nil.
     @discardableResult
@@ -12,7 +13,7 @@ extension EventStore {
         try await append(NewEvent(event, to: stream, metadata: metadata, id: id, time: time), expecting: expectation)
     }
 
-    /// Appends typed events to one stream together, all of them or none.
+    /// Appends typed events to one stream together, all of them or none. Awaits and throws as `append(_:conditions:sameID:)` does.
     ///
     /// What differs from event to event is for `append(_:conditions:)`, with a `NewEvent(event, to: stream, …)` for each.
     ///
@@ -36,7 +37,8 @@ extension EventStore {
         try NewEvent(event, to: stream, metadata: metadata, id: id, time: time)
     }
 
-    /// The events of a stream as a catalogue's Swift types.
+    /// The events of a stream as a catalogue's Swift types; reads on the calling thread as `read(_:at:from:limit:backwards:type:)` does.
+    /// - Throws: `EvstoreError`: programNeeded where the catalogue lacks a type, invalidEvent where a type can't read a payload, noImage.
     public func read(
         _ stream: StreamName, as catalogue: EventCatalogue, from: Revision? = nil, limit: Int = 1_000, backwards: Bool = false
     ) throws(EvstoreError) -> [TypedEvent] {
@@ -47,7 +49,8 @@ extension EventStore {
         return events
     }
 
-    /// The events of one Swift type in a stream.
+    /// The events of one Swift type in a stream; reads on the calling thread.
+    /// - Throws: `EvstoreError`: invalidEvent where the type can't read a payload, noImage.
     public func read<E: Event>(
         _ type: E.Type, in stream: StreamName, from: Revision? = nil, limit: Int = 1_000
     ) throws(EvstoreError) -> [(event: E, context: RecordedEvent)] {
@@ -58,8 +61,9 @@ extension EventStore {
         return events
     }
 
-    /// Gives the events of a stream to the handlers that want them; how many there were.
-    /// - Throws: `EvstoreError`, or what a handler throws, as it is.
+    /// Gives the events of a stream to the handlers that want them, on the calling thread; no transaction is open while a handler runs.
+    /// - Returns: how many events a handler took.
+    /// - Throws: `EvstoreError`: invalidEvent, noImage; or what a handler throws, as it is.
     @discardableResult
     public func read(_ stream: StreamName, from: Revision? = nil, with handlers: EventHandlers) throws -> Int {
         var count = 0
@@ -70,7 +74,8 @@ extension EventStore {
         return count
     }
 
-    /// Pages of events as a catalogue's Swift types: what is there after a checkpoint, then what is appended.
+    /// Pages of events as a catalogue's Swift types: what is there after a checkpoint, then what is appended. The task is suspended
+    /// between pages, as with the other `subscribe`.
     public func subscribe(
         to stream: StreamName? = nil, as catalogue: EventCatalogue, after checkpoint: Checkpoint? = nil
     ) -> TypedSubscription {
@@ -98,6 +103,8 @@ public struct TypedSubscription: AsyncSequence, Sendable {
         public var checkpoint: Checkpoint { pages.checkpoint }
 
         /// The next page, never empty; nil when the task is cancelled.
+        /// - Throws: `EvstoreError`: programNeeded where the catalogue lacks a type, invalidEvent, epochChanged where the log was cut below
+        ///   what was read.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws(EvstoreError) -> [TypedEvent]? {
             guard let page = try await pages.next(isolation: actor) else { return nil }
             var events: [TypedEvent] = []
