@@ -113,6 +113,16 @@ struct ErrorsPageTests {
         #expect(try ErrorsPage().exits == Set(samples.map(\.exit) + own + [0]).sorted())
     }
 
+    @Test("the error that it shows is the one that is printed")
+    func example() throws {
+        let shown = try #require(try Guide("Errors").blocks.first { $0.language == "json" })
+        let directory = try TemporaryDirectory()
+        let command = "cd '\(directory.path)' && exec '\(BuiltProgram().path)' --store shop status --json"
+        let outcome = try BuiltProgram(path: "/bin/sh").run("-c", command)
+        #expect(outcome.exit == 2)
+        #expect(outcome.output + outcome.errors == shown.text)
+    }
+
     @Test("no fix of the library is a command line, and the command line has one in its place")
     func fixes() throws {
         for error in samples {

@@ -9,12 +9,15 @@ import Testing
 /// - ```` ```text ```` is all that the commands before it print; `…` stands for the rest of a word or line, alone for any lines.
 /// - ```` ```swift ```` stands word for word in a source that is compiled; one that begins with `// Sources/NAME/main.swift` is the
 ///   whole program, which `.build/debug/NAME` runs.
+///
+/// A page whose files are "those of `<doc:PAGE#Overview>`" goes on from what that page does there.
 struct Guide {
     struct Block {
         var language: String
         var text: String
-        /// The line of the page that it begins on.
+        /// The line of the page that it begins on, and the heading that it stands below.
         var line: Int
+        var heading: String
 
         var firstLine: Substring { text.prefix { $0 != "\n" } }
         var isRun: Bool { language == "sh" && !text.hasPrefix("# Not run by the tests: ") }
@@ -23,24 +26,33 @@ struct Guide {
     static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
     let name: String
+    let text: String
     let blocks: [Block]
 
+    /// - Parameter name: of a page of the docs catalogue, or the path of one elsewhere in the tree.
     init(_ name: String) throws {
         self.name = name
-        let page = try String(
-            contentsOf: Self.root.appending(path: "Sources/Evstore/Evstore.docc/\(name).md"), encoding: .utf8)
-        var (blocks, open) = ([Block](), nil as Block?)
-        for (index, line) in page.components(separatedBy: "\n").enumerated() {
+        let path = name.hasSuffix(".md") ? name : "Sources/Evstore/Evstore.docc/\(name).md"
+        text = try String(contentsOf: Self.root.appending(path: path), encoding: .utf8)
+        var (blocks, open, heading) = ([Block](), nil as Block?, "")
+        for (index, line) in text.components(separatedBy: "\n").enumerated() {
             if !line.hasPrefix("```") {
                 open?.text += line + "\n"
+                if open == nil, line.hasPrefix("## ") { heading = String(line.dropFirst(3)) }
             } else if let block = open {
                 blocks.append(block)
                 open = nil
             } else {
-                open = Block(language: String(line.dropFirst(3)), text: "", line: index + 1)
+                open = Block(language: String(line.dropFirst(3)), text: "", line: index + 1, heading: heading)
             }
         }
         self.blocks = blocks
+    }
+
+    /// What another page does before this one begins.
+    private func scene() throws -> [Block] {
+        guard let match = text.firstMatch(of: #/those of <doc:([A-Za-z]+)#Overview>/#) else { return [] }
+        return try Guide(String(match.1)).blocks.filter { $0.heading == "Overview" }
     }
 
     /// The program that a block of Swift is, by the name that the reader gives it; nil for a part of one.
@@ -59,7 +71,7 @@ struct Guide {
                 atPath: directory.path + "/.build/debug/" + called, withDestinationPath: products + "/" + built)
         }
         var printed: String?
-        for block in blocks {
+        for block in try scene() + blocks {
             let place = "\(name).md:\(block.line)"
             switch block.language {
             case "yaml": try write(block, into: directory)
@@ -73,7 +85,7 @@ struct Guide {
                 let output = try #require(printed, "\(place) shows what no command before it has printed")
                 #expect(Self.isShown(output, by: block.text), "\(place) is not what was printed:\n\(output)")
                 printed = nil
-            case "swift": break
+            case "swift", "ini": break
             default: Issue.record("\(place): nobody knows what to do with \(block.language)")
             }
         }

@@ -1,4 +1,5 @@
 import Evstore
+import EvstoreCLI
 import EvstoreTesting
 import Testing
 
@@ -47,6 +48,11 @@ private let projections = """
           on:
             OrderPlaced: {set: {/cents: /cents}}
     """
+
+/// The program of the page on steps in Swift, which is compiled and not called: it ends its process.
+private func program(_ step: some SwiftStep) async {
+    await EvstoreCLI.run(Array(CommandLine.arguments.dropFirst()), steps: [step])
+}
 
 /// What the guide "Testing yours" shows, as it stands there.
 @Suite("The guide to tests")

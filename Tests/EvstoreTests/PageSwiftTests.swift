@@ -1,0 +1,128 @@
+import Evstore
+import EvstoreTesting
+import Foundation
+import Testing
+
+/// Swift of pages that are no guides, as it stands there.
+@Suite("Swift in the pages")
+struct PageSwiftTests {
+    @Test("what the page on backups says of damage holds: nothing of a sound store is lost")
+    func salvage() async throws {
+        let orders = try await Orders.store(at: 1, events: [try Orders.placed("1", at: 1)])
+        try await orders.store.close()
+        let directory = try TemporaryDirectory()
+        let (path, salvagedPath) = (orders.path, directory.path + "/salvaged")
+
+        let report = try await EventStore.salvage(at: path, into: salvagedPath)
+        for gap in report.gaps { print("lost: \(gap)") }
+
+        #expect(report.gaps.isEmpty && report.events == 1)
+    }
+
+    @Test("what the page on blocking says of long work holds")
+    func blocking() async throws {
+        let orders = try await Orders.store(at: 1, events: [try Orders.placed("1", at: 1)])
+        let (store, version) = (orders.store, SchemaVersion(1))
+
+        let sums = Task.detached(priority: .utility) { try store.checkConversions(at: version) }
+
+        #expect(try await sums.value.failures.isEmpty)
+    }
+
+    @Test("what the page on consistency says of expectations holds: it is made once")
+    func consistency() async throws {
+        let orders = try await Orders.store(at: 1)
+        let (store, placed) = (orders.store, try Orders.placed("1", at: 1))
+
+        let receipt = try await store.append(placed, expecting: .noStream)
+
+        #expect(receipt.positions.count == 1)
+        await #expect { try await store.append(try Orders.placed("1", at: 1), expecting: .noStream) } throws: {
+            ($0 as? EvstoreError)?.code == "expectationFailed"
+        }
+    }
+
+    @Test("what the page of options shows opens a store")
+    func options() async throws {
+        let orders = try await Orders.store(at: 2, events: [try Orders.placed("1", at: 1)])
+        let path = orders.path
+
+        var options = Options()
+        options.appendDeadlineSeconds = 5
+        options.followsInBackground = true
+        let store = try await EventStore.open(at: path, version: SchemaVersion(2), options: options)
+
+        #expect(try store.last().position == Position(1))
+        try await store.close()
+    }
+
+    @Test("what the page of keys shows opens a sealed store")
+    func keys() async throws {
+        let directory = try TemporaryDirectory()
+        let (path, keyFile) = (directory.path + "/store", try directory.write(String(repeating: "4d", count: 32) + "\n", to: "key"))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: keyFile)
+        var sealed = Options.forTests
+        sealed.secret = .key([UInt8](repeating: 0x4d, count: 32))
+        try await EventStore.create(at: path, schemas: Orders.schemas(1), version: SchemaVersion(1), options: sealed).close()
+
+        var options = Options()
+        options.secret = try .key(file: keyFile)  // or .passphrase(file:), or StoreSecret.credential()
+        let store = try await EventStore.open(at: path, options: options)
+
+        #expect(try store.versions.live == SchemaVersion(1))
+        try await store.close()
+    }
+
+    @Test("the page on steps in Swift shows a step that takes a name up and down")
+    func typedStep() async throws {
+        struct Parts: Codable { var first: String, last: String? }
+        struct Whole: Codable { var full: String }
+
+        let step = TypedStep("full-name", revision: 1) { (parts: Parts) in
+            Whole(full: [parts.first, parts.last].compactMap(\.self).joined(separator: " "))
+        } down: { (whole: Whole) in
+            let parts = whole.full.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            guard let first = parts.first, !first.isEmpty else { throw StepFailure(at: "/full", expected: "a name", found: "nothing") }
+            return Parts(first: first, last: parts.count > 1 ? parts[1] : nil)
+        }
+
+        let shown = try #require(try DocPage("SwiftSteps").blocks("yaml").first).lines.joined(separator: "\n")
+        let (id, optional) = ("{type: string}", "first: {type: string}, last: {type: string}")
+        let schemas = try SchemaFiles(
+            "evstore: 1\nversion: 1\nevents: {Named: {required: [id, first], properties: {id: \(id), \(optional)}}}\n",
+            "evstore: 1\nversion: 2\n\(shown)\nevents: {Named: {required: [id, full], properties: {id: \(id), full: \(id)}}}\n"
+        ).load()
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/store"
+        try await EventStore.create(
+            at: path, schemas: schemas, version: SchemaVersion(2), steps: [step], options: .forTests
+        ).close()
+        let store = try await EventStore.open(at: path, schemas: schemas, steps: [step])
+        let person = try StreamName("person-1")
+        _ = try await store.append([.event("person-1", "Named", #"{"id":"1","full":"Ada King"}"#, at: 2)])
+        #expect(try store.read(person).map(\.json) == [#"{"id":"1","full":"Ada King"}"#])
+        try await store.close()
+        #expect(try schemas.verifyFixtures(steps: [step]) == [])
+    }
+
+    struct Units: ReversibleSwiftStep {
+        let id = "units"
+        let revision = 1
+
+        func up(_ members: inout StepMembers) throws { try members.write("/units", (members.read("/total", as: Int.self) ?? 0) / 100) }
+        func down(_ members: inout StepMembers) throws { try members.write("/total", (members.read("/units", as: Int.self) ?? 0) * 100) }
+    }
+
+    @Test("the page on steps in Swift shows a step that works member by member")
+    func members() async throws {
+        func events(_ member: String) -> String { "events: {Paid: {required: [\(member)], properties: {\(member): {type: integer}}}}\n" }
+        let step = "swift: {id: units, revision: 1, class: widen, reads: [/total], writes: [/total, /units]}"
+        let schemas = try SchemaFiles(
+            "evstore: 1\nversion: 1\n" + events("total"),
+            "evstore: 1\nversion: 2\nupcast: [{on: Paid, do: [{\(step)}]}]\n" + events("units")
+        ).load()
+        let made = try await TemporaryStore.make(schemas, at: SchemaVersion(2), from: SchemaVersion(1), steps: [Units()])
+        _ = try await made.store.append([.event("order-1", "Paid", #"{"total":1200}"#, at: 1)])
+        #expect(try made.store.read(try StreamName("order-1")).map(\.json) == [#"{"units":12}"#])
+    }
+}
