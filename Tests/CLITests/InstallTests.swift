@@ -42,6 +42,31 @@ struct InstallTests {
         #expect(try install("--remove", prefix).exit == 2)
     }
 
+    @Test("an installation that is cut off is listed already, and goes again with its directories; those that were there stay")
+    func cutOff() throws {
+        let prefix = directory.path + "/opt"
+        // A file where there must be a directory ends it in the middle.
+        try directory.write("somebody else's", to: "opt/lib/systemd/system")
+        try FileManager.default.createDirectory(atPath: prefix + "/share/man", withIntermediateDirectories: true)
+        let outcome = try install("--program", BuiltProgram().path, prefix)
+        #expect(outcome.exit != 0)
+        #expect(FileManager.default.isExecutableFile(atPath: prefix + "/bin/evstore"), "it was cut off too early to show anything")
+
+        let removed = try install("--remove", prefix)
+        #expect(removed.exit == 0, "\(removed.errors)")
+        let left = try FileManager.default.subpathsOfDirectory(atPath: prefix).sorted()
+        #expect(left == ["lib", "lib/systemd", "lib/systemd/system", "share", "share/man"])
+    }
+
+    @Test("a directory that was there before stays, empty or not, however often it is installed")
+    func foreignDirectories() throws {
+        let prefix = directory.path + "/opt"
+        try FileManager.default.createDirectory(atPath: prefix + "/bin", withIntermediateDirectories: true)
+        for _ in 1 ... 2 { #expect(try install("--program", BuiltProgram().path, prefix).exit == 0) }
+        #expect(try install("--remove", prefix).exit == 0)
+        #expect(try FileManager.default.subpathsOfDirectory(atPath: prefix) == ["bin"])
+    }
+
     @Test("below DESTDIR: the units name the place where it will be, and what only an older version had goes")
     func staged() throws {
         let root = directory.path
@@ -71,7 +96,11 @@ struct InstallTests {
 
     @Test("as a package of Debian: dpkg installs it, the program runs, and a purge leaves nothing", .enabled(if: canPack))
     func package() throws {
-        let packed = try BuiltProgram(path: Checkout.path("tools/package"))
+        // A toolchain elsewhere, behind a program that only chooses it, as swiftly's does.
+        let search = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        try directory.write("#!/bin/sh\nPATH='\(search)' exec swift \"$@\"\n", to: "proxy/swift")
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: directory.path + "/proxy/swift")
+        let packed = try BuiltProgram(path: Checkout.path("tools/package"), environment: ["PATH": directory.path + "/proxy:" + search])
             .run("--program", BuiltProgram().path, "--out", directory.path, "--compression", "none")
         try #require(packed.exit == 0, "\(packed.errors)")
         let package = try #require(packed.lines.last)
@@ -89,6 +118,8 @@ struct InstallTests {
         try #require(installing.exit == 0, "\(installing.errors)")
         #expect(try BuiltProgram(path: root + "/usr/bin/evstore").run("--version").output == BuiltProgram().run("--version").output)
         #expect(try dpkg.run(options + ["--verify", "evstore"]).output == "")
+        let copyright = try String(contentsOfFile: root + "/usr/share/doc/evstore/copyright", encoding: .utf8)
+        for part in ["== swift, LICENSE", "== swift-crypto, LICENSE", "== Yams, LICENSE"] { #expect(copyright.contains("\n" + part)) }
         let fields = try BuiltProgram(path: "/usr/bin/dpkg-deb").run("--field", package, "Depends").output
         for library in ["libc6 (", "liblmdb0 (", "libxxhash0 (", "libzstd1 ("] { #expect(fields.contains(library)) }
 
