@@ -43,18 +43,22 @@ struct Bounding {
         try await EventStore.create(at: store, schemas: schemas, options: Self.options).close()
     }
 
-    /// Appends one event after the other, each a commit; the read model follows.
-    private func append(_ count: Int) async throws {
+    /// Appends one event after the other, each a commit, until the time is over, and says how many; the read model follows.
+    private func append(_ count: Int, seconds: Double?) async throws {
+        let end = seconds.map { ContinuousClock.now + .seconds($0) }
+        var number = 0
         let store = try await EventStore.open(at: store, options: Self.options)
-        for number in 0 ..< count {
+        while number < count, end.map({ .now < $0 }) ?? true {
             // What a dead reader keeps is what is committed until it is noticed, whatever the store has: a short run has larger events,
             // of three thousand bytes.
             let note = number % Self.rows * 70 + (count < 200_000 ? 30 : 0)
             _ = try await store.append([Note.event(note, stream: "note-\(note)")])
             if number % 100 == 0 { _ = try await store.count("notes") }
-            if number % 10_000 == 0 { try Worker.say("appended \(number)") }
+            number += 1
+            if number % 10_000 == 0 { try Worker.say(number) }
         }
         try await store.close()
+        try Worker.say(number)
     }
 
     /// Reads slowly, again and again, and says when it has begun.
@@ -98,10 +102,10 @@ struct Bounding {
         return Outcome(problems: problems, rooms: rooms)
     }
 
-    func run(_ what: String, _ number: Int) async throws {
+    func run(_ what: String, _ number: Int, seconds: Double?) async throws {
         switch what {
         case "make": try await make()
-        case "append": try await append(number)
+        case "append": try await append(number, seconds: seconds)
         case "read": try await read(pause: number)
         case "pipe": try await pipe()
         default: try Worker.say(await look(number))
@@ -127,13 +131,14 @@ extension Bounding.Room {
 extension TortureCase {
     static let bounds = TortureCase(
         "R11", "commits beside readers that renew, readers that are killed while they read, and a backup at 1 MB/s: files <= 3 x live",
-        counts: (short: 100_000, goal: 100_000, long: 100_000_000), runsPerTrial: .max
+        goal: 100_000, seconds: 30, floor: 10_000, runsPerTrial: .max
     ) { trial in
         let scene = trial.stage.place("bounded")
         let words = ["bound", scene + "/store"]
         try FileManager.default.createDirectory(atPath: scene, withIntermediateDirectories: true)
         guard try trial.stage.start(words + ["make", "0"]).wait().ending == .exit(0) else { throw Failure("a store can't be made") }
-        let appender = try trial.stage.start(words + ["append", "\(trial.wanted)"], seconds: 600)
+        let time = trial.deadline.map { ["\(ContinuousClock.now.duration(to: $0) / .seconds(1))"] } ?? []
+        let appender = try trial.stage.start(words + ["append", "\(trial.wanted)"] + time, seconds: 600)
         let others = try [["read", "1"], ["pipe", "0"]].map { try trial.stage.start(words + $0) }
         var killed = 0
         while appender.isRunning {
@@ -144,6 +149,7 @@ extension TortureCase {
             if try doomed.wait().output.contains("reading") { killed += 1 }
         }
         let appended = try appender.wait()
+        let count = appended.lines.last.flatMap { Int($0) } ?? 0
         if appended.ending != .exit(0) { try trial.fail("who appends: \(appended.ending) \(appended.errors.suffix(300))", scene: scene) }
         for (other, name) in zip(others, ["reading", "backing up"]) {
             other.send(signal: SIGKILL)
@@ -153,12 +159,12 @@ extension TortureCase {
             }
         }
         if killed == 0 { try trial.fail("no process was killed while it read") }
-        let looked = try trial.stage.start(words + ["look", "\(trial.wanted)"], seconds: 600).wait()
+        let looked = try trial.stage.start(words + ["look", "\(count)"], seconds: 600).wait()
         guard looked.ending == .exit(0) else {
             return try trial.fail("a look: \(looked.ending) \(looked.errors.suffix(300))", scene: scene)
         }
         let outcome = try JSONDecoder().decode(Bounding.Outcome.self, from: Data(looked.output.utf8))
-        trial.runs += trial.wanted
+        trial.runs += count
         if !outcome.problems.isEmpty { try trial.fail(outcome.problems.prefix(3).joined(separator: "; "), scene: scene) }
         for room in outcome.rooms {
             Runner.say("R11  \(room.file): \(room.pages) pages, \(room.live) used, \(room.commits) commits, \(killed) readers killed")

@@ -162,7 +162,7 @@ struct Ground: Sendable {
 extension TortureCase {
     static let remains = TortureCase(
         "R22", "a disk searched for what opens what was forgotten: ext4; by hand xfs, and those that keep what is overwritten too",
-        counts: (short: 1, goal: 1, long: 50), runsPerTrial: 1, obstacle: { Mounting.obstacle }
+        goal: 1, seconds: 6, floor: 1, runsPerTrial: 1, obstacle: { Mounting.obstacle }
     ) { trial in
         let ground = Ground.all[trial.index % Ground.all.count]
         if let obstacle = ground.obstacle { return trial.skipped = obstacle }

@@ -10,13 +10,19 @@ final class Runner: Sendable {
         /// States that were drawn twice are judged once; as many as runs where nothing is drawn.
         var judged = 0
         var goal: Int
-        var trials: Int
+        /// With fewer runs the case has failed.
+        var floor: Int
+        var trials = 0
         var seed: UInt64
         var seconds = 0.0
+        /// After how many seconds no other trial was begun; nil where there was no end.
+        var budget: Double?
         var failures = 0
         var skipped: String?
 
-        enum CodingKeys: String, CodingKey { case name = "case", runs, judged, goal, trials, seed, seconds, failures, skipped }
+        enum CodingKeys: String, CodingKey {
+            case name = "case", runs, judged, goal, floor, trials, seed, seconds, budget, failures, skipped
+        }
     }
 
     /// A case that fails and fails is not tried to its end.
@@ -33,24 +39,32 @@ final class Runner: Sendable {
         Self.say("seed \(seed)")
     }
 
-    func run(_ item: TortureCase, trials wanted: Range<Int>, of runs: Int) throws {
+    /// - Parameter only: the number of the only trial, where there is to be but one.
+    func run(_ item: TortureCase, _ effort: Effort, trial only: Int?) throws {
+        let blank = Row(name: item.name, goal: item.goal, floor: effort.floor, seed: seed, budget: effort.seconds)
         if let obstacle = item.obstacle() {
             Self.say("SKIPPED  \(item.name)  \(item.title): \(obstacle)")
-            rows.withLock { $0.append(Row(name: item.name, goal: item.counts.goal, trials: 0, seed: seed, skipped: obstacle)) }
-            return
+            return rows.withLock { rows in
+                rows.append(blank)
+                rows[rows.count - 1].skipped = obstacle
+            }
         }
         let begin = ContinuousClock.now
-        var end = wanted.upperBound
+        let deadline = effort.seconds.map { begin + .seconds($0) }
+        var end = max(1, effort.runs / item.runsPerTrial)
         if let all = try item.all?(stage) { end = min(end, (all + item.runsPerTrial - 1) / item.runsPerTrial) }
-        let trials = wanted.lowerBound ..< max(wanted.lowerBound + 1, end)
+        let trials = only.map { $0 ..< $0 + 1 } ?? 0 ..< end
         let next = Atomic(trials.lowerBound)
-        let row = Mutex(Row(name: item.name, goal: item.counts.goal, trials: trials.count, seed: seed))
+        let row = Mutex(blank)
         DispatchQueue.concurrentPerform(iterations: min(jobs, trials.count)) { _ in
             while row.withLock({ $0.failures }) < Self.failuresMax {
                 let index = next.add(1, ordering: .relaxed).oldValue
-                guard index < trials.upperBound else { return }
-                let trial = self.run(item, index, of: runs)
+                // The first one is done, however little time there is.
+                let isLate = index > trials.lowerBound && deadline.map { .now >= $0 } ?? false
+                guard trials.contains(index), !isLate else { return }
+                let trial = self.run(item, index, of: effort.runs, until: deadline)
                 row.withLock {
+                    $0.trials += 1
                     $0.runs += trial.runs
                     $0.judged += trial.judged == 0 ? trial.runs : trial.judged
                     $0.failures += trial.failures.count
@@ -61,13 +75,19 @@ final class Runner: Sendable {
         var done = row.withLock { $0 }
         let elapsed = begin.duration(to: .now).components
         done.seconds = Double(elapsed.seconds) + Double(elapsed.attoseconds) / 1e18
+        // What this machine can't do leaves fewer runs, but never none.
+        let floor = done.skipped == nil ? effort.floor : min(effort.floor, 1)
+        if done.runs < floor {
+            done.failures += 1
+            Self.say("FAILED  \(item.name) came to \(done.runs) runs, and \(floor) are the fewest that it may")
+        }
         Self.say("\(item.name)  \(done.runs) runs, \(done.failures) failures, \(Int(done.seconds)) s  \(item.title)")
         if let skipped = done.skipped { Self.say("SKIPPED  a part of \(item.name): \(skipped)") }
         rows.withLock { $0.append(done) }
     }
 
-    private func run(_ item: TortureCase, _ index: Int, of runs: Int) -> Trial {
-        var trial = Trial(item.name, stage, seed: seed, index: index, wanted: runs)
+    private func run(_ item: TortureCase, _ index: Int, of runs: Int, until deadline: ContinuousClock.Instant?) -> Trial {
+        var trial = Trial(item.name, stage, seed: seed, index: index, wanted: runs, deadline: deadline)
         do {
             do { try item.trial(&trial) } catch { try trial.fail("the trial came to no end: \(error)") }
         } catch { Self.say("FAILED  what was found can't be kept: \(error)") }
@@ -86,13 +106,16 @@ final class Runner: Sendable {
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
             FileHandle.standardOutput.write(try encoder.encode(["cases": rows]) + Data([10]))
         } else {
-            let heads = ["case", "runs", "judged", "goal", "trials", "seconds", "failures", "seed"]
+            let heads = ["case", "runs", "judged", "floor", "goal", "trials", "seconds", "of", "failures", "seed"]
             Self.put(Self.line(heads))
             for row in rows {
                 let seconds = String(format: "%.1f", row.seconds)
                 let failures = row.skipped == nil ? "\(row.failures)" : row.trials == 0 ? "SKIPPED" : "\(row.failures) PARTLY"
+                let budget = row.budget.map { String(format: "%.0f", $0) } ?? "-"
                 Self.put(
-                    Self.line([row.name, "\(row.runs)", "\(row.judged)", "\(row.goal)", "\(row.trials)", seconds, failures, "\(row.seed)"]))
+                    Self.line(
+                        [row.name, "\(row.runs)", "\(row.judged)", "\(row.floor)", "\(row.goal)", "\(row.trials)", seconds, budget]
+                            + [failures, "\(row.seed)"]))
             }
         }
         let skipped = rows.filter { $0.skipped != nil }.map(\.name)

@@ -217,7 +217,7 @@ extension TortureCase {
 
     static let secrets = TortureCase(
         "R14", "sealed stores whose positions come back by cuts and restores: no salt is used twice, nothing forgotten is read anywhere",
-        counts: (short: 4_000, goal: 5_000_000, long: 5_000_000), runsPerTrial: Secrecy.returns * eventsPerReturn
+        goal: 100_000, seconds: 15, floor: 2_000, runsPerTrial: Secrecy.returns * eventsPerReturn
     ) { trial in
         try trial.ask("seal", "\(eventsPerReturn)")
         trial.runs += Secrecy.returns * eventsPerReturn

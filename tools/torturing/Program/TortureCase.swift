@@ -6,8 +6,12 @@ import Torturing
 struct TortureCase: Sendable {
     let name: String
     let title: String
-    /// Runs in the short tier, the goal of the short tier, and runs in the long one.
-    let counts: (short: Int, goal: Int, long: Int)
+    /// The runs of a short tier that has all the time it wants.
+    let goal: Int
+    /// How long the short tier goes on where it does not come to the goal before.
+    let seconds: Double
+    /// Fewer runs than these are a failure of the short tier: a slow machine comes to more.
+    let floor: Int
     /// How many runs one trial makes, about.
     let runsPerTrial: Int
     /// How many runs there are at all, where every one of them is tried.
@@ -17,10 +21,11 @@ struct TortureCase: Sendable {
     let trial: @Sendable (inout Trial) throws -> Void
 
     init(
-        _ name: String, _ title: String, counts: (short: Int, goal: Int, long: Int), runsPerTrial: Int,
+        _ name: String, _ title: String, goal: Int, seconds: Double, floor: Int, runsPerTrial: Int,
         obstacle: @escaping @Sendable () -> String? = { nil }, trial: @escaping @Sendable (inout Trial) throws -> Void
     ) {
-        (self.name, self.title, self.counts, self.runsPerTrial) = (name, title, counts, runsPerTrial)
+        (self.name, self.title, self.runsPerTrial) = (name, title, runsPerTrial)
+        (self.goal, self.seconds, self.floor) = (goal, seconds, floor)
         (self.obstacle, self.trial) = (obstacle, trial)
     }
 
@@ -28,6 +33,13 @@ struct TortureCase: Sendable {
         .powerCuts, .fileSystemCuts, .kills, .flips, .failures, .fullDisks, .damages, .salvages, .growths, .races, .bounds, .backups,
         .forgeries, .secrets, .sharedCuts, .phaseCuts, .answers, .standstills, .remains,
     ]
+}
+
+/// How much of a case is done: so many runs, about, or as many as the seconds allow, and never fewer than the floor.
+struct Effort {
+    var runs: Int
+    var seconds: Double?
+    var floor: Int
 }
 
 /// A part of a case that its seed and its number reproduce.
@@ -38,6 +50,8 @@ struct Trial {
     let index: Int
     /// How many runs of the case were asked for.
     let wanted: Int
+    /// When its case has had its time; nil where it takes as long as it takes. A trial that has begun is done.
+    let deadline: ContinuousClock.Instant?
     var chance: SeededGenerator
     /// States, processes or files that were tried.
     var runs = 0
@@ -47,8 +61,9 @@ struct Trial {
     /// Why a part of the case can't be run here.
     var skipped: String?
 
-    init(_ name: String, _ stage: Stage, seed: UInt64, index: Int, wanted: Int) {
-        (self.stage, self.name, self.seed, self.index, self.wanted) = (stage, name, seed, index, wanted)
+    init(_ name: String, _ stage: Stage, seed: UInt64, index: Int, wanted: Int, deadline: ContinuousClock.Instant?) {
+        (self.stage, self.name, self.seed, self.index) = (stage, name, seed, index)
+        (self.wanted, self.deadline) = (wanted, deadline)
         chance = SeededGenerator(seed: seed, name, index)
     }
 

@@ -7,7 +7,7 @@ enum Worker {
     static let usage = """
         worker prepare JOB SCENE | run JOB SCENE SEED | judge JOB SCENE... | look STORE | see STREAMS STORE... | peer WHAT SCENE SEED \
         | hold SCENE | bystand SCENE ID GO | race STORE ID SEED OPERATIONS NOTES | anomalies STORE NOTES... | grow STORE SEED | keep SCENE SEED \
-        | salvage SCENE SEED FILES | seal SCENE SEED EVENTS | forge SCENE SEED EDITS | bound STORE WHAT NUMBER | full JOB PLACE BASE ROOM \
+        | salvage SCENE SEED FILES | seal SCENE SEED EVENTS | forge SCENE SEED EDITS | bound STORE WHAT NUMBER [SECONDS] | full JOB PLACE BASE ROOM \
         | shutdown JOB PLACE BASE IMAGE MILLISECONDS | phase WHAT PLACE BASE IMAGE MAKER SEED LENGTHS... \
         | blocks JOB PLACE BASE SERVER MAKER STATES SEED | live PART PLACE SEED | remains PLACE IMAGE GROUND SEED
         """
@@ -50,7 +50,8 @@ enum Worker {
         #if DEBUG
             case ("forge", _, 4): try say(await Forging(scene: words[1], seed: Int(words[2]) ?? 0, edits: Int(words[3]) ?? 0).run())
         #endif
-        case ("bound", _, 4): try await Bounding(store: words[1]).run(words[2], Int(words[3]) ?? 0)
+        case ("bound", _, 4 ... 5):
+            try await Bounding(store: words[1]).run(words[2], Int(words[3]) ?? 0, seconds: words.count == 5 ? Double(words[4]) : nil)
         case ("full", let job?, 5): try say(FullDisk(job: job, place: words[2], base: words[3], room: Int(words[4]) ?? 0).run())
         case ("shutdown", let job?, 6):
             try say(FileSystemCut(job: job, place: words[2], base: words[3], image: words[4], milliseconds: Int32(words[5]) ?? 0).run())
