@@ -8,7 +8,7 @@ extension TortureCase {
     /// "not made" makes its append again.
     static let answers = TortureCase(
         "R20", "any errno from any call of an append: no answer is the wrong one",
-        goal: 480, seconds: 15, floor: 48, runsPerTrial: answersPerTrial
+        goal: 480, seconds: 15, floor: 24, runsPerTrial: answersPerTrial
     ) { trial in
         let job: Job = trial.index % 4 == 3 ? .sealed : .append
         let base = try trial.stage.prepared(job)

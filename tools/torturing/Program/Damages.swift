@@ -7,7 +7,7 @@ extension TortureCase {
 
     static let damages = TortureCase(
         "R7", "any damage to any file: bytes, headers, metas, pages cut off, exchanged, emptied",
-        goal: 20_000, seconds: 30, floor: 240, runsPerTrial: damagesPerTrial
+        goal: 20_000, seconds: 30, floor: 80, runsPerTrial: damagesPerTrial
     ) { trial in
         let (shape, streams) = (trial.index % 2, (0 ..< 12).map { "note-\(1_000_000_000 + $0 * 10)" })
         let base = trial.stage.place("whole")

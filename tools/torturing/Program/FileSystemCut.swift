@@ -57,7 +57,7 @@ extension TortureCase {
     static let fileSystemCuts = TortureCase(
         "R2",
         "power cuts by the log of a disk's blocks, and FS_IOC_SHUTDOWN under a running job: \(makers.joined(separator: ", "))",
-        goal: 840, seconds: 50, floor: 84, runsPerTrial: statesPerLog + 1,
+        goal: 840, seconds: 50, floor: 42, runsPerTrial: statesPerLog + 1,
         obstacle: { Mounting.obstacle ?? (makers.isEmpty ? "there is no mkfs.ext4 or mkfs.xfs" : nil) }
     ) { trial in
         let (job, maker) = (jobs[trial.index % jobs.count], makers[trial.index / jobs.count % makers.count])

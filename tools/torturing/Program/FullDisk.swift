@@ -67,7 +67,7 @@ extension TortureCase {
     static let fullDisks: TortureCase = {
         var item = TortureCase(
             "R6", "a full disk (tmpfs, ext4): no signal, a named error, and everything goes on when there is room again",
-            goal: 20, seconds: 10, floor: 5, runsPerTrial: 1, obstacle: { Mounting.obstacle }
+            goal: 20, seconds: 10, floor: 3, runsPerTrial: 1, obstacle: { Mounting.obstacle }
         ) { trial in
             let (job, rest) = (jobs[trial.index % jobs.count], trial.index / jobs.count)
             let (room, kind) = (rooms[rest % rooms.count], kinds[rest / rooms.count % kinds.count])

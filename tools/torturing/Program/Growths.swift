@@ -7,7 +7,7 @@ extension TortureCase {
 
     static let growths = TortureCase(
         "R9", "random histories: followed = replayed = with any number of threads = interrupted anywhere and run again",
-        goal: 2_100, seconds: 12, floor: 14, runsPerTrial: interruptions + 1
+        goal: 2_100, seconds: 12, floor: 7, runsPerTrial: interruptions + 1
     ) { trial in
         let scene = trial.stage.place("history")
         try FileManager.default.createDirectory(atPath: scene, withIntermediateDirectories: true)

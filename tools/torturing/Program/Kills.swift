@@ -7,7 +7,7 @@ extension TortureCase {
 
     static let kills = TortureCase(
         "R3", "kill -9 at every call of 54 appends, then at calls and moments by chance, of one of two processes where they append",
-        goal: 500, seconds: 25, floor: 96, runsPerTrial: killsPerTrial
+        goal: 500, seconds: 25, floor: 48, runsPerTrial: killsPerTrial
     ) { trial in
         let calls = try trial.stage.prepared(.append).calls
         let own = (1 ... max(calls, 1)).dropFirst(trial.index * killsPerTrial).prefix(killsPerTrial)

@@ -163,7 +163,7 @@ extension TortureCase {
         "R19",
         "power cuts of \(makers.joined(separator: ", ")) by FS_IOC_SHUTDOWN, when processes have built on what one has left that was "
             + "killed or held up while it opened, put right, ended a round or closed",
-        goal: 32, seconds: 25, floor: 4, runsPerTrial: Phase.allCases.count,
+        goal: 32, seconds: 25, floor: 2, runsPerTrial: Phase.allCases.count,
         obstacle: { Mounting.obstacle ?? (makers.isEmpty ? "there is no mkfs.ext4 or mkfs.xfs" : nil) }
     ) { trial in
         if makers.count == 1 { trial.skipped = "only \(makers[0]) can be made here, of ext4 and xfs" }

@@ -10,7 +10,7 @@ extension TortureCase {
 
     static let powerCuts = TortureCase(
         "R1", "power cuts at any write, sync or name, with writes dropped, reordered and torn; recovery cut off, too",
-        goal: 50_000, seconds: 60, floor: 288, runsPerTrial: states + states / recoveryEvery * recoveries
+        goal: 50_000, seconds: 60, floor: 144, runsPerTrial: states + states / recoveryEvery * recoveries
     ) { trial in
         let job = Job.drawn(trial.index)
         let base = try trial.stage.prepared(job)

@@ -161,7 +161,7 @@ extension TortureCase {
 
     static let salvages = TortureCase(
         "R8", "a log with 1 to 20 damaged pages: a salvage gives back every event of every other page, as it was",
-        goal: 500, seconds: 12, floor: 75, runsPerTrial: filesPerTrial
+        goal: 500, seconds: 12, floor: 25, runsPerTrial: filesPerTrial
     ) { trial in
         try trial.ask("salvage", "\(filesPerTrial)")
         trial.runs += filesPerTrial

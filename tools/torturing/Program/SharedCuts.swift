@@ -9,7 +9,7 @@ extension TortureCase {
 
     static let sharedCuts = TortureCase(
         "R18", "power cuts of two to five processes on one store, which are killed at any call or fail to sync, some slowly",
-        goal: 50_000, seconds: 25, floor: 186, runsPerTrial: (sharedStates + 1) * sharedRounds
+        goal: 50_000, seconds: 25, floor: 62, runsPerTrial: (sharedStates + 1) * sharedRounds
     ) { trial in
         let base = try trial.stage.prepared(.append)
         var (scene, promises) = (trial.stage.place("shared"), [Promise]())
