@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @Suite("What pages say of tests")
@@ -9,5 +10,48 @@ struct NamedTestsTests {
         let named = try DocPage(page).text.matches(of: #/`([A-Z][A-Za-z]+Tests)`/#).map(\.1)
         #expect(named.count >= 5)
         for name in named { #expect(suites.contains(name), "\(page) names \(name)") }
+    }
+
+    @Test(
+        "a worked example's README names tests by their first words and by their suites, which are there",
+        arguments: ["cycles", "reminders", "saves", "settings", "vault"])
+    func examples(_ name: String) throws {
+        let readme = try String(contentsOf: SourceFile.root.appending(path: "Schemas/\(name)/README.md"), encoding: .utf8)
+        let tests = try SourceFile.all(below: "Tests").filter { ["DomainTests", "CLITests"].contains($0.room) }
+            .flatMap(\.lines).joined(separator: "\n")
+        // The last column of its table, `shown by`.
+        let cells = readme.split(separator: "\n").filter { $0.hasPrefix("| ") }.dropFirst(2).compactMap { $0.split(separator: "|").last }
+        var named = 0
+        for cell in cells {
+            for match in cell.matches(of: #/([^…;:`()]+)…/#) {
+                let words = match.1.replacing(#/^[, ]+(and )?/#, with: "")
+                #expect(tests.contains("\"\(words)"), "no test begins with: \(words)")
+                named += 1
+            }
+            for match in cell.matches(of: #/`([A-Za-z]+Tests)`/#) { #expect(tests.contains("struct \(match.1) {"), "\(match.1)") }
+        }
+        #expect(named > 4)
+    }
+
+    @Test("commands and options that pages name within a line are those of the command line's page")
+    func commands() throws {
+        let reference = try DocPage("CommandLine").text
+        let known = Set(reference.matches(of: #/--[a-z][a-z-]+/#).map(\.0))
+        let commands = Set(reference.matches(of: #/(?m)^#+ evstore ([a-z]+)/#).map(\.1))
+        let examples = ["cycles", "reminders", "saves", "settings", "vault"].map { "Schemas/\($0)/README.md" }
+        let others = try (examples + ["README.md"]).map {
+            ($0, try String(contentsOf: SourceFile.root.appending(path: $0), encoding: .utf8))
+        }
+        let pages = try DocPage.all().filter { !["CommandLine", "FileFormat"].contains($0.name) }.map { ($0.name, $0.text) }
+        var named = 0
+        // What stands between code marks in the format of files are bytes.
+        for (page, text) in pages + others {
+            for match in text.matches(of: #/`evstore ([a-z]+)?([^`\n]*)`/#) {
+                if let command = match.1 { #expect(commands.contains(command), "\(page): \(match.0)") }
+                for option in match.2.matches(of: #/--[a-z][a-z-]+/#) { #expect(known.contains(option.0), "\(page): \(match.0)") }
+                named += 1
+            }
+        }
+        #expect(commands.count > 20 && named > 40)
     }
 }
