@@ -211,6 +211,7 @@ if Context.environment["EVSTORE_FUZZERS"] != nil {
             name: "evstore-libfuzzer",
             dependencies: [
                 "Bytes", "CLibFuzzer", "Hashing", "Sealing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution",
+                "SchemaTools",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "tools/fuzz/Targets", swiftSettings: lending),

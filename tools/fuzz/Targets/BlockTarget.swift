@@ -67,7 +67,8 @@ extension FuzzTarget {
 
     private static func made(_ events: [StoredEvent]) -> [UInt8] {
         var draft = BlockDraft()
-        draft.begin(at: Position(7))
+        let commit = BlockDraft.Commit(storeTag: 5, epoch: .first, time: 1_767_225_600_000_000)
+        draft.begin(at: Position(7), commit)
         for index in events.indices {
             let place = BlockWriter.Place(
                 type: TypeID(index % 3 + 1), isSameAppend: index % 2 == 1, madeID: events[index].id == nil ? (1, UInt64(index)) : nil,
@@ -75,7 +76,7 @@ extension FuzzTarget {
                 jump: index < 2 ? 0 : UInt64(7 + index % 2))
             _ = draft.add(events.span, index, place, RawSpan())
         }
-        _ = draft.complete(BlockDraft.Commit(storeTag: 5, epoch: .first, time: 1_767_225_600_000_000), after: .zero)
+        _ = draft.complete(commit, after: .zero)
         return [UInt8](copying: draft.text)
     }
 }

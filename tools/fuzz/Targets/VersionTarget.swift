@@ -1,5 +1,6 @@
 import Foundation
 import SchemaEvolution
+import SchemaTools
 
 extension FuzzTarget {
     private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
