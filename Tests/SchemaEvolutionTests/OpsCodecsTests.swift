@@ -73,7 +73,7 @@ private let cases = [
             ("2000000000", #""2033-05-18T03:33:20.000000000Z""#),
             ("9223372036.854775807", #""2262-04-11T23:47:16.854775807Z""#),
             ("-9223372036.854775808", #""1677-09-21T00:12:43.145224192Z""#),
-        ], refused: ["9223372037", "9223372036.854775808", "-9223372036.854775809"],
+        ], refused: ["9223372037", "9223372036.854775808", "-9223372036.854775809", "-9223372036.8547758081"],
         refusedDown: [
             #""9999-12-31T00:00:00Z""#, #""0000-01-01T00:00:00Z""#, #""2262-04-11T23:47:16.854775808Z""#,
             #""1677-09-21T00:12:43.145224191Z""#,
@@ -105,6 +105,28 @@ private let cases = [
         old: integer, to: "number", using: "{scale: {num: 1, den: 100}}", new: number, pairs: [("1250", "12.5"), ("100", "1")],
         refusedDown: ["0.001"]),
 ]
+
+private let cutTimes: [(using: String, number: String, cut: String, text: String, same: String)] = [
+    ("epoch-seconds", "-0.1", "-1", "1969-12-31T23:59:59.9Z", "1969-12-31T23:59:59Z"),
+    ("epoch-seconds", "-1", "-1", "1969-12-31T23:59:59Z", "1969-12-31T23:59:59Z"),
+    ("epoch-seconds", "-1.000001", "-2", "1969-12-31T23:59:58.999999Z", "1969-12-31T23:59:58Z"),
+    ("epoch-seconds", "0.9", "0", "1970-01-01T00:00:00.9Z", "1970-01-01T00:00:00Z"),
+    ("epoch-millis", "-0.5", "-1", "1969-12-31T23:59:59.9995Z", "1969-12-31T23:59:59.999Z"),
+    ("{epoch-seconds: {digits: 3}}", "-1.5009", "-1.501", "1969-12-31T23:59:58.4991Z", "1969-12-31T23:59:58.499Z"),
+    (
+        "{epoch-seconds: {digits: 1, origin: \"2001-01-01T00:00:00Z\"}}", "-0.01", "-0.1", "2000-12-31T23:59:59.99Z",
+        "2000-12-31T23:59:59.9Z"
+    ),
+]
+
+@Test("a moment is cut towards the past, whether it is read as a number or as a text, and what was cut stays", arguments: cutTimes)
+func cutMoments(_ one: (using: String, number: String, cut: String, text: String, same: String)) throws {
+    let viewer = try viewer(number, "string", one.using, time)
+    #expect(try viewer.up("{\"v\":\(one.number)}") == "{\"v\":\"\(one.same)\"}")
+    #expect(try viewer.down("{\"v\":\"\(one.text)\"}") == "{\"v\":\(one.cut)}")
+    #expect(try viewer.down("{\"v\":\"\(one.same)\"}") == "{\"v\":\(one.cut)}")
+    #expect(try viewer.up("{\"v\":\(one.cut)}") == "{\"v\":\"\(one.same)\"}")
+}
 
 @Test("a codec takes values there and back", arguments: cases)
 func pairs(_ one: Case) throws {

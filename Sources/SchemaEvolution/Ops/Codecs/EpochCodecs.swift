@@ -41,7 +41,11 @@ struct EpochForm: Sendable {
             guard let exact = DecimalNumber(json: content)?.scaled(byPowerOfTen: digits - unit) else { throw refusal }
             let whole = exact.rounded(toFractionDigits: 0, .down)
             guard let integer = whole.integer else { throw refusal }
-            (ticks, isCanonical) = (Int64(integer), whole == exact)
+            isCanonical = whole == exact
+            // Towards the past, as the fraction of a text is cut.
+            let (floored, isTooFar) = Int64(integer).subtractingReportingOverflow(exact.isNegative && !isCanonical ? 1 : 0)
+            guard !isTooFar else { throw refusal }
+            ticks = floored
         }
         let (whole, fraction) = digits == 0 ? (ticks, 0) : ticks.floored(by: ticksInSecond)
         let (seconds, isTooFar) = whole.addingReportingOverflow(origin)
