@@ -52,6 +52,9 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
     /// The two halves, most significant first, if the text is a canonical lower-case UUID.
     package var uuid: (UInt64, UInt64)? { if case .uuid(let high, let low) = form { (high, low) } else { nil } }
 
+    /// Whether it has the form of those that the store makes: a UUIDv7.
+    package var hasMadeForm: Bool { uuid.map { $0.0 >> 12 & 0xf == 7 && $0.1 >> 62 == 2 } ?? false }
+
     /// Appends the text.
     package func append(to output: inout ByteBuffer) {
         switch form {

@@ -20,6 +20,29 @@ extension EventStore {
         }
     }
 
+    /// The same of events whose ids the store has made, which no index has. Who knows such an id has seen its event, so that it is found
+    /// before anything is appended.
+    ///
+    /// One event alone is compared with the one that has the id, whatever that was appended with.
+    /// - Throws: `EvstoreError.idReused` also where it is not the first event whose id that is.
+    func repeatedMade(_ events: [NewEvent], _ sameID: SameID) throws(EvstoreError) -> AppendReceipt? {
+        guard events.contains(where: { $0.id?.hasMadeForm == true }) else { return nil }
+        return try converting(at: path) {
+            try log.read { reader in
+                var made = MadeIDs()
+                for (index, event) in events.enumerated() {
+                    guard let id = event.id, let position = try made.position(of: id, reader) else { continue }
+                    guard index == 0 else { throw EvstoreError.idReused(id: id, position: position) }
+                    let version = programVersion ?? reader.stamp.live
+                    let history = try history(serving: version, evolving.history(reader))
+                    return try receipt(
+                        ofRepeated: events, at: position, sameID, comparingAt: version, history, alone: events.count == 1, reader)
+                }
+                return nil
+            }
+        }
+    }
+
     /// Compares events with the append that begins at `position`, each as it is seen at the version of the request.
     ///
     /// `alone`: the one event is compared with the one at the position, whatever was appended with it.

@@ -17,7 +17,7 @@ package struct MadeIDs {
     /// blocks once.
     /// - Parameter reader: of the same moment at each call.
     package mutating func position(of id: EventID, _ reader: borrowing LogReader) throws -> Position? {
-        guard let uuid = id.uuid, uuid.0 >> 12 & 0xf == 7, uuid.1 >> 62 == 2 else { return nil }
+        guard id.hasMadeForm, let uuid = id.uuid else { return nil }
         let made = Int64(uuid.0 >> 16)
         if milliseconds != made {
             positions.removeAll(keepingCapacity: true)
