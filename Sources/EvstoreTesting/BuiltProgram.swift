@@ -61,6 +61,8 @@ package final class Running {
 
     package var isRunning: Bool { process.isRunning }
 
+    package var id: Int32 { process.id }
+
     package func send(signal: Int32) { process.send(signal: signal) }
 
     /// Waits for the end of the process and takes what it left.

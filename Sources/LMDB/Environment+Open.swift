@@ -88,6 +88,7 @@ extension Environment {
         try enter()
         var isInside = true
         defer { if isInside { gate.leave() } }
+        if !making { try awaitReaderTable() }
         var transaction: OpaquePointer?
         let begun = unsafe mdb_txn_begin(handle, nil, making ? 0 : UInt32(MDB_RDONLY), &transaction)
         if begun == MDB_MAP_RESIZED {

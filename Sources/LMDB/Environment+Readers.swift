@@ -12,6 +12,7 @@ extension Environment {
 
     func reapReaders() throws(StorageError) -> Int {
         guard Guard.readerCheck.isOn else { return 0 }
+        try awaitReaderTable()
         var dead: Int32 = 0
         try check(unsafe mdb_reader_check(handle, &dead), "looking for dead readers of \(directory)")
         return Int(dead)

@@ -15,6 +15,12 @@ extension Environment {
             try enter()
             var pointer = unsafe idleReaders.take()
             let isNew = unsafe pointer == nil
+            if isNew {
+                do throws(StorageError) { try awaitReaderTable() } catch {
+                    gate.leave()
+                    throw error
+                }
+            }
             let code = unsafe isNew ? mdb_txn_begin(handle, nil, UInt32(MDB_RDONLY), &pointer) : mdb_txn_renew(pointer)
             if code == 0, let pointer = unsafe pointer { return unsafe ReadTransaction(self, pointer, isOwner: true) }
             if !isNew { unsafe mdb_txn_abort(pointer) }

@@ -51,6 +51,8 @@ package final class Environment: @unchecked Sendable {
     let places: [FilePlace]
     /// Nil where LMDB uses none.
     let lockFile: Monitor<LockFile?>
+    /// Nil where LMDB has none, or it is not known where.
+    private let readerMutex: ReaderMutex?
     let notice: @Sendable (String) -> Void
 
     /// Takes over the handle where it does not throw.
@@ -59,6 +61,7 @@ package final class Environment: @unchecked Sendable {
     ) throws(StorageError) {
         places = try FilePlace.all(in: directory)
         self.lockFile = Monitor(lockFile)
+        readerMutex = try lockFile.flatMap { lockFile throws(StorageError) in try ReaderMutex(lockFile) }
         notice = configuration.notice
         self.directory = directory
         isReadOnly = configuration.readOnly
@@ -89,6 +92,14 @@ package final class Environment: @unchecked Sendable {
         // Order: the process before the gate, whose lock a thread of the parent may have held at the fork.
         try checkProcess()
         try gate.enter()
+    }
+
+    /// Before LMDB changes its table of readers: for a read without a slot, and where slots of the dead are freed.
+    /// - Throws: `StorageError` with `waitedSeconds` where a process that does so does not come to an end.
+    func awaitReaderTable() throws(StorageError) {
+        try readerMutex?.awaitFree { (process) throws(StorageError) in
+            try lockFile.withLock { (file) throws(StorageError) in try file?.isOpen(in: process) ?? false }
+        }
     }
 
     /// - Throws: where LMDB's own locks are gone.

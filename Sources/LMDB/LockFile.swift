@@ -23,7 +23,9 @@ final class LockFile: Sendable {
     private static let format: UInt32 = 1 | 1 << 16
     private static let lineBytes = 64
     private static let mutexBytes = unsafe MemoryLayout<pthread_mutex_t>.size
-    private static let countOffset = 8 + mutexBytes + 8
+    /// Of the mutex of readers.
+    static let mutexOffset = 8
+    private static let countOffset = mutexOffset + mutexBytes + 8
     private static let slotsOffset = lines(countOffset + 4) + lines(mutexBytes)
     private static let processOffset = 8
     /// Beyond all numbers of processes.
@@ -98,6 +100,15 @@ final class LockFile: Sendable {
             let process = unsafe place.assumingMemoryBound(to: Atomic<Int32>.self)
             _ = unsafe process.pointee.compareExchange(expected: ProcessIdentity.id, desired: 0, ordering: .sequentiallyConsistent)
         }
+    }
+
+    /// Whether the table is as it is described above.
+    func isOfKnownFormat() throws(StorageError) -> Bool { try slotsCount() != nil }
+
+    /// Whether a process has the environment open.
+    func isOpen(in process: Int32) throws(StorageError) -> Bool {
+        if process == ProcessIdentity.id { return true }
+        return try file.processWithLock(byte: Int(process)) == process
     }
 
     /// How many slots were ever taken; nil where the table is of another format.

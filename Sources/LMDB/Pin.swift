@@ -16,6 +16,7 @@ package final class Pin: @unchecked Sendable {
         let doing = "keeping the last commit of \(environment.directory)"
         try environment.enter()
         defer { environment.gate.leave() }
+        try environment.awaitReaderTable()
         try check(unsafe mdb_txn_begin(environment.handle, nil, UInt32(MDB_RDONLY), &pointer), doing)
         guard let pointer = unsafe pointer else { throw StorageError(lmdb: MDB_BAD_TXN, doing) }
         self.environment = environment

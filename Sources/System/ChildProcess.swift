@@ -9,7 +9,7 @@ package final class ChildProcess {
         case signal(Int32)
     }
 
-    private let id: pid_t
+    package let id: Int32
     private var ending: Ending?
 
     /// - Parameter environment: all of it, as `NAME=value`.

@@ -1,7 +1,9 @@
 import Evstore
 import EvstoreTesting
 import Foundation
+import LMDB
 import Synchronization
+import System
 import Testing
 import Torturing
 
@@ -22,6 +24,10 @@ private final class StoppedWriter: Sendable {
             process.withLock { $0.send(signal: SIGCONT) }
         }
     }
+
+    var id: Int32 { process.withLock { $0.id } }
+
+    func end() { process.withLock { $0.send(signal: SIGKILL) } }
 
     func goOn() throws -> BuiltProgram.Outcome {
         try process.withLock { process in
@@ -133,6 +139,39 @@ struct StandingStillTests {
         #expect(try again.last().position == Position(2))
         #expect(try await again.verify(deep: true).ok)
         try await again.close()
+    }
+
+    @Test("opening and reading end at a deadline where it changes LMDB's table of readers, name it, and go on when it has gone")
+    func readers() async throws {
+        let notes = try await TemporaryStore.notes()
+        _ = try await notes.store.append([Note.event(10)])
+        let directory = notes.path + "/log"
+        let log = try Environment.open(directory: directory, .init(tables: ["types"], mapBytes: 1 << 26))
+        defer { log.close() }
+        let stopped = try await StoppedWriter("stop-readers", of: notes)
+        let began = ContinuousClock.now
+        for number in 0 ..< 3 {
+            // Those that have ended have left slots, which need no mutex.
+            #expect {
+                try log.read { _ in try log.read { _ in try log.read { _ in try log.read { _ in } } } }
+            } throws: { error in
+                guard let error = error as? StorageError, let seconds = error.waitedSeconds else { return false }
+                return seconds >= 5 && error.message.contains("process \(stopped.id)") && error.message.contains("table of readers")
+            }
+            // Whoever comes later does not wait as long again.
+            #expect(began.duration(to: .now) < .seconds(number == 0 ? 20 : 21))
+        }
+        let opening = try BuiltProgram.storeWorker.run("note", notes.path, "20")
+        #expect(opening.exit != 0 && opening.errors.contains("process \(stopped.id)"), "\(opening)")
+        #expect(!stopped.wasFreed.withLock { $0 })
+        #expect(try stopped.goOn().exit == 0)
+        try log.read { _ in try log.read { _ in try log.read { _ in try log.read { _ in } } } }
+        #expect(try BuiltProgram.storeWorker.run("note", notes.path, "20").exit == 0)
+        // One that ends while it has it holds up nobody.
+        let other = try await StoppedWriter("stop-readers", of: notes)
+        other.end()
+        #expect(try BuiltProgram.storeWorker.run("note", notes.path, "30").exit == 0)
+        #expect(try notes.store.last().position == Position(3))
     }
 
     private static func isNamed(_ error: any Error) -> Bool {

@@ -28,6 +28,20 @@ struct Stopped {
         }
     }
 
+    /// Holds the mutex under which LMDB changes the log's table of readers, which it keeps in its file of locks.
+    func changingReaders(_ store: String) throws {
+        let log = try Environment.open(directory: store + "/log", .init(tables: ["types"], mapBytes: 1 << 26))
+        let file = try File(store + "/log/lock.mdb", .write)
+        let map = unsafe mmap(nil, 4_096, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor, 0)
+        guard let map = unsafe map, unsafe map != MAP_FAILED else { throw StorageError.system("mapping \(file.path)") }
+        let mutex = unsafe (map + 8).assumingMemoryBound(to: pthread_mutex_t.self)
+        guard unsafe pthread_mutex_lock(mutex) == 0 else { throw StorageError(EBUSY, "taking LMDB's mutex of readers") }
+        stop()
+        unsafe pthread_mutex_unlock(mutex)
+        log.close()
+        withExtendedLifetime(file) {}
+    }
+
     private func stop() {
         _ = FileManager.default.createFile(atPath: held, contents: nil)
         raise(SIGSTOP)

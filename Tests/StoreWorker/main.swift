@@ -8,7 +8,8 @@ enum Worker {
     static let usage = """
         append STORE MAP-BYTES EVENTS | note STORE NUMBER | twice STORE | hold STORE \
         | migrating STORE SCHEMAS VERSION DEADLINE WAITING | fork STORE | fork-left STORE | fork-refused DIRECTORY \
-        | fork-reading DIRECTORY | fork-writing DIRECTORY | fork-again DIRECTORY | stop-log STORE HELD | stop-model STORE HELD
+        | fork-reading DIRECTORY | fork-writing DIRECTORY | fork-again DIRECTORY | stop-log STORE HELD | stop-model STORE HELD \
+        | stop-readers STORE HELD
         """
 
     static func run(_ words: [String]) async throws {
@@ -19,6 +20,7 @@ enum Worker {
         case ("migrating", 6): try await migrating(words[1], words[2], to: Int(words[3]) ?? 0, Double(words[4]) ?? 0, words[5])
         case ("stop-log", 3): try await Stopped(held: words[2]).writing(words[1])
         case ("stop-model", 3): try Stopped(held: words[2]).writing(readModelOf: words[1])
+        case ("stop-readers", 3): try Stopped(held: words[2]).changingReaders(words[1])
         case ("note", 3): try await note(in: words[1], Int(words[2]) ?? 0)
         case ("fork", 2): try await fork(with: words[1])
         case ("fork-left", 2): try await leave(words[1])
