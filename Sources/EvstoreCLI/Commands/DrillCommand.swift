@@ -36,7 +36,11 @@ struct DrillCommand: Command {
                 progress: session.progress)
         }
         if session.output.json { try session.output.object(report.object) } else { try show(report, session.output) }
-        guard report.passed else { throw Exit(code: report.steps.last { !$0.ok }?.error?.exit ?? 7) }
+        guard !report.passed else { return }
+        let failed = report.steps.last { !$0.ok }
+        // What is written for people has it in its place.
+        if session.output.json, let failed { session.output.note("\(failed.name): \(failed.detail)") }
+        throw Exit(code: failed?.error?.exit ?? 7)
     }
 
     private func show(_ report: DrillReport, _ output: Output) throws {
