@@ -15,14 +15,14 @@ enum Archive {
     ///
     /// Order: the file of digests comes last, so that an archive with one is whole. Written again after a kill, it
     /// has the same name and events.
-    static func write(_ site: MigrationSite, after position: Position, through last: Checkpoint) throws(EvstoreError) -> String {
+    static func write(_ site: MigrationSite, after position: Position, through last: Checkpoint) async throws(EvstoreError) -> String {
         let directory = "\(site.store)/archive"
         let name = "epoch-\(last.epoch)-events-\(position.next)-\(last.position)"
         let path = "\(directory)/\(name).jsonl"
+        try migrating { if try Directory.status(directory) == nil { try Directory.create(directory) } }
+        // Files of a cut that was interrupted before it was made: the log still has the events.
+        if site.log.keyFile != nil { try await migrating { try await SealedLineFiles.discard(["\(path).tmp", path], of: site.log) } }
         try migrating {
-            if try Directory.status(directory) == nil { try Directory.create(directory) }
-            // Files of a cut that was interrupted before it was made: the log still has the events.
-            if site.log.keyFile != nil { try SealedLineFiles.discard(["\(path).tmp", path], of: site.log) }
             try Directory.removeFiles(in: directory, overwriting: false) { $0 == "\(name).jsonl.tmp" || $0 == "\(name).tmp" }
             let file = try File("\(path).tmp", .createNew)
             let digest = try writeLines(to: file, site, after: position, through: last.position)

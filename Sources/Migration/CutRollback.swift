@@ -26,7 +26,7 @@ package enum CutRollback {
         var generationSet = try generationSet(site, snapshot, state)
         let isThere = report.tail == 0 && state.isAs(snapshot) && generationSet.isLive(in: state)
         if !isThere {
-            if report.tail > 0 { report.archive = try Archive.write(site, after: snapshot.position, through: last) }
+            if report.tail > 0 { report.archive = try await Archive.write(site, after: snapshot.position, through: last) }
             // Order: read models are built and compared before the cut, so that they are there at every moment.
             report.rebuilt = try generationSet.build(site, onError: .quarantine, through: snapshot.position).map(\.name)
             MigrationPhase.reached(.cutRebuilt)

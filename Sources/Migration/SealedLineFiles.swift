@@ -56,17 +56,21 @@ struct SealedLineFiles {
         for path in paths + unfinished { slots.formUnion(try Self.slots(in: path)) }
         // Lines that can't be opened stand unchanged in the new file, so their keys stay.
         for path in paths { slots.subtract(try Self.slots(in: path + Self.whole)) }
-        let forgotten = try site.log.forgetLines(slots)
-        // Order: the ledger names a key before the last line that names it is gone.
-        if !forgotten.isEmpty { try await site.log.update { update in try update.note(forgotten) } }
+        try await Self.forget(slots, of: site.log)
         for path in unfinished { try Self.remove(path) }
         for path in paths { try finish(path) }
     }
 
     /// Removes files of lines after overwriting their keys.
-    static func discard(_ paths: [String], of log: EventLog) throws {
-        _ = try log.forgetLines(paths.reduce(into: []) { slots, path in slots.formUnion(try self.slots(in: path)) })
+    static func discard(_ paths: [String], of log: EventLog) async throws {
+        try await forget(paths.reduce(into: []) { slots, path in slots.formUnion(try self.slots(in: path)) }, of: log)
         for path in paths { try remove(path) }
+    }
+
+    /// Order: the ledger tells of a key before nothing names it any more.
+    private static func forget(_ slots: Set<UInt32>, of log: EventLog) async throws {
+        let forgotten = try log.forgetLines(slots)
+        if !forgotten.isEmpty { try await log.update { update in try update.note(forgotten) } }
     }
 
     private static func remove(_ path: String) throws {

@@ -136,8 +136,18 @@ struct ShreddedKeysTests {
         }
         #expect(try opened(copy, store) == 2)
         try await log.close()
+        let (subjects, slots) = (try Data(contentsOf: URL(filePath: store.path + "/subjects")), try slots(copy))
+        #expect(slots.count == 2)
         #expect(try await store.rollback(toSnapshot: "here", discardTail: true).archive == archive)
         #expect(try opened(copy, store) == 0 && opened(archive, store) == 1)
+        #expect(try await store.verify().ok)
+        for slot in slots {
+            try putBack(slot, from: subjects, store)
+            let findings = try await store.verify().findings.filter { $0.severity == .error }
+            #expect(findings.map(\.id) == ["STORE017"] && findings[0].message.contains("an archive"), "\(findings)")
+            _ = try await store.forget([StreamName("person-2")])
+            #expect(try await store.verify().ok && opened(copy, store) == 0)
+        }
     }
 
     @Test("a key that is damaged: the read model is built anew, and of the archive it is said that it can't be read")

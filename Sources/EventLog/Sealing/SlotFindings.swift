@@ -62,7 +62,7 @@ struct SlotFindings {
     static func revived(_ slot: SubjectSlot, isOfLines: Bool, of stream: StreamName?, _ store: String) -> Finding {
         let what =
             isOfLines
-            ? "an archive was written anew without what was forgotten, and the key of its old lines"
+            ? "an archive was thrown away, or written anew without what was forgotten, and the key of its old lines"
             : "the personal data of \(stream.map { "the stream \($0)" } ?? "a stream") was forgotten, and its key"
         let again = isOfLines ? "forget any of the streams again that were forgotten" : "forget it again"
         return Finding(
