@@ -14,6 +14,8 @@ struct Measure {
     private let history: History
     private let target: SchemaVersion
     private var failed: [Kind: UInt64] = [:]
+    /// How many were looked at.
+    private var seen: [Kind: UInt64] = [:]
     /// Why events without an image have none.
     private var failures: [ImageFailure] = []
     /// Of the events that are from before versions existed; nil where there are none.
@@ -28,6 +30,7 @@ struct Measure {
         for (index, event) in sample.events.enumerated() {
             if index % 1_000 == 0 { try site.checkCancellation() }
             let kind = Kind(type: event.type, born: event.born)
+            seen[kind, default: 0] += 1
             let before = viewer.counts
             do {
                 if rekeys { _ = try history.streamName(StreamName(event.stream), from: event.born, to: target) }
@@ -75,10 +78,31 @@ struct Measure {
     func stopped(_ entries: [GenerationSet.Entry], behind measured: Position) throws(EvstoreError) -> EvstoreError? {
         for failure in failures {
             guard let position = failure.position, position > measured else { continue }
-            let types = try history.path(type: failure.type, born: failure.born, to: target).types
+            let types = try types(failure.type, failure.born)
             guard let entry = entries.first(where: { !$0.definition.consumes.isDisjoint(with: types) }) else { continue }
             return .buildStopped(projection: entry.name, position: position, reason: EvstoreError.noImage(failure).message)
         }
         return nil
+    }
+
+    /// What events of a type may be seen as at the target.
+    private func types(_ type: String, _ born: SchemaVersion) throws(EvstoreError) -> [String] {
+        try history.path(type: type, born: born, to: target).types
+    }
+
+    /// How many events that read models would consume were not looked at, of types that a step changes: they may have no image.
+    /// - Parameter others: that were looked at besides.
+    func notSeen(_ census: [CensusRow], for entries: [GenerationSet.Entry], others: [LawEvent]) throws(EvstoreError) -> UInt64 {
+        var seen = seen
+        for event in others { seen[Kind(type: event.type, born: event.born), default: 0] += 1 }
+        var count: UInt64 = 0
+        for row in census {
+            let types = try types(row.type, row.born)
+            guard entries.contains(where: { !$0.definition.consumes.isDisjoint(with: types) }),
+                try history.path(type: row.type, born: row.born, to: target).description != "unchanged"
+            else { continue }
+            count += row.count - min(row.count, seen[Kind(type: row.type, born: row.born)] ?? 0)
+        }
+        return count
     }
 }

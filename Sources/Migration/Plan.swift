@@ -45,9 +45,24 @@ package enum Plan {
                 if let stopped { refused.append(stopped) }
             }
         }
+        report.quarantined = try target.quarantinedCount(site)
+        // What stops the replay stops it before it comes to the rest.
+        if stopped == nil { report.notSeen = try notSeen(target, seen, census, sample, site) }
         if report.pending, report.needs.isEmpty { refused += checked(report, history, laws, target, stopped: stopped != nil, site) }
         report.refused = refused.map { PlannedRefusal(error: $0) }
         return report
+    }
+
+    /// How many events that a build would consume may have no image, and were looked at neither in the sample nor by the trial.
+    private static func notSeen(
+        _ target: GenerationSet, _ seen: Measure, _ census: [CensusRow], _ sample: Sample, _ site: MigrationSite
+    ) throws(EvstoreError) -> UInt64 {
+        guard !target.missing.isEmpty, try site.last().position.rawValue > eventsMeasured else { return 0 }
+        let sampled = Set(sample.events.compactMap(\.position))
+        let built = try Sample(site, through: Position(eventsMeasured)).events.filter { event in
+            !(event.position.map(sampled.contains) ?? false)
+        }
+        return try seen.notSeen(census, for: target.missing, others: built)
     }
 
     /// The errors that a replay would throw before it builds, found by the same checks.

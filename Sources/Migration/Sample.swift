@@ -30,6 +30,13 @@ struct Sample: Sendable {
         events = found
     }
 
+    /// The events up to a position.
+    init(_ site: MigrationSite, through end: Position) throws(EvstoreError) {
+        var found: [LawEvent] = []
+        try Self.read(from: 1, through: end.rawValue, try site.evolving.current().history, site) { found += $0 }
+        events = found
+    }
+
     /// Hands over the events between two positions, about a thousand at a time.
     static func read(
         from start: UInt64, through end: UInt64, _ history: History, _ site: MigrationSite,

@@ -54,7 +54,7 @@ struct ContractTests {
         #expect(
             try keys(plan) == [
                 "from", "to", "events", "rebuild", "carry", "loss", "oneWay", "seconds", "bytes", "types", "refused", "adoption", "needs",
-                "appendsRefused",
+                "appendsRefused", "quarantined", "notSeen",
             ])
 
         let replay = try shop.must("replay --to v3 --schemas SCHEMAS --json").line

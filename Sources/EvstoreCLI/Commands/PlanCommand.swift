@@ -51,7 +51,7 @@ extension PlanReport {
                     ]
                 }),
             "adoption": adoption?.object ?? nil, "needs": .list(needs.map { .text($0) }),
-            "appendsRefused": .list(appendsRefused.map(\.object)),
+            "appendsRefused": .list(appendsRefused.map(\.object)), "quarantined": .count(quarantined), "notSeen": .count(notSeen),
         ]
     }
 
@@ -76,6 +76,12 @@ extension PlanReport {
         for refused in appendsRefused {
             let types = refused.types.joined(separator: ", ")
             try output.line("appends      once \(to) is live, a program without \(refused.step) can't append \(types) (needs --yes)")
+        }
+        if quarantined > 0 {
+            try output.line("quarantined  \(counted(quarantined, "event")) of read models that are kept: the replay exits with 8")
+        }
+        if notSeen > 0 {
+            try output.line("not seen     \(counted(notSeen, "event")) that may have no image: only the replay looks at them")
         }
         try output.line("estimate     " + estimate)
         try output.line("rollback     " + (oneWay.isEmpty ? "possible until finalize" : "not across the one-way steps"))

@@ -33,6 +33,11 @@ public struct PlanReport: Hashable, Sendable {
     public var types: [PlannedType] = []
     /// The widest class among the steps on the way: iso, widen, narrow or partial.
     public var opClass = "iso"
+    /// Events that read models which are carried over have in quarantine. A replay counts them, and the command then exits with 8.
+    public var quarantined: UInt64 = 0
+    /// Events that only the replay looks at, and that may have no image: of types that a step changes and a read model to be built
+    /// consumes, beyond the sample and the first of the log.
+    public var notSeen: UInt64 = 0
     /// Whether a replay has anything to do.
     public var pending = false
     /// Why a replay with these options would stop, in the order in which it would find out.
