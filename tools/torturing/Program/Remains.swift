@@ -3,8 +3,9 @@ import Foundation
 import System
 import Torturing
 
-/// A sealed store that lives on a file system of its own, with read models, an archive, drills and backups, and forgets people there.
-/// Then the disk is searched, byte by byte, for what opens what was forgotten.
+/// A sealed store that lives on a file system of its own, with read models, an archive, drills and backups, and three that were made of
+/// it: by a restore, by a salvage, and under other keys. All of them forget people. Then the disk is searched, byte by byte, for what
+/// opens what was forgotten.
 struct Remains {
     /// Where the file system is mounted.
     let place: String
@@ -24,13 +25,27 @@ struct Remains {
     }
 
     private static let (people, forgotten) = (12, 0 ..< 5)
-    private static let secret: UInt8 = 7
-    private var path: String { place + "/store" }
+    private var path: String { Self.store.path(in: place) }
     private var backups: String { place + "/backups" }
 
-    private func open() async throws -> EventStore {
-        try await EventStore.open(at: path, schemas: Told.schemas, options: Secrecy.options(Self.secret))
+    /// One of the stores, and what opens its keys.
+    private struct Home {
+        let name: String
+        let secret: UInt8
+
+        func path(in place: String) -> String { place + "/" + name }
+
+        func open(in place: String) async throws -> EventStore {
+            try await EventStore.open(at: path(in: place), schemas: Told.schemas, options: Secrecy.options(secret))
+        }
     }
+
+    private static let store = Home(name: "store", secret: 7)
+    private static let (restored, salvaged) = (Home(name: "restored", secret: 7), Home(name: "salvaged", secret: 7))
+    private static let reciphered = Home(name: "reciphered", secret: 8)
+    private static let copies = [restored, salvaged, reciphered]
+
+    private func open() async throws -> EventStore { try await Self.store.open(in: place) }
 
     // MARK: The store's processes
 
@@ -42,13 +57,14 @@ struct Remains {
             let store = try await open()
             _ = try await store.drill(to: SchemaVersion(2), backups: backups)
             try await store.close()
+        case "copy": try await copy()
         default: try await forget()
         }
     }
 
     private func fill() async throws {
         let store = try await EventStore.create(
-            at: path, schemas: Told.schemas, version: SchemaVersion(1), options: Secrecy.options(Self.secret))
+            at: path, schemas: Told.schemas, version: SchemaVersion(1), options: Secrecy.options(Self.store.secret))
         var told = Told()
         func append(_ people: Range<Int>, at version: Int) async throws {
             for person in people {
@@ -68,6 +84,22 @@ struct Remains {
         try await store.close()
     }
 
+    /// Makes the other stores, with read models of their own.
+    private func copy() async throws {
+        let options = Secrecy.options(Self.store.secret)
+        _ = try await EventStore.restore(from: backups, into: Self.restored.path(in: place), options: options)
+        _ = try await EventStore.salvage(at: path, into: Self.salvaged.path(in: place), schemas: Told.schemas, options: options)
+        let store = try await open()
+        _ = try await store.recipher(
+            into: Self.reciphered.path(in: place), secret: .key([UInt8](repeating: Self.reciphered.secret, count: 32)))
+        try await store.close()
+        for copy in Self.copies {
+            let store = try await copy.open(in: place)
+            _ = try await store.count("people")
+            try await store.close()
+        }
+    }
+
     private func forget() async throws {
         let store = try await open()
         _ = try await store.count("people")
@@ -82,7 +114,20 @@ struct Remains {
         _ = try await store.count("people")
         if try await !store.verify(deep: true).ok { outcome.problems.append("the store is not whole") }
         try await store.close()
+        for copy in Self.copies { outcome.problems += try await forget(in: copy) }
         try Worker.say(outcome)
+    }
+
+    private func forget(in copy: Home) async throws -> [String] {
+        let store = try await copy.open(in: place)
+        _ = try await store.count("people")
+        var problems: [String] = []
+        let count = try await store.forget(try Self.forgotten.map { try StreamName("person-\($0)") }).forgotten.count
+        if count != Self.forgotten.count { problems.append("\(copy.name): \(count) streams were forgotten") }
+        _ = try await store.count("people")
+        if try await !store.verify(deep: true).ok { problems.append("\(copy.name) is not whole") }
+        try await store.close()
+        return problems
     }
 
     // MARK: The disk
@@ -91,12 +136,12 @@ struct Remains {
     func run(on ground: Ground, image: String) throws -> Outcome {
         try Mounting.make(ground.maker, image, megabytes: 320)
         try Mounting.mount(image, at: place, ground.maker, ground.options)
-        var traces = KeyTraces(secret: [UInt8](repeating: Self.secret, count: 32))
+        var traces = KeyTraces()
         var chance = SeededGenerator(seed: UInt64(seed), "remains", 0)
         var outcome = Outcome()
         var known: (files: [UInt64: String], alive: Set<[UInt8]>) = ([:], [])
         // A drill that comes to its end, and one that is killed.
-        for (number, part) in ["fill", "drill", "drill", "forget"].enumerated() {
+        for (number, part) in ["fill", "drill", "drill", "copy", "forget"].enumerated() {
             var disk = FaultyDisk(root: place)
             disk.log = image + "-log-\(number)"
             let child = try Child(
@@ -106,7 +151,9 @@ struct Remains {
             if number != 2, ended.ending != .exit(0) { throw Failure("\(part): \(ended.ending) \(ended.errors)") }
             if part == "forget" { outcome = try JSONDecoder().decode(Outcome.self, from: Data(ended.output.utf8)) }
             let before = known.files
-            known = try traces.look(place, keysOf: path)
+            let homes = [Self.store] + (number < 3 ? [] : Self.copies)
+            known = try traces.look(
+                place, keysOf: homes.map { ($0.path(in: place), [UInt8](repeating: $0.secret, count: 32)) })
             traces.learn(try Recording(image + "-log-\(number)"), known: before)
         }
         try Mounting.unmount(place)

@@ -8,11 +8,10 @@ package struct KeyTraces {
 
     /// By how they were wrapped: what each was, and the key itself.
     private var keys: [[UInt8]: (name: String, key: [UInt8])] = [:]
-    private var ring: KeyRing?
-    private let secret: [UInt8]
+    /// Of each store that there was.
+    private var rings: [KeyRing] = []
 
-    /// - Parameter secret: what opens the store's keys.
-    package init(secret: [UInt8]) { self.secret = secret }
+    package init() {}
 
     package var count: Int { keys.count }
 
@@ -31,9 +30,13 @@ package struct KeyTraces {
     }
 
     /// Learns the keys that lie below a directory now; returns the files of keys by their inodes, and how the keys are wrapped.
-    package mutating func look(_ directory: String, keysOf store: String) throws -> (files: [UInt64: String], alive: Set<[UInt8]>) {
-        if let key = SecretKey(secret) {
-            ring = try KeyRing(opening: KeyFile([UInt8](Data(contentsOf: URL(filePath: store + "/keys")))), with: .key(key))
+    /// - Parameter stores: the stores that there are, each with what opens its keys.
+    package mutating func look(
+        _ directory: String, keysOf stores: [(path: String, secret: [UInt8])]
+    ) throws -> (files: [UInt64: String], alive: Set<[UInt8]>) {
+        rings = try stores.compactMap { store in
+            guard let key = SecretKey(store.secret) else { return nil }
+            return try KeyRing(opening: KeyFile([UInt8](Data(contentsOf: URL(filePath: store.path + "/keys")))), with: .key(key))
         }
         var (files, alive): ([UInt64: String], Set<[UInt8]>) = ([:], [])
         for name in try FileManager.default.subpathsOfDirectory(atPath: directory) {
@@ -71,20 +74,24 @@ package struct KeyTraces {
         case .slots:
             for start in stride(from: 0, through: bytes.count - 128, by: 128) where offset + start >= 128 && bytes[start] == 1 {
                 let (number, slot) = ((offset + start) / 128, Array(bytes[start ..< start + 128]))
-                // What is not whole yet opens nothing.
-                do {
-                    guard let key = try ring?.key(of: SubjectSlot(UInt32(number), slot)) else { continue }
-                    note(Array(slot[24 ..< 88]), "slot \(number)", key.key, in: &found)
-                } catch { continue }
+                for ring in rings {
+                    // What is not whole yet, or another store's, opens nothing.
+                    do {
+                        guard let key = try ring.key(of: SubjectSlot(UInt32(number), slot)) else { continue }
+                        note(Array(slot[24 ..< 88]), "slot \(number)", key.key, in: &found)
+                    } catch { continue }
+                }
             }
         case .ofGeneration(let name):
-            guard offset == 0, bytes.count >= 80, let ring else { return [] }
+            guard offset == 0, bytes.count >= 80 else { return [] }
             let wrapped = Array(bytes[16 ..< 80])
-            do {
-                note(
-                    wrapped, "the key of \(name)", try ring.unwrap(wrapped, for: "generations", ring.file.storeID + Array(name.utf8)),
-                    in: &found)
-            } catch { return [] }
+            for ring in rings {
+                do {
+                    note(
+                        wrapped, "the key of \(name)", try ring.unwrap(wrapped, for: "generations", ring.file.storeID + Array(name.utf8)),
+                        in: &found)
+                } catch { continue }
+            }
         }
         return found
     }
