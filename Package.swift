@@ -80,20 +80,28 @@ let package = Package(
         .target(
             name: "Migration",
             dependencies: [
-                "Bytes", "Hashing", "Sealing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
+                "Bytes", "Hashing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: house),
-        // Row 4: the front door.
+        // Row 4: what an operator reaches for: backups, salvage, keys, forgetting, and looking over a store.
+        .target(
+            name: "LogKeeping",
+            dependencies: [
+                "Bytes", "Hashing", "Sealing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
+                "Migration",
+            ],
+            swiftSettings: lending),
+        // Row 5: the front door.
         .target(
             name: "Evstore",
             dependencies: [
                 "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools", "Projections",
-                "Migration",
+                "Migration", "LogKeeping",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: lending),
-        // Row 5: who comes through it.
+        // Row 6: who comes through it.
         .target(
             name: "EvstoreTesting",
             dependencies: ["Bytes", "System", "JSONText", "Evstore", .product(name: "Logging", package: "swift-log")],
@@ -102,7 +110,7 @@ let package = Package(
             name: "EvstoreCLI",
             dependencies: [
                 "Bytes", "System", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Migration",
-                "Evstore",
+                "LogKeeping", "Evstore",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -114,7 +122,8 @@ let package = Package(
         .testTarget(name: "LMDBTests", dependencies: ["Bytes", "System", "LMDB"], swiftSettings: house),
         .testTarget(name: "JSONTextTests", dependencies: ["Bytes", "JSONText"], swiftSettings: house),
         .testTarget(
-            name: "EventLogTests", dependencies: ["Bytes", "Hashing", "Sealing", "System", "LMDB", "EventModel", "EventLog", "Torturing"],
+            name: "EventLogTests",
+            dependencies: ["Bytes", "Hashing", "Sealing", "System", "LMDB", "EventModel", "EventLog", "LogKeeping", "Torturing"],
             exclude: ["Goldens"], swiftSettings: house),
         .testTarget(
             name: "SchemaEvolutionTests", dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools"],
@@ -130,7 +139,7 @@ let package = Package(
             name: "MigrationTests",
             dependencies: [
                 "Bytes", "Hashing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools", "Projections",
-                "Migration",
+                "Migration", "LogKeeping",
                 "Torturing",
             ], swiftSettings: house),
         .testTarget(
@@ -138,7 +147,7 @@ let package = Package(
             dependencies: [
                 "Bytes", "Hashing", "JSONText", "System", "LMDB", "EventModel", "Sealing", "EventLog", "SchemaEvolution", "SchemaTools",
                 "Projections",
-                "Migration",
+                "Migration", "LogKeeping",
                 "Evstore", "EvstoreTesting", "TwentyLines", .product(name: "Logging", package: "swift-log"),
             ], exclude: ["Goldens"], swiftSettings: house),
         // The README's program, compiled as a user's is.
@@ -194,7 +203,7 @@ let package = Package(
         .executableTarget(
             name: "evstore-torture",
             dependencies: [
-                "Bytes", "Torturing", "System", "LMDB", "EventModel", "EventLog", "Migration", "Evstore", "EvstoreTesting",
+                "Bytes", "Torturing", "System", "LMDB", "EventModel", "EventLog", "Migration", "LogKeeping", "Evstore", "EvstoreTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "tools/torturing/Program", swiftSettings: house),
@@ -211,6 +220,7 @@ if Context.environment["EVSTORE_FUZZERS"] != nil {
             name: "evstore-libfuzzer",
             dependencies: [
                 "Bytes", "CLibFuzzer", "Hashing", "Sealing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution",
+                "LogKeeping",
                 "SchemaTools",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],

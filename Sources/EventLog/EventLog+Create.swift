@@ -23,18 +23,13 @@ extension EventLog {
         try make(at: store) { made in
             let access = try lay(made, StoreID.make(), options, options.secret.map { .made($0) }, tables)
             defer { access.environment.close() }
-            try access.environment.writeOwned { transaction in
-                guard let moment = try Moment(transaction.reads, access, Overlays()) else { return }
-                var update = try LogUpdate.begin(transaction, access, moment)
-                try first(&update)
-                try update.finish()
-            }
+            try access.update(first)
         }
         return try open(at: store, options: options, logger: logger, tables)
     }
 
     /// Runs `fill` on a new directory, which is at `store` when it is whole.
-    static func make(at store: String, _ fill: (String) throws -> Void) throws {
+    package static func make(at store: String, _ fill: (String) throws -> Void) throws {
         do {
             if try Directory.status(store) != nil, try !Directory.isEmpty(store) { throw EvstoreError.storeExists(path: store) }
             try OwnedDirectory.sweep(store + suffix, overwriting: KeyedFiles.isOne)
@@ -56,7 +51,7 @@ extension EventLog {
     private static let suffix = ".new-"
 
     /// Makes the files of a store without events; the caller closes the environment.
-    static func lay(
+    package static func lay(
         _ store: String, _ storeID: StoreID, _ options: Options, _ newKeys: NewKeys?, _ tables: [TableDescriptor] = TableDescriptor.log
     ) throws -> LogAccess {
         let keys = try newKeys?.lay(store, storeID)

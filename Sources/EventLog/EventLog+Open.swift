@@ -68,7 +68,7 @@ extension EventLog {
         return try environment.read { try StateRows.state($0, tables) }
     }
 
-    static var silent: Logger { Logger(label: "evstore", factory: { _ in SwiftLogNoOpLogHandler() }) }
+    package static var silent: Logger { Logger(label: "evstore", factory: { _ in SwiftLogNoOpLogHandler() }) }
 
     /// Ends a round ahead of the log before LMDB commits anything else.
     static func endRound(at store: String, _ storeID: StoreID) -> @Sendable (Environment) throws(StorageError) -> Void {

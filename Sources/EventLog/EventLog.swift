@@ -8,7 +8,7 @@ package final class EventLog: Sendable {
     package let path: String
     package let options: Options
     package let isReadOnly: Bool
-    let access: LogAccess
+    package let access: LogAccess
     let overlays = Overlays()
     let logger: Logger
     private let signal: CommitSignal

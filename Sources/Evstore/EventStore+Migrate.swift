@@ -1,5 +1,6 @@
 internal import EventLog
 internal import EventModel
+public import LogKeeping
 public import Migration
 internal import Projections
 

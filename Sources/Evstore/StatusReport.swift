@@ -1,6 +1,6 @@
 internal import EventLog
 internal import EventModel
-public import Migration
+public import LogKeeping
 internal import Projections
 
 /// How many events there are of a type and birth version.

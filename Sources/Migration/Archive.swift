@@ -1,7 +1,7 @@
-internal import Bytes
-internal import EventLog
-internal import EventModel
-internal import Hashing
+package import Bytes
+package import EventLog
+package import EventModel
+package import Hashing
 internal import JSONText
 internal import LMDB
 internal import Projections
@@ -10,7 +10,7 @@ internal import System
 /// The events that a cut takes off, as event lines at their birth versions in `<store>/archive/`, with a small file
 /// of digests beside; an import brings them back. Nothing deletes an archive. Where events are sealed the lines are (`SealedLine`), under a
 /// key of the file's own.
-enum Archive {
+package enum Archive {
     /// Writes the events after `position`; durable on return. Returns the path.
     ///
     /// Order: the file of digests comes last, so that an archive with one is whole. Written again after a kill, it
@@ -21,7 +21,7 @@ enum Archive {
         let path = "\(directory)/\(name).jsonl"
         try migrating { if try Directory.status(directory) == nil { try Directory.create(directory) } }
         // Files of a cut that was interrupted before it was made: the log still has the events.
-        if site.log.keyFile != nil { try await migrating { try await SealedLineFiles.discard(["\(path).tmp", path], of: site.log) } }
+        if site.log.keyFile != nil { try await migrating { try await SealedLineFile.discard(["\(path).tmp", path], of: site.log) } }
         try migrating {
             try Directory.removeFiles(in: directory, overwriting: false) { $0 == "\(name).jsonl.tmp" || $0 == "\(name).tmp" }
             let file = try File("\(path).tmp", .createNew)
@@ -95,7 +95,7 @@ enum Archive {
     }
 
     /// Notes the digest of lines that were written anew, where there are digests of them.
-    static func setDigest(_ digest: Digest, ofLines path: String) throws {
+    package static func setDigest(_ digest: Digest, ofLines path: String) throws {
         let digests = path.hasSuffix(".jsonl") ? String(path.dropLast(1)) : path
         guard try Directory.ownStatus(digests)?.isFile == true else { return }
         var fields = try Fields(File(digests, .read).read(digestBytesMax), of: digests)
@@ -108,14 +108,14 @@ enum Archive {
 
 extension EventLine {
     /// Of a record at its birth.
-    init(_ record: borrowing RecordView, _ type: String, stream: StreamName, epoch: Epoch) {
+    package init(_ record: borrowing RecordView, _ type: String, stream: StreamName, epoch: Epoch) {
         self.init(
             stream: stream, type: type, id: record.id, time: record.time, position: record.position, revision: record.revision,
             born: record.born, version: record.born, epoch: epoch)
     }
 
     /// Writes the line with its line feed.
-    func write(_ record: borrowing RecordView, sealedBy sealer: LineSealer?, into output: inout ByteBuffer) throws(EvstoreError) {
+    package func write(_ record: borrowing RecordView, sealedBy sealer: LineSealer?, into output: inout ByteBuffer) throws(EvstoreError) {
         if let sealer {
             var line = ByteBuffer(capacity: record.payload.byteCount + 512)
             write(payload: record.payload, metadata: record.metadata, into: &line)

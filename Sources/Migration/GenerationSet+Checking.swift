@@ -1,5 +1,5 @@
-internal import EventLog
-internal import EventModel
+package import EventLog
+package import EventModel
 internal import Hashing
 internal import Projections
 
@@ -146,5 +146,37 @@ extension GenerationSet {
             }
             throw .buildStopped(projection: entry.name, position: first.position, reason: first.reason, inFold: first.isInFold)
         }
+    }
+
+    /// What is wrong with the read models that the store names, those of the live version first.
+    package static func findings(_ site: MigrationSite, _ state: StoreState, deep: Bool) throws(EvstoreError) -> [Finding] {
+        var findings: [Finding] = []
+        var seen: Set<String> = []
+        for version in [state.live] + (state.floor.rawValue ... state.top.rawValue).map({ SchemaVersion($0) }) {
+            let generationSet = try registered(site, at: version, state)
+            for entry in generationSet.entries where seen.insert(entry.fingerprint).inserted {
+                guard let name = state.generations[entry.fingerprint] ?? entry.directory else {
+                    if version == state.live, entry.definition.isAvailable { findings.append(missing(entry, at: version)) }
+                    continue
+                }
+                try site.checkCancellation()
+                if let finding = try generationSet.brokenPages(entry, in: name, site) {
+                    // LMDB must not follow damaged pages.
+                    findings.append(finding)
+                } else if deep {
+                    if let finding = try generationSet.damage(entry, site) { findings.append(finding) }
+                    guard version == state.live, let row = try generationSet.invalidRow(entry, site) else { continue }
+                    let error = EvstoreError.invalidRow(projection: entry.name, key: row.key, reason: row.reason)
+                    findings.append(Finding(id: "ROW101", severity: .warning, message: error.message, advice: error.details.advice))
+                }
+            }
+        }
+        return findings
+    }
+
+    private static func missing(_ entry: Entry, at version: SchemaVersion) -> Finding {
+        Finding(
+            id: "STORE201", severity: .warning, message: "the read model of \(entry.name) at \(version) is not on the disk",
+            advice: "build it: \(.replay(to: version))")
     }
 }

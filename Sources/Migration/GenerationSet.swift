@@ -5,7 +5,7 @@ internal import Projections
 internal import SchemaEvolution
 
 /// The read models of one version: which there are, and which directory holds each.
-struct GenerationSet: Sendable {
+package struct GenerationSet: Sendable {
     struct Entry: Sendable {
         let definition: Definition
         /// The name of its directory; nil where it has to be built.

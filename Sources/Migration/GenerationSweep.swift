@@ -1,14 +1,14 @@
 internal import EventLog
-internal import EventModel
+package import EventModel
 internal import Hashing
 internal import Projections
 
 /// Deletes what interrupted or finished migrations left in `generations/`. Only under the migration lock.
-enum GenerationSweep {
+package enum GenerationSweep {
     /// Keeps what the store's map names, and ready ones of `keepingReady` that it has no other directory for.
     /// Returns how many were deleted.
     @discardableResult
-    static func run(_ site: MigrationSite, keepingReady fingerprints: Set<String>? = nil) throws(EvstoreError) -> Int {
+    package static func run(_ site: MigrationSite, keepingReady fingerprints: Set<String>? = nil) throws(EvstoreError) -> Int {
         let map = try site.state().generations
         let mapped = Set(map.values)
         var removed = 0

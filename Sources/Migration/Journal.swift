@@ -59,7 +59,8 @@ package enum Journal {
 }
 
 extension JournalRow {
-    init(key: [UInt8], value: [UInt8]) throws(EvstoreError) {
+    /// - Throws: `EvstoreError.storeDamaged`.
+    package init(key: [UInt8], value: [UInt8]) throws(EvstoreError) {
         let fields = try Fields(value, of: "journal")
         guard let time = fields.text("time").flatMap({ Timestamp($0) }), let what = fields.text("what"),
             let outcome = fields.text("outcome")

@@ -1,7 +1,46 @@
-internal import EventModel
+package import EventLog
+package import EventModel
+internal import Projections
 internal import SchemaEvolution
 
+/// What came of trying the laws.
+package struct LawReport: Sendable {
+    /// In the order of their names.
+    package let laws: [LawCount]
+    package let exercised: [OpCount]
+    /// Ops that no event went through.
+    package let notExercised: [String]
+    package let cases: LawCases
+    /// What made the events that were not in the log.
+    package let seed: UInt64
+    package let loss: [PlannedLoss]
+    package let findings: [Finding]
+}
+
 extension Laws {
+    /// Tries every law: those of events, then those of read models.
+    package static func prove(_ site: MigrationSite, _ state: StoreState, seed: UInt64) throws(EvstoreError) -> LawReport {
+        let history = try site.evolving.current().history
+        try history.requireSwiftSteps(through: history.head)
+        var tally = try checkEvents(site, history, state, seed: seed)
+        var models = try ReplayLaws(site)
+        for version in Set([state.live, state.floor]).sorted() { try models.check(state, at: version) }
+        try models.checkShared(state)
+        tally.add(models.tally)
+        let laws = all.map { law in
+            let count = tally.counts[law]
+            return LawCount(law: law, tried: count?.tried ?? 0, failed: count?.failed ?? 0, lossy: count?.lossy ?? 0)
+        }
+        let stepCases = history.cases(tally.crossings)
+        let cases = LawCases(
+            log: tally.cases[.log] ?? 0, adopted: tally.cases[.adopted] ?? 0, generated: tally.cases[.generated] ?? 0,
+            mutated: tally.cases[.mutated] ?? 0, refused: tally.refused, replayed: models.events)
+        return LawReport(
+            laws: laws, exercised: exercised(stepCases), notExercised: stepCases.filter { $0.count == 0 }.map(\.description), cases: cases,
+            seed: seed, loss: tally.losses.planned(history, from: SchemaVersion(1), to: state.live),
+            findings: tally.failures.map { finding($0, history) } + models.findings)
+    }
+
     static let all = ["L1", "L2", "L3", "L4", "L5", "L6", "L7", "L8", "T-down", "T-up"]
 
     /// The cases of all types together, in the order of the files.

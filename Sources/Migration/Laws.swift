@@ -7,7 +7,7 @@ internal import SchemaEvolution
 internal import System
 
 /// What must hold of the steps, tried on events of the log and on events that are made.
-enum Laws {
+package enum Laws {
     /// T, L1 and L4 on a sample of the log, seen at a version, with the account of what its events lose.
     static func check(
         _ site: MigrationSite, _ history: History, _ sample: Sample, at target: SchemaVersion

@@ -1,18 +1,18 @@
 internal import EventLog
-internal import EventModel
+package import EventModel
 
 /// The lock that allows one migration of a store at a time; it ends with the process, however that ends.
-struct MigrationLock: Sendable {
+package struct MigrationLock: Sendable {
     private let held: HeldLock
     private let alone: EventLog?
 
     /// - Throws: `EvstoreError.migrationInProgress`, naming the holder.
-    static func take(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock {
+    package static func take(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock {
         MigrationLock(held: try acquire(site), alone: nil)
     }
 
     /// The same where this process may only read the store: a shared lock keeps migrations away as well.
-    static func takeForReading(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock {
+    package static func takeForReading(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock {
         do { return try take(site) } catch {
             guard case .readOnly = error else { throw error }
             return MigrationLock(held: try acquire(site, shared: true), alone: nil)
@@ -27,7 +27,7 @@ struct MigrationLock: Sendable {
         return MigrationLock(held: held, alone: site.log)
     }
 
-    func release() {
+    package func release() {
         do {
             try alone?.shareAgain()
             try held.release()

@@ -1,4 +1,4 @@
-internal import EventLog
+package import EventLog
 package import EventModel
 internal import Logging
 package import Projections
@@ -24,37 +24,37 @@ package struct MigrationSite: Sendable {
         }
     }
 
-    var log: EventLog { evolving.log }
+    package var log: EventLog { evolving.log }
     var logger: Logger { evolving.logger }
-    var store: String { evolving.log.path }
+    package var store: String { evolving.log.path }
 
-    func say(_ step: String, done: UInt64 = 0, total: UInt64 = 0, quarantined: UInt64 = 0, _ note: String = "") {
+    package func say(_ step: String, done: UInt64 = 0, total: UInt64 = 0, quarantined: UInt64 = 0, _ note: String = "") {
         progress?(ProgressEvent(step: step, done: done, total: total, quarantined: quarantined, note: note))
     }
 
     var interrupted: EvstoreError { .interrupted(again: "\(task) again") }
 
     /// Order: between chunks, never between the parts of one durable step.
-    func checkCancellation() throws(EvstoreError) {
+    package func checkCancellation() throws(EvstoreError) {
         if cancellation?.isCancelled == true { throw interrupted }
     }
 
-    func state() throws(EvstoreError) -> StoreState {
+    package func state() throws(EvstoreError) -> StoreState {
         try migrating { try log.read { reader in try reader.state } }
     }
 
-    func last() throws(EvstoreError) -> Checkpoint {
+    package func last() throws(EvstoreError) -> Checkpoint {
         try migrating { try log.read { reader in reader.last } }
     }
 }
 
 /// Runs work of the lower rooms and gives their failures this room's error type.
-func migrating<R>(_ work: () throws -> R) throws(EvstoreError) -> R {
+package func migrating<R>(_ work: () throws -> R) throws(EvstoreError) -> R {
     do { return try work() } catch { throw evstoreError(error) }
 }
 
 /// The same for work on the writing thread.
-func migrating<R: Sendable>(_ work: () async throws -> R) async throws(EvstoreError) -> R {
+package func migrating<R: Sendable>(_ work: () async throws -> R) async throws(EvstoreError) -> R {
     do { return try await work() } catch { throw evstoreError(error) }
 }
 

@@ -28,7 +28,7 @@ package struct Scratch: Sendable {
     }
 
     /// Removes the directories that killed processes have left below a store; returns the names of those in use.
-    static func sweep(_ site: MigrationSite) throws -> [String] {
+    package static func sweep(_ site: MigrationSite) throws -> [String] {
         let parent = "\(site.store)/scratch"
         guard try Directory.status(parent) != nil else { return [] }
         try OwnedDirectory.sweep(parent + name, overwriting: KeyedFiles.isOne)

@@ -9,8 +9,8 @@ internal import JSONText
 package struct SealedLine {
     package static let beginning = Array(#"{"sealed":""#.utf8)
     private let envelope: Data
-    let epoch: Epoch
-    let position: Position
+    package let epoch: Epoch
+    package let position: Position
 
     /// The largest size in bytes of a line of `count` bytes once it is sealed.
     package static func bytesMax(of count: Int) -> Int { (count + 1_024) / 3 * 4 + 1_024 }

@@ -116,7 +116,7 @@ extension SnapshotReport {
             && numbers == state.numbers
     }
 
-    var row: [UInt8] {
+    package var row: [UInt8] {
         var fields = Fields()
         fields.set("position", position.rawValue)
         fields.set("epoch", UInt64(epoch.rawValue))
@@ -129,7 +129,7 @@ extension SnapshotReport {
         return fields.bytes
     }
 
-    init(name: String, row: [UInt8]) throws(EvstoreError) {
+    package init(name: String, row: [UInt8]) throws(EvstoreError) {
         let fields = try Fields(row, of: "snapshots")
         guard let position = fields.number("position"), let epoch = fields.number("epoch").flatMap(UInt32.init(exactly:)),
             let floor = fields.version("floor"), let live = fields.version("live"), let top = fields.version("top"),

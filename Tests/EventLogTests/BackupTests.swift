@@ -5,6 +5,7 @@ import LMDB
 import Testing
 
 @testable import EventLog
+@testable import LogKeeping
 
 @Suite("A backup")
 struct BackupTests {
@@ -40,7 +41,7 @@ struct BackupTests {
         return (bytes, summary)
     }
 
-    private func restore(_ bytes: [UInt8], _ name: String = "restored", to point: RestorePoint? = nil) throws -> RestoreSummary {
+    private func restore(_ bytes: [UInt8], _ name: String = "restored", to point: RestoreTarget? = nil) throws -> RestoreSummary {
         let source = ByteSource(bytes)
         return try EventLog.restore(
             from: source.take, named: "b", into: directory.path + "/" + name, to: point, options: .small())

@@ -7,6 +7,7 @@ import System
 import Testing
 
 @testable import EventLog
+@testable import LogKeeping
 
 @Suite("A damaged key of a stream")
 struct DamagedSlotTests {

@@ -7,6 +7,7 @@ import System
 import Testing
 
 @testable import EventLog
+@testable import LogKeeping
 
 /// Blocks that somebody else has made: whole, with right checksums and links, and wrong in what they say.
 @Suite("Foreign blocks")

@@ -6,6 +6,7 @@ import System
 import Testing
 
 @testable import EventLog
+@testable import LogKeeping
 
 @Suite("Personal data in a log")
 struct ForgettingTests {

@@ -7,6 +7,7 @@ import Testing
 import Torturing
 
 @testable import EventLog
+@testable import LogKeeping
 
 @Suite("A sealed store that somebody without its keys has changed")
 struct RowCodeTests {

@@ -7,6 +7,7 @@ import System
 import Testing
 
 @testable import EventLog
+@testable import LogKeeping
 
 /// `EVSTORE_SALVAGE_FILES` says how many damaged files are tried, `EVSTORE_SALVAGE_SEED` which ones.
 @Suite("Salvage of damaged files")

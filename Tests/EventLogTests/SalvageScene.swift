@@ -6,6 +6,7 @@ import LMDB
 import System
 
 @testable import EventLog
+@testable import LogKeeping
 
 /// A store that is closed, what its log held, and where its blocks lie.
 struct SalvageScene {

@@ -7,6 +7,7 @@ import Testing
 
 @testable import EventLog
 @testable import LMDB
+@testable import LogKeeping
 
 @Suite("Salvage")
 struct SalvageTests {

@@ -7,10 +7,11 @@ import System
 import Testing
 
 @testable import EventLog
+@testable import LogKeeping
 
 @Suite("Copies of a sealed log")
 struct SealedCopyTests {
-    private func restore(_ backup: [UInt8], _ scene: SealedScene, _ name: String, _ options: Options, to point: RestorePoint? = nil) throws
+    private func restore(_ backup: [UInt8], _ scene: SealedScene, _ name: String, _ options: Options, to point: RestoreTarget? = nil) throws
     {
         _ = try EventLog.restore(
             from: ByteSource(backup).take, named: "b", into: "\(scene.directory.path)/\(name)", to: point, options: options)

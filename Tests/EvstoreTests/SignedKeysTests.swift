@@ -2,6 +2,7 @@ import EventLog
 import Evstore
 import EvstoreTesting
 import Foundation
+import LogKeeping
 import Migration
 import Testing
 

@@ -14,16 +14,21 @@ let importsByRoom: [String: Set<String>] = [
     "SchemaTools": ["Bytes", "JSONText", "EventModel", "SchemaEvolution"],
     "Projections": ["Bytes", "System", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Logging"],
     "Migration": [
-        "Bytes", "System", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Logging",
+        "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Logging",
+    ],
+    "LogKeeping": [
+        "Bytes", "System", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
+        "Migration",
     ],
     "Evstore": [
         "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools", "Projections",
-        "Migration",
+        "Migration", "LogKeeping",
         "Logging",
     ],
     "EvstoreTesting": ["Bytes", "System", "JSONText", "Evstore", "Logging"],
     "EvstoreCLI": [
-        "Bytes", "System", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Migration", "Evstore",
+        "Bytes", "System", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Migration", "LogKeeping",
+        "Evstore",
         "ArgumentParser",
         "Logging",
     ],

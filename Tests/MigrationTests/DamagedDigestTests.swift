@@ -1,6 +1,7 @@
 import EventLog
 import EventModel
 import Hashing
+import LogKeeping
 import Testing
 
 @testable import Migration

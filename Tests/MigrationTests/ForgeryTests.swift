@@ -5,6 +5,7 @@ import Foundation
 import Testing
 import Torturing
 
+@testable import LogKeeping
 @testable import Migration
 
 /// A log of forty appends, a cut and seven more, closed; and its end, signed.

@@ -1,5 +1,6 @@
 import EventLog
 import EventModel
+import LogKeeping
 import Testing
 
 @testable import Migration

@@ -1,4 +1,5 @@
 import EventModel
+import LogKeeping
 import SchemaEvolution
 import Testing
 

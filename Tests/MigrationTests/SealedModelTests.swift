@@ -3,6 +3,7 @@ import EventLog
 import EventModel
 import Foundation
 import LMDB
+import LogKeeping
 import Testing
 
 @testable import Migration

@@ -7,6 +7,7 @@ import Projections
 import SchemaEvolution
 import Testing
 
+@testable import LogKeeping
 @testable import Migration
 
 @Suite("What stands beside the log, signed")

@@ -1,11 +1,11 @@
 internal import Bytes
 package import EventModel
 package import Hashing
-internal import LMDB
+package import LMDB
 
 /// Changes other than appends, made in one durable transaction: all of them or none.
 package struct LogUpdate: ~Copyable {
-    var transaction: WriteTransaction
+    package var transaction: WriteTransaction
     let access: LogAccess
     private let moment: Moment
     private let before: StoreState

@@ -1,10 +1,10 @@
 internal import Bytes
 internal import EventModel
-internal import Hashing
+package import Hashing
 internal import Sealing
 
 /// A block that is put together: first its records, then what stands before and behind them. Its buffers are used again.
-struct BlockDraft: ~Copyable {
+package struct BlockDraft: ~Copyable {
     /// What all blocks of a commit say.
     struct Commit {
         var storeTag: UInt64
@@ -196,7 +196,7 @@ struct BlockDraft: ~Copyable {
     }
 
     /// SHA-256(previous link || block without its code and its checksum, with zeros in the link's place).
-    static func link(after previous: Digest, _ block: RawSpan) -> Digest {
+    package static func link(after previous: Digest, _ block: RawSpan) -> Digest {
         let zeros = [UInt8](repeating: 0, count: BlockLayout.Header.linkBytes)
         let afterLink = BlockLayout.Header.link + BlockLayout.Header.linkBytes
         var hasher = SHA256Hasher()

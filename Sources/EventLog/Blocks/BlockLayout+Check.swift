@@ -1,12 +1,12 @@
 internal import Bytes
-internal import EventModel
+package import EventModel
 internal import Hashing
 internal import LMDB
 internal import System
 
 extension BlockLayout {
     /// Checks rules 1 to 6; returns where the table of offsets begins, how long its entries are and how many there are.
-    static func check(
+    package static func check(
         _ bytes: RawSpan, at position: Position, storeTag: UInt64
     ) throws(EvstoreError) -> (offsets: Int, entryBytes: Int, count: Int) {
         func damaged(_ reason: String) -> EvstoreError { .corruptBlock(position: position, reason: reason) }

@@ -4,7 +4,7 @@ internal import EventModel
 /// Checks of the texts and pointers in a block: one that another program has written may have right checksums and any content.
 extension BlockLayout {
     /// A position after which as many others can still be counted.
-    static let positionMax: UInt64 = 1 << 62
+    package static let positionMax: UInt64 = 1 << 62
 
     /// Rule 4, for the names of types: rising ids, valid texts, and a mask that agrees with them.
     struct NamedTypes {

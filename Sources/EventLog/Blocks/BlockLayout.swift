@@ -68,8 +68,8 @@ package enum BlockLayout {
     private static let magicOfFormat1: UInt32 = 0x01_62_76_65
     /// What an event takes in the table of offsets.
     static let entryBytes = 8
-    static let headerBytes = 88
-    static let checksumBytes = 8
+    package static let headerBytes = 88
+    package static let checksumBytes = 8
     static let codeBytes = 16
     static let recordBytes = 60
     /// The length before a shadow.
@@ -79,10 +79,10 @@ package enum BlockLayout {
     package static let bytesMax = 32_752
 
     /// The same for a block of any format; nil where the bytes do not begin a block.
-    static func entryBytes(of magic: UInt32) -> Int? { magic == self.magic ? entryBytes : magic == magicOfFormat1 ? 4 : nil }
+    package static func entryBytes(of magic: UInt32) -> Int? { magic == self.magic ? entryBytes : magic == magicOfFormat1 ? 4 : nil }
 
     /// Where the records of a block end; its bytes are at least a header and a checksum.
-    static func bodyEnd(_ bytes: RawSpan) -> Int {
+    package static func bodyEnd(_ bytes: RawSpan) -> Int {
         let isCoded = bytes.load(UInt32.self, at: Header.flags) & Mark.coded != 0
         return bytes.byteCount - checksumBytes - (isCoded ? codeBytes : 0)
     }
@@ -95,25 +95,25 @@ package enum BlockLayout {
         return UInt32(truncatingIfNeeded: (place &* 0x9E37_79B9_7F4A_7C15) >> 32)
     }
 
-    enum Header {
-        static let epoch = 4
-        static let storeTag = 8
-        static let first = 16
-        static let time = 24
-        static let mask = 32
-        static let count = 40
-        static let bytes = 44
-        static let link = 48
-        static let linkBytes = 32
-        static let flags = 80
-        static let offsets = 84
+    package enum Header {
+        package static let epoch = 4
+        package static let storeTag = 8
+        package static let first = 16
+        package static let time = 24
+        package static let mask = 32
+        package static let count = 40
+        package static let bytes = 44
+        package static let link = 48
+        package static let linkBytes = 32
+        package static let flags = 80
+        package static let offsets = 84
     }
 
     /// Of the block.
-    enum Mark {
-        static let sealed: UInt32 = 1
-        static let coded: UInt32 = 2
-        static let known: UInt32 = 3
+    package enum Mark {
+        package static let sealed: UInt32 = 1
+        package static let coded: UInt32 = 2
+        package static let known: UInt32 = 3
     }
 
     enum Record {

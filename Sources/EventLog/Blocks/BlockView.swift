@@ -7,7 +7,7 @@ internal import System
 
 /// A block of the log, lent and checked: its records can be read without further checks.
 package struct BlockView: ~Escapable {
-    let bytes: RawSpan
+    package let bytes: RawSpan
     private let offsets: Int
     private let entryBytes: Int
     package let first: Position
@@ -18,7 +18,7 @@ package struct BlockView: ~Escapable {
     /// Checks rules 1 to 6 of `BlockLayout`.
     /// - Throws: `EvstoreError.corruptBlock`.
     @_lifetime(copy bytes)
-    init(checking bytes: RawSpan, at position: Position, storeTag: UInt64) throws(EvstoreError) {
+    package init(checking bytes: RawSpan, at position: Position, storeTag: UInt64) throws(EvstoreError) {
         (self.bytes, first) = (bytes, position)
         (offsets, entryBytes, count) = try BlockLayout.check(bytes, at: position, storeTag: storeTag)
         indices = 0 ..< count
@@ -37,7 +37,7 @@ package struct BlockView: ~Escapable {
     private var flags: UInt32 { bytes.load(UInt32.self, at: BlockLayout.Header.flags) }
 
     /// Whether it has the code that the store's keys make, or none where those make none.
-    func isCoded(by codes: StoreCodes?) -> Bool {
+    package func isCoded(by codes: StoreCodes?) -> Bool {
         let hasCode = flags & BlockLayout.Mark.coded != 0
         guard let codes, hasCode else { return hasCode == (codes != nil) }
         let body = body

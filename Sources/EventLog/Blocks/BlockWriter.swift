@@ -1,26 +1,34 @@
 internal import Bytes
-internal import EventModel
-internal import Hashing
+package import EventModel
+package import Hashing
 
 /// Puts records together into blocks that are ready to be stored. Its buffers are kept between commits.
 ///
 /// The first blocks of a commit are completed where they are made; those of a large one by `BlockChain` beside that.
-struct BlockWriter: ~Copyable {
+package struct BlockWriter: ~Copyable {
     /// What a record says about its place, beside the event itself.
-    struct Place {
-        var type: TypeID
-        var isSameAppend: Bool
+    package struct Place {
+        package var type: TypeID
+        package var isSameAppend: Bool
         /// Nil where the caller gave an id.
-        var madeID: (UInt64, UInt64)?
-        var stream: UInt64 = 0
+        package var madeID: (UInt64, UInt64)?
+        package var stream: UInt64
         /// Zero, as the pointers are, for a stream's first event.
-        var revision: UInt64 = 0
-        var previous: UInt64 = 0
-        var jump: UInt64 = 0
+        package var revision: UInt64
+        package var previous: UInt64
+        package var jump: UInt64
+
+        package init(
+            type: TypeID, isSameAppend: Bool, madeID: (UInt64, UInt64)? = nil, stream: UInt64 = 0, revision: UInt64 = 0,
+            previous: UInt64 = 0, jump: UInt64 = 0
+        ) {
+            (self.type, self.isSameAppend, self.madeID) = (type, isSameAppend, madeID)
+            (self.stream, self.revision, self.previous, self.jump) = (stream, revision, previous, jump)
+        }
     }
 
     /// Takes a block that is ready, with its first position.
-    typealias Store = (Position, RawSpan) throws -> Void
+    package typealias Store = (Position, RawSpan) throws -> Void
 
     private var commit: BlockDraft.Commit
     private var sealing: RecordSealing
@@ -39,7 +47,7 @@ struct BlockWriter: ~Copyable {
     private static let carriedMin = 4
 
     /// - Parameter keys: of a store whose events are sealed.
-    init(_ storeID: StoreID, _ keys: StoreKeys? = nil) {
+    package init(_ storeID: StoreID, _ keys: StoreKeys? = nil) {
         commit = BlockDraft.Commit(storeTag: storeID.tag, epoch: .first, time: 0, isSealed: keys != nil, codes: keys?.codes)
         sealing = RecordSealing(keys, storeID)
     }
@@ -47,10 +55,10 @@ struct BlockWriter: ~Copyable {
     deinit { chain.close() }
 
     /// The link of the last finished block.
-    var lastLink: Digest { link }
+    package var lastLink: Digest { link }
 
     /// Begins a commit: `first` is the next position, `link` what its first block links to.
-    mutating func begin(_ epoch: Epoch, first: Position, link: Digest, time: Timestamp) {
+    package mutating func begin(_ epoch: Epoch, first: Position, link: Digest, time: Timestamp) {
         (commit.epoch, commit.time, self.link, count) = (epoch, time.microseconds, link, 0)
         // What a failed commit has left.
         keep(full + chain.takeAll().carriers)
@@ -59,7 +67,7 @@ struct BlockWriter: ~Copyable {
     }
 
     /// Adds an event, where it lies among others, at the next position; blocks that are ready go to `store` first.
-    mutating func add(_ events: Span<StoredEvent>, _ index: Int, _ place: Place, _ store: Store) throws {
+    package mutating func add(_ events: Span<StoredEvent>, _ index: Int, _ place: Place, _ store: Store) throws {
         try sealing.seal(events, index, place, commit.epoch, draft.next)
         if Self.add(events, index, place, sealing, to: &draft) { return }
         try complete(store)
@@ -78,7 +86,7 @@ struct BlockWriter: ~Copyable {
     }
 
     /// Completes the block that is under way, if it has a record, and hands over all that were not yet.
-    mutating func finish(_ store: Store) throws {
+    package mutating func finish(_ store: Store) throws {
         if !draft.isEmpty { try complete(store) }
         guard count > Self.aloneMax else { return }
         if !full.isEmpty { chain.add(full, commit, after: link) }

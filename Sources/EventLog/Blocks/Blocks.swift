@@ -1,18 +1,18 @@
 internal import Bytes
-internal import EventModel
-internal import Hashing
-internal import LMDB
+package import EventModel
+package import Hashing
+package import LMDB
 internal import System
 
 /// What every thread needs to read the log.
-struct LogAccess: Sendable {
-    let environment: Environment
-    let tables: Tables
-    let names: TypeNames
-    let storeID: StoreID
+package struct LogAccess: Sendable {
+    package let environment: Environment
+    package let tables: Tables
+    package let names: TypeNames
+    package let storeID: StoreID
     let isSealed: Bool
     /// The keys of a sealed store; nil where its events are not sealed, or no payload is read or written.
-    let keys: StoreKeys?
+    package let keys: StoreKeys?
 
     /// - Parameter tables: with which the environment was opened.
     init(
@@ -53,7 +53,7 @@ struct LogAccess: Sendable {
     }
 
     /// Lends a block as if all personal data had been forgotten.
-    func openWithoutPersons<R>(_ block: borrowing BlockView, _ body: (borrowing BlockView) throws -> R) throws -> R {
+    package func openWithoutPersons<R>(_ block: borrowing BlockView, _ body: (borrowing BlockView) throws -> R) throws -> R {
         guard block.isSealed else { return try body(block) }
         return try withOpener { try $0.lend(block, .left, body) }
     }
@@ -77,9 +77,9 @@ struct LogAccess: Sendable {
 }
 
 /// Blocks found in the table `blocks`, checked before anything of them is used.
-enum Blocks {
+package enum Blocks {
     /// The last event's place and its block's link, without looking at the block's records.
-    static func last(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Position {
+    package static func last(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Position {
         var cursor = try transaction.cursor(access.tables.blocks)
         guard try cursor.last() else { return .start }
         let first = try position(cursor.key)
@@ -105,7 +105,7 @@ enum Blocks {
 
     /// The event at a position, checked without the rest of its block; nil where the log does not reach it.
     @_lifetime(borrow transaction)
-    static func record(
+    package static func record(
         at position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess
     ) throws -> RecordView? {
         var cursor = try transaction.cursor(access.tables.blocks)
@@ -144,7 +144,7 @@ enum Blocks {
 
     /// Checks a block by rules 1 to 6 and 8, and adds its names of types to those that are known.
     @_lifetime(copy bytes)
-    static func checked(_ bytes: RawSpan, at first: Position, _ access: LogAccess) throws(EvstoreError) -> BlockView {
+    package static func checked(_ bytes: RawSpan, at first: Position, _ access: LogAccess) throws(EvstoreError) -> BlockView {
         let block = try BlockView(checking: bytes, at: first, storeTag: access.storeID.tag)
         try checkSealed(block.isSealed, first, access)
         // Order: the code is checked before any name is taken from the block.
@@ -155,7 +155,7 @@ enum Blocks {
         return block
     }
 
-    static func forged(_ first: Position) -> EvstoreError {
+    package static func forged(_ first: Position) -> EvstoreError {
         .corruptBlock(position: first, reason: "its code is not one that the store's keys make: somebody else has written it")
     }
 
@@ -185,7 +185,7 @@ enum Blocks {
     }
 
     /// The link of the last block, whatever its epoch.
-    static func endLink(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Digest {
+    package static func endLink(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Digest {
         var cursor = try transaction.cursor(access.tables.blocks)
         return try cursor.last() ? view(cursor, access).link : Epochs.genesis(access.storeID)
     }

@@ -1,19 +1,19 @@
 internal import EventModel
-internal import Hashing
+package import Hashing
 
 /// SHA-256 over events, in order: position, stream name, revision, id, time, type, birth version, payload and metadata,
 /// each text and run of bytes with its length before it. Equal for equal content in whatever store; of personal data, what
 /// stays when it is forgotten, so that it is equal before and after.
-struct ContentHasher {
+package struct ContentHasher {
     /// Hashes payloads as they are shown, with personal data, instead: for comparing with a store without keys.
     private let isOfWhatIsShown: Bool
     private var hasher = SHA256Hasher()
     private var streams: [UInt64: String] = [:]
 
-    init(isOfWhatIsShown: Bool = false) { self.isOfWhatIsShown = isOfWhatIsShown }
+    package init(isOfWhatIsShown: Bool = false) { self.isOfWhatIsShown = isOfWhatIsShown }
 
     /// Adds the events of a block that are in its `indices`.
-    mutating func add(_ block: BlockView, _ names: TypeNames) throws {
+    package mutating func add(_ block: BlockView, _ names: TypeNames) throws {
         for index in block.indices {
             let record = block.record(index)
             if let name = record.streamName { streams[record.streamID] = name.text }
@@ -35,7 +35,7 @@ struct ContentHasher {
         }
     }
 
-    consuming func finalize() -> Digest { hasher.finalize() }
+    package consuming func finalize() -> Digest { hasher.finalize() }
 
     private mutating func text(_ text: String) {
         hasher.update(UInt64(text.utf8.count))

@@ -22,7 +22,7 @@ package struct RecordView: ~Escapable {
     package var revision: Revision { Revision(load(UInt64.self, BlockLayout.Record.revision)) }
     /// The stream's previous event; 0 for its first.
     package var previous: Position { Position(load(UInt64.self, BlockLayout.Record.previous)) }
-    var jump: Position { Position(load(UInt64.self, BlockLayout.Record.jump)) }
+    package var jump: Position { Position(load(UInt64.self, BlockLayout.Record.jump)) }
     package var time: Timestamp { Timestamp(microseconds: load(Int64.self, BlockLayout.Record.time)) }
     /// The type at birth; `EventLog.name(ofType:)` knows its name.
     package var type: TypeID { load(TypeID.self, BlockLayout.Record.type) }
@@ -33,7 +33,7 @@ package struct RecordView: ~Escapable {
     package var continuesAppend: Bool { flags & BlockLayout.Flag.sameAppend != 0 }
 
     /// Whether an envelope stands in the place of the payload.
-    var isSealed: Bool { block.load(UInt32.self, at: BlockLayout.Header.flags) & BlockLayout.Mark.sealed != 0 }
+    package var isSealed: Bool { block.load(UInt32.self, at: BlockLayout.Header.flags) & BlockLayout.Mark.sealed != 0 }
 
     var flags: UInt16 { load(UInt16.self, BlockLayout.Record.flags) }
     private var idCount: Int { Int(load(UInt8.self, BlockLayout.Record.idBytes)) }
@@ -108,10 +108,10 @@ package struct RecordView: ~Escapable {
     package var isForgotten: Bool { flags & BlockLayout.Flag.forgotten != 0 }
 
     /// Whether its personal data is missing because its key was damaged, and the caller asked for the rest.
-    var isLost: Bool { flags & BlockLayout.Flag.lost != 0 }
+    package var isLost: Bool { flags & BlockLayout.Flag.lost != 0 }
 
     /// The number of the slot of its key, where it has personal data.
-    var subject: UInt32 { block.load(UInt32.self, at: afterShadow) }
+    package var subject: UInt32 { block.load(UInt32.self, at: afterShadow) }
 
     private var afterShadow: Int { afterMetadata + (hasShadow ? BlockLayout.shadowBytes + shadowCount : 0) }
 

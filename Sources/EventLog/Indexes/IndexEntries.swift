@@ -1,6 +1,6 @@
 internal import Bytes
 internal import EventModel
-internal import LMDB
+package import LMDB
 
 /// The index entries of a run of consecutive events.
 struct IndexEntries: Sendable {
@@ -50,7 +50,7 @@ struct IndexEntries: Sendable {
 }
 
 /// The index tables, as far as they are written.
-enum Indexes {
+package enum Indexes {
     static func head(
         _ stream: UInt64, _ transaction: borrowing ReadTransaction, _ tables: Tables
     )
@@ -96,7 +96,7 @@ enum Indexes {
     }
 
     /// Every type that the store has met, by id.
-    static func types(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [TypeID: String] {
+    package static func types(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [TypeID: String] {
         var types: [TypeID: String] = [:]
         try tables.types.forEach(transaction) { key, value in
             guard value.byteCount == 4, let name = String(utf8: key) else { throw damaged("types") }

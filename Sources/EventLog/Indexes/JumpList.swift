@@ -1,6 +1,6 @@
 /// Which earlier revision of its stream a record's jump pointer leads to: Myers' skew-binary jump
 /// list ("An applicative random-access stack", 1983). Any revision is reached in O(log n) steps.
-enum JumpList {
+package enum JumpList {
     /// jump(n) = jump(jump(p)) if r(p) - r(jump p) = r(jump p) - r(jump jump p), else p, with p = n - 1
     /// and jump(0) = 0. That is n less the weight (2^k - 1) of n's lowest digit in skew binary.
     static func target(of revision: UInt64) -> UInt64 {
@@ -18,5 +18,5 @@ enum JumpList {
 
     /// Whether the jump pointer of `revision` is the one of its predecessor's jump target, which
     /// then has to be looked up; otherwise it is the predecessor.
-    static func isMerging(_ revision: UInt64) -> Bool { revision > 1 && target(of: revision) != revision - 1 }
+    package static func isMerging(_ revision: UInt64) -> Bool { revision > 1 && target(of: revision) != revision - 1 }
 }

@@ -9,13 +9,13 @@ internal import Hashing
 ///
 /// In a sealed store of format 6 a code stands between value and checksum, which is over both: 16 bytes that need the
 /// store's keys to make (`StoreCodes`). So damage is found without a key, and forgery with one.
-struct RowChecksum: Hashable, Sendable {
-    static let bytes = 8
+package struct RowChecksum: Hashable, Sendable {
+    package static let bytes = 8
     let number: UInt8
     private let storeTag: UInt64
 
     /// Nil for the table whose values have checksums of their own.
-    init?(_ table: TableDescriptor, storeTag: UInt64) {
+    package init?(_ table: TableDescriptor, storeTag: UInt64) {
         guard let number = table.number else { return nil }
         (self.number, self.storeTag) = (number, storeTag)
     }
@@ -26,7 +26,7 @@ struct RowChecksum: Hashable, Sendable {
 
     /// The bytes of a value before its checksum; nil where the checksum is wrong.
     @_lifetime(copy row)
-    func value(_ key: RawSpan, _ row: RawSpan) -> RawSpan? {
+    package func value(_ key: RawSpan, _ row: RawSpan) -> RawSpan? {
         let count = row.byteCount - Self.bytes
         guard count >= 0 else { return nil }
         let value = row.slice(0, count)

@@ -4,13 +4,13 @@ internal import System
 
 /// Stands behind the value of every row of a sealed store, from format 6 on, and before its `RowChecksum`: HMAC-SHA256, cut off to 16
 /// bytes, of table, key and value, under a key that is derived from the store's keys.
-struct RowCode: Sendable {
-    static let bytes = Authenticator.codeBytes
+package struct RowCode: Sendable {
+    package static let bytes = Authenticator.codeBytes
     private let number: UInt64
     private let codes: Authenticator
 
     /// - Parameter checksum: of the table, which it shares its number with.
-    init(_ checksum: RowChecksum, _ codes: StoreCodes) { (number, self.codes) = (UInt64(checksum.number), codes.rows) }
+    package init(_ checksum: RowChecksum, _ codes: StoreCodes) { (number, self.codes) = (UInt64(checksum.number), codes.rows) }
 
     /// Appends a value and its code.
     func append(_ key: RawSpan, _ value: RawSpan, to row: inout ByteBuffer) {
@@ -20,7 +20,7 @@ struct RowCode: Sendable {
 
     /// The bytes of a value before its code; nil where the code is wrong.
     @_lifetime(copy row)
-    func value(_ key: RawSpan, _ row: RawSpan) -> RawSpan? {
+    package func value(_ key: RawSpan, _ row: RawSpan) -> RawSpan? {
         guard let value = Self.unproven(row) else { return nil }
         let code = row.slice(value.byteCount, Self.bytes)
         return codes.isCode(code, of: place(key).bytes, value) || !Guard.rowCode.isOn ? value : nil
@@ -28,7 +28,7 @@ struct RowCode: Sendable {
 
     /// The same without checking the code, for a caller that has no key.
     @_lifetime(copy row)
-    static func unproven(_ row: RawSpan) -> RawSpan? { row.byteCount < bytes ? nil : row.slice(0, row.byteCount - bytes) }
+    package static func unproven(_ row: RawSpan) -> RawSpan? { row.byteCount < bytes ? nil : row.slice(0, row.byteCount - bytes) }
 
     private func place(_ key: RawSpan) -> ByteBuffer {
         var place = ByteBuffer(capacity: 8 + key.byteCount)

@@ -1,10 +1,10 @@
 internal import Bytes
 internal import EventModel
-internal import LMDB
+package import LMDB
 internal import System
 
 /// A table of the log whose rows are checked when they are read: all but `blocks`.
-struct RowTable: Sendable {
+package struct RowTable: Sendable {
     private let table: Table
     /// Nil in stores of the formats before 4.
     private let rowChecksum: RowChecksum?
@@ -19,7 +19,7 @@ struct RowTable: Sendable {
         code = codes.flatMap { codes in rowChecksum.map { RowCode($0, codes) } }
     }
 
-    var name: String { table.name }
+    package var name: String { table.name }
 
     @_lifetime(borrow transaction)
     func get(_ key: RawSpan, _ transaction: borrowing ReadTransaction) throws -> RawSpan? {
@@ -28,7 +28,7 @@ struct RowTable: Sendable {
     }
 
     /// Lends the rows from a key on, until `body` returns false.
-    func forEach(
+    package func forEach(
         from key: [UInt8] = [], _ transaction: borrowing ReadTransaction,
         _ body: (_ key: RawSpan, _ value: RawSpan) throws -> Bool
     ) throws {
@@ -51,7 +51,7 @@ struct RowTable: Sendable {
         try transaction.count(table)
     }
 
-    func put(_ key: RawSpan, _ value: RawSpan, _ transaction: inout WriteTransaction) throws {
+    package func put(_ key: RawSpan, _ value: RawSpan, _ transaction: inout WriteTransaction) throws {
         guard let rowChecksum else { return try transaction.put(table, key, value) }
         var row = ByteBuffer(capacity: value.byteCount + RowCode.bytes + RowChecksum.bytes)
         if let code {

@@ -1,5 +1,5 @@
 internal import EventModel
-internal import LMDB
+package import LMDB
 
 /// The declaration of a table of the log. Each is declared once, in the list `log`, and everything that handles tables works by that
 /// list: which tables a file may have and how their keys sort, checksums and codes of rows, cuts, `verify`, backups, salvage. So a table
@@ -7,7 +7,7 @@ internal import LMDB
 ///
 /// To add one: a number that no other has had, what its rows are, and a line in the format at the top of `Tables`. A `switch` over
 /// `Content` or `Index` has no default, so that a new kind of table does not compile before each of them knows of it.
-struct TableDescriptor: Sendable {
+package struct TableDescriptor: Sendable {
     enum Key: Sendable {
         /// In the order of their bytes.
         case bytes
@@ -41,16 +41,16 @@ struct TableDescriptor: Sendable {
     }
 
     /// How rows that can't be rebuilt from the events are kept.
-    struct Kept: Sendable {
+    package struct Kept: Sendable {
         /// Whether values begin with a u64 position: a cut removes the rows whose position lies beyond it.
         var hasPositions = false
         /// The row that a backup holds; nil where it holds all of them.
-        var backedUp: [UInt8]?
+        package var backedUp: [UInt8]?
         /// Whether a salvage has to report that the newest rows may be missing.
-        var isMissed = true
+        package var isMissed = true
     }
 
-    let name: String
+    package let name: String
     let key: Key
     /// Part of the checksums and codes of its rows (`RowChecksum`, `RowCode`); nil where values have checksums and codes of their own.
     let number: UInt8?
@@ -66,23 +66,23 @@ struct TableDescriptor: Sendable {
     var index: Index? { if case .index(let index) = content { index } else { nil } }
 
     /// How its rows are kept where no event says them; nil for other tables.
-    var kept: Kept? { if case .kept(let kept) = content { kept } else { nil } }
+    package var kept: Kept? { if case .kept(let kept) = content { kept } else { nil } }
 
     // MARK: The list
 
     static let blocks = TableDescriptor("blocks", key: .integer, number: nil, .blocks)
     /// Blocks name the types of their events too.
     static let types = TableDescriptor("types", number: 1, .kept(Kept(isMissed: false)))
-    static let streams = TableDescriptor("streams", number: 2, .index(.streams))
+    package static let streams = TableDescriptor("streams", number: 2, .index(.streams))
     static let heads = TableDescriptor("heads", key: .integer, number: 3, .index(.heads))
     static let ids = TableDescriptor("ids", number: 4, .index(.ids))
     static let census = TableDescriptor("census", number: 5, .index(.census))
     static let epochs = TableDescriptor("epochs", number: 7, .kept(Kept()))
     /// The other rows say how far indexes are and which generations there are: a restored store has none of either.
-    static let state = TableDescriptor("state", number: 6, .kept(Kept(backedUp: StateRows.numbersKey)))
+    package static let state = TableDescriptor("state", number: 6, .kept(Kept(backedUp: StateRows.numbersKey)))
 
     /// Every table of the log.
-    static let log = [blocks, types, streams, heads, ids, census, epochs, state] + Catalogue.allCases.map(\.table)
+    package static let log = [blocks, types, streams, heads, ids, census, epochs, state] + Catalogue.allCases.map(\.table)
 }
 
 extension Catalogue {
@@ -104,17 +104,17 @@ extension Catalogue {
 }
 
 extension [TableDescriptor] {
-    subscript(named name: String) -> TableDescriptor? { first { $0.name == name } }
+    package subscript(named name: String) -> TableDescriptor? { first { $0.name == name } }
 
     /// Every table's name, and whether its keys are integers: what there may be in the file.
-    var kinds: [String: Bool] { Dictionary(uniqueKeysWithValues: map { ($0.name, $0.key == .integer) }) }
+    package var kinds: [String: Bool] { Dictionary(uniqueKeysWithValues: map { ($0.name, $0.key == .integer) }) }
 
     /// The tables whose rows carry checksums, and codes where the store has them.
     var withRowChecks: [TableDescriptor] { filter { $0.number != nil } }
 
     /// The checks of rows that the walk over all pages makes, by table.
     /// - Parameter codes: nil without the store's keys: then damage is found, and forgery is not.
-    func rowChecks(of storeTag: UInt64, _ codes: StoreCodes? = nil) -> [String: StructuralCheck.RowCheck] {
+    package func rowChecks(of storeTag: UInt64, _ codes: StoreCodes? = nil) -> [String: StructuralCheck.RowCheck] {
         var checks: [String: StructuralCheck.RowCheck] = [:]
         for table in self {
             guard let checksum = RowChecksum(table, storeTag: storeTag) else { continue }

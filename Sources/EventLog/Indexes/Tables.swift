@@ -1,6 +1,6 @@
 internal import Bytes
 internal import EventModel
-internal import LMDB
+package import LMDB
 internal import System
 
 /// Every table of the log environment; `TableDescriptor.log` declares them.
@@ -23,11 +23,11 @@ internal import System
 ///
 /// Integers are little-endian unless they are keys that sort (BE). `streams`, `heads`, `ids` and
 /// `census` cover the events up to `indexed`, or further where a sweep is under way.
-struct Tables: Sendable {
+package struct Tables: Sendable {
     /// What they are, in the order of the list that the log was opened with.
-    let descriptors: [TableDescriptor]
-    let blocks: Table
-    let types, streams, heads, ids, census, state, epochs: RowTable
+    package let descriptors: [TableDescriptor]
+    package let blocks: Table
+    package let types, streams, heads, ids, census, state, epochs: RowTable
     private let catalogues: [Catalogue: RowTable]
     private let rows: [String: RowTable]
     /// The indexes beside `streams`, `heads`, `ids` and `census`.
@@ -74,11 +74,11 @@ struct Tables: Sendable {
     }
 
     /// The rows of a table; nil for `blocks`, and where the store lacks it.
-    subscript(table: TableDescriptor) -> RowTable? { rows[table.name] }
+    package subscript(table: TableDescriptor) -> RowTable? { rows[table.name] }
 }
 
 /// The bytes of an integer as a key or value.
-func bytes<T: FixedWidthInteger>(_ value: T) -> [UInt8] {
+package func bytes<T: FixedWidthInteger>(_ value: T) -> [UInt8] {
     (0 ..< T.bitWidth / 8).map { UInt8(truncatingIfNeeded: value >> T(8 * $0)) }
 }
 

@@ -15,7 +15,7 @@ package final class TypeNames: Sendable {
     /// All ids from 1 to this one are known, which is nearly always all: asking costs no lock.
     private let through = Atomic<TypeID>(0)
 
-    subscript(id: TypeID) -> String? { state.withLock { $0.names[id] } }
+    package subscript(id: TypeID) -> String? { state.withLock { $0.names[id] } }
 
     func knows(_ id: TypeID) -> Bool {
         id > 0 && id <= through.load(ordering: .acquiring) || state.withLock { $0.names[id] != nil }
@@ -23,7 +23,7 @@ package final class TypeNames: Sendable {
 
     func id(of name: String) -> TypeID? { state.withLock { $0.ids[name] } }
 
-    func learn(_ id: TypeID, _ name: String) {
+    package func learn(_ id: TypeID, _ name: String) {
         state.withLock { state in
             state.names[id] = name
             state.ids[name] = id

@@ -1,6 +1,6 @@
 internal import Bytes
 package import EventModel
-internal import LMDB
+package import LMDB
 internal import System
 
 extension EventLog {
@@ -20,18 +20,18 @@ extension EventLog {
 }
 
 /// A scan's place between its chunks.
-struct LogScan {
+package struct LogScan {
     private let access: LogAccess
     private let options: Options
     private let through: Position
     private let types: Set<String>?
     private let raw: Bool
-    private(set) var done: Position
+    package private(set) var done: Position
     private var epoch: Epoch?
 
     /// - Parameter epoch: of `after`, where it was noted earlier.
     /// - Parameter raw: lends sealed blocks as they lie in the log.
-    init(
+    package init(
         _ access: LogAccess, _ options: Options, after: Position, in epoch: Epoch? = nil, through: Position? = nil,
         types: Set<String>? = nil, raw: Bool = false
     ) {
@@ -40,7 +40,7 @@ struct LogScan {
     }
 
     /// Lends blocks for as long as one read transaction may last; false where nothing is left to do.
-    mutating func runChunk(_ transaction: borrowing ReadTransaction, _ body: (borrowing BlockView) throws -> Bool) throws -> Bool {
+    package mutating func runChunk(_ transaction: borrowing ReadTransaction, _ body: (borrowing BlockView) throws -> Bool) throws -> Bool {
         try checkEpoch(transaction)
         let wanted = try wantedTypes(transaction)
         if let wanted, wanted.isEmpty { return false }

@@ -1,11 +1,11 @@
 package import EventModel
 package import Hashing
-internal import LMDB
+package import LMDB
 
 /// The log as of one moment: everything it answers is as of `last`.
 package struct LogReader: ~Copyable {
-    let transaction: ReadTransaction
-    let access: LogAccess
+    package let transaction: ReadTransaction
+    package let access: LogAccess
     let moment: Moment
 
     /// The last event, or the position before the first.
@@ -104,7 +104,7 @@ package struct LogReader: ~Copyable {
     }
 
     /// The link of the block that ends at a position; nil where none does.
-    func blockEnd(at position: Position) throws -> Digest? {
+    package func blockEnd(at position: Position) throws -> Digest? {
         guard let block = try Blocks.holding(position, transaction, access), block.last == position else { return nil }
         return block.link
     }

@@ -1,7 +1,7 @@
 internal import Bytes
 internal import EventModel
-internal import LMDB
-internal import Sealing
+package import LMDB
+package import Sealing
 
 /// A stream whose personal data was forgotten: its code, and the last slot that there was. Events appended later use later slots.
 package struct Forgotten: Hashable, Sendable {
@@ -49,7 +49,7 @@ package enum ForgottenLedger {
         fileprivate var key: [UInt8] { prefix + sortable(number) }
         fileprivate var value: [UInt8] { forgotten.code + bytes(forgotten.through) + proof }
 
-        func isProven(by ring: KeyRing) -> Bool { ring.isProof(proof, ofForgotten: Self.claim(number, forgotten)) }
+        package func isProven(by ring: KeyRing) -> Bool { ring.isProof(proof, ofForgotten: Self.claim(number, forgotten)) }
 
         private static func claim(_ number: UInt64, _ forgotten: Forgotten) -> [UInt8] {
             bytes(number) + forgotten.code + bytes(forgotten.through)
@@ -64,7 +64,7 @@ package enum ForgottenLedger {
 
     /// - Parameter ring: of the log's keys, which prove each row.
     /// - Throws: `EvstoreError.corruptBlock` where one is not as it was written.
-    static func entries(_ transaction: borrowing ReadTransaction, _ tables: Tables, _ ring: KeyRing) throws -> [Entry] {
+    package static func entries(_ transaction: borrowing ReadTransaction, _ tables: Tables, _ ring: KeyRing) throws -> [Entry] {
         try Rows.all(prefix, transaction, tables[.notes]).map { row in
             guard let entry = Entry(key: row.key, value: row.value), entry.isProven(by: ring) else {
                 throw EvstoreError.corruptBlock(

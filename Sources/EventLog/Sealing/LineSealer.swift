@@ -73,7 +73,7 @@ package final class LineSealer {
 
 extension LogAccess {
     /// Seals lines of one file under a new key, which is durable on return; nil where the log's events are not sealed.
-    func makeLineSealer() throws -> LineSealer? {
+    package func makeLineSealer() throws -> LineSealer? {
         guard let keys else { return nil }
         let key = try environment.writeOwned { _ in try keys.subjects.makeKeyOfLines() }
         return LineSealer(keys, storeID, writing: key)

@@ -1,14 +1,14 @@
-internal import EventModel
-internal import Sealing
+package import EventModel
+package import Sealing
 
 /// Where the keys of a store that is being made come from.
-enum NewKeys {
+package enum NewKeys {
     /// New ones, which a secret opens.
     case made(StoreSecret, Suite)
     /// Those of another store with the same id, as their file had them.
     case copied([UInt8], StoreSecret)
 
-    static func made(_ secret: StoreSecret) -> NewKeys { .made(secret, .gcm) }
+    package static func made(_ secret: StoreSecret) -> NewKeys { .made(secret, .gcm) }
 
     /// Writes the file.
     func lay(_ store: String, _ storeID: StoreID) throws -> StoreKeys {

@@ -4,7 +4,7 @@ internal import Sealing
 
 /// Opens blocks and records of a sealed log: copies them, with payload and metadata laid out as in a log without keys. Its
 /// buffers are reused.
-struct RecordOpener: ~Copyable {
+package struct RecordOpener: ~Copyable {
     private let keys: StoreKeys
     private var binding: RecordBinding
     private var sealer = RecordSealer()
@@ -18,7 +18,7 @@ struct RecordOpener: ~Copyable {
     }
 
     /// How personal parts are treated.
-    enum Persons {
+    package enum Persons {
         case opened
         /// None is opened: the records read as if the data had been forgotten.
         case left
@@ -28,7 +28,7 @@ struct RecordOpener: ~Copyable {
 
     /// Lends a block with the records of its `indices` opened; the others are not in it.
     /// - Throws: `SlotDamage` beside others.
-    mutating func lend<R>(_ block: borrowing BlockView, _ persons: Persons, _ body: (borrowing BlockView) throws -> R) throws -> R {
+    package mutating func lend<R>(_ block: borrowing BlockView, _ persons: Persons, _ body: (borrowing BlockView) throws -> R) throws -> R {
         text.removeAll()
         text.append(block.head)
         clearMark()

@@ -1,23 +1,23 @@
 internal import Bytes
 package import EventModel
-internal import Hashing
+package import Hashing
 internal import LMDB
 package import Sealing
 internal import System
 
 /// The opened keys of a store: its file `keys`, and what a handle needs of it.
 package final class StoreKeys: Sendable {
-    static let fileName = "keys"
+    package static let fileName = "keys"
 
-    let store: String
+    package let store: String
     private let ring: Monitor<KeyRing>
-    let subjects: SubjectKeys
+    package let subjects: SubjectKeys
     /// Nil in a store of a format before 6.
-    let codes: StoreCodes?
+    package let codes: StoreCodes?
     private let openers = Monitor<[KeptOpener]>([])
 
     /// - Throws: `EvstoreError`: keysRefused where the secret opens none of them, storeDamaged.
-    init(at store: String, _ storeID: StoreID, _ secret: StoreSecret) throws {
+    package init(at store: String, _ storeID: StoreID, _ secret: StoreSecret) throws {
         self.store = store
         let file = try Self.file(at: store, storeID)
         let opened: KeyRing
@@ -86,7 +86,7 @@ package final class StoreKeys: Sendable {
     package var file: KeyFile { ring.withLock { $0.file } }
 
     /// The same, as the file is now: with its bytes, and a digest over its slots.
-    func current() throws -> (generation: UInt64, bytes: [UInt8], slots: Digest) {
+    package func current() throws -> (generation: UInt64, bytes: [UInt8], slots: Digest) {
         try reload()
         return ring.withLock { ($0.generation, $0.encoded, Self.digest($0.file.slotBytes)) }
     }
@@ -144,19 +144,19 @@ package final class StoreKeys: Sendable {
     }
 
     /// The file, as anybody can read it; nil where there is none.
-    static func file(at store: String) throws -> KeyFile? {
+    package static func file(at store: String) throws -> KeyFile? {
         guard let bytes = try bytes(at: store) else { return nil }
         do throws(SealError) { return try KeyFile(bytes) } catch { throw failure(error, store) }
     }
 
     /// The file's bytes; nil where there is none.
-    static func bytes(at store: String) throws -> [UInt8]? {
+    package static func bytes(at store: String) throws -> [UInt8]? {
         guard try Directory.ownStatus(store + "/" + fileName) != nil else { return nil }
         return try File(store + "/" + fileName, .read).read(KeyFile.bytesMax + 1)
     }
 
     /// Order: the new file is durable before it has the name, and the name before anything is sealed under a new key.
-    static func write(_ bytes: [UInt8], at store: String) throws {
+    package static func write(_ bytes: [UInt8], at store: String) throws {
         let made = store + "/" + fileName + ".new"
         try Directory.remove(made)
         let file = try File(made, .createNew)
@@ -177,7 +177,7 @@ package final class StoreKeys: Sendable {
     // MARK: Opening
 
     /// Lends one of the openers that are kept.
-    func withOpener<R>(_ storeID: StoreID, _ body: (inout RecordOpener) throws -> R) rethrows -> R {
+    package func withOpener<R>(_ storeID: StoreID, _ body: (inout RecordOpener) throws -> R) rethrows -> R {
         let kept = openers.withLock { $0.popLast() } ?? KeptOpener(RecordOpener(self, storeID))
         defer { openers.withLock { $0.append(kept) } }
         return try body(&kept.opener)

@@ -1,10 +1,10 @@
-internal import EventModel
+package import EventModel
 internal import LMDB
 internal import Sealing
 internal import System
 
 /// The slot of a subject's key that is not as it was written, or not there; 0 is the head of their file.
-struct SlotDamage: Error {
+package struct SlotDamage: Error {
     let number: UInt32
     let reason: String
     /// As the slot has it.
@@ -102,7 +102,7 @@ extension SubjectKeys {
     }
 
     /// Overwrites them again, in a copy that nobody else sees yet.
-    func forgetAgain(_ ledger: [ForgottenLedger.Entry]) throws {
+    package func forgetAgain(_ ledger: [ForgottenLedger.Entry]) throws {
         let revived = try revived(ledger)
         if revived.isEmpty { return }
         let file = try File(path, .write)
@@ -116,7 +116,7 @@ extension SubjectKeys {
 
     /// The bytes of the file, in parts; nothing where no subject has a key.
     /// - Throws: `EvstoreError.storeDamaged` where a part of it is damaged: such a copy could not be restored.
-    func copy(_ take: ([UInt8]) throws -> Void) throws {
+    package func copy(_ take: ([UInt8]) throws -> Void) throws {
         guard try Directory.ownStatus(path) != nil else { return }
         let file = try File(path, .read)
         if try isUnbegun(file) { return }
@@ -134,7 +134,7 @@ extension SubjectKeys {
     }
 
     /// Writes the next part of a copy.
-    func put(_ bytes: [UInt8]) throws {
+    package func put(_ bytes: [UInt8]) throws {
         let file = try File(path, .create)
         try file.write(bytes, at: file.status().bytes)
         try file.sync()
@@ -142,7 +142,7 @@ extension SubjectKeys {
 
     /// Copies the whole slots to a store that has the same keys, each at its place; the damaged ones are marked as lost, by the names of
     /// their streams.
-    func copy(to other: SubjectKeys, losing lost: [UInt32: StreamName]) throws {
+    package func copy(to other: SubjectKeys, losing lost: [UInt32: StreamName]) throws {
         var next: UInt32 = 0
         var part: [UInt8] = []
         func put(_ bytes: [UInt8], at number: UInt32) throws {

@@ -1,6 +1,6 @@
-internal import EventModel
+package import EventModel
 internal import LMDB
-internal import Sealing
+package import Sealing
 internal import System
 
 /// The keys of subjects: one for each stream that has had personal data, and one for each file of sealed lines, in a file of slots
@@ -8,7 +8,7 @@ internal import System
 /// A slot is read each time its key is needed, so that a key which another process has overwritten is gone here too.
 ///
 /// A caller that adds or overwrites slots holds the log's write lock.
-final class SubjectKeys: Sendable {
+package final class SubjectKeys: Sendable {
     static let fileName = "subjects"
     static let head: [UInt8] = magic + [UInt8](repeating: 0, count: SubjectSlot.byteCount - magic.count)
     private static let magic = Array("evstore subjects 1\n".utf8)
@@ -30,7 +30,7 @@ final class SubjectKeys: Sendable {
     }
 
     let store: String
-    let ring: KeyRing
+    package let ring: KeyRing
     private let state = Monitor(State())
     private static let openedMax = 4_096
     private static let pendingMax: UInt32 = 256
@@ -47,7 +47,7 @@ final class SubjectKeys: Sendable {
     func key(_ number: UInt32) throws -> DataKey? { try proven(number).key }
 
     /// A slot that was proved, with its key.
-    func proven(_ number: UInt32) throws -> (slot: SubjectSlot, key: DataKey?) {
+    package func proven(_ number: UInt32) throws -> (slot: SubjectSlot, key: DataKey?) {
         guard var slot = try written(number), !slot.isBlank else { throw SlotDamage(number, "is missing") }
         while true {
             do { return (slot, try key(of: slot)) } catch let damage as SlotDamage {
@@ -121,7 +121,7 @@ final class SubjectKeys: Sendable {
     }
 
     /// Writes a slot that marks a stream's key as lost.
-    func lose(_ stream: StreamName) throws {
+    package func lose(_ stream: StreamName) throws {
         let code = ring.code(ofSubject: Array(stream.text.utf8))
         _ = try add { number throws(SealError) in ring.lost(number, code: code) }
     }
@@ -141,7 +141,7 @@ final class SubjectKeys: Sendable {
     }
 
     /// Makes new keys durable: before anything that is sealed under them.
-    func flush() throws {
+    package func flush() throws {
         let (slots, count) = state.withLock { ($0.pending, $0.count) }
         if slots.isEmpty { return }
         let file = try open()

@@ -1,15 +1,15 @@
 internal import Bytes
 package import EventModel
-internal import Hashing
-internal import LMDB
+package import Hashing
+package import LMDB
 
 /// The lives of the log. Each epoch after the first has a row that says where the log was cut when it began.
-enum Epochs {
+package enum Epochs {
     /// What the first block of the first epoch links to.
-    static func genesis(_ storeID: StoreID) -> Digest { SHA256Hasher.hash(storeID.bytes) }
+    package static func genesis(_ storeID: StoreID) -> Digest { SHA256Hasher.hash(storeID.bytes) }
 
     /// What the first block after a cut links to: the hash of the link at the cut and the epoch's row.
-    static func link(_ epoch: Epoch, cut: Position, link: Digest) -> Digest {
+    package static func link(_ epoch: Epoch, cut: Position, link: Digest) -> Digest {
         var hasher = SHA256Hasher()
         hasher.update(link.bytes)
         hasher.update(sortable(epoch.rawValue))
@@ -17,7 +17,7 @@ enum Epochs {
         return hasher.finalize()
     }
 
-    static func put(
+    package static func put(
         _ epoch: Epoch, cut: Position, link: Digest, _ transaction: inout WriteTransaction,
         _ tables: Tables
     ) throws {

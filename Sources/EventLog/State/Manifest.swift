@@ -4,14 +4,14 @@ internal import LMDB
 internal import System
 
 /// `evstore.json`: says that a directory is a store, which one, and in which format.
-struct Manifest: Codable {
+package struct Manifest: Codable {
     var format: Int
     var storeId: String
     var created: String
     /// Whether its events are sealed; absent where they are not.
     var sealed: Bool?
 
-    static let name = "evstore.json"
+    package static let name = "evstore.json"
     /// The format of the stores that this program makes: 2 brought `log/ahead`, 3 blocks of format 2, 4 checksums of
     /// rows. A sealed store had 5, and has 6 with codes: the newest that is read.
     static let format = 4
@@ -59,7 +59,7 @@ struct Manifest: Codable {
     static func read(at store: String) throws -> StoreID { try identity(at: store).id }
 
     /// The same, with the format.
-    static func identity(at store: String) throws -> StoreIdentity {
+    package static func identity(at store: String) throws -> StoreIdentity {
         let manifest = try whole(at: store)
         guard manifest.format <= formatWithCodes else {
             throw EvstoreError.storeNewer(path: store, format: manifest.format, known: formatWithCodes)

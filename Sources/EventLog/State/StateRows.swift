@@ -1,7 +1,7 @@
 internal import Bytes
-internal import EventModel
+package import EventModel
 internal import Hashing
-internal import LMDB
+package import LMDB
 
 /// The rows of the table `state`.
 ///
@@ -9,19 +9,19 @@ internal import LMDB
 ///                  32 u32 top · 36 u32 head · 40 history digest, 32 bytes
 ///     indexed      u64 position up to which the indexes are written
 ///     generations  for each, by rising fingerprint: u8 length, fingerprint in hex, u8 length, directory
-enum StateRows {
+package enum StateRows {
     /// The newest format this program reads and the one it writes.
-    static let format = 1
+    package static let format = 1
     private static let numbersBytes = 72
     private static let numbers = Array("numbers".utf8)
     private static let indexed = Array("indexed".utf8)
     private static let generations = Array("generations".utf8)
 
     /// The key of the row "numbers".
-    static var numbersKey: [UInt8] { numbers }
+    package static var numbersKey: [UInt8] { numbers }
 
     /// The fields of such a row, read without a log to compare it with; nil where the bytes are no such row.
-    static func numbers(of row: [UInt8]) -> (storeID: StoreID, epoch: Epoch, stamp: StateStamp)? {
+    package static func numbers(of row: [UInt8]) -> (storeID: StoreID, epoch: Epoch, stamp: StateStamp)? {
         guard row.count >= numbersBytes, row.lent.load(UInt32.self, at: 0) == UInt32(format), let storeID = StoreID(Array(row[4 ..< 20])),
             let history = Digest(Array(row[40 ..< 72]))
         else { return nil }
@@ -36,14 +36,14 @@ enum StateRows {
     }
 
     /// What every transaction needs to know; the rest of `StoreState` costs a little more.
-    struct Numbers: Hashable {
+    package struct Numbers: Hashable {
         var format: Int
-        var epoch: Epoch
+        package var epoch: Epoch
         var indexed: Position
         var stamp: StateStamp
     }
 
-    static func numbers(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Numbers {
+    package static func numbers(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Numbers {
         let row = try numbersRow(transaction, tables)
         let stamp = StateStamp(
             numbers: versions(row),
@@ -53,7 +53,7 @@ enum StateRows {
             indexed: try indexed(transaction, tables), stamp: stamp)
     }
 
-    static func state(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> StoreState {
+    package static func state(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> StoreState {
         let numbers = try numbers(transaction, tables)
         let row = try numbersRow(transaction, tables)
         guard let storeID = StoreID([UInt8](copying: row.slice(4, 16))) else { throw damaged("the store id") }

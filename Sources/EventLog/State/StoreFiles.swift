@@ -1,10 +1,10 @@
-internal import EventModel
+package import EventModel
 internal import LMDB
-internal import Logging
+package import Logging
 internal import System
 
 /// Checks of a store's files that come before any of them is used.
-enum StoreFiles {
+package enum StoreFiles {
     /// Everything that a store has but its temporary files (`scratch`).
     private static let names = [
         "evstore.json", "evstore.lock", "anchor", "ballast", "keys", "subjects", "log", "generations", "drills", "archive",
@@ -54,7 +54,7 @@ enum StoreFiles {
     }
 
     /// - Throws: `EvstoreError`: unsafeFileSystem, usage where there is no such directory.
-    static func checkPlace(_ path: String, _ options: Options, _ logger: Logger) throws {
+    package static func checkPlace(_ path: String, _ options: Options, _ logger: Logger) throws {
         guard try Directory.status(path) != nil else { throw EvstoreError.usage("there is no directory \(path)") }
         switch try FileSystem.of(path) {
         case .lasting: return

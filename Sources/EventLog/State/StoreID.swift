@@ -25,7 +25,7 @@ package struct StoreID: Hashable, Sendable, CustomStringConvertible {
     private init(random bytes: [UInt8]) { self.bytes = bytes }
 
     /// The part of the id in every block, so that blocks of different stores are never mixed up.
-    var tag: UInt64 { bytes.lent.load(UInt64.self, at: 0) }
+    package var tag: UInt64 { bytes.lent.load(UInt64.self, at: 0) }
 
     package var description: String { hex(bytes) }
 }

@@ -1,12 +1,12 @@
 /// A store's id and format, as its manifest says them.
-struct StoreIdentity: Hashable, Sendable {
-    let id: StoreID
+package struct StoreIdentity: Hashable, Sendable {
+    package let id: StoreID
     let format: Int
     /// Whether envelopes stand in the places of payloads.
     let isSealed: Bool
 
     /// Whether a `RowChecksum` stands behind each value.
-    var hasRowChecksums: Bool { format >= 4 }
+    package var hasRowChecksums: Bool { format >= 4 }
 
     /// Whether rows and blocks have codes (`StoreCodes`).
     var hasCodes: Bool { isSealed && format >= Manifest.formatWithCodes }

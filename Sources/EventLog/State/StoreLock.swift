@@ -14,7 +14,7 @@ package enum StoreLock: Int, Sendable {
     /// One import at a time: from reading the marks until its own appends and marks are written.
     case importing = 4
 
-    static let fileName = "/evstore.lock"
+    package static let fileName = "/evstore.lock"
 
     /// Takes the lock or fails at once.
     /// - Parameter what: what the holder is doing, for those who find it held.

@@ -38,7 +38,7 @@ package struct StateStamp: Hashable, Sendable {
 package struct StoreState: Hashable, Sendable {
     package internal(set) var storeID: StoreID
     package internal(set) var format: Int
-    package internal(set) var epoch: Epoch
+    package var epoch: Epoch
     package var numbers: VersionNumbers
     /// Of all registered version files and projection definitions.
     package var history: Digest

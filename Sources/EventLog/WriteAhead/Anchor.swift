@@ -1,6 +1,6 @@
 internal import Bytes
-internal import EventModel
-internal import Hashing
+package import EventModel
+package import Hashing
 internal import LMDB
 internal import System
 
@@ -17,11 +17,11 @@ internal import System
 ///     88  36   the machine's boot id while somebody has the store open, else zeros
 ///     124 u32  the low half of data.mdb's device number
 ///     128 u64  XXH3-64 of the bytes before
-struct Anchor: Hashable {
-    var epoch: Epoch
-    var storeID: StoreID
-    var last: Position
-    var link: Digest
+package struct Anchor: Hashable {
+    package var epoch: Epoch
+    package var storeID: StoreID
+    package var last: Position
+    package var link: Digest
     var mark: FileMark
 
     static let fileName = "/anchor"
@@ -42,7 +42,7 @@ struct Anchor: Hashable {
     }
 
     /// Nil where there is none, or only a torn one.
-    static func read(at store: String) throws -> Anchor? {
+    package static func read(at store: String) throws -> Anchor? {
         guard try Directory.status(store + fileName) != nil else { return nil }
         return try read(File(store + fileName, .read))
     }

@@ -1,7 +1,7 @@
 internal import Bytes
 internal import EventModel
 internal import Hashing
-internal import LMDB
+package import LMDB
 internal import System
 
 /// `log/ahead`: blocks that are durable before LMDB has made them so. A commit that goes through it needs one sync of a few
@@ -34,25 +34,25 @@ internal import System
 /// 1. The header with a right checksum and the higher round counts; without any, no round is running.
 /// 2. An entry counts if its round is the header's, its checksum is right, and its first position follows the one before.
 /// 3. The first page that holds no such entry ends the round. An entry beyond it that is right in itself means damage.
-enum WriteAhead {
-    static let fileName = "/log/ahead"
-    static let pageBytes = 4_096
-    static let entriesStart = 2 * pageBytes
-    static let fileBytes = entriesStart + 1_024 * pageBytes
+package enum WriteAhead {
+    package static let fileName = "/log/ahead"
+    package static let pageBytes = 4_096
+    package static let entriesStart = 2 * pageBytes
+    package static let fileBytes = entriesStart + 1_024 * pageBytes
     /// For larger commits LMDB's second sync does not matter.
     static let blocksBytesMax = 1 << 20
-    static let frameBytes = 40
+    package static let frameBytes = 40
 
-    struct Header: Hashable {
-        static let bytes = 200
+    package struct Header: Hashable {
+        package static let bytes = 200
         private static let magic: UInt32 = 0x01_77_76_65
         static let bootDigest = checksum(Array(ProcessIdentity.boot.utf8).lent)
 
-        var round: UInt64
-        var storeID: StoreID
+        package var round: UInt64
+        package var storeID: StoreID
         var boot = Header.bootDigest
         /// The commit to go back to; nil where no round is running.
-        var base: MetaPage?
+        package var base: MetaPage?
         /// Whether its end has failed: what LMDB has written since may be lost, although it can still be read.
         var hasFailed = false
 
@@ -78,7 +78,7 @@ enum WriteAhead {
         }
 
         /// The same for any store.
-        init?(salvaging bytes: [UInt8]) throws {
+        package init?(salvaging bytes: [UInt8]) throws {
             let row = bytes.lent
             guard bytes.count == Self.bytes, row.load(UInt32.self, at: 0) == Self.magic,
                 checksum(row.slice(0, Self.bytes - 8)) == row.load(UInt64.self, at: Self.bytes - 8),
@@ -121,10 +121,10 @@ enum WriteAhead {
     private static func place(of round: UInt64) -> Int { Int(round & 1) * pageBytes }
 
     /// The header of an entry.
-    struct Frame {
+    package struct Frame {
         private static let magic: UInt32 = 0x01_65_76_65
-        static let headerBytes = 32
-        let blocksBytes: Int
+        package static let headerBytes = 32
+        package let blocksBytes: Int
         let first, last: Position
 
         /// Nil where no entry of this round lies here. The checksum is not looked at.
@@ -138,7 +138,7 @@ enum WriteAhead {
         }
 
         /// A whole entry of any round; nil where none lies here.
-        static func salvaged(_ bytes: RawSpan) -> (frame: Frame, round: UInt64)? {
+        package static func salvaged(_ bytes: RawSpan) -> (frame: Frame, round: UInt64)? {
             guard bytes.byteCount >= headerBytes else { return nil }
             let round = bytes.load(UInt64.self, at: 8)
             guard let frame = Frame(bytes, round: round), frame.blocksBytes + WriteAhead.frameBytes <= bytes.byteCount else { return nil }
@@ -147,7 +147,7 @@ enum WriteAhead {
         }
 
         /// How far it is to the next entry.
-        var pagesBytes: Int { (blocksBytes + frameBytes + pageBytes - 1) / pageBytes * pageBytes }
+        package var pagesBytes: Int { (blocksBytes + frameBytes + pageBytes - 1) / pageBytes * pageBytes }
 
         /// Begins an entry; the blocks follow, then `end`.
         static func begin(_ buffer: inout ByteBuffer, round: UInt64, first: Position, last: Position, blocksBytes: Int) {

@@ -1,5 +1,5 @@
 internal import EventModel
-internal import Migration
+public import LogKeeping
 internal import Projections
 
 extension EventStore {

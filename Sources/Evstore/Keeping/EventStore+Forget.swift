@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventLog
 public import EventModel
 internal import JSONText
-public import Migration
+public import LogKeeping
 internal import Projections
 internal import SchemaEvolution
 

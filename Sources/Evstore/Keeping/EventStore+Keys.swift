@@ -1,5 +1,5 @@
 internal import EventModel
-public import Migration
+public import LogKeeping
 internal import Projections
 
 extension EventStore {

@@ -1,6 +1,7 @@
 internal import EventLog
 internal import EventModel
 internal import Hashing
+internal import LogKeeping
 internal import Migration
 internal import Projections
 internal import SchemaEvolution

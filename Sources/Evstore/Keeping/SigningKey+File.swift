@@ -1,5 +1,5 @@
 public import EventModel
-public import Migration
+public import LogKeeping
 internal import System
 
 extension SigningKey {

@@ -1,6 +1,6 @@
 internal import ArgumentParser
 internal import Evstore
-internal import Migration
+internal import LogKeeping
 
 struct KeyCommand: ParsableCommand, Group {
     static let configuration = CommandConfiguration(

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Evstore
+internal import LogKeeping
 internal import Migration
 
 struct VerifyCommand: Command {

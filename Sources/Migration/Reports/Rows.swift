@@ -79,43 +79,6 @@ public struct QuarantineRetryReport: Hashable, Sendable {
     public var after: UInt64
 }
 
-/// What a verification found.
-public struct VerifyReport: Hashable, Sendable {
-    /// No finding is an error.
-    public var ok: Bool
-    public var findings: [Finding]
-    /// How often each law was tried, where they were asked for.
-    public var laws: [LawCount]
-    public var events: UInt64
-    /// How often each op was tried, in the order of the files.
-    public var exercised: [OpCount] = []
-    /// Ops that no event went through, where the laws were asked for.
-    public var notExercised: [String] = []
-    /// What made the events that were not in the log; nil where the laws were not asked for.
-    public var seed: UInt64?
-    public var cases = LawCases()
-    /// What the log's events lose on their way to the live version, and what newer ones have that it does not show.
-    public var loss: [PlannedLoss] = []
-    /// The log's end, where it was to be signed and no finding is an error.
-    public var head: SignedHead?
-    /// What has become of what was signed before, where that was asked.
-    public var since: SinceReport?
-}
-
-/// What a verification says of a head that was signed before.
-public struct SinceReport: Hashable, Sendable {
-    public var position: Position
-    public var epoch: Epoch
-    public var time: Timestamp
-    public var key: PublicKey
-    /// Whether the key is one that the caller has named.
-    public var isTrusted: Bool
-    /// Everything up to the position is as it was signed, and what stands beside the log, as far as it may not change.
-    public var holds: Bool
-    /// How many heads there were in the series; the last is the one that was compared.
-    public var heads: Int = 1
-}
-
 /// How often a law was tried and how often it did not hold.
 public struct LawCount: Hashable, Sendable {
     /// T-up, T-down, or L1 to L8.
@@ -130,17 +93,24 @@ public struct LawCount: Hashable, Sendable {
 
 /// What the laws were tried on: events, each once for each version that it was seen at.
 public struct LawCases: Hashable, Sendable {
-    public var log: UInt64 = 0
+    public var log: UInt64
     /// What adoption makes of data of the log from before versions existed.
-    public var adopted: UInt64 = 0
+    public var adopted: UInt64
     /// Made from the shapes.
-    public var generated: UInt64 = 0
+    public var generated: UInt64
     /// Made from events of the log.
-    public var mutated: UInt64 = 0
+    public var mutated: UInt64
     /// Of those that are not in the log: refused by a step that may refuse some.
-    public var refused: UInt64 = 0
+    public var refused: UInt64
     /// Events of the log from whose beginning read models were built to compare.
-    public var replayed: UInt64 = 0
+    public var replayed: UInt64
+
+    package init(
+        log: UInt64 = 0, adopted: UInt64 = 0, generated: UInt64 = 0, mutated: UInt64 = 0, refused: UInt64 = 0, replayed: UInt64 = 0
+    ) {
+        (self.log, self.adopted, self.generated, self.mutated) = (log, adopted, generated, mutated)
+        (self.refused, self.replayed) = (refused, replayed)
+    }
 }
 
 /// How many events went through an op of a step, in each direction.

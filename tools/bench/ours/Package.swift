@@ -58,10 +58,17 @@ let package = Package(
             ],
             swiftSettings: house),
         .target(
+            name: "LogKeeping",
+            dependencies: [
+                "Bytes", "System", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
+                "Migration",
+            ],
+            swiftSettings: house),
+        .target(
             name: "Evstore",
             dependencies: [
                 "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools",
-                "Projections", "Migration", logging,
+                "Projections", "Migration", "LogKeeping", logging,
             ], swiftSettings: house),
         .target(
             name: "Measured", dependencies: ["Bytes", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Evstore"],

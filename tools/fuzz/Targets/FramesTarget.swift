@@ -4,6 +4,7 @@ import Foundation
 import Hashing
 
 @testable import EventLog
+@testable import LogKeeping
 
 extension FuzzTarget {
     private static var options: Options {

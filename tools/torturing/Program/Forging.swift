@@ -5,6 +5,7 @@ import Torturing
 
 #if DEBUG
     import EventLog
+    import LogKeeping
     import Migration
 
     /// A store by chance whose end was signed, and its log made anew with one change after the other.

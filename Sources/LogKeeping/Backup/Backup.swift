@@ -1,0 +1,155 @@
+internal import Bytes
+internal import EventLog
+package import EventModel
+internal import Hashing
+internal import LMDB
+package import Migration
+internal import System
+
+/// A copy of a store that protects from what snapshots don't: damage, and the loss of the disk.
+package enum Backup {
+    /// Writes what came since the newest run of a directory, reads it again, and forgets all runs but `keep`.
+    /// - Throws: `EvstoreError`: otherBackup, backupDamaged, locked, epochChanged, diskFull, interrupted.
+    package static func run(_ site: MigrationSite, into path: String, keep: Int? = nil) throws(EvstoreError) -> BackupReport {
+        let began = ContinuousClock.now
+        if let keep, keep < 1 { throw .misuse("of a directory's backups one at least is kept") }
+        do {
+            let directory = try BackupDirectory(making: path)
+            let lock = try File(path + "/lock", .create)
+            guard try lock.lock(byte: 0, shared: false) else {
+                throw EvstoreError.locked(path: path, holder: "another backup, or a restore")
+            }
+            defer { withExtendedLifetime(lock) {} }
+            let summary = try write(site, to: directory)
+            let pruned = try keep.map { count in
+                // What a cut took off, and what another restored copy of the store has written, nobody else may have.
+                try directory.prune(keeping: count, overwriting: site.log.keyFile != nil) { run in
+                    try run.blocks.last?.base.map { try site.log.holds($0) } ?? false
+                }
+            }
+            return BackupReport(summary, seconds: began.duration(to: .now).inSeconds, pruned: pruned ?? 0)
+        } catch { throw storeError(error, path, doing: "backing up to \(path)") }
+    }
+
+    /// Gives a whole backup to `sink`.
+    package static func run(_ site: MigrationSite, to sink: ([UInt8]) throws -> Void) throws(EvstoreError) -> BackupReport {
+        let began = ContinuousClock.now
+        let summary = try migrating {
+            try site.log.backUp(progress: { try tell(site, $0, $1) }, to: { try sink([UInt8](copying: $1)) })
+        }
+        return BackupReport(summary, seconds: began.duration(to: .now).inSeconds, pruned: 0)
+    }
+
+    private static func tell(_ site: MigrationSite, _ done: UInt64, _ total: UInt64) throws(EvstoreError) {
+        try site.checkCancellation()
+        site.say("backup", done: done, total: total)
+    }
+
+    private static func write(_ site: MigrationSite, to directory: BackupDirectory) throws -> BackupSummary {
+        let before = try directory.numbers().last.map { try directory.run($0) }
+        let store = site.log.storeID.description
+        if let before, before.store != store { throw EvstoreError.otherBackup(path: directory.path) }
+        try directory.sweep(overwriting: site.log.keyFile != nil)
+        var shared = try directory.whole(before?.blocks ?? [])
+        // A cut may have taken off what the newest runs ended with.
+        while let last = shared.last, try last.base.map({ try site.log.holds($0) }) != true { shared.removeLast() }
+        // A secret that was given up opens what was written before: nothing new is put behind it.
+        let slots = try site.log.slotsDigest()?.hex
+        if shared.contains(where: { $0.slots != slots }) { shared = [] }
+        let number = (before?.number ?? 0) + 1
+        let rowsName = BackupDirectory.rowsName(number)
+        let made = "blocks/\(number).new"
+        var blocks = FileWriter(directory.path + "/" + made)
+        var rows = FileWriter(directory.path + "/" + rowsName)
+        let summary = try site.log.backUp(after: shared.last?.base, progress: { try tell(site, $0, $1) }) { part, bytes in
+            switch part {
+            case .blocks: try blocks.write(bytes)
+            case .rows: try rows.write(bytes)
+            }
+        }
+        try rows.finish()
+        var isNew = false
+        let blocksName = BackupDirectory.blocksName(number, summary.last.position)
+        if try blocks.finish() {
+            try Directory.rename(directory.path + "/" + made, to: directory.path + "/" + blocksName)
+            isNew = true
+        }
+        let own = (isNew ? [blocksName] : []) + [rowsName]
+        if Guard.backupRead.isOn {
+            try EventLog.checkBackup(
+                from: FileSequence(own.map { directory.path + "/" + $0 }).take, after: shared.last?.base, ends: summary)
+        }
+        if isNew { shared.append(.init(file: blocksName, bytes: blocks.bytes, summary.base, slots: summary.slots)) }
+        for name in ["/blocks", "/rows"] { try Directory.sync(directory.path + name) }
+        // Order: what was forgotten before the run is told before the run counts.
+        try directory.add(site.log.ledger())
+        try directory.finish(
+            .init(
+                number: number, store: store, time: Timestamp.now.description, epoch: summary.last.epoch.rawValue,
+                position: summary.last.position.rawValue, content: summary.content.hex, blocks: shared, rows: rowsName))
+        return summary
+    }
+}
+
+extension BackupReport {
+    init(_ summary: BackupSummary, seconds: Double, pruned: Int) {
+        self.init(
+            position: summary.last.position, epoch: summary.last.epoch, content: summary.content.hex, bytes: summary.bytes,
+            seconds: seconds, pruned: pruned)
+    }
+}
+
+/// Writes a new file from its beginning to its end; there is none where nothing is written.
+private struct FileWriter {
+    private let path: String
+    private var file: File?
+    private var offset = 0
+
+    init(_ path: String) { self.path = path }
+
+    var bytes: Int { offset }
+
+    mutating func write(_ bytes: RawSpan) throws {
+        if file == nil {
+            try Directory.removeFiles(in: Directory.parent(of: path), overwriting: false) { $0 == Directory.name(of: path) }
+            file = try File(path, .createNew)
+        }
+        try file?.write(bytes, at: offset)
+        offset += bytes.byteCount
+    }
+
+    /// Makes it durable; false where there is none.
+    @discardableResult
+    func finish() throws -> Bool {
+        try file?.sync()
+        return file != nil
+    }
+}
+
+/// Files that are read as one.
+final class FileSequence {
+    private var paths: ArraySlice<String>
+    private var file: File?
+    private var offset = 0
+
+    private let lock: File?
+
+    /// - Parameter lock: what is held as long as they are read.
+    init(_ paths: [String], holding lock: File? = nil) { (self.paths, self.lock) = (paths[...], lock) }
+
+    /// The next bytes, fewer only at the end of the last file.
+    func take(_ count: Int) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while bytes.count < count {
+            if file == nil {
+                guard let path = paths.popFirst() else { break }
+                (file, offset) = (try File(path, .read), 0)
+            }
+            let more = try file?.read(count - bytes.count, at: offset) ?? []
+            if more.isEmpty { file = nil }
+            offset += more.count
+            bytes += more
+        }
+        return bytes
+    }
+}

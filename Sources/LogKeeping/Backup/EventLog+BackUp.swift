@@ -1,0 +1,171 @@
+internal import Bytes
+package import EventLog
+package import EventModel
+package import Hashing
+internal import LMDB
+internal import System
+
+/// Where a backup's blocks end, and where its frames go on: with the same blocks behind it, a later one can.
+package struct BackupBase: Hashable, Sendable {
+    package var last: Checkpoint
+    /// The link of the last block.
+    package var link: Digest
+    /// The number and the link of the frame that holds it.
+    package var frame: UInt64
+    package var frameLink: Digest
+
+    package init(last: Checkpoint, link: Digest, frame: UInt64, frameLink: Digest) {
+        (self.last, self.link, self.frame, self.frameLink) = (last, link, frame, frameLink)
+    }
+}
+
+/// What a backup holds.
+package struct BackupSummary: Hashable, Sendable {
+    package var last: Checkpoint
+    /// Of the events up to `last`.
+    package var content: Digest
+    /// Of the frames that were written.
+    package var bytes: UInt64
+    /// Where the next backup can go on.
+    package var base: BackupBase
+    /// Over the slots of the keys that the frames hold; nil where there are none, or they have changed meanwhile.
+    package var slots: Digest?
+}
+
+extension EventLog {
+    /// What a part of the stream is: what every later backup holds too, or how the log is now.
+    package enum BackupPart { case blocks, rows }
+
+    /// Gives the log as frames (`Frame`), while others go on appending; every block is checked on the way. No transaction
+    /// is open while `sink` runs, however slow it is.
+    /// - Parameter base: gives only what came after it; the frames follow those of the backup that ended there.
+    /// - Throws: `EvstoreError.epochChanged` where a cut took off what was given already, `corruptBlock`.
+    package func backUp(
+        after base: BackupBase? = nil, progress: (UInt64, UInt64) throws -> Void = { _, _ in },
+        to sink: (BackupPart, RawSpan) throws -> Void
+    ) throws -> BackupSummary {
+        var frames = FrameWriter(after: base.map { ($0.frame, $0.frameLink) }, access.keys?.codes)
+        var pass = BackupPass(access, options, after: base?.last)
+        do {
+            var body = ByteBuffer(capacity: Frame.bytesWanted)
+            let keys = try pass.changedKeys()
+            if base == nil {
+                body.append(storeID.bytes)
+                body.append(littleEndian: Timestamp.now.microseconds)
+                try frames.write(.beginning, body.bytes) { try sink(.blocks, $0) }
+            }
+            if let keys { try frames.write(.keys, keys.lent) { try sink(.blocks, $0) } }
+            while true {
+                body.removeAll()
+                let end = try access.environment.read { try pass.readBlocks(into: &body, $0) }
+                if body.count > 0, let changed = try pass.changedKeys() {
+                    try frames.write(.keys, changed.lent) { try sink(.blocks, $0) }
+                }
+                if body.count > 0 { try frames.write(.blocks, body.bytes) { try sink(.blocks, $0) } }
+                try progress(pass.scan.done.rawValue, pass.last.rawValue)
+                guard let end else { continue }
+                let next = BackupBase(last: end.last, link: end.link, frame: frames.last, frameLink: frames.link)
+                if let changed = try pass.changedKeys() { try frames.write(.keys, changed.lent) { try sink(.rows, $0) } }
+                try access.keys?.subjects.copy { part in try frames.write(.subjects, part.lent) { try sink(.rows, $0) } }
+                for rows in end.rows { try frames.write(.rows, rows.lent) { try sink(.rows, $0) } }
+                let content = try pass.content ?? contentDigest(asOf: end.last) { try progress($0.rawValue, end.last.position.rawValue) }
+                body.removeAll()
+                body.append(littleEndian: end.last.epoch.rawValue)
+                body.append(littleEndian: end.last.position.rawValue)
+                body.append(end.link.bytes)
+                body.append(content.bytes)
+                try frames.write(.end, body.bytes) { try sink(.rows, $0) }
+                return BackupSummary(last: end.last, content: content, bytes: frames.bytes, base: next, slots: pass.slots)
+            }
+        } catch let error as StorageError { throw storeError(error, path, doing: "backing up the store") } catch let damage as BackupDamage
+        {
+            throw EvstoreError.ioFailure(doing: "backing up \(path)", reason: damage.reason)
+        }
+    }
+
+    private func contentDigest(asOf last: Checkpoint, progress: (Position) throws -> Void) throws -> Digest {
+        let digest = try contentDigest(through: last.position, progress: progress)
+        let now = try read { $0.last }
+        if now.epoch != last.epoch { throw EvstoreError.epochChanged(seen: last, cut: now) }
+        return digest
+    }
+
+    /// Reads what was written of a backup, after `base`, and compares its end.
+    /// - Throws: `EvstoreError.backupDamaged`.
+    package static func checkBackup(
+        from source: @escaping (Int) throws -> [UInt8], after base: BackupBase?, ends summary: BackupSummary
+    ) throws {
+        do {
+            var frames = FrameReader(source, after: base.map { ($0.frame, $0.frameLink) })
+            while true {
+                let (kind, body) = try frames.next()
+                guard kind == .end else { continue }
+                guard body.count == Frame.endBytes, frames.bytes == summary.bytes, try frames.isAtEnd(),
+                    body.lent.slice(44, 32).equals(summary.content.bytes.lent)
+                else { throw BackupDamage("its end is not what was written") }
+                return
+            }
+        } catch let damage as BackupDamage {
+            throw EvstoreError.backupDamaged(path: "that was written", reason: damage.reason)
+        }
+    }
+
+    /// Whether the log still has what a backup ended with.
+    package func holds(_ base: BackupBase) throws -> Bool {
+        try read { reader in
+            guard base.last.position <= reader.last.position else { return false }
+            guard base.last.position > .start else { return true }
+            return try reader.blockEnd(at: base.last.position) == base.link
+        }
+    }
+}
+
+/// A backup's place between its read transactions.
+private struct BackupPass {
+    /// What the log was in the transaction that came to its end.
+    struct End {
+        var last: Checkpoint
+        var link: Digest
+        /// Bodies of frames.
+        var rows: [[UInt8]]
+    }
+
+    private let access: LogAccess
+    private(set) var scan: LogScan
+    /// Of a whole backup; what goes on after another can't be hashed alone.
+    private var hasher: ContentHasher?
+    private(set) var last = Position.start
+    private var keys: UInt64?
+    private(set) var slots: Digest?
+
+    init(_ access: LogAccess, _ options: Options, after last: Checkpoint?) {
+        self.access = access
+        scan = LogScan(access, options, after: last?.position ?? .start, in: last?.epoch, raw: true)
+        hasher = last == nil ? ContentHasher() : nil
+    }
+
+    /// The file of the store's keys, where it is not the one that was asked for before: with the key of every event that was
+    /// read until now, since a key is in the file before anything is sealed under it.
+    mutating func changedKeys() throws -> [UInt8]? {
+        guard let current = try access.keys?.current(), current.generation != keys else { return nil }
+        slots = keys == nil || slots == current.slots ? current.slots : nil
+        keys = current.generation
+        return current.bytes
+    }
+
+    var content: Digest? { hasher?.finalize() }
+
+    /// Copies the next blocks; where they are the last ones, also what the log is beside them.
+    mutating func readBlocks(into body: inout ByteBuffer, _ transaction: borrowing ReadTransaction) throws -> End? {
+        last = try Blocks.last(transaction, access)
+        _ = try scan.runChunk(transaction) { block in
+            body.append(block.bytes)
+            if hasher != nil { try access.openWithoutPersons(block) { try hasher?.add($0, access.names) } }
+            return body.count < Frame.bytesWanted
+        }
+        if scan.done < last { return nil }
+        let now = try StateRows.numbers(transaction, access.tables).epoch
+        let rows = try BackupRows.bodies(transaction, access.tables)
+        return End(last: Checkpoint(epoch: now, position: last), link: try Blocks.endLink(transaction, access), rows: rows)
+    }
+}

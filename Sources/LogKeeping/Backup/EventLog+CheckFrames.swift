@@ -1,0 +1,43 @@
+internal import Bytes
+package import EventLog
+package import EventModel
+internal import Hashing
+
+extension EventLog {
+    /// Reads the frames of blocks that go on after `base`, nil for those that begin, up to `end`, and nothing behind them.
+    /// - Throws: `EvstoreError.backupDamaged`.
+    package static func checkFrames(from source: @escaping (Int) throws -> [UInt8], after base: BackupBase?, through end: BackupBase) throws
+    {
+        try checking {
+            var frames = FrameReader(source, after: base.map { ($0.frame, $0.frameLink) })
+            while frames.number <= end.frame {
+                guard try frames.next().kind != .end else { throw BackupDamage("it ends before it should") }
+            }
+            guard frames.link == end.frameLink, try frames.isAtEnd() else { throw BackupDamage("its end is not what was written") }
+        }
+    }
+
+    /// Reads the frames of rows behind those of `base`, up to the end of a backup, which says its position and content.
+    /// - Throws: `EvstoreError.backupDamaged`.
+    package static func checkEnd(
+        from source: @escaping (Int) throws -> [UInt8], after base: BackupBase?, position: Position, content: String
+    ) throws {
+        try checking {
+            var frames = FrameReader(source, after: base.map { ($0.frame, $0.frameLink) })
+            while true {
+                let (kind, body) = try frames.next()
+                guard kind == .end else { continue }
+                guard body.count == Frame.endBytes, try frames.isAtEnd(), body.lent.load(UInt64.self, at: 4) == position.rawValue,
+                    Digest([UInt8](copying: body.lent.slice(44, 32)))?.hex == content
+                else { throw BackupDamage("its end is not that of the run") }
+                return
+            }
+        }
+    }
+
+    private static func checking(_ body: () throws -> Void) throws {
+        do { try body() } catch let damage as BackupDamage {
+            throw EvstoreError.backupDamaged(path: "that was written", reason: damage.reason)
+        }
+    }
+}

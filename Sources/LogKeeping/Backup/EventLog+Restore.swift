@@ -1,0 +1,272 @@
+internal import Bytes
+package import EventLog
+package import EventModel
+package import Hashing
+internal import LMDB
+internal import System
+
+/// What was restored.
+package struct RestoreSummary: Hashable, Sendable {
+    /// In an epoch of its own: whoever has seen more is told.
+    package var last: Checkpoint
+    /// The last position of the backup.
+    package var backup: Checkpoint
+    /// The append that holds the position which was asked for, and goes on behind it; nil where that is the end of one.
+    package var leftOut: ClosedRange<UInt64>?
+    /// Of the events that were restored.
+    package var content: Digest
+    package var bytes: UInt64
+}
+
+extension EventLog {
+    /// Makes a store from a backup: whole at its path, or not at all. Every frame, block, link and index is checked first. A
+    /// point within an append is rounded down to the end of the append before; one within the first is an error.
+    /// - Parameters:
+    ///   - source: gives the next bytes of the backup, fewer only at its end.
+    ///   - ledger: what is known to be forgotten since, which the new store forgets too.
+    ///   - finish: what else is written, in the transaction that ends the log where it should.
+    /// - Throws: `EvstoreError`: storeExists, backupDamaged, notInBackup, diskFull.
+    package static func restore(
+        from source: @escaping (Int) throws -> [UInt8], named name: String, into store: String, to point: RestoreTarget? = nil,
+        options: Options, forgetting ledger: [ForgottenLedger.Entry] = [], progress: (UInt64) throws -> Void = { _ in },
+        finish: @escaping (inout LogUpdate) throws -> Void = { _ in }
+    ) throws -> RestoreSummary {
+        var summary: RestoreSummary?
+        do { try StoreFiles.checkPlace(Directory.parent(of: store), options, silent) } catch {
+            throw storeError(error, store, doing: "restoring \(name)")
+        }
+        try make(at: store) { made in
+            do {
+                var restoring = try Restoring(FrameReader(source), named: name, made, point, options, ledger)
+                defer { restoring.access.environment.close() }
+                summary = try restoring.run(progress, finish)
+            } catch let damage as BackupDamage { throw EvstoreError.backupDamaged(path: name, reason: damage.reason) }
+        }
+        guard let summary else { throw EvstoreError.misuse("a restore ended without its result") }
+        return summary
+    }
+}
+
+/// A restore that is under way.
+private struct Restoring {
+    let access: LogAccess
+    /// What was read to see whether the store is sealed.
+    private var ahead: (kind: Frame.Kind, body: [UInt8])?
+    private let ledger: [ForgottenLedger.Entry]
+    private let point: RestoreTarget?
+    private let options: Options
+    private let store: String
+    private var frames: FrameReader
+    private var hasher = ContentHasher()
+    /// The end of the blocks that were read, and of those that were stored.
+    private var read = Position.start
+    private var stored = Position.start
+    /// Where the append ends that holds the position which is wanted, once that has been read.
+    private var appendEnd: Position?
+    private var firstTime: Timestamp?
+    private var lastLink: Digest?
+
+    init(
+        _ frames: FrameReader, named name: String, _ store: String, _ point: RestoreTarget?, _ options: Options,
+        _ ledger: [ForgottenLedger.Entry]
+    ) throws {
+        (self.frames, self.point, self.options, self.store, self.ledger) = (frames, point, options, store, ledger)
+        let (kind, body) = try self.frames.next()
+        guard kind == .beginning, body.count == Frame.beginningBytes, let storeID = StoreID(Array(body[..<16])) else {
+            throw BackupDamage("it does not begin with a beginning")
+        }
+        let second = try self.frames.next()
+        ahead = second.kind == .keys ? nil : second
+        access = try EventLog.lay(store, storeID, options, Self.keys(second, options, named: name))
+    }
+
+    private static func keys(_ second: (kind: Frame.Kind, body: [UInt8]), _ options: Options, named name: String) throws -> NewKeys? {
+        switch (second.kind, options.secret) {
+        case (.keys, nil): throw EvstoreError.keysRefused(path: name, reason: "its events are sealed, and no key was given")
+        case (.keys, .some(let secret)): return .copied(second.body, secret)
+        case (_, nil): return nil
+        case (_, .some):
+            throw EvstoreError.keysRefused(
+                path: name, reason: "its events are not sealed; restore it without a key, then `recipher` the store")
+        }
+    }
+
+    private mutating func next() throws -> (kind: Frame.Kind, body: [UInt8]) {
+        defer { ahead = nil }
+        return try ahead ?? frames.next()
+    }
+
+    mutating func run(_ progress: (UInt64) throws -> Void, _ finish: (inout LogUpdate) throws -> Void) throws -> RestoreSummary {
+        try frames.prove(by: access.keys?.codes)
+        while true {
+            let (kind, body) = try next()
+            switch kind {
+            case .keys: try take(keys: body)
+            case .subjects:
+                guard let keys = access.keys else { throw BackupDamage("it has keys of subjects, and its events are not sealed") }
+                try keys.subjects.put(body)
+            case .beginning: throw BackupDamage("it has two beginnings")
+            case .blocks: try take(body)
+            case .rows:
+                let access = access
+                try access.environment.writeOwned { transaction in
+                    var transaction = transaction
+                    try BackupRows.put(body, &transaction, access.tables)
+                }
+            case .end: return try end(body, progress, finish)
+            }
+            try progress(frames.bytes)
+        }
+    }
+
+    /// Keys that were made, or given up, while the backup went on.
+    private func take(keys body: [UInt8]) throws {
+        guard let keys = access.keys else { throw BackupDamage("it has keys, and its events are not sealed") }
+        try StoreKeys.write(body, at: store)
+        _ = try keys.current()
+    }
+
+    /// Checks the blocks of a frame and stores those that are wanted.
+    private mutating func take(_ body: [UInt8]) throws {
+        let frame = body.lent
+        var wanted: [(first: Position, start: Int, count: Int)] = []
+        var offset = 0
+        while offset < frame.byteCount {
+            let rest = frame.slice(offset, frame.byteCount - offset)
+            let size = rest.byteCount < BlockLayout.headerBytes ? 0 : Int(rest.load(UInt32.self, at: BlockLayout.Header.bytes))
+            do {
+                let block = try Blocks.checked(rest.slice(0, min(size, rest.byteCount)), at: read.next, access)
+                let access = access
+                // The keys of subjects come behind, and the digest is the same without them.
+                try access.openWithoutPersons(block) { try hasher.add($0, access.names) }
+                noteAppendEnd(block)
+                (read, lastLink, firstTime) = (block.last, block.link, firstTime ?? block.time)
+                if isWanted(block) {
+                    wanted.append((block.first, offset, size))
+                    stored = block.last
+                }
+            } catch let error as EvstoreError { throw BackupDamage(error.message) }
+            offset += size
+        }
+        let access = access
+        try access.environment.writeOwned { transaction in
+            var transaction = transaction
+            for (first, start, count) in wanted {
+                try transaction.append(access.tables.blocks, bytes(first.rawValue).lent, frame.slice(start, count))
+            }
+        }
+    }
+
+    private mutating func noteAppendEnd(_ block: BlockView) {
+        guard case .position(let position) = point, appendEnd == nil, block.last > position else { return }
+        let next = max(position.next, block.first)
+        for index in Int(next.rawValue - block.first.rawValue) ..< block.count where !block.record(index).continuesAppend {
+            return appendEnd = Position(block.first.rawValue + UInt64(index) - 1)
+        }
+    }
+
+    private func isWanted(_ block: BlockView) -> Bool {
+        switch point {
+        case nil: true
+        // One block more, so that it is seen whether an append goes on in it.
+        case .position(let position): block.first <= position.next
+        // Clocks go back: what follows a block that is too late is too late.
+        case .time(let time): block.time <= time && block.first == stored.next
+        }
+    }
+
+    private mutating func end(
+        _ body: [UInt8], _ progress: (UInt64) throws -> Void, _ finish: (inout LogUpdate) throws -> Void
+    ) throws -> RestoreSummary {
+        let row = body.lent
+        guard body.count == Frame.endBytes, try frames.isAtEnd() else { throw BackupDamage("something follows its end") }
+        let backup = Checkpoint(epoch: Epoch(row.load(UInt32.self, at: 0)), position: Position(row.load(UInt64.self, at: 4)))
+        guard backup.position == read, lastLink.map({ row.slice(12, 32).equals($0.bytes.lent) }) ?? true,
+            row.slice(44, 32).equals(hasher.finalize().bytes.lent)
+        else { throw BackupDamage("its events are not those that its end tells of") }
+        let last = try cut(backup, finish)
+        if let finding = try access.complete(at: store, options, { try progress(frames.bytes) }) {
+            throw BackupDamage("\(finding.id) \(finding.message)")
+        }
+        let content = try content(progress)
+        return RestoreSummary(
+            last: last, backup: backup, leftOut: leftOut(after: last.position, backup), content: content, bytes: frames.bytes)
+    }
+
+    private func content(_ progress: (UInt64) throws -> Void) throws -> Digest {
+        var hasher = ContentHasher()
+        try access.scan(options) { block in
+            try hasher.add(block, access.names)
+            try progress(frames.bytes)
+        }
+        return hasher.finalize()
+    }
+
+    /// Ends the log at the point that is wanted and begins the next epoch; no read model is left.
+    private func cut(_ backup: Checkpoint, _ finish: (inout LogUpdate) throws -> Void) throws -> Checkpoint {
+        let (access, end) = (access, try wantedEnd(backup))
+        try access.environment.read { transaction in
+            let state = try StateRows.state(transaction, access.tables)
+            guard state.storeID == access.storeID else { throw BackupDamage("its rows are of another store") }
+            guard state.format == StateRows.format, state.epoch.rawValue < .max, state.numbers.isInOrder else {
+                throw BackupDamage("its numbers are those of no store")
+            }
+        }
+        return try access.update { update in
+            let position = try lastWhole(end, update.transaction.reads)
+            if position == .start, let append = leftOut(after: position, backup) {
+                throw EvstoreError.notInBackup(
+                    wanted: "what was appended up to position \(end)",
+                    has: "a first append of positions \(append.lowerBound) to \(append.upperBound): all of it or nothing")
+            }
+            // Two restores of one backup are two histories, and so is what the original has become: none has the other's epoch.
+            try update.cut(to: position, later: Epoch(UInt32(clamping: Timestamp.now.microseconds / 1_000_000)))
+            try forgetAgain(&update)
+            try finish(&update)
+            return update.last
+        }
+    }
+
+    /// The append that begins behind `last`, where it holds the position which is wanted.
+    private func leftOut(after last: Position, _ backup: Checkpoint) -> ClosedRange<UInt64>? {
+        guard case .position(let wanted) = point, wanted > last else { return nil }
+        return last.next.rawValue ... (appendEnd ?? backup.position).rawValue
+    }
+
+    /// What was forgotten before the backup, or since, has no key in what is made of it.
+    private func forgetAgain(_ update: inout LogUpdate) throws {
+        guard let keys = access.keys else { return }
+        let ring = keys.subjects.ring
+        guard ledger.allSatisfy({ $0.isProven(by: ring) }) else {
+            throw BackupDamage("its ledger of what was forgotten is not as it was written")
+        }
+        try keys.subjects.forgetAgain(ForgottenLedger.entries(update.transaction.reads, access.tables, ring) + ledger)
+        try update.note(ledger.map { Forgotten(code: $0.forgotten.code, through: $0.forgotten.through, isNew: false) })
+    }
+
+    private func wantedEnd(_ backup: Checkpoint) throws -> Position {
+        let range = "positions 1 to \(backup.position)"
+        switch point {
+        case nil: return backup.position
+        case .position(let position):
+            guard position > .start, position <= backup.position else {
+                throw EvstoreError.notInBackup(wanted: "position \(position)", has: range)
+            }
+            return position
+        case .time(let time):
+            guard let firstTime, firstTime <= time else {
+                throw EvstoreError.notInBackup(wanted: "\(time)", has: firstTime.map { "what was committed from \($0) on" } ?? "no events")
+            }
+            return stored
+        }
+    }
+
+    /// The end of the last append that is whole at a position.
+    private func lastWhole(_ position: Position, _ transaction: borrowing ReadTransaction) throws -> Position {
+        var position = position
+        while position > .start, let next = try Blocks.record(at: position.next, transaction, access), next.continuesAppend {
+            position = Position(position.rawValue - 1)
+        }
+        return position
+    }
+}

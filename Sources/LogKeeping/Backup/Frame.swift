@@ -1,0 +1,169 @@
+internal import Bytes
+internal import EventLog
+internal import Hashing
+internal import LMDB
+internal import Sealing
+internal import System
+
+/// A backup is a run of frames, each linked to the one before it: nothing in it can be changed, left out or cut off unnoticed.
+/// Integers are little-endian.
+///
+///     0   u32  "evf" and the format: 1, or 2 where the store's rows have codes
+///     4   u8   kind: 1 beginning, 2 blocks, 3 rows, 4 end, 5 keys, 6 subjects
+///     5   3    zero
+///     8   u64  bytes of the body
+///     16  u64  number: 0, 1, 2 …
+///     24  32   link: SHA-256(the link of the frame before, 32 zero bytes for the first || the 24 bytes before || body)
+///     56  16   in format 2: the code of the link, which only the store's keys make (`StoreCodes`)
+///              body
+///
+/// The first is a beginning, the last an end, and there is one of each.
+///
+/// - Beginning: 16 store id, i64 microseconds since 1970.
+/// - Blocks: blocks of the log as they lie there (`BlockLayout`), one after the other.
+/// - Rows: u8 length, table, u16 length, key, u32 length, value; one after the other. The tables that cannot be made from the
+///   log: `types`, `epochs`, of `state` the row "numbers", and the catalogues.
+/// - Keys: the file of the keys of a store whose events are sealed (`KeyFile`), right behind the beginning and wherever it has
+///   changed; the last one counts.
+/// - Subjects: the next part of the file of the keys of subjects, beside the rows.
+/// - End: u32 epoch, u64 position, 32 link of the last block, 32 content digest: what the log was when the rows were read.
+enum Frame {
+    enum Kind: UInt8 { case beginning = 1, blocks, rows, end, keys, subjects }
+
+    static let magic: UInt32 = 0x01_66_76_65
+    static let magicWithCode: UInt32 = 0x02_66_76_65
+    static let headerBytes = 56
+    static let linkedBytes = 24
+    static let codeBytes = 16
+    static let beginningBytes = 24
+    static let endBytes = 76
+    /// How much is gathered before a frame is written; one block or row may go beyond.
+    static let bytesWanted = 4 << 20
+    static let bytesMax = 64 << 20
+
+    static func link(after link: Digest, _ header: RawSpan, _ body: RawSpan) -> Digest {
+        var hasher = SHA256Hasher()
+        hasher.update(link.bytes)
+        hasher.update(header.slice(0, linkedBytes))
+        hasher.update(body)
+        return hasher.finalize()
+    }
+}
+
+/// Writes frames, one after the other.
+struct FrameWriter {
+    private var number: UInt64
+    /// Of the last frame.
+    private(set) var link: Digest
+    /// Bytes written so far.
+    private(set) var bytes: UInt64 = 0
+    private let codes: StoreCodes?
+
+    /// - Parameter last: the frame to go on after; nil begins.
+    init(after last: (number: UInt64, link: Digest)? = nil, _ codes: StoreCodes? = nil) {
+        (number, link) = last.map { ($0.number &+ 1, $0.link) } ?? (0, .zero)
+        self.codes = codes
+    }
+
+    /// The number of the last frame.
+    var last: UInt64 { number &- 1 }
+
+    /// - Throws: `BackupDamage` where no reader would take the frame.
+    mutating func write(_ kind: Frame.Kind, _ body: RawSpan, to sink: (RawSpan) throws -> Void) throws {
+        guard body.byteCount <= Frame.bytesMax, number < .max else { throw BackupDamage("a frame of \(body.byteCount) bytes is too large") }
+        var header = ByteBuffer(capacity: Frame.headerBytes)
+        header.append(littleEndian: codes == nil ? Frame.magic : Frame.magicWithCode)
+        header.append(littleEndian: UInt32(kind.rawValue))
+        header.append(littleEndian: UInt64(body.byteCount))
+        header.append(littleEndian: number)
+        link = Frame.link(after: link, header.bytes, body)
+        header.append(link.bytes)
+        let bytes = link.bytes
+        codes?.frames.appendCode(of: bytes.lent, to: &header)
+        try sink(header.bytes)
+        try sink(body)
+        number += 1
+        self.bytes += UInt64(header.count + body.byteCount)
+    }
+}
+
+/// Reads frames and believes none that does not follow the one before it.
+struct FrameReader {
+    /// Gives the next bytes, fewer only at the end of the input.
+    private let source: (Int) throws -> [UInt8]
+    /// Of the frame that comes next, and the link of the one before it.
+    private(set) var number: UInt64
+    private(set) var link: Digest
+    private(set) var bytes: UInt64 = 0
+
+    private var proof = Proof.none
+    /// Of the beginning and the keys, which come before anybody has the keys: each link with its code, nil where there is none.
+    private var unproven: [(link: Digest, code: [UInt8]?)] = []
+    private static let beforeKeys: UInt64 = 2
+
+    private enum Proof {
+        /// Links are looked at, and codes believed: without keys there is no more to look at.
+        case none
+        /// Nil where no frame has a code.
+        case by(StoreCodes?)
+    }
+
+    /// - Parameter last: the frame that they go on after; nil begins.
+    init(_ source: @escaping (Int) throws -> [UInt8], after last: (number: UInt64, link: Digest)? = nil) {
+        self.source = source
+        (number, link) = last.map { ($0.number &+ 1, $0.link) } ?? (0, .zero)
+    }
+
+    /// From now on, and of the beginning and the keys, codes are asked for that the keys make; none where they make none.
+    /// - Throws: `BackupDamage`.
+    mutating func prove(by codes: StoreCodes?) throws {
+        proof = .by(codes)
+        for (index, frame) in unproven.enumerated() { try prove(UInt64(index), frame.link, frame.code) }
+        unproven = []
+    }
+
+    private func prove(_ number: UInt64, _ link: Digest, _ code: [UInt8]?) throws {
+        guard case .by(let codes) = proof, Guard.frameCode.isOn else { return }
+        let bytes = link.bytes
+        if codes == nil && code == nil { return }
+        if let codes, let code, codes.frames.isCode(code.lent, of: bytes.lent) { return }
+        throw BackupDamage("the code of frame \(number) is not one that the store's keys make: somebody else has written it")
+    }
+
+    /// - Throws: `BackupDamage`.
+    mutating func next() throws -> (kind: Frame.Kind, body: [UInt8]) {
+        let header = try source(Frame.headerBytes)
+        guard !header.isEmpty else { throw BackupDamage("it ends after frame \(number), before its end") }
+        let magic = header.count == Frame.headerBytes ? header.lent.load(UInt32.self, at: 0) : 0
+        guard magic == Frame.magic || magic == Frame.magicWithCode else {
+            throw BackupDamage(number == 0 ? "it is no backup of evstore" : "frame \(number) does not begin where it should")
+        }
+        let row = header.lent
+        let size = row.load(UInt64.self, at: 8)
+        guard let kind = UInt8(exactly: row.load(UInt32.self, at: 4)).flatMap(Frame.Kind.init), size <= UInt64(Frame.bytesMax),
+            row.load(UInt64.self, at: 16) == number
+        else { throw BackupDamage("the header of frame \(number) is not one") }
+        let code = magic == Frame.magicWithCode ? try source(Frame.codeBytes) : nil
+        let body = try source(Int(size))
+        guard body.count == Int(size) else { throw BackupDamage("it ends in frame \(number)") }
+        link = Frame.link(after: link, row, body.lent)
+        guard link.bytes == Array(header[Frame.linkedBytes...]) || !Guard.frameLink.isOn else {
+            throw BackupDamage("frame \(number) does not follow the one before it")
+        }
+        try prove(number, link, code)
+        if number < Self.beforeKeys { unproven.append((link, code)) }
+        number &+= 1
+        bytes += UInt64(Frame.headerBytes + (code?.count ?? 0)) + size
+        return (kind, body)
+    }
+
+    /// Whether the input ends here.
+    func isAtEnd() throws -> Bool { try source(1).isEmpty }
+}
+
+/// What is wrong with a backup.
+struct BackupDamage: Error {
+    let reason: String
+
+    init(_ reason: String) { self.reason = reason }
+}

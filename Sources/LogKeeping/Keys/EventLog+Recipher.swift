@@ -1,0 +1,188 @@
+internal import Bytes
+package import EventLog
+package import EventModel
+internal import Hashing
+internal import LMDB
+package import Sealing
+internal import System
+
+extension EventLog {
+    /// Makes another store with the same events under other keys, or with none: equal content, positions and epochs, but an id
+    /// and a hash chain of its own. Others may go on appending; what came last is in the summary.
+    /// - Parameters:
+    ///   - secret: opens the new store's keys; nil makes a store whose events are not sealed.
+    ///   - finish: what else is written, in the transaction that ends the new log.
+    /// - Throws: `EvstoreError`: storeExists, epochChanged, corruptBlock, verificationFailed, diskFull.
+    package func recipher(
+        into target: String, secret: StoreSecret?, suite: Suite = .gcm, progress: (Position, Position) throws -> Void = { _, _ in },
+        finish: (inout LogUpdate) throws -> Void = { _ in }
+    ) throws -> RestoreSummary {
+        do { try StoreFiles.checkPlace(Directory.parent(of: target), options, Self.silent) } catch {
+            throw storeError(error, target, doing: "making \(target)")
+        }
+        var summary: RestoreSummary?
+        try Self.make(at: target) { made in
+            var own = options
+            own.secret = secret
+            let log = try NewLog(at: made, .make(), own, secret.map { .made($0, suite) })
+            defer { log.access.environment.close() }
+            summary = try Reciphering(self, log, own).run(progress, finish)
+        }
+        guard let summary else { throw EvstoreError.misuse("a recipher ended without its result") }
+        return summary
+    }
+}
+
+/// The state of a running recipher.
+private struct Reciphering {
+    /// The part of the state that is copied before each transaction, since a transaction may run again.
+    private struct State {
+        var next = Position(1)
+        var link: Digest
+        var epoch = Epoch.first
+        /// Where each later epoch begins that has blocks.
+        var cuts: [(epoch: Epoch, at: Position, link: Digest)] = []
+    }
+
+    /// The rows of the other tables, as of one moment.
+    private struct Beside {
+        var state: StoreState
+        var epochs: [Checkpoint]
+        var types: [TypeID: String]
+        var rows: [Catalogue: [(key: [UInt8], value: [UInt8])]] = [:]
+    }
+
+    private let source: EventLog
+    private let log: NewLog
+    private let options: Options
+    private let writing: Writing
+
+    init(_ source: EventLog, _ log: NewLog, _ options: Options) {
+        (self.source, self.log, self.options) = (source, log, options)
+        writing = Writing(log.access)
+    }
+
+    func run(_ progress: (Position, Position) throws -> Void, _ finish: (inout LogUpdate) throws -> Void) throws -> RestoreSummary {
+        var state = State(link: Epochs.genesis(log.access.storeID))
+        var beside: Beside?
+        while beside == nil {
+            let last = try source.read { $0.last.position }
+            if last >= state.next { try fill(&state, through: last, progress) }
+            beside = try self.beside(asOf: state.next)
+        }
+        guard let beside else { throw EvstoreError.misuse("a recipher without an end") }
+        try log.access.keys?.subjects.flush()
+        try log.put(types: beside.types)
+        try log.put(epochs: epochs(beside, state))
+        let last = try log.finish({ try progress(state.next, state.next) }) { update in
+            try put(beside, into: &update)
+            try update.cut(to: update.last.position, later: Epoch(UInt32(clamping: Timestamp.now.microseconds / 1_000_000)))
+            try finish(&update)
+        }
+        var (shown, content) = (ContentHasher(isOfWhatIsShown: true), ContentHasher())
+        try log.access.scan(options, through: last.position) { block in
+            try shown.add(block, log.access.names)
+            try content.add(block, log.access.names)
+        }
+        var before = ContentHasher(isOfWhatIsShown: true)
+        try source.access.scan(source.options, through: last.position) { try before.add($0, source.access.names) }
+        guard shown.finalize() == before.finalize() else {
+            throw EvstoreError.verificationFailed(reason: "the new store holds other events")
+        }
+        let bytes = UInt64(try Directory.status(log.access.environment.directory + "/data.mdb")?.bytes ?? 0)
+        return RestoreSummary(
+            last: last, backup: Checkpoint(epoch: beside.state.epoch, position: last.position), content: content.finalize(), bytes: bytes)
+    }
+
+    // MARK: Blocks
+
+    private func fill(_ state: inout State, through last: Position, _ progress: (Position, Position) throws -> Void) throws {
+        try log.fill(&state) { state, put in
+            try source.read { reader in
+                try reader.blocks(from: state.next) { block in
+                    guard block.first == state.next else {
+                        throw EvstoreError.epochChanged(seen: Checkpoint(epoch: state.epoch, position: state.next), cut: reader.last)
+                    }
+                    try take(block, &state, put)
+                    return false
+                }
+            }
+            try progress(Position(state.next.rawValue - 1), last)
+            return state.next <= last
+        }
+    }
+
+    private func take(_ block: borrowing BlockView, _ state: inout State, _ put: BlockWriter.Store) throws {
+        if block.epoch > state.epoch {
+            let at = Position(block.first.rawValue - 1)
+            state.cuts.append((block.epoch, at, state.link))
+            (state.link, state.epoch) = (Epochs.link(block.epoch, cut: at, link: state.link), block.epoch)
+        }
+        state.link = try writing.write(block, after: state.link, of: source, put)
+        state.next = block.last.next
+    }
+
+    /// Holds the writer, whose buffers are used again.
+    private final class Writing {
+        private var writer: BlockWriter
+
+        init(_ access: LogAccess) { writer = BlockWriter(access.storeID, access.keys) }
+
+        /// Writes the records of a block anew at their places; more than one block where they take more room now.
+        func write(
+            _ block: borrowing BlockView, after link: Digest, of source: EventLog, _ put: BlockWriter.Store
+        ) throws -> Digest {
+            writer.begin(block.epoch, first: block.first, link: link, time: block.time)
+            for index in 0 ..< block.count {
+                let record = block.record(index)
+                let made = record.idGiven ? nil : record.id.uuid
+                var event = StoredEvent(
+                    stream: try name(of: record, source), type: source.name(ofType: record.type), born: record.born,
+                    payload: [UInt8](copying: record.payload), metadata: [UInt8](copying: record.metadata),
+                    id: made == nil ? record.id : nil, time: record.time)
+                event.shadow = [UInt8](copying: record.shadow)
+                if record.isPersonal, !record.isForgotten { event.forgotten = [UInt8](copying: record.stays) }
+                let place = BlockWriter.Place(
+                    type: record.type, isSameAppend: record.continuesAppend, madeID: made, stream: record.streamID,
+                    revision: record.revision.rawValue, previous: record.previous.rawValue, jump: record.jump.rawValue)
+                try writer.add([event].span, 0, place, put)
+            }
+            try writer.finish(put)
+            return writer.lastLink
+        }
+
+        /// A stream's first event carries its name, and one with personal data wants it.
+        private func name(of record: borrowing RecordView, _ source: EventLog) throws -> StreamName {
+            if let name = record.streamName { return name }
+            guard record.isPersonal else { return StreamName(unchecked: "") }
+            let id = record.streamID
+            return try source.read { try $0.name(ofStream: id) }
+        }
+    }
+
+    // MARK: Other tables
+
+    /// Nil where events were appended meanwhile.
+    private func beside(asOf next: Position) throws -> Beside? {
+        try source.read { reader in
+            guard reader.last.position.next == next else { return nil }
+            var beside = Beside(
+                state: try reader.state, epochs: try reader.cuts(), types: try Indexes.types(reader.transaction, reader.access.tables))
+            for catalogue in Catalogue.allCases { beside.rows[catalogue] = try reader.rows(catalogue) }
+            return beside
+        }
+    }
+
+    /// An epoch that has no blocks left gets a link of its own, since nothing refers to it.
+    private func epochs(_ beside: Beside, _ state: State) -> [(epoch: Epoch, at: Position, link: Digest)] {
+        beside.epochs.map { row in state.cuts.first { $0.epoch == row.epoch } ?? (row.epoch, row.position, Digest.zero) }
+    }
+
+    private func put(_ beside: Beside, into update: inout LogUpdate) throws {
+        let state = beside.state
+        update.state.epoch = state.epoch
+        (update.state.numbers, update.state.history) = (state.numbers, state.history)
+        // The ledger belongs to the old keys: nothing was forgotten under the new ones.
+        for (catalogue, rows) in beside.rows where catalogue != .notes { for row in rows { try update.put(catalogue, row.key, row.value) } }
+    }
+}

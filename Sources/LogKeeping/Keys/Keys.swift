@@ -1,0 +1,150 @@
+package import EventLog
+package import EventModel
+package import Migration
+internal import Sealing
+
+/// The keys of a store whose events are sealed. Each change is noted in the journal, behind it: without anything secret.
+package enum Keys {
+    /// Slots, then data keys, each by their numbers; none where events are not sealed.
+    package static func list(_ log: EventLog) -> [StoreKey] {
+        guard let file = log.keyFile else { return [] }
+        return (file.slots.sorted { $0.id < $1.id } + file.dataKeys.sorted { $0.id < $1.id }).map { StoreKey($0, file) }
+    }
+
+    /// Lets in who has another secret; returns the slot.
+    /// - Throws: `EvstoreError`: keysRefused, usage, readOnly, diskFull.
+    package static func add(
+        _ site: MigrationSite, _ secret: StoreSecret, _ derivation: KeyDerivation?, label: String
+    ) async throws(EvstoreError) -> StoreKey {
+        let stretching = try stretching(secret, derivation)
+        guard label.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7f }) else {
+            throw .usage("a label is printed beside its key: it has no control characters")
+        }
+        let id = try migrating {
+            try site.log.changeKeys { ring throws(SealError) in
+                try ring.addSlot(KeySecret(secret), stretching, label: label, time: Timestamp.now.microseconds)
+            }
+        }
+        return try await noted("add", .slot, id, site)
+    }
+
+    /// Makes a data key, which events are sealed under from now on.
+    package static func rotate(_ site: MigrationSite, _ suite: CipherSuite) async throws(EvstoreError) -> StoreKey {
+        let id = try migrating {
+            try site.log.changeKeys { ring throws(SealError) in try ring.rotate(suite.sealing, time: Timestamp.now.microseconds) }
+        }
+        return try await noted("rotate to", .data, id, site)
+    }
+
+    /// Gives up a key that nothing in the log needs; returns what it was.
+    /// - Throws: `EvstoreError`: keyNeeded, usage where there is none, locked, keysRefused, readOnly, interrupted.
+    package static func retire(_ site: MigrationSite, _ kind: StoreKey.Kind, _ id: UInt32) async throws(EvstoreError) -> StoreKey {
+        // Order: whoever has the store open may still seal events under a data key that is not written under any more.
+        if kind == .data { try migrating { try site.log.takeAlone(what: site.task) } }
+        do throws(EvstoreError) {
+            let key = try await retireAlone(site, kind, id)
+            if kind == .data { try migrating { try site.log.shareAgain() } }
+            return key
+        } catch {
+            if kind == .data { try migrating { try site.log.shareAgain() } }
+            throw error
+        }
+    }
+
+    private static func retireAlone(
+        _ site: MigrationSite, _ kind: StoreKey.Kind, _ id: UInt32
+    ) async throws(EvstoreError) -> StoreKey {
+        let keys = list(site.log)
+        guard let key = keys.first(where: { $0.kind == kind && $0.id == id }) else {
+            throw .usage("there is no \(kind == .slot ? "slot" : "data key") \(id)", fix: "see: \(.listKeys)")
+        }
+        if kind == .slot, keys.filter({ $0.kind == .slot }).count == 1 {
+            throw .keyNeeded(
+                what: "slot \(id) is the only one: without it nobody can open the store", how: "make another one first: \(.addKey)")
+        }
+        if key.isWriting {
+            throw .keyNeeded(
+                what: "data key \(id) is the one that events are sealed under", how: "make another one first: \(.rotateKey)")
+        }
+        if kind == .data { try checkUnused(site, id) }
+        try migrating {
+            try site.log.changeKeys { ring throws(SealError) in try ring.retire(kind == .slot ? .slot : .dataKey, id) }
+        }
+        try await note("retire", kind, id, site)
+        return key
+    }
+
+    private static func checkUnused(_ site: MigrationSite, _ id: UInt32) throws(EvstoreError) {
+        let last = try site.last().position.rawValue
+        let used = try migrating {
+            try site.log.dataKeysInUse { position in
+                try site.checkCancellation()
+                site.say("keys", done: position.rawValue, total: last)
+            }
+        }
+        if used.contains(id) {
+            throw .keyNeeded(
+                what: "events of the log are sealed under data key \(id)",
+                how: "make a store whose events are sealed under new keys: \(.recipher)")
+        }
+    }
+
+    /// A key file is random enough; a passphrase is stretched.
+    private static func stretching(_ secret: StoreSecret, _ derivation: KeyDerivation?) throws(EvstoreError) -> Stretching {
+        switch (secret.kind, derivation) {
+        case (.key, nil): return .none
+        case (.key, .some): throw .usage("a key file is not stretched: only a passphrase has a derivation")
+        case (.passphrase, nil), (.passphrase, .scrypt): return .standard
+        case (.passphrase, .pbkdf2): return .pbkdf2(rounds: Stretching.rounds)
+        }
+    }
+
+    private static func noted(
+        _ what: String, _ kind: StoreKey.Kind, _ id: UInt32, _ site: MigrationSite
+    ) async throws(EvstoreError) -> StoreKey {
+        try await note(what, kind, id, site)
+        guard let key = list(site.log).first(where: { $0.kind == kind && $0.id == id }) else {
+            throw .storeDamaged(path: site.store, reason: "its keys were written and are not there")
+        }
+        return key
+    }
+
+    private static func note(_ what: String, _ kind: StoreKey.Kind, _ id: UInt32, _ site: MigrationSite) async throws(EvstoreError) {
+        let outcome = "\(what) \(kind.rawValue) \(id)"
+        try await migrating {
+            try await site.log.update { update in
+                try Journal.append(.init("key", position: update.last.position, outcome: outcome), to: &update)
+            }
+        }
+    }
+}
+
+extension StoreKey {
+    fileprivate init(_ entry: KeyFile.Entry, _ file: KeyFile) {
+        let isSlot = entry.kind == .slot
+        self.init(
+            kind: isSlot ? .slot : .data, id: entry.id, way: isSlot ? entry.stretching.words : nil,
+            suite: isSlot ? nil : CipherSuite(entry.suite), created: Timestamp(microseconds: entry.created), label: entry.label,
+            isWriting: !isSlot && entry.id == file.writing)
+    }
+}
+
+extension Stretching {
+    fileprivate var words: String { self == .none ? "key file" : name }
+}
+
+extension CipherSuite {
+    fileprivate init(_ suite: Suite) {
+        switch suite {
+        case .gcm: self = .gcm
+        case .cbcWithHMAC: self = .cbcWithHMAC
+        }
+    }
+
+    var sealing: Suite {
+        switch self {
+        case .gcm: .gcm
+        case .cbcWithHMAC: .cbcWithHMAC
+        }
+    }
+}

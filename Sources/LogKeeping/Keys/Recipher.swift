@@ -1,0 +1,49 @@
+internal import EventLog
+package import EventModel
+internal import Hashing
+package import Migration
+internal import Sealing
+
+/// Makes another store of a store's events, under keys that nobody had before, or without keys.
+package enum Recipher {
+    /// - Parameter secret: what opens the new store; nil makes one whose events are not sealed.
+    /// - Throws: `EvstoreError`: storeExists, epochChanged (run it again), verificationFailed, diskFull, interrupted.
+    package static func run(
+        _ site: MigrationSite, into store: String, secret: StoreSecret?, suite: CipherSuite
+    ) throws(EvstoreError) -> RecipherReport {
+        let began = ContinuousClock.now
+        // What is forgotten meanwhile would be in the new store.
+        let lock = try MigrationLock.takeForReading(site)
+        defer { lock.release() }
+        let summary = try migrating {
+            try site.log.recipher(
+                into: store, secret: secret, suite: suite.sealing,
+                progress: { done, total in
+                    try site.checkCancellation()
+                    site.say("recipher", done: done.rawValue, total: total.rawValue)
+                },
+                finish: { update in
+                    // The read models are made anew from the log.
+                    update.state.generations = [:]
+                    try relink(site.log, &update)
+                    let seconds = began.duration(to: .now).inSeconds
+                    try Journal.append(
+                        .init("recipher", to: update.state.live, position: update.last.position, seconds: seconds), to: &update)
+                })
+        }
+        return RecipherReport(
+            position: summary.last.position, content: summary.content.hex, bytes: summary.bytes,
+            seconds: began.duration(to: .now).inSeconds)
+    }
+
+    /// Restore points name links, and the new log has others. One that the old log does not hold any more stays as it was.
+    private static func relink(_ log: EventLog, _ update: inout LogUpdate) throws {
+        for row in try update.rows(.snapshots) {
+            var snapshot = try SnapshotReport(name: String(decoding: row.key, as: UTF8.self), row: row.value)
+            let link = try log.read { reader in try reader.link(at: snapshot.position) }
+            guard link?.hex == snapshot.link, let made = try update.link(at: snapshot.position) else { continue }
+            snapshot.link = made.hex
+            try update.put(.snapshots, row.key, snapshot.row)
+        }
+    }
+}

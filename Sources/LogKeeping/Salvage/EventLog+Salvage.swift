@@ -1,0 +1,78 @@
+internal import Bytes
+package import EventLog
+package import EventModel
+internal import Hashing
+internal import System
+
+/// What was taken out of a damaged log.
+package struct SalvageSummary: Sendable {
+    package var last: Checkpoint
+    package var events: UInt64
+    /// Positions that no block was found for.
+    package var gaps: [ClosedRange<UInt64>]
+    /// Events of which nobody says whether they were committed.
+    package var unconfirmed: UInt64
+    /// Streams whose names were lost with their first events.
+    package var lostNames: [StreamName]
+    /// Tables of which the newest rows may be missing.
+    package var lostRows: [String]
+    /// Whether something tells which commit was the newest.
+    package var isEndKnown: Bool
+    package var bytesScanned: UInt64
+    /// Whether events have new positions, in a store with an id of its own.
+    package var isRenumbered: Bool
+    /// Streams whose key for personal data was damaged, with how many events show what stays without it.
+    package var lostKeys: [(stream: StreamName, events: UInt64)]
+    /// Events in blocks that no key opens, which are in no other count; those that were committed are among the gaps. And the data keys that are missing.
+    package var unopened: UInt64
+    package var dataKeys: [UInt32]
+}
+
+/// What a salvage has found beside the events.
+package struct SalvagedRows: Sendable {
+    /// The store's numbers; nil where they were lost.
+    package var numbers: StateStamp?
+    package var newestBirth: SchemaVersion
+    package var isRenumbered: Bool
+    /// Rows that are not proven to be whole.
+    package var catalogues: [Catalogue: [(key: [UInt8], value: [UInt8])]]
+}
+
+extension EventLog {
+    package typealias UnconfirmedEvent = (borrowing RecordView, StreamName, String) throws -> Void
+
+    /// Makes a store of what a damaged one still holds: whole at its path, or not at all. The damaged one is only read, and
+    /// without LMDB. Where events are missing between others, or a slot
+    /// holds another key than the one that an event was sealed under, all is appended anew to a store with another id.
+    /// - Parameters:
+    ///   - source: a store, or a `data.mdb` that lies alone.
+    ///   - unconfirmed: gets the new store's directory, what seals lines there (nil where events are not), and a call that lends the
+    ///     events which were not confirmed.
+    ///   - finish: what else is written, in the transaction that ends the new log.
+    /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeExists, locked, nothingToSalvage, diskFull.
+    package static func salvage(
+        at source: String, into target: String, options: Options,
+        progress: @escaping (String, UInt64, UInt64) throws -> Void = { _, _, _ in },
+        unconfirmed: (String, LineSealer?, (UnconfirmedEvent) throws -> Void) throws -> Void,
+        finish: @escaping (inout LogUpdate, SalvagedRows) throws -> Void
+    ) throws -> SalvageSummary {
+        do {
+            let files = try SalvageSource(source)
+            if try Directory.status(target) != nil, try !Directory.isEmpty(target) { throw EvstoreError.storeExists(path: target) }
+            try StoreFiles.checkPlace(Directory.parent(of: target), options, silent)
+            let lock = try files.lock()
+            defer { withExtendedLifetime(lock) {} }
+            let salvage = try Salvage(files, SalvagedKeys.open(beside: files, options), progress)
+            guard !salvage.log.blocks.isEmpty || !salvage.log.unconfirmed.isEmpty else {
+                throw EvstoreError.nothingToSalvage(path: source)
+            }
+            var summary: SalvageSummary?
+            try make(at: target) { made in
+                let writing = try SalvageWriting(salvage, made, options, progress)
+                summary = try writing.run(unconfirmed, finish)
+            }
+            guard let summary else { throw EvstoreError.misuse("a salvage ended without its result") }
+            return summary
+        } catch { throw storeError(error, target, doing: "salvaging \(source)") }
+    }
+}

@@ -1,0 +1,244 @@
+internal import Bytes
+internal import EventLog
+internal import EventModel
+internal import Hashing
+internal import LMDB
+internal import Sealing
+internal import System
+
+/// What is left of a log beside its blocks: who it was, where it ended, and the rows that no block has.
+struct LogRemains {
+    /// The log's end as something tells of it.
+    struct Claim {
+        var epoch: Epoch
+        var last: Position
+        /// Of the block that ends there; nil where nobody says.
+        var link: FoundBlock.Link?
+    }
+
+    /// A row of a table, by its key.
+    typealias Rows = [[UInt8]: [UInt8]]
+
+    /// Which store it is, from the surest source on.
+    private(set) var storeIDs: [StoreID] = []
+    private var claims: [Claim] = []
+    /// The blocks of a round that was not ended: all of them were acknowledged.
+    private(set) var running: [FoundBlock] = []
+    /// Other blocks of entries that are whole.
+    private(set) var ended: [FoundBlock] = []
+    /// Where `log/ahead` holds something, and no whole entry.
+    private(set) var brokenEntries: [Range<Int>] = []
+    /// What the newest commit's table leads to: first positions by offsets in `data.mdb`.
+    private(set) var entries: [Int: UInt64] = [:]
+    private(set) var pageBytes = 4_096
+    private(set) var rows: [String: Rows] = [:]
+    private(set) var numbers: StateStamp?
+    /// Of the newest commit: where its last block lies, and its epoch.
+    private(set) var tip: Int?
+    private(set) var epoch: Epoch?
+    /// Both meta pages and the newest commit's table of blocks are whole: nothing else was committed.
+    private(set) var isCertain = false
+    /// Whether both meta pages are whole, so that it is known which commit is the newest.
+    private(set) var hasBothCommits = false
+    /// Tables beside the blocks of which the newest rows may be missing.
+    private(set) var lostRows = Set(TableDescriptor.log.filter { $0.kept?.isMissed == true }.map(\.name))
+    /// Whether all cuts are known.
+    private(set) var hasAllEpochs = false
+    private var newest: TreeRemains?
+    private var sealing = Sealing.unknown
+    /// The tables whose rows are all there.
+    private var hasAll: Set<String> = []
+
+    private let source: SalvageSource
+    /// Nil where rows have none, or their keys are not known.
+    private let codes: StoreCodes?
+    private let hasCodes: Bool
+
+    init(of source: SalvageSource, _ keys: StoreKeys? = nil) throws {
+        (self.source, codes) = (source, keys?.codes)
+        hasCodes = try keys?.file.hasCodes ?? Self.saysCodes(source)
+        if let store = source.store {
+            try readManifest(store)
+            if let anchor = try Anchor.read(at: store) {
+                storeIDs.append(anchor.storeID)
+                claims.append(Claim(epoch: anchor.epoch, last: anchor.last, link: FoundBlock.Link(anchor.link)))
+            }
+        }
+        if let ahead = source.ahead { try readAhead(ahead) }
+        if let data = source.data { try readTrees(data) }
+    }
+
+    /// Whether no tree of the newest commit leads to the page at an offset.
+    func isFree(_ block: FoundBlock) -> Bool { block.file == .data && newest?.isFree(block.offset) ?? false }
+
+    /// Whether the newest commit's table has no such block, as far as it is left.
+    func isUnknown(_ block: FoundBlock) -> Bool {
+        guard block.file == .data, entries[block.offset] != block.first.rawValue else { return false }
+        return newest?.leaves["blocks"]?.contains { $0.contains(block.first.rawValue) } ?? false
+    }
+
+    /// A format that this program does not know is the one thing it must not guess at.
+    private mutating func readManifest(_ store: String) throws {
+        do {
+            let identity = try Manifest.identity(at: store)
+            storeIDs.append(identity.id)
+            sealing = identity.hasRowChecksums ? .by(identity.id.tag) : .byNothing
+        } catch EvstoreError.notAStore {}
+    }
+
+    // MARK: Seals
+
+    private enum Sealing {
+        case unknown, byNothing
+        case by(UInt64)
+    }
+
+    /// The tag that rows are sealed with; nil where they are not.
+    var sealTag: UInt64? { if case .by(let tag) = sealing { tag } else { nil } }
+
+    /// The value of a row; nil where its seal or its code says that it is not as it was written.
+    func value(_ table: String, _ key: [UInt8], _ row: [UInt8]) -> [UInt8]? {
+        guard let sealTag, let seal = TableDescriptor.log[named: table].flatMap({ RowChecksum($0, storeTag: sealTag) }) else { return row }
+        guard let value = seal.value(key.lent, row.lent) else { return nil }
+        guard hasCodes else { return [UInt8](copying: value) }
+        let code = codes.map { RowCode(seal, $0) }
+        guard let proven = code == nil ? RowCode.unproven(value) : code?.value(key.lent, value) else { return nil }
+        return [UInt8](copying: proven)
+    }
+
+    /// What the file of the keys says to anybody; who believes more of rows than their form has the keys.
+    private static func saysCodes(_ source: SalvageSource) throws -> Bool {
+        do { return try source.store.flatMap { try StoreKeys.file(at: $0) }?.hasCodes ?? false } catch EvstoreError.storeDamaged {
+            return false
+        }
+    }
+
+    /// Where no manifest says it, the rows themselves do: one that carries its seal, by the store's own id or another's.
+    private mutating func findSealing(_ rows: [String: Rows]) {
+        guard case .unknown = sealing else { return }
+        let state = rows["state"] ?? [:]
+        let own = state[StateRows.numbersKey].flatMap { StateRows.numbers(of: $0) }?.storeID
+        for id in [own].compactMap(\.self) + storeIDs {
+            let isSealed = state.contains { key, row in
+                guard let seal = RowChecksum(.state, storeTag: id.tag) else { return false }
+                return seal.value(key.lent, row.lent) != nil
+            }
+            if isSealed { sealing = .by(id.tag) }
+        }
+    }
+
+    /// Whether something tells which commit was the newest: both meta pages, the anchor, or a round that was not ended.
+    var isEndKnown: Bool { hasBothCommits || !claims.isEmpty }
+
+    /// What is said of the log's end, once it is known which blocks there are.
+    func claims(_ blocks: [FoundBlock]) -> [Claim] {
+        let claims = claims.filter { $0.last.rawValue <= 2 * BlockLayout.positionMax }
+        guard let tip, let first = entries[tip] else { return claims }
+        if let block = blocks.first(where: { $0.file == .data && $0.offset == tip }) {
+            return claims + [Claim(epoch: max(epoch ?? block.epoch, block.epoch), last: block.last, link: block.link)]
+        }
+        return claims + [Claim(epoch: epoch ?? .first, last: Position(first), link: nil)]
+    }
+
+    // MARK: Ahead
+
+    private static let emptyPage = checksum([UInt8](repeating: 0, count: WriteAhead.pageBytes).lent)
+
+    private mutating func readAhead(_ file: File) throws {
+        let headers = try [0, 1].compactMap {
+            try WriteAhead.Header(salvaging: file.read(WriteAhead.Header.bytes, at: $0 * WriteAhead.pageBytes))
+        }
+        storeIDs += headers.map(\.storeID)
+        let header = headers.max { $0.round < $1.round }
+        let bytes = try file.read(WriteAhead.fileBytes)
+        var found: [(round: UInt64, block: FoundBlock)] = []
+        var offset = WriteAhead.entriesStart
+        while offset + WriteAhead.frameBytes <= bytes.count {
+            let rest = bytes.lent.slice(offset, bytes.count - offset)
+            guard let (frame, round) = WriteAhead.Frame.salvaged(rest) else {
+                let page = rest.slice(0, min(WriteAhead.pageBytes, rest.byteCount))
+                if checksum(page) != Self.emptyPage { brokenEntries.append(offset ..< offset + page.byteCount) }
+                offset += WriteAhead.pageBytes
+                continue
+            }
+            for block in Self.blocks(of: frame, rest, at: offset) { found.append((round, block)) }
+            offset += frame.pagesBytes
+        }
+        // Without a header the highest round is taken for one that was not ended: its blocks were acknowledged either way.
+        let round = header.map { $0.base == nil ? 0 : $0.round } ?? found.map(\.round).max() ?? 0
+        running = found.filter { $0.round == round }.map(\.block)
+        ended = found.filter { $0.round != round }.map(\.block)
+        if let last = running.max(by: { ($0.epoch, $0.last) < ($1.epoch, $1.last) }) {
+            claims.append(Claim(epoch: last.epoch, last: last.last, link: last.link))
+        }
+    }
+
+    private static func blocks(of frame: WriteAhead.Frame, _ bytes: RawSpan, at offset: Int) -> [FoundBlock] {
+        var blocks: [FoundBlock] = []
+        var next = WriteAhead.Frame.headerBytes
+        let end = next + frame.blocksBytes
+        while next + BlockLayout.headerBytes <= end {
+            let count = Int(bytes.load(UInt32.self, at: next + BlockLayout.Header.bytes))
+            guard count >= BlockLayout.headerBytes, count <= end - next else { break }
+            let block = bytes.slice(next, count)
+            let first = Position(block.load(UInt64.self, at: BlockLayout.Header.first))
+            do throws(EvstoreError) {
+                _ = try BlockLayout.check(block, at: first, storeTag: block.load(UInt64.self, at: BlockLayout.Header.storeTag))
+            } catch { break }
+            blocks.append(FoundBlock(block, in: .ahead, at: offset + next, isPlaced: true))
+            next += count
+        }
+        return blocks
+    }
+
+    // MARK: Trees
+
+    /// The tables whose rows no block has.
+    private static let wanted = Set(TableDescriptor.log.filter { $0.kept != nil }.map(\.name))
+    /// A row is at most as large as a version file.
+    private static let rowBytesMax = 64 << 20
+
+    private mutating func readTrees(_ file: File) throws {
+        let commits = try TreeRemains.commits(in: file)
+        if let first = commits.first { pageBytes = first.pageBytes }
+        for (index, commit) in commits.enumerated() {
+            var tree = try TreeRemains(commit, of: file)
+            var found: [String: Rows] = [:]
+            var last: Int?
+            var blocks: [Int: UInt64] = [:]
+            try tree.walk(TableDescriptor.log.kinds) { table, key, value in
+                if table == "blocks" {
+                    blocks[value.offset] = key.load(UInt64.self, at: 0)
+                    last = value.offset
+                } else if Self.wanted.contains(table), value.count <= Self.rowBytesMax {
+                    let bytes = try file.read(value.count, at: value.offset)
+                    if bytes.count == value.count { found[table, default: [:]][[UInt8](copying: key)] = bytes }
+                }
+            }
+            findSealing(found)
+            var unsealed: Set<String> = []
+            for (table, all) in found {
+                let whole = all.compactMap { key, row in value(table, key, row).map { (key, $0) } }
+                if whole.count < all.count { unsealed.insert(table) }
+                found[table] = Rows(uniqueKeysWithValues: whole)
+            }
+            let isWhole = { (table: String) in tree.broken.isDisjoint(with: ["main", table]) && !unsealed.contains(table) }
+            for table in Self.wanted where index == 0 || !hasAll.contains(table) {
+                rows[table, default: [:]].merge(found[table] ?? [:]) { newer, _ in newer }
+                if isWhole(table) { hasAll.insert(table) }
+            }
+            guard index == 0 else { continue }
+            (newest, entries) = (tree, blocks)
+            hasBothCommits = commits.count == 2
+            if hasBothCommits { lostRows = lostRows.filter { !isWhole($0) } }
+            isCertain = hasBothCommits && isWhole("blocks")
+            tip = last
+            epoch = found["state"]?[StateRows.numbersKey].flatMap { StateRows.numbers(of: $0) }?.epoch
+        }
+        hasAllEpochs = hasAll.contains("epochs")
+        if let row = rows["state"]?[StateRows.numbersKey].flatMap({ StateRows.numbers(of: $0) }) {
+            numbers = row.stamp
+            storeIDs.append(row.storeID)
+        }
+    }
+}

@@ -1,0 +1,83 @@
+internal import Bytes
+internal import EventLog
+internal import EventModel
+internal import Hashing
+
+/// Appends events anew that others are missing between: with dense positions and revisions, in their order.
+final class Renumbering {
+    /// How far it has come; what is copied with each transaction that may be run again.
+    struct State {
+        var names: SalvagedNames
+        var link: Digest
+        /// Blocks that were taken.
+        var blocks = 0
+        var next = Position(1)
+        var types: [String: TypeID] = [:]
+        var newestBirth: UInt32 = 0
+        fileprivate var streams: [UInt64: Stream] = [:]
+        /// The last event's position before.
+        fileprivate var last = Position.start
+
+        init(names: SalvagedNames, link: Digest) { (self.names, self.link) = (names, link) }
+    }
+
+    /// A stream's new place: its id, its last revision, and the positions on its head's jump chain, the head's last.
+    fileprivate struct Stream {
+        let id: UInt64
+        var revision: UInt64 = 0
+        var chain: [UInt64]
+    }
+
+    private var writer: BlockWriter
+
+    init(_ storeID: StoreID, _ keys: StoreKeys?) { writer = BlockWriter(storeID, keys) }
+
+    func append(_ block: BlockView, _ state: inout State, _ put: BlockWriter.Store) throws {
+        let types = Dictionary(block.types.map { ($0.id, $0.name) }) { first, _ in first }
+        writer.begin(.first, first: state.next, link: state.link, time: block.time)
+        for index in 0 ..< block.count {
+            let record = block.record(index)
+            let events = [Self.event(record, state.names.name(of: record), types[record.type] ?? "")]
+            let place = place(of: record, events[0].type, &state)
+            try writer.add(events.span, 0, place, put)
+            state.newestBirth = max(state.newestBirth, record.born.rawValue)
+            (state.last, state.next) = (record.position, state.next.next)
+        }
+        try writer.finish(put)
+        state.link = writer.lastLink
+        state.blocks += 1
+    }
+
+    private static func event(_ record: RecordView, _ stream: StreamName, _ type: String) -> StoredEvent {
+        // An id that was made stays what it is, without becoming one that was given.
+        let isMade = !record.idGiven && record.id.uuid != nil
+        var event = StoredEvent(
+            stream: stream, type: type, born: record.born, payload: [UInt8](copying: record.payload),
+            metadata: [UInt8](copying: record.metadata), id: isMade ? nil : record.id, time: record.time)
+        event.shadow = [UInt8](copying: record.shadow)
+        if record.isPersonal, !record.isForgotten { event.forgotten = [UInt8](copying: record.stays) }
+        return event
+    }
+
+    private func place(of record: RecordView, _ type: String, _ state: inout State) -> BlockWriter.Place {
+        let id = state.types[type] ?? TypeID(state.types.count + 1)
+        state.types[type] = id
+        let isSameAppend = record.continuesAppend && state.last > .start && record.position == state.last.next
+        var place = BlockWriter.Place(type: id, isSameAppend: isSameAppend, madeID: record.idGiven ? nil : record.id.uuid)
+        let position = state.next.rawValue
+        guard var stream = state.streams[record.streamID], let before = stream.chain.last else {
+            state.streams[record.streamID] = Stream(id: position, chain: [position])
+            place.stream = position
+            return place
+        }
+        stream.revision += 1
+        (place.stream, place.revision, place.previous, place.jump) = (stream.id, stream.revision, before, before)
+        if JumpList.isMerging(stream.revision), stream.chain.count >= 3 {
+            place.jump = stream.chain[stream.chain.count - 3]
+            stream.chain.removeLast(2)
+        }
+        stream.chain.append(position)
+        state.streams[record.streamID] = stream
+        return place
+    }
+}

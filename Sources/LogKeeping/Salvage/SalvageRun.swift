@@ -1,0 +1,151 @@
+internal import Bytes
+internal import EventLog
+package import EventModel
+internal import LMDB
+internal import Migration
+package import Projections
+package import SchemaEvolution
+internal import System
+
+/// Makes a store of what a damaged one still holds.
+package enum SalvageRun {
+    /// - Parameters:
+    ///   - source: a store's directory, or a `data.mdb` that lies alone.
+    ///   - history: the version files, for a store that has lost its own.
+    /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeExists, locked, nothingToSalvage, usage, interrupted.
+    package static func run(
+        at source: String, into target: String, history: History?, definitions: DefinitionSet?, options: Options,
+        cancellation: Cancellation?, progress: Progress?
+    ) throws(EvstoreError) -> SalvageReport {
+        let began = ContinuousClock.now
+        do {
+            let summary = try EventLog.salvage(
+                at: source, into: target, options: options,
+                progress: { step, done, total in
+                    if cancellation?.isCancelled == true {
+                        throw EvstoreError.interrupted(again: "salvage \(source) again")
+                    }
+                    progress?(ProgressEvent(step: step, done: done, total: total))
+                },
+                unconfirmed: { directory, sealer, lend in
+                    try write(lend, sealedBy: sealer, to: "\(directory)/\(SalvageReport.unconfirmedName)")
+                },
+                finish: { update, rows in
+                    try SalvagedCatalogues(rows, history, definitions).put(into: &update, of: source)
+                    try Journal.append(
+                        .init(
+                            "salvage", to: update.state.live, position: update.last.position, seconds: began.duration(to: .now).inSeconds,
+                            outcome: rows.isRenumbered ? "renumbered" : "done"),
+                        to: &update)
+                })
+            return SalvageReport(
+                position: summary.last.position, epoch: summary.last.epoch, events: summary.events, gaps: summary.gaps,
+                unconfirmed: summary.unconfirmed, lostNames: summary.lostNames.map(\.text), lostRows: summary.lostRows,
+                endKnown: summary.isEndKnown, renumbered: summary.isRenumbered,
+                lostKeys: summary.lostKeys.map { LostKey(stream: $0.stream.text, events: $0.events) }, unopened: summary.unopened,
+                dataKeys: summary.dataKeys, bytesScanned: summary.bytesScanned, seconds: began.duration(to: .now).inSeconds)
+        } catch { throw storeError(error, target, doing: "salvaging \(source)") }
+    }
+
+    /// What is wrong with a store that does not open, and what can be taken out of it.
+    package static func examine(_ store: String, cancellation: Cancellation?, progress: Progress?) throws(EvstoreError) -> VerifyReport {
+        let found = try migrating {
+            try EventLog.examine(at: store) { step, done, total in
+                if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "examine \(store) again") }
+                progress?(ProgressEvent(step: step, done: done, total: total))
+            }
+        }
+        return VerifyReport(ok: false, findings: found.findings, laws: [], events: found.events)
+    }
+
+    /// Writes events as an archive does, each at its birth.
+    private static func write(
+        _ lend: ((borrowing RecordView, StreamName, String) throws -> Void) throws -> Void, sealedBy sealer: LineSealer?, to path: String
+    ) throws {
+        let file = try File(path, .createNew)
+        var offset = 0
+        var buffer = ByteBuffer(capacity: 1 << 20)
+        try lend { record, stream, type in
+            let line = EventLine(record, type, stream: stream, epoch: record.epoch)
+            try line.write(record, sealedBy: sealer, into: &buffer)
+            guard buffer.count >= 1 << 20 else { return }
+            try file.write(buffer.bytes, at: offset)
+            offset += buffer.count
+            buffer.removeAll()
+        }
+        try file.write(buffer.bytes, at: offset)
+        try file.sync()
+    }
+}
+
+/// The rows of a damaged store that no block has, as far as they can be believed: digests prove versions and definitions, the
+/// others must be what this program writes.
+private struct SalvagedCatalogues {
+    private let rows: SalvagedRows
+    private let history: History?
+    private let definitions: DefinitionSet?
+
+    init(_ rows: SalvagedRows, _ history: History?, _ definitions: DefinitionSet?) {
+        (self.rows, self.history, self.definitions) = (rows, history, definitions)
+    }
+
+    func put(into update: inout LogUpdate, of store: String) throws {
+        try putVersions(into: &update, of: store)
+        for row in rows.catalogues[.journal] ?? [] where isJournal(row) { try update.put(.journal, row.key, row.value) }
+        // Other positions, other restore points; and a line that is lost may be imported again.
+        if rows.isRenumbered { return }
+        try update.takeForgotten(rows.catalogues[.notes] ?? [])
+        for row in rows.catalogues[.snapshots] ?? [] where isSnapshot(row) { try update.put(.snapshots, row.key, row.value) }
+        for row in rows.catalogues[.imports] ?? [] where row.key.count == 32 && row.value.count == 48 {
+            if row.value.lent.load(UInt64.self, at: 0) <= update.last.position.rawValue { try update.put(.imports, row.key, row.value) }
+        }
+    }
+
+    private func putVersions(into update: inout LogUpdate, of store: String) throws {
+        let (schemas, stored) = (rows.catalogues[.schemas] ?? [], rows.catalogues[.definitions] ?? [])
+        let isProven = rows.numbers.map { RegisteredRows.digest(schemas: schemas, definitions: stored) == $0.history } ?? false
+        if isProven || history == nil && isSound(schemas, stored, store) {
+            for row in schemas { try update.put(.schemas, row.key, row.value) }
+            for row in stored { try update.put(.definitions, row.key, row.value) }
+            update.state.head = SchemaVersion(schemas.count)
+            update.state.history = RegisteredRows.digest(schemas: schemas, definitions: stored)
+        } else if let history {
+            try RegisteredRows.register(&update, versions: history.versions, definitions: definitions ?? .empty)
+        } else {
+            throw EvstoreError.usage("\(store) has lost its version files", fix: "name the directory that has them: \(.nameSchemas)")
+        }
+        if let numbers = rows.numbers, numbers.top <= update.state.head {
+            (update.state.floor, update.state.live, update.state.top) = (numbers.floor, numbers.live, numbers.top)
+        } else {
+            // Every event is seen at the version of the newest.
+            let live = max(rows.newestBirth, SchemaVersion(1))
+            (update.state.floor, update.state.live, update.state.top) = (live, live, live)
+        }
+        guard update.state.top <= update.state.head, rows.newestBirth <= update.state.head else {
+            throw EvstoreError.usage(
+                "\(store) has events or read models of \(max(rows.newestBirth, update.state.top))",
+                fix: "name a directory that has this version: \(.nameSchemas)")
+        }
+    }
+
+    /// Whether the versions carry their digests, from 1 on, and the definitions can be read.
+    private func isSound(_ schemas: RegisteredRows.Rows, _ definitions: RegisteredRows.Rows, _ store: String) -> Bool {
+        do {
+            let history = try RegisteredRows.history(schemas, in: store)
+            _ = try RegisteredRows.definitions(definitions)
+            return !schemas.isEmpty && history.versions.map(\.number.number) == Array(1 ... schemas.count)
+        } catch { return false }
+    }
+
+    private func isJournal(_ row: (key: [UInt8], value: [UInt8])) -> Bool {
+        do { return try row.key.count == 8 && JournalRow(key: row.key, value: row.value).number < 1 << 32 } catch { return false }
+    }
+
+    private func isSnapshot(_ row: (key: [UInt8], value: [UInt8])) -> Bool {
+        guard let name = String(utf8: row.key.lent) else { return false }
+        do {
+            _ = try SnapshotReport(name: name, row: row.value)
+            return true
+        } catch { return false }
+    }
+}

@@ -1,0 +1,68 @@
+internal import Bytes
+internal import EventLog
+internal import EventModel
+internal import Sealing
+
+/// What the keys of a sealed log open of the blocks that were found.
+struct SalvageSieve {
+    /// Blocks that can't be opened, and the numbers of the data keys that are missing for it.
+    private(set) var closed: Set<FoundBlock> = []
+    private(set) var dataKeys: Set<UInt32> = []
+    /// Slots that are damaged or not there, with whose they were.
+    private(set) var slots: [UInt32: StreamName] = [:]
+    /// How many events of each stream show what stays; without those that nobody says were committed.
+    private var lost: [UInt64: (name: StreamName, events: UInt64)] = [:]
+    /// Whether a slot holds another key than the one that an event was sealed under, as where its file was begun anew: such an
+    /// event is written anew too.
+    private(set) var isMixed = false
+
+    /// Events of blocks that can't be opened.
+    var unopened: UInt64 { closed.reduce(0) { $0 + UInt64($1.count) } }
+
+    /// The same by the names that the new store has for them.
+    func lost(_ names: SalvagedNames) -> [(stream: StreamName, events: UInt64)] {
+        lost.map { (names.name(ofStream: $0.key) ?? $0.value.name, $0.value.events) }.sorted { $0.0 < $1.0 }
+    }
+
+    init(_ salvage: Salvage, _ keys: SalvagedKeys, _ progress: Salvage.Progress) throws {
+        var names = try SalvagedNames(salvage)
+        let blocks = salvage.log.blocks + salvage.log.unconfirmed
+        let confirmed = salvage.log.blocks.count
+        for (index, found) in blocks.enumerated() {
+            if index % 64 == 0 { try progress("open", UInt64(index), UInt64(blocks.count)) }
+            let bytes = try salvage.read(found)
+            let block = try BlockView(checking: bytes.lent, at: found.first, storeTag: found.tag)
+            // Rule 8: what anybody can write is not believed.
+            guard block.isSealed else {
+                closed.insert(found)
+                continue
+            }
+            do { try keys.open(block) { try take($0, isConfirmed: index < confirmed, &names, keys) } } catch let error as EvstoreError {
+                guard case .corruptBlock = error else { throw error }
+                closed.insert(found)
+                for index in 0 ..< block.count {
+                    if let id = Envelope.keyID(of: block.record(index).payload), !keys.keys.file.dataKeys.contains(where: { $0.id == id }) {
+                        dataKeys.insert(id)
+                    }
+                }
+            }
+        }
+    }
+
+    private mutating func take(
+        _ block: borrowing BlockView, isConfirmed: Bool, _ names: inout SalvagedNames, _ keys: SalvagedKeys
+    ) throws {
+        for index in 0 ..< block.count {
+            let record = block.record(index)
+            guard record.isLost || record.streamName != nil else { continue }
+            let name = names.name(of: record)
+            if record.isLost {
+                if isConfirmed { lost[record.streamID, default: (name, 0)].events += 1 }
+                do {
+                    _ = try keys.keys.subjects.proven(record.subject)
+                    if isConfirmed { isMixed = true }
+                } catch is SlotDamage { slots[record.subject] = name }
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+internal import EventLog
+internal import EventModel
+internal import LMDB
+internal import System
+
+/// The files that a salvage reads: a store's, or a `data.mdb` that lies alone.
+struct SalvageSource {
+    let path: String
+    /// The store's directory; nil where there is only a file.
+    let store: String?
+    let data: File?
+    let ahead: File?
+
+    /// - Throws: `EvstoreError`: storeNotFound, notAStore.
+    init(_ path: String) throws {
+        self.path = path
+        guard let status = try Directory.status(path) else { throw EvstoreError.storeNotFound(path: path) }
+        let isAlone = try !status.isDirectory || Self.isThere(path + "/data.mdb")
+        store = isAlone ? try Self.store(around: status.isDirectory ? path : Directory.parent(of: path)) : path
+        let name = store.map { $0 + "/log/data.mdb" } ?? (status.isDirectory ? path + "/data.mdb" : path)
+        data = try Self.file(name)
+        ahead = try store.flatMap { try Self.file($0 + WriteAhead.fileName) }
+        if data == nil, ahead == nil {
+            throw EvstoreError.notAStore(path: path, reason: "it has neither log/data.mdb nor log/ahead")
+        }
+    }
+
+    /// Keeps everybody out, also who would bring the log back to what it was; nil where nobody can have the store open.
+    /// - Throws: `EvstoreError.locked`.
+    func lock() throws -> HeldLock? {
+        guard let store, try Self.isThere(store + StoreLock.fileName) else { return nil }
+        do { return try StoreLock.presence.acquire(at: store, what: "salvages it") } catch EvstoreError.readOnly {
+            // Who can't write the lock can only see to it that nobody has the store alone; a disk that is not written does not change.
+            return try StoreLock.presence.acquire(at: store, shared: true, what: "salvages it")
+        }
+    }
+
+    private static func isThere(_ path: String) throws -> Bool { try Directory.status(path) != nil }
+
+    private static func file(_ path: String) throws -> File? { try isThere(path) ? File(path, .read) : nil }
+
+    /// The store whose log a directory is, however it was named.
+    private static func store(around log: String) throws -> String? {
+        let store = log + "/.."
+        guard let own = try Directory.status(log + "/data.mdb"), let other = try Directory.status(store + "/log/data.mdb"),
+            (own.device, own.inode) == (other.device, other.inode)
+        else { return nil }
+        return try isThere(store + StoreLock.fileName) || isThere(store + "/" + Manifest.name) ? store : nil
+    }
+}

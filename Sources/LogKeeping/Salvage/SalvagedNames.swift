@@ -1,0 +1,72 @@
+internal import Bytes
+internal import EventLog
+internal import EventModel
+internal import LMDB
+internal import System
+
+/// The names of streams by their ids: from their first events, from what is left of the table, or made up where both are lost.
+struct SalvagedNames {
+    private var names: [UInt64: StreamName] = [:]
+    private var ids: [String: UInt64] = [:]
+    /// Of streams whose first event is lost, as the table has them.
+    private let noted: [UInt64: StreamName]
+    /// The names that were made up.
+    private(set) var lost: [StreamName] = []
+
+    init(_ salvage: Salvage) throws {
+        guard let data = salvage.source.data, !salvage.log.gaps.isEmpty || !salvage.log.unconfirmed.isEmpty else {
+            noted = [:]
+            return
+        }
+        var noted: [UInt64: StreamName] = [:]
+        let blocks = salvage.log.blocks
+        for commit in try TreeRemains.commits(in: data) {
+            var tree = try TreeRemains(commit, of: data)
+            try tree.walk(TableDescriptor.log.kinds) { table, key, value in
+                guard table == TableDescriptor.streams.name, value.count <= 8 + RowCode.bytes + RowChecksum.bytes, StreamName.isValid(key)
+                else { return }
+                let row = try data.read(value.count, at: value.offset)
+                guard let bytes = salvage.remains.value(table, [UInt8](copying: key), row), bytes.count == 8, let name = String(utf8: key)
+                else { return }
+                let id = bytes.lent.load(UInt64.self, at: 0)
+                // Others have their names in their first events.
+                if noted[id] == nil, !Self.holds(blocks, id) { noted[id] = StreamName(unchecked: name) }
+            }
+        }
+        self.noted = noted
+    }
+
+    private static func holds(_ blocks: [FoundBlock], _ position: UInt64) -> Bool {
+        var (low, high) = (0, blocks.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if blocks[middle].last.rawValue < position { low = middle + 1 } else { high = middle }
+        }
+        return low < blocks.count && blocks[low].first.rawValue <= position
+    }
+
+    func knows(_ stream: UInt64) -> Bool { names[stream] != nil }
+
+    func name(ofStream stream: UInt64) -> StreamName? { names[stream] }
+
+    mutating func learn(_ stream: UInt64, _ name: StreamName) {
+        names[stream] = name
+        ids[name.text] = stream
+    }
+
+    /// The name of a record's stream, the same for all of its records and for no other stream.
+    mutating func name(of record: RecordView) -> StreamName {
+        let stream = record.streamID
+        if let name = names[stream] { return name }
+        if let name = record.streamName ?? noted[stream], ids[name.text] == nil {
+            learn(stream, name)
+            return name
+        }
+        var name = StreamName(unchecked: "lost:\(stream)")
+        // A stream that was lost before may have the name.
+        while ids[name.text] != nil { name = StreamName(unchecked: name.text + "+") }
+        learn(stream, name)
+        lost.append(name)
+        return name
+    }
+}

@@ -1,0 +1,126 @@
+internal import Bytes
+internal import EventLog
+public import EventModel
+internal import Hashing
+internal import JSONText
+internal import LMDB
+internal import Migration
+internal import System
+
+/// The log's end and what stands beside the log, signed: kept elsewhere, it shows later that nothing of it was changed, left out or
+/// put in. Each may name the one before it, so that a series of them has no gap that nobody sees.
+///
+/// One JSON object: `evstore` "head", `format` 2, `store` (hex), `epoch`, `position`, `link` (hex: the hash chain's end at that
+/// position), `content` (hex: as `backup` prints it), `time`, `key` (hex: the public key), `signature` (hex: Ed25519 over
+/// "evstore head 2", a line feed, and the RFC 8785 form of the object without its signature). No member more or less. All digests are
+/// SHA-256, as 64 lower-case hexadecimal digits. Beside these:
+///
+///     versions     {"floor", "live", "top", "fixed", "files"}: the store's numbers; the version up to which nothing may be changed any
+///                  more, because events were born there or it is released; the digests of the version files from 1 on
+///     definitions  [{"name", "since", "digest"}]: of each definition's canonical JSON
+///     keys         null, or of a sealed store {"generation", "digest", "entries": [{"kind", "id", "digest"}]}: the file `keys`
+///     forgotten    null, or of a sealed store {"count", "digest"}: how many rows the ledger has, and a digest over them
+///     previous     null, or the digest of the head before: of its RFC 8785 form, the signature included, without a line's end
+///
+/// Format 1 has none of these; it is read and not written any more.
+public struct SignedHead: Hashable, Sendable {
+    /// 2, or 1 where an older program has signed it: then it says nothing but of the log.
+    public let format: Int
+    /// The store's id.
+    public let store: String
+    public let epoch: Epoch
+    public let position: Position
+    /// The end of the hash chain at that position, as hexadecimal digits.
+    public let link: String
+    /// The digest of all events up to there, as `backup` prints it.
+    public let content: String
+    /// When it was signed, by the clock of who signed it.
+    public let time: Timestamp
+    public let key: PublicKey
+    /// The digest of the head before it in its series; nil where it begins one.
+    public let previous: String?
+    /// Nil in format 1.
+    let state: SignedState?
+    /// The head as one line of JSON, in its RFC 8785 form.
+    public let line: String
+
+    /// What the next head of the series names it by.
+    public var digest: String {
+        var hasher = SHA256Hasher()
+        hasher.update(line)
+        return hasher.finalize().hex
+    }
+
+    static let bytesMax = 1 << 20
+    static let formatKnown = 2
+
+    init(
+        _ walk: LogWalk, link: Digest, content: Digest, _ state: SignedState, after previous: SignedHead?, at time: Timestamp,
+        by key: SigningKey
+    ) throws(EvstoreError) {
+        (format, store, epoch, position) = (Self.formatKnown, walk.store.description, walk.end.epoch, walk.end.position)
+        (self.link, self.content, self.time, self.key) = (link.hex, content.hex, time, key.publicKey)
+        (self.state, self.previous) = (state, previous?.digest)
+        var fields = Fields()
+        fields.set("evstore", "head")
+        fields.set("format", UInt64(format))
+        fields.set("store", store)
+        fields.set("epoch", UInt64(epoch.rawValue))
+        fields.set("position", position.rawValue)
+        fields.set("link", self.link)
+        fields.set("content", self.content)
+        fields.set("time", time.description)
+        fields.set("key", self.key.description)
+        state.set(in: &fields)
+        fields.set("previous", self.previous)
+        let signature = try key.signature(of: Self.signed(fields.value, format))
+        fields.set("signature", hex(signature))
+        line = try Self.canonical(fields.value)
+        // What nobody could read later is not signed.
+        guard line.utf8.count <= Self.bytesMax else { throw .usage("the head would have more than \(Self.bytesMax) bytes") }
+    }
+
+    /// Reads a head and checks its signature; that it is the key of somebody who is trusted is another matter.
+    /// - Throws: `EvstoreError.signatureInvalid`.
+    public init(parsing text: [UInt8]) throws(EvstoreError) {
+        func invalid(_ reason: String) -> EvstoreError { .signatureInvalid(reason: reason) }
+        guard text.count <= Self.bytesMax else { throw invalid("a signed head has at most \(Self.bytesMax) bytes") }
+        let value: JSONValue
+        do { value = try JSONValue(parsing: text.lent, limits: JSONLimits(depth: 5, members: 1 << 16, bytes: Self.bytesMax)) } catch {
+            throw invalid("it is not JSON: \(error.reason), at byte \(error.offset)")
+        }
+        let fields = Fields(value)
+        guard fields.text("evstore") == "head" else { throw invalid("it is not a signed head") }
+        guard let format = fields.number("format").flatMap(Int.init(exactly:)), (1 ... Self.formatKnown).contains(format) else {
+            throw invalid("it is of a format that this program does not know")
+        }
+        func malformed() -> EvstoreError { invalid("a member is missing, is one too many, or is not what it should be") }
+        guard case .object(let members) = value, members.count == (format == 1 ? 10 : 15), let store = fields.text("store"),
+            let link = fields.text("link"), let content = fields.text("content"), let position = fields.number("position"),
+            let epoch = fields.number("epoch").flatMap(UInt32.init(exactly:)),
+            let time = fields.text("time").flatMap({ Timestamp($0) }), let key = fields.text("key").flatMap({ PublicKey(hex: $0) }),
+            let signature = fields.text("signature").flatMap({ Bytes.bytes(hex: $0) })
+        else { throw malformed() }
+        (self.format, self.store, self.link, self.content, self.time, self.key) = (format, store, link, content, time, key)
+        (self.epoch, self.position) = (Epoch(epoch), Position(position))
+        state = format == 1 ? nil : SignedState(fields)
+        previous = fields["previous"]?.digest
+        guard format == 1 || state != nil && (previous != nil || fields["previous"] == .null) else { throw malformed() }
+        let unsigned = JSONValue.object(members.filter { $0.name != "signature" })
+        guard try Ed25519.isValid(signature, of: Self.signed(unsigned, format), by: key.bytes) || !Guard.headSignature.isOn else {
+            throw invalid("the signature does not hold: the head, or its signature, was changed")
+        }
+        line = try Self.canonical(value)
+    }
+
+    /// What is signed.
+    private static func signed(_ unsigned: JSONValue, _ format: Int) throws(EvstoreError) -> [UInt8] {
+        Array("evstore head \(format)\n".utf8) + Array(try canonical(unsigned).utf8)
+    }
+
+    private static func canonical(_ value: JSONValue) throws(EvstoreError) -> String {
+        do { return String(decoding: try Canonical.bytes(of: Array(value.text.utf8).lent), as: UTF8.self) } catch {
+            throw .signatureInvalid(reason: "it has no RFC 8785 form: \(error.reason)")
+        }
+    }
+}

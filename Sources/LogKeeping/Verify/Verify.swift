@@ -1,0 +1,81 @@
+internal import EventLog
+package import EventModel
+internal import Hashing
+package import Migration
+
+/// Verifies a store: its log, its read models, and the steps on its own events.
+package enum Verify {
+    /// `deep` recomputes the read models' digests; `laws` tries the steps on the whole log, and on made events.
+    /// - Parameters:
+    ///   - key: signs the log's end where nothing is wrong.
+    ///   - heads: heads that were signed before, each after the one that it names; the store is compared with the last.
+    ///   - trusted: who must have signed them; `key`'s owner where it is nil.
+    ///   - isAccepted: whether changes that only the signer can judge (`SignedHead.acceptable`) were meant.
+    package static func run(
+        _ site: MigrationSite, deep: Bool, laws: Bool, seed: UInt64? = nil, signing key: SigningKey? = nil, since heads: [SignedHead] = [],
+        trusting trusted: PublicKey? = nil, accepting isAccepted: Bool = false
+    ) throws(EvstoreError) -> VerifyReport {
+        let trusted = trusted ?? key?.publicKey
+        if let trusted { for head in heads { try head.require(trusted) } }
+        let walk = try migrating {
+            try site.log.walk(deep: deep, asking: heads.last?.position) { done, total in site.say("verify", done: done, total: total) }
+        }
+        var findings = walk.findings
+        // In a damaged store the signed state proves nothing.
+        let beside = findings.isEmpty && (key != nil || !heads.isEmpty) ? try SignedState.read(site) : nil
+        let since = compare(heads, walk, beside, isTrusted: trusted != nil, &findings)
+        if isAccepted {
+            for index in findings.indices where SignedHead.acceptable.contains(findings[index].id) { findings[index].severity = .warning }
+        }
+        let state = try site.state()
+        findings += try GenerationSet.findings(site, state, deep: deep)
+        var report = VerifyReport(ok: true, findings: findings, laws: [], events: 0)
+        if laws { report.add(try Laws.prove(site, state, seed: seed ?? UInt64.random(in: 0 ... UInt64(UInt32.max)))) }
+        report.events = try site.last().position.rawValue
+        report.ok = !report.findings.contains { $0.severity == .error }
+        report.since = since
+        if let key, let link = walk.link, let beside, report.ok {
+            report.head = try sign(walk, link, beside.state, after: heads.last, key, site)
+        }
+        return report
+    }
+
+    private static func compare(
+        _ heads: [SignedHead], _ walk: LogWalk, _ beside: (state: SignedState, ledger: [ForgottenLedger.Entry])?, isTrusted: Bool,
+        _ findings: inout [Finding]
+    ) -> SinceReport? {
+        guard let head = heads.last else { return nil }
+        var changed = SignedHead.findings(ofSeries: heads)
+        if let beside {
+            changed += head.findings(walk)
+            if head.store == walk.store.description { changed += head.findings(beside.state, beside.ledger) }
+        }
+        let holds = beside != nil && !changed.contains { $0.severity == .error }
+        findings += changed
+        if !isTrusted {
+            findings.append(
+                Finding(
+                    id: "STORE106", severity: .warning,
+                    message: "the head was signed by the key \(head.key); nobody has said whose that is",
+                    advice: "name the key that is trusted: \(.trustSigner)"))
+        }
+        return SinceReport(
+            position: head.position, epoch: head.epoch, time: head.time, key: head.key, isTrusted: isTrusted, holds: holds,
+            heads: heads.count)
+    }
+
+    private static func sign(
+        _ walk: LogWalk, _ link: Digest, _ state: SignedState, after previous: SignedHead?, _ key: SigningKey, _ site: MigrationSite
+    ) throws(EvstoreError) -> SignedHead {
+        let content = try migrating {
+            try site.log.contentDigest(through: walk.end.position) { done in
+                try site.checkCancellation()
+                site.say("digest", done: done.rawValue, total: walk.end.position.rawValue)
+            }
+        }
+        let last = try site.last()
+        // The digest is of the log that was walked only where nothing was cut off meanwhile.
+        guard last.epoch == walk.end.epoch else { throw .epochChanged(seen: walk.end, cut: last) }
+        return try SignedHead(walk, link: link, content: content, state, after: previous, at: .now, by: key)
+    }
+}
