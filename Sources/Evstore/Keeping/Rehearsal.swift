@@ -159,8 +159,7 @@ final class Rehearsal {
         let copy = try await opened()
         for events in try DrillEvents(copy, at: to, changed: true, seed: seed).make() {
             if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "") }
-            let count = UInt64(events.count)
-            if try await copy.takes(events) { report.appended += count } else { report.refused += count }
+            if try await copy.takes(events) { report.appended += UInt64(events.count) } else { report.refused += UInt64(events.count) }
         }
         try require(report.appended > 0, "no event born at \(to) could be made of those of the store")
         let last = try copy.last().position
