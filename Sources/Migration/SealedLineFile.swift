@@ -1,5 +1,5 @@
 internal import Bytes
-internal import EventLog
+package import EventLog
 internal import LMDB
 internal import System
 

@@ -56,9 +56,9 @@ def flat():
         "id name cents placedAt note currency", id=STRING, name=typed(obj("first", first=STRING, last=STRING)), cents=INTEGER,
         placedAt={"type": "string", "format": "date-time"}, note=STRING, currency=STRING)}}
     up = [{"on": "Placed", "do": [
-        {"split": {"from": "/customer", "by": " ", "into": ["/name/first", "/name/last"], "at": "first"}},
+        {"split": {"path": "/customer", "into": ["/name/first", "/name/last"], "separator": " ", "at": "first", "missing": "absent"}},
         {"move": {"from": "/total", "path": "/cents"}},
-        {"convert": {"path": "/cents", "to": "integer", "using": {"decimal-text": {"scale": 2}}}},
+        {"convert": {"path": "/cents", "to": "integer", "using": {"decimal": {"scale": 2}}}},
         {"convert": {"path": "/placedAt", "to": "string", "using": "epoch-seconds"}},
         {"add": {"path": "/currency", "value": "USD"}}]}]
 
@@ -143,9 +143,9 @@ def nested(models=("sums",)):
 
 def guarded():
     v1 = {"Measured": {"stream": "sensor-{/sensor}", **obj(
-        "sensor unit kind value", sensor=STRING, unit=STRING, kind=STRING, value=INTEGER, note=STRING)}}
+        "sensor unit kind value", sensor=STRING, unit=STRING, kind={"type": "string", "enum": ["heat", "light", "noise"]}, value=INTEGER, note=STRING)}}
     v2 = {"Measured": {"stream": "sensor-{/sensor}", **obj(
-        "sensor unit kind value", sensor=STRING, unit=STRING, kind=STRING, value=INTEGER, note=STRING, source=STRING)}}
+        "sensor unit kind value", sensor=STRING, unit=STRING, kind={"type": "string", "enum": ["heat", "light", "noise"]}, value=INTEGER, note=STRING, source=STRING)}}
     both = dict(sensor=STRING, unit=STRING, value=INTEGER, note=STRING, source=STRING)
     v3 = {name: {"stream": "sensor-{/sensor}", **obj("sensor unit value", **both)} for name in ("Heat", "Light", "Noise")}
     up2 = [{"on": "Measured", "do": [
@@ -185,7 +185,7 @@ def parted():
     up2 = [{"split-event": {"type": "Registered", "into": [
                {"type": "Registered", "pick": ["/id", "/name"], "down": {"as": {"/street": "", "/city": ""}}},
                {"type": "Settled", "pick": ["/id", "/street", "/city"], "down": {"hide": "it is of Registered"}}]}},
-           {"drop-event": {"type": "Pinged", "because": "nobody asks", "down": "none"}}]
+           {"drop-event": {"type": "Pinged", "because": "nobody asks"}}]
     up3 = [{"rename-event": {"from": "Moved", "to": "Relocated"}}, {"rekey": {"from": "person_{id}", "to": "person-{id}"}}]
 
     def event(rng, i):
