@@ -26,9 +26,6 @@ extension Splice {
         openRoot(node)
     }
 
-    /// Gives a value the text of a string, given as UTF-8.
-    package mutating func replaceString(_ node: Node, with utf8: RawSpan) { placeString(utf8, in: node) }
-
     /// Gives a node the value of another, which is taken from its place and not used any more.
     package mutating func replace(_ node: Node, withValueOf other: Node) {
         precondition(!lies(node, within: other), "a value takes the place of another, not of a part of itself")
@@ -54,14 +51,6 @@ extension Splice {
         return node
     }
 
-    /// An empty array as a member.
-    @discardableResult
-    package mutating func makeArray(_ name: MemberName, of parent: Node) -> Node {
-        let node = memberToSet(name, of: parent)
-        placeEmpty(.array, in: node)
-        return node
-    }
-
     /// An empty object outside the text, to be filled and attached or written by itself.
     package mutating func makeObject() -> Node {
         let node = add()
@@ -75,22 +64,6 @@ extension Splice {
         moveValue(of: node, to: element)
         placeEmpty(.array, in: node)
         link(element, under: node)
-    }
-
-    /// A new last element of an array.
-    @discardableResult
-    package mutating func append(json: RawSpan, to array: Node) -> Node {
-        let node = addElement(to: array)
-        place(json, in: node)
-        return node
-    }
-
-    /// The same with a string, given as UTF-8.
-    @discardableResult
-    package mutating func appendString(_ utf8: RawSpan, to array: Node) -> Node {
-        let node = addElement(to: array)
-        placeString(utf8, in: node)
-        return node
     }
 
     /// Gives a member another name in its place.

@@ -24,14 +24,6 @@ package enum RegisteredRows {
         update.state.history = digest(schemas: try update.rows(.schemas), definitions: try update.rows(.definitions))
     }
 
-    /// Removes version files beyond `head`, and the definitions that begin there, from the store.
-    package static func withdraw(_ update: inout LogUpdate, beyond head: SchemaVersion) throws {
-        for row in try update.rows(.schemas) where number(row.key) > head { try update.delete(.schemas, row.key) }
-        for row in try update.rows(.definitions) where number(row.key.suffix(4)) > head { try update.delete(.definitions, row.key) }
-        update.state.head = min(update.state.head, head)
-        update.state.history = digest(schemas: try update.rows(.schemas), definitions: try update.rows(.definitions))
-    }
-
     /// What is registered, as an update sees it.
     package static func registered(_ update: borrowing LogUpdate, in store: String) throws -> (history: History, definitions: DefinitionSet)
     {

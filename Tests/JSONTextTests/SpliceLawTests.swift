@@ -5,7 +5,7 @@ import Testing
 /// One edit of any document; where its place does not suit it, it does nothing.
 struct Edit: CustomStringConvertible {
     enum Action: CaseIterable {
-        case set, setString, replace, replaceString, makeObject, makeArray, wrap, head, append, appendString, rename, remove, move, copy
+        case set, setString, replace, makeObject, wrap, head, rename, remove, move, copy
         case renameAllElements, appendElement
     }
 
@@ -36,13 +36,9 @@ struct Edit: CustomStringConvertible {
         case .set: if kind == .object { splice.set(name, of: node, to: utf8(json).lent) }
         case .setString: if kind == .object { splice.setString(name, of: node, to: utf8(json).lent) }
         case .replace: splice.replace(node, with: utf8(json).lent)
-        case .replaceString: splice.replaceString(node, with: utf8(json).lent)
         case .makeObject: if kind == .object { splice.set(name, of: splice.makeObject(name, of: node), to: utf8("1").lent) }
-        case .makeArray: if kind == .object { splice.makeArray(name, of: node) }
         case .wrap: splice.wrapInArray(node)
         case .head: if kind == .array, let first = splice.firstChild(of: node) { splice.replace(node, withValueOf: first) }
-        case .append: if kind == .array { splice.append(json: utf8(json).lent, to: node) }
-        case .appendString: if kind == .array { splice.appendString(utf8(json).lent, to: node) }
         case .rename: if let parent = splice.parent(of: node), splice.kind(parent) == .object { splice.rename(node, to: name) }
         case .remove: splice.detach(node)
         case .move, .copy:

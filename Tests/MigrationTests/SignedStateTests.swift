@@ -63,7 +63,11 @@ struct SignedStateTests {
         let found = try judged(store, head)
         #expect(found.map(\.id) == ["STORE112"] && found.first?.severity == .note && found.first?.message.contains("v4 added") == true)
         let newer = try sign(store)
-        try await store.log.update { try RegisteredRows.withdraw(&$0, beyond: SchemaVersion(3)) }
+        try await store.log.update { update in
+            try update.delete(.schemas, RegisteredRows.key(SchemaVersion(4)))
+            update.state.head = SchemaVersion(3)
+            update.state.history = RegisteredRows.digest(schemas: try update.rows(.schemas), definitions: try update.rows(.definitions))
+        }
         #expect(try Set(judged(store, newer).map(\.id)) == ["STORE108"])
         #expect(try judged(store, head) == [])
         try await store.log.update { update in

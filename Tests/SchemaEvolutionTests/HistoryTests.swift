@@ -259,10 +259,10 @@ func shown() throws {
         {evstore: 1, version: 1, $defs: {Name: {type: object, required: [first], properties: {first: {type: string, description: "a: b # c"}}}},
          events: {A: {stream: "a-{/id}", required: [id], properties: {id: {type: string}, name: {$ref: "#/$defs/Name"}}}}}
         """)
-    let text = try #require(version.shapeText(of: "A"))
+    let text = try #require(version.shapeJSON(of: "A")).yaml
     let again = try file("evstore: 1\nversion: 1\nevents:\n" + text.split(separator: "\n").map { "  \($0)\n" }.joined())
     #expect(again.events == version.events)
-    #expect(version.shapeText(of: "B") == nil)
+    #expect(version.shapeJSON(of: "B") == nil)
 }
 
 @Test("a payload line gets a verdict")

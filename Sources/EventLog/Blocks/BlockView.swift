@@ -92,8 +92,6 @@ package struct BlockView: ~Escapable {
         return types
     }
 
-    package var typeNames: [String] { types.map(\.name) }
-
     func learn(_ names: TypeNames) {
         var offset = BlockLayout.headerBytes
         while offset < offsets {

@@ -84,11 +84,6 @@ package struct RecordView: ~Escapable {
         nameCount == 0 ? nil : StreamName(unchecked: String(utf8: block.slice(afterID, nameCount)) ?? "")
     }
 
-    var streamNameBytes: RawSpan {
-        @_lifetime(copy self)
-        get { block.slice(afterID, nameCount) }
-    }
-
     /// The payload's bytes, as they were appended.
     package var payload: RawSpan {
         @_lifetime(copy self)

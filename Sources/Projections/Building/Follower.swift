@@ -82,14 +82,8 @@ package final class Follower: Sendable {
         return try FollowBatch(evolving, chase.evolution, chase.definition)
     }
 
-    /// Whether the generation has consumed nothing that a cut has since taken off.
+    /// Whether a generation at this checkpoint has consumed nothing that a cut has since taken off.
     /// - Throws: `EvstoreError.epochChanged` where it has.
-    package func check(_ checkpoint: Checkpoint) throws(EvstoreError) { try Self.check(checkpoint, evolving.log) }
-
-    fileprivate static func check(_ checkpoint: Checkpoint, _ log: EventLog) throws(EvstoreError) {
-        try converting("reading the cuts of \(log.path)") { try log.read { reader in try check(checkpoint, reader) } }
-    }
-
     static func check(_ checkpoint: Checkpoint, _ reader: borrowing LogReader) throws {
         try reader.requireUncut(checkpoint)
         // What has consumed more than there is was made of another life of the log, such as one that a copy was put in the place of.
@@ -115,7 +109,9 @@ private struct Chase {
         target = min(position ?? evolution.last.position, evolution.last.position)
         header = try generation.header
         if header.checkpoint.position > evolution.last.position {
-            try Follower.check(header.checkpoint, evolving.log)
+            try converting("reading the cuts of \(evolving.log.path)") {
+                try evolving.log.read { reader in try Follower.check(header.checkpoint, reader) }
+            }
         }
     }
 

@@ -16,7 +16,6 @@ struct DeclaredProjection: Sendable {
     var mark: Mark
     var keyMark: Mark
     var typeMarks: [String: Mark] = [:]
-    var targetMarks: [String: Mark] = [:]
 
     var consumes: Set<String> { Set(on.keys) }
 

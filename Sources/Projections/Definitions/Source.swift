@@ -16,14 +16,6 @@ package indirect enum Source: Hashable, Sendable {
     case month(Source)
     case template([TemplatePiece])
 
-    /// Whether the value is known before the row is: everything but constants and the row's own members.
-    var isInput: Bool {
-        switch self {
-        case .row, .constant: false
-        default: true
-        }
-    }
-
     /// The members of the payload that it is made of.
     var pointers: [JSONPointer] {
         switch self {

@@ -79,12 +79,11 @@ extension Generation {
     }
 
     /// The events that it passed without folding them, in the order of the log.
-    package func quarantined(limit: Int = .max) throws(EvstoreError) -> [QuarantineRow] {
+    package func quarantined() throws(EvstoreError) -> [QuarantineRow] {
         try converting("reading \(directory)") {
             try read { transaction in
                 var found: [QuarantineRow] = []
                 try quarantine.forEach(transaction) { key, text in
-                    guard found.count < limit else { return false }
                     found.append(try QuarantineRow(key: key, value: text, in: directory))
                     return true
                 }

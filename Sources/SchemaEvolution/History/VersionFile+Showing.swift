@@ -11,9 +11,6 @@ extension VersionFile {
         return .object([.init(name: type, value: .object(members))])
     }
 
-    /// The same as it would stand in a version file.
-    package func shapeText(of type: String) -> String? { shapeJSON(of: type).map(\.yaml) }
-
     /// Checks the text of a payload as an append does: JSON, one object, fitting the type's shape.
     package func validate(_ payload: [UInt8], as type: String, limits: JSONLimits = JSONLimits()) throws(EvstoreError) {
         guard let event = events[type] else { throw .unknownType(type, version: number, known: types) }

@@ -37,12 +37,6 @@ package struct EventShape: Hashable, Sendable {
     /// Checks a payload that `JSONScanner.validate` accepted before.
     package func validate(_ payload: RawSpan) throws(ShapeError) { try program.check(payload) }
 
-    /// The members that are data of a person, at any depth outside arrays and maps.
-    package var personalMembers: [JSONPointer] { shape.pointers { $0.isPersonal } }
-
-    /// The members that the application sealed itself.
-    package var sealedMembers: [JSONPointer] { shape.pointers { $0.isSealed } }
-
     /// What it says, in whatever order it was written.
     var content: Content { Content(stream: stream?.description, shape: shape.ordered) }
 

@@ -68,17 +68,6 @@ extension Shape {
         }
     }
 
-    /// Gives a member another name in its place; false where there is none, or the name is taken.
-    package mutating func rename(at pointer: JSONPointer, to name: String) -> Bool {
-        guard let old = pointer.last?.text else { return false }
-        return editParent(of: pointer) { parent in
-            guard let index = parent.properties.firstIndex(where: { $0.name == old }), parent.property(name) == nil else { return false }
-            parent.properties[index].name = name
-            if parent.required.remove(old) != nil { parent.required.insert(name) }
-            return true
-        }
-    }
-
     private mutating func editParent(of pointer: JSONPointer, _ edit: (inout Shape) -> Bool) -> Bool {
         reach(pointer.tokens.dropLast(), edit)
     }

@@ -57,12 +57,6 @@ package struct Shape: Hashable, Sendable {
         return shape
     }
 
-    package static func map(of values: Shape) -> Shape {
-        var shape = Shape(.object)
-        shape.additional = values
-        return shape
-    }
-
     /// The shape of every value of an object without named members (a map); nil for a closed object.
     package var additional: Shape? {
         get { kind == .object ? inner.first : nil }

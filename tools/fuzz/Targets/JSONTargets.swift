@@ -67,11 +67,11 @@ extension FuzzTarget {
         let isInObject = splice.kind(splice.root) == .object
         switch choice / 16 % 8 {
         case 0: splice.replace(node, with: Array(#"{"a":1}"#.utf8).lent)
-        case 1: splice.replaceString(node, with: Array("q\"\n".utf8).lent)
+        case 1: if isInObject { _ = splice.setString(other, of: splice.root, to: Array("q\"\n".utf8).lent) }
         case 2: if isInObject { splice.rename(node, to: other) }
         case 3: splice.wrapInArray(node)
         case 4: if isInObject { _ = splice.copy(node, as: other, to: splice.root) }
-        case 5: if splice.kind(node) == .array { _ = splice.appendString(Array("x".utf8).lent, to: node) }
+        case 5: if let element = splice.firstChild(of: node), splice.kind(node) == .array { splice.replace(node, withValueOf: element) }
         case 6: if isInObject { _ = splice.makeObject(other, of: splice.root) }
         default: splice.detach(node)
         }
