@@ -16,20 +16,19 @@ package enum Archive {
     /// Order: the file of digests comes last, so that an archive with one is whole. Written again after a kill, it
     /// has the same name and events.
     static func write(_ site: MigrationSite, after position: Position, through last: Checkpoint) async throws(EvstoreError) -> String {
-        let directory = "\(site.store)/archive"
-        let name = "epoch-\(last.epoch)-events-\(position.next)-\(last.position)"
-        let path = "\(directory)/\(name).jsonl"
+        let place = Place(directory: "\(site.store)/archive", after: position, through: last)
+        let (directory, name, path) = (place.directory, place.name, place.path)
         try migrating { if try Directory.status(directory) == nil { try Directory.create(directory) } }
         // Files of a cut that was interrupted before it was made: the log still has the events.
         if site.log.keyFile != nil { try await migrating { try await SealedLineFile.discard(["\(path).tmp", path], of: site.log) } }
         try migrating {
             try Directory.removeFiles(in: directory, overwriting: false) { $0 == "\(name).jsonl.tmp" || $0 == "\(name).tmp" }
             let file = try File("\(path).tmp", .createNew)
-            let digest = try writeLines(to: file, site, after: position, through: last.position)
+            let digest = try writeLines(of: place, to: file, site)
             MigrationPhase.reached(.archiveWritten)
             try file.sync()
             try Directory.rename("\(path).tmp", to: path)
-            try writeDigests(directory, name, digest, after: position, through: last, site)
+            try writeDigests(of: place, digest, site)
             try Directory.sync(directory)
             try Directory.sync(site.store)
         }
@@ -37,9 +36,18 @@ package enum Archive {
         return path
     }
 
-    private static func writeLines(
-        to file: File, _ site: MigrationSite, after position: Position, through last: Position
-    ) throws -> Digest {
+    /// The events of an archive, and where it lies.
+    private struct Place {
+        let directory: String
+        let after: Position
+        let through: Checkpoint
+
+        var name: String { "epoch-\(through.epoch)-events-\(after.next)-\(through.position)" }
+        var path: String { "\(directory)/\(name).jsonl" }
+    }
+
+    private static func writeLines(of place: Place, to file: File, _ site: MigrationSite) throws -> Digest {
+        let (position, last) = (place.after, place.through.position)
         var hasher = SHA256Hasher()
         var buffer = ByteBuffer(capacity: 1 << 20)
         var (offset, next) = (0, position.next)
@@ -71,19 +79,18 @@ package enum Archive {
         return hasher.finalize()
     }
 
-    private static func writeDigests(
-        _ directory: String, _ name: String, _ digest: Digest, after position: Position, through last: Checkpoint, _ site: MigrationSite
-    ) throws {
+    private static func writeDigests(of place: Place, _ digest: Digest, _ site: MigrationSite) throws {
+        let (position, last) = (place.after, place.through)
         let links = try site.log.read { reader in (try reader.link(at: position), try reader.link(at: last.position)) }
         var fields = Fields()
-        fields.set("file", "\(name).jsonl")
+        fields.set("file", "\(place.name).jsonl")
         fields.set("sha256", digest.hex)
         fields.set("epoch", UInt64(last.epoch.rawValue))
         fields.set("from", position.next.rawValue)
         fields.set("through", last.position.rawValue)
         fields.set("linkBefore", links.0?.hex)
         fields.set("linkAtEnd", links.1?.hex)
-        try write(fields, to: "\(directory)/\(name).json")
+        try write(fields, to: "\(place.directory)/\(place.name).json")
     }
 
     private static func write(_ fields: Fields, to path: String) throws {

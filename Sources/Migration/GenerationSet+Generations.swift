@@ -57,7 +57,9 @@ extension GenerationSet {
         if wanted.isEmpty { return [] }
         var made: [String] = []
         do {
-            try fill(wanted, &made, site, onError, jobs, through, meanwhile)
+            var build = BulkBuild(evolving, at: version, try create(wanted, &made, site))
+            (build.onError, build.jobs, build.through) = (onError, jobs, through)
+            _ = try build.run(cancellation: site.cancellation, progress: site.progress, meanwhile: meanwhile)
         } catch {
             for name in made { try Generation.remove(named: name, in: root) }
             if case .interrupted = error { throw site.interrupted }
@@ -67,10 +69,11 @@ extension GenerationSet {
         return wanted.map { entries[$0] }
     }
 
-    private func fill(
-        _ wanted: [Int], _ made: inout [String], _ site: MigrationSite, _ onError: FailureRule, _ jobs: Int?, _ through: Position?,
-        _ meanwhile: (@Sendable () -> Void)?
-    ) throws(EvstoreError) {
+    /// Makes an empty one for each that is wanted.
+    /// - Parameter made: gets their names, also of those that were made before a failure.
+    private func create(
+        _ wanted: [Int], _ made: inout [String], _ site: MigrationSite
+    ) throws(EvstoreError) -> [(definition: Definition, generation: Generation)] {
         var targets: [(definition: Definition, generation: Generation)] = []
         for index in wanted {
             let definition = entries[index].definition
@@ -79,9 +82,7 @@ extension GenerationSet {
             opened.forget("\(root)/\(generation.name)")
             targets.append((definition, generation))
         }
-        var build = BulkBuild(evolving, at: version, targets)
-        (build.onError, build.jobs, build.through) = (onError, jobs, through)
-        _ = try build.run(cancellation: site.cancellation, progress: site.progress, meanwhile: meanwhile)
+        return targets
     }
 
     /// Takes each of them to the log's end as of now; those in Swift that this program lacks stay where they are.

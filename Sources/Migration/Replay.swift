@@ -52,7 +52,9 @@ package enum Replay {
             let order = Flip.Order(
                 cause: .replay, planned: state, generationSet: generationSet, definitions: register.defersDefinitions ? register : nil,
                 began: began)
-            try await settle(order, built, trial, &report, options, site)
+            if let flip = try await settle(order, built, trial, options, site) {
+                (report.position, report.flipPauseMilliseconds) = (flip.position, flip.pauseMilliseconds)
+            }
             report.arrived = report.position.rawValue - min(start.rawValue, report.position.rawValue)
             let done = try finish(report, generationSet, built, site, began)
             site.logger.info(
@@ -75,30 +77,29 @@ package enum Replay {
         return snapshot.name
     }
 
-    /// Follows, checks and flips; follows again where appends were faster.
+    /// Follows, checks and flips; follows again where appends were faster. Nil where some read models were built and nothing flips.
     private static func settle(
-        _ order: Flip.Order, _ built: [GenerationSet.Entry], _ trial: SampleTrial, _ report: inout ReplayReport, _ options: ReplayOptions,
-        _ site: MigrationSite
-    ) async throws(EvstoreError) {
+        _ order: Flip.Order, _ built: [GenerationSet.Entry], _ trial: SampleTrial, _ options: ReplayOptions, _ site: MigrationSite
+    ) async throws(EvstoreError) -> Flip.Outcome? {
+        let (from, to) = (order.planned.live, order.generationSet.version)
         var (order, isVerified) = (order, false)
         while true {
             try site.checkCancellation()
             try order.generationSet.follow(site)
             MigrationPhase.reached(.catchUpAfter)
             if options.onError == .stop { try order.generationSet.requireNoneQuarantined(among: built, site) }
-            if !isVerified { try verify(order.generationSet, trial, from: report.from, options, site) }
+            if !isVerified { try verify(order.generationSet, trial, from: from, options, site) }
             isVerified = true
             MigrationPhase.reached(.readyAfter)
-            if options.only != nil { return }
+            if options.only != nil { return nil }
             let quarantined = try order.generationSet.quarantinedCount(site)
             order.outcome = quarantined == 0 ? "done" : "done, \(quarantined) quarantined"
             guard let flip = try await Flip.run(order, site) else { continue }
-            (report.position, report.flipPauseMilliseconds) = (flip.position, flip.pauseMilliseconds)
             site.logger.info(
                 "flipped to another version",
-                metadata: ["live": "\(report.to)", "position": "\(report.position)", "milliseconds": "\(flip.pauseMilliseconds)"])
-            site.say("flip", "\(report.to) is live at position \(report.position)")
-            return
+                metadata: ["live": "\(to)", "position": "\(flip.position)", "milliseconds": "\(flip.pauseMilliseconds)"])
+            site.say("flip", "\(to) is live at position \(flip.position)")
+            return flip
         }
     }
 
