@@ -6,11 +6,13 @@ internal import SchemaEvolution
 
 /// Reads stored events as they are seen at one version, or at birth. Used by one thread.
 final class EventReader {
-    private let log: EventLog
+    let store: EventStore
     private let history: History
     private let names: StreamNames
-    // Made for the first event that is seen at another version than its own.
-    private lazy var viewer = version.map { EventViewer(log, history, names, at: $0) }
+    /// Nil where each event is shown at its birth version.
+    private let viewer: EventViewer?
+    /// Whether the next who reads may have the viewer.
+    private let isPooled: Bool
     /// Nil shows each event at its birth version.
     private let version: SchemaVersion?
     private let type: String?
@@ -20,10 +22,9 @@ final class EventReader {
 
     /// - Parameter shared: the streams' names that event readers of other threads have met.
     init(
-        _ log: EventLog, _ history: History, at version: SchemaVersion?, type: String? = nil, sharing shared: SharedStreamNames? = nil
+        _ store: EventStore, _ history: History, at version: SchemaVersion?, type: String? = nil, sharing shared: SharedStreamNames? = nil
     ) throws(EvstoreError) {
-        names = StreamNames(log, history, sharing: shared)
-        (self.log, self.history, self.version, self.type) = (log, history, version, type)
+        (self.store, self.history, self.version, self.type, isPooled) = (store, history, version, type, shared == nil)
         // Version 0 has no types of its own.
         if let type, let version, version.rawValue > 0 {
             _ = try history.requireShape(of: type, at: version)
@@ -31,6 +32,18 @@ final class EventReader {
         } else {
             wanted = nil
         }
+        if let version, shared == nil {
+            let pooled = store.viewers.take(store.log, history, at: version)
+            (viewer, names) = (pooled, pooled.names)
+        } else {
+            let own = StreamNames(store.log, history, sharing: shared)
+            names = own
+            viewer = version.map { EventViewer(store.log, history, own, at: $0) }
+        }
+    }
+
+    deinit {
+        if isPooled, let viewer { store.viewers.give(viewer, of: history) }
     }
 
     /// The names, as stored, of the types to look at; nil for all.
@@ -91,7 +104,7 @@ final class EventReader {
     /// The type's name, which is mostly that of the event before.
     private func name(of type: TypeID) -> String {
         if let lastName, lastName.type == type { return lastName.name }
-        let name = log.name(ofType: type)
+        let name = store.log.name(ofType: type)
         lastName = (type, name)
         return name
     }

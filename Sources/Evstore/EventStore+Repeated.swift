@@ -75,7 +75,7 @@ extension EventStore {
     private func appended(
         at position: Position, _ version: SchemaVersion, _ history: History, count: Int, alone: Bool, _ reader: borrowing LogReader
     ) throws -> (receipt: AppendReceipt, events: [(event: RecordedEvent, isForgotten: Bool)]) {
-        let eventReader = try EventReader(log, history, at: version)
+        let eventReader = try EventReader(self, history, at: version)
         var events: [(event: RecordedEvent, isForgotten: Bool)] = []
         var receipt: AppendReceipt?
         var next = position

@@ -15,18 +15,19 @@ struct LogPages {
     private let store: EventStore
     private let eventReader: EventReader
     private let backwards: Bool
-    private let end: Position
+    /// The last event that is shown, first of all on the way back.
+    private var end: Checkpoint
     private var quota: Quota
     private var seen: Checkpoint
     private var isEnded = false
 
-    init(
-        _ store: EventStore, through last: Checkpoint, from: Position?, limit: Int?, backwards: Bool, _ eventReader: EventReader
-    ) {
-        (self.store, self.eventReader, self.backwards, quota) = (store, eventReader, backwards, Quota(limit))
-        (seen, end) = (last, last.position)
+    /// All of it up to `last`, or of that what lies before `from`, backwards.
+    init(_ eventReader: EventReader, through last: Checkpoint, from: Position?, limit: Int?, backwards: Bool) {
+        (store, self.eventReader, self.backwards, quota) = (eventReader.store, eventReader, backwards, Quota(limit))
+        (seen, end) = (last, last)
         if backwards {
-            seen.position = min(from ?? end, end).next
+            end.position = min(from ?? last.position, last.position)
+            seen.position = end.position.next
         } else {
             seen.position = from.map { Position($0.rawValue == 0 ? 0 : $0.rawValue - 1) } ?? .start
         }
@@ -36,7 +37,9 @@ struct LogPages {
     mutating func next() throws(EvstoreError) -> [RecordedEvent]? {
         if isEnded || quota.isUsed { return nil }
         var page =
-            try backwards ? store.pageBackwards(before: seen.position, eventReader) : store.page(after: seen, through: end, eventReader)
+            try backwards
+            ? store.page(before: seen.position, since: end, eventReader)
+            : store.page(after: seen, through: end.position, eventReader)
         isEnded = !quota.take(&page.events) || page.isLast
         seen.position = page.reached
         return page.events
@@ -67,12 +70,17 @@ extension EventStore {
         return page
     }
 
-    fileprivate func pageBackwards(before position: Position, _ eventReader: EventReader) throws(EvstoreError) -> ScannedPage {
+    /// The part of the log before a position, backwards, for who began at `end`.
+    /// - Throws: `EvstoreError.epochChanged` where a cut took off what lies between.
+    fileprivate func page(
+        before position: Position, since end: Checkpoint, _ eventReader: EventReader
+    ) throws(EvstoreError) -> ScannedPage {
         var page = ScannedPage(reached: position)
         let wanted = eventReader.storedTypes
         var rest = options.followBatchEvents
         try converting(at: path) {
             try log.read { reader in
+                try requireValid(end, reader)
                 while rest > 0, page.reached.rawValue > 1, page.events.count < options.pageEventsMax {
                     page.reached = Position(page.reached.rawValue - 1)
                     rest -= 1

@@ -29,7 +29,7 @@ public struct ViewReport: Hashable, Sendable {
 extension EventStore {
     /// One event as it is seen at a version: none where a step hides it, several where one was split.
     ///
-    /// Every read does the same for each event that it comes to. One short read transaction on the calling thread.
+    /// Every read does the same for each event that it comes to. Blocks the calling thread for one short read transaction.
     /// - Throws: `EvstoreError`: noImage, programNeeded.
     public func view(_ position: Position, at version: SchemaVersion? = nil) throws(EvstoreError) -> [RecordedEvent] {
         var images: [RecordedEvent] = []
@@ -64,7 +64,7 @@ extension EventStore {
 
     private func look(through stream: StreamName, at version: SchemaVersion?) throws(EvstoreError) -> ViewReport {
         let version = try effective(version)
-        let eventReader = try EventReader(log, history(serving: version, evolving.history), at: version)
+        let eventReader = try EventReader(self, history(serving: version, evolving.history), at: version)
         var looking = Looking(eventReader, at: version)
         var next: Revision? = .first
         while let from = next {
@@ -89,10 +89,12 @@ extension EventStore {
     ///
     /// Works on the calling thread for as long as there are events. An event that has no image is counted in the report and is no error.
     /// - Throws: `EvstoreError`: programNeeded, interrupted.
+    ///
+    /// Blocks the calling thread for as long as there are events; it waits for the disk alone.
     public func checkConversions(at version: SchemaVersion? = nil, cancellation: Cancellation? = nil) throws(EvstoreError) -> ViewReport {
         let version = try effective(version)
         let evolution = try evolving.current()
-        var looking = Looking(try EventReader(log, history(serving: version, evolution.history), at: version), at: version)
+        var looking = Looking(try EventReader(self, history(serving: version, evolution.history), at: version), at: version)
         var seen = Position.start
         while seen < evolution.last.position {
             if cancellation?.isCancelled == true { throw .interrupted(again: "run it again") }

@@ -26,6 +26,7 @@ public final class EventStore: Sendable {
     let evolving: EvolvingLog
     let logger: Logger
     let validators = AppendValidatorPool()
+    let viewers = EventViewerPool()
     let generations = OpenGenerations()
     /// Shared by all queries and follows of this handle.
     let follower: Follower
@@ -44,9 +45,13 @@ public final class EventStore: Sendable {
     var log: EventLog { evolving.log }
 
     /// The store's four numbers as they are now; one short read transaction on the calling thread.
+    ///
+    /// Blocks the calling thread for one short read transaction.
     public var versions: StoreVersions { get throws(EvstoreError) { StoreVersions(try evolving.current().state) } }
 
     /// The version this handle reads and writes at where a call names none: the one given at opening, else the live one.
+    ///
+    /// Blocks the calling thread for one short read transaction where none was given.
     public var workingVersion: SchemaVersion {
         get throws(EvstoreError) { if let programVersion { programVersion } else { try evolving.current().state.live } }
     }
@@ -63,6 +68,8 @@ public final class EventStore: Sendable {
     /// The version that `v5`, `5` or a label names, among those registered and those of the schemas given at opening; one short read
     /// transaction on the calling thread.
     /// - Throws: `EvstoreError.unknownVersion` where none has that name.
+    ///
+    /// Blocks the calling thread for one short read transaction.
     public func version(named text: String) throws(EvstoreError) -> SchemaVersion {
         let history = try evolving.current().history
         if let own = schemas?.history, own.head > history.head { return try own.resolve(text) }
@@ -70,6 +77,8 @@ public final class EventStore: Sendable {
     }
 
     /// The checkpoint of the last event, `Checkpoint.start` where the log is empty; one short read transaction on the calling thread.
+    ///
+    /// Blocks the calling thread for one short read transaction.
     public func last() throws(EvstoreError) -> Checkpoint {
         try converting(at: path) { try log.read { reader in reader.last } }
     }

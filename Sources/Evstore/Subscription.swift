@@ -84,7 +84,7 @@ public struct Subscription: AsyncSequence, Sendable {
         ) throws(EvstoreError) -> EventReader {
             let state = evolution.state
             if let last, last.version == version, last.epoch == state.epoch, last.history == state.history { return last.eventReader }
-            let eventReader = try EventReader(subscription.store.log, history, at: version, type: subscription.type)
+            let eventReader = try EventReader(subscription.store, history, at: version, type: subscription.type)
             last = (eventReader, version, state.epoch, state.history)
             return eventReader
         }

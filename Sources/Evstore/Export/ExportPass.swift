@@ -40,7 +40,7 @@ final class ExportPass: Sendable {
     }
 
     private func writer() throws -> LineWriter {
-        LineWriter(try EventReader(store.log, history, at: version, sharing: names), at: version, format, source: store.source)
+        LineWriter(try EventReader(store, history, at: version, sharing: names), at: version, format, source: store.source)
     }
 
     /// Writes the lines of a chunk and hands them over in pieces, until nobody wants more.

@@ -26,7 +26,7 @@ struct DrillEvents {
     func make() throws(EvstoreError) -> [[NewEvent]] {
         let history = try store.evolving.history
         var generator = EventGenerator(history, seed: seed)
-        let eventReader = try EventReader(store.log, history, at: version)
+        let eventReader = try EventReader(store, history, at: version)
         let last = try store.last().position.rawValue
         let distance = (last + Self.eventsMax - 1) / Self.eventsMax
         var merged: [String: Set<String>] = [:]

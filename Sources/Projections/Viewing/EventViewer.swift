@@ -82,7 +82,9 @@ package final class EventViewer {
     }
 
     /// Drops what was read of the log; the paths stay.
-    func removeEvents() {
+    package func removeEvents() {
+        // After a cut the id may be another type's.
+        last = nil
         names.removeAll()
         merged.removeAll()
     }
