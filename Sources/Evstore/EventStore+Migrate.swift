@@ -11,7 +11,7 @@ extension EventStore {
     /// - Throws: `EvstoreError`: unknownVersion, schemaInvalid, versionDiffers, interrupted.
     public func plan(to version: SchemaVersion, cancellation: Cancellation? = nil) async throws(EvstoreError) -> PlanReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-            try await Plan.run(
+            try Plan.run(
                 site("plan a replay to \(version)", cancellation), to: version, files: schemas?.history,
                 definitions: schemas?.definitions)
         }
@@ -87,10 +87,14 @@ extension EventStore {
 
 extension EventStore {
     /// What was registered, replayed, flipped, rolled back and so on, oldest first; one read transaction on the calling thread.
+    ///
+    /// Blocks the calling thread for one short read transaction.
     public func journal() throws(EvstoreError) -> [JournalRow] { try Journal.list(log) }
 
     /// The events that a version's read models (the working version's where nil) could not take in; reads the lists on the calling thread.
     /// - Throws: `EvstoreError`: unknownProjection.
+    ///
+    /// Blocks the calling thread for a short read transaction of each read model.
     public func quarantine(
         at version: SchemaVersion? = nil, projection: String? = nil
     ) throws(EvstoreError) -> [QuarantineReport] {

@@ -112,6 +112,8 @@ extension EventStore {
 
     /// Reads a store's four numbers on the calling thread, without a lock and without its keys: of a sealed store they are not verified.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeDamaged.
+    ///
+    /// Blocks the calling thread for one short read.
     public static func versions(at path: String) throws(EvstoreError) -> StoreVersions {
         try converting(at: path) { StoreVersions(try EventLog.peek(at: path)) }
     }

@@ -131,6 +131,8 @@ extension EventStore {
     }
 
     /// The read models of a version (the working one where nil), without catching them up; reads their headers on the calling thread.
+    ///
+    /// Blocks the calling thread for one short read transaction of the log and of each read model.
     public func projections(at version: SchemaVersion? = nil) throws(EvstoreError) -> [ProjectionStatus] {
         let version = try effective(version)
         let evolution = try evolving.current()

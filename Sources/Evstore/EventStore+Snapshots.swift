@@ -16,6 +16,8 @@ extension EventStore {
     }
 
     /// Every snapshot, oldest first; one short read transaction on the calling thread.
+    ///
+    /// Blocks the calling thread for one short read transaction.
     public func snapshots() throws(EvstoreError) -> [SnapshotReport] { try Snapshot.list(log) }
 
     /// Removes all snapshots but the newest `count`; returns the names of those removed. Awaits one transaction.
@@ -31,6 +33,8 @@ extension EventStore {
     /// Compares a snapshot (every one where nil) with the log, and with read models that still stand at its position; what differs is a
     /// finding. Reads on the calling thread.
     /// - Throws: `EvstoreError.unknownSnapshot`.
+    ///
+    /// Blocks the calling thread for as long as there are events and rows; it waits for the disk alone.
     public func verifySnapshots(_ name: String? = nil) throws(EvstoreError) -> [Finding] {
         let chosen = if let name { [try Snapshot.named(name, log)] } else { try Snapshot.list(log) }
         let evolution = try evolving.current()

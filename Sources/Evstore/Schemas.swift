@@ -16,6 +16,8 @@ public struct Schemas: Sendable {
     }
 
     /// Reads `v1.yaml` … `vN.yaml` and, where there is one, `projections.yaml` on the calling thread, and checks all of them together.
+    ///
+    /// Blocks the calling thread while it reads the files.
     /// - Throws: `EvstoreError`: schemaInvalid with every finding, usage where there is no such directory.
     public static func load(_ directory: String) throws(EvstoreError) -> Schemas {
         let history = try History.load(directory: directory)
@@ -33,6 +35,8 @@ public struct Schemas: Sendable {
 
     /// Converts every event of `fixtures/` to every version, and compares with what was recorded: an event that is seen otherwise now is a
     /// finding, also where the code of a Swift step has changed under the same revision. Works on the calling thread.
+    ///
+    /// Blocks the calling thread while it reads the files.
     /// - Throws: `EvstoreError.programNeeded` where a step is not among these.
     public func verifyFixtures(steps: [any SwiftStep] = []) throws(EvstoreError) -> [Finding] {
         guard let fixtures = try Fixtures.load(directory: directory, history) else { return [] }

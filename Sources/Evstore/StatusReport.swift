@@ -65,7 +65,7 @@ extension OldestReader {
 }
 
 extension EventStore {
-    /// The store as it is now, without catching anything up. Short read transactions on the calling thread.
+    /// The store as it is now, without catching anything up. Blocks the calling thread for short read transactions.
     public func status() throws(EvstoreError) -> StatusReport {
         let evolution = try evolving.current()
         let census = try converting(at: path) { try log.read { reader in try reader.census() } }

@@ -7,7 +7,7 @@ package import SchemaEvolution
 package enum Plan {
     package static func run(
         _ site: MigrationSite, to version: SchemaVersion, files: History? = nil, definitions: DefinitionSet? = nil
-    ) async throws(EvstoreError) -> PlanReport {
+    ) throws(EvstoreError) -> PlanReport {
         let intent = try Register(site, files: files, definitions: definitions, through: version)
         let (state, history) = (intent.state, intent.history)
         let live = try site.evolving.current().definitions(at: state.live)
@@ -38,7 +38,7 @@ package enum Plan {
         if !report.rebuild.isEmpty {
             report.events = census.reduce(0) { $0 + $1.count }
             if report.needs.isEmpty {
-                let trial = try await build(site, target, report.events)
+                let trial = try build(site, target, report.events)
                 (report.seconds, report.bytes) = (trial.seconds, trial.bytes)
                 stopped = trial.stopped
                 if stopped == nil { stopped = try seen.stopped(target.missing, behind: trial.measured) }
@@ -108,7 +108,7 @@ package enum Plan {
 
     /// Builds from the first events of the log in a scratch directory, as strictly as the replay would, and extrapolates time and
     /// space.
-    private static func build(_ site: MigrationSite, _ target: GenerationSet, _ events: UInt64) async throws(EvstoreError) -> Trial {
+    private static func build(_ site: MigrationSite, _ target: GenerationSet, _ events: UInt64) throws(EvstoreError) -> Trial {
         var trial = Trial(measured: Position(min(events, eventsMeasured)))
         if let lacking = target.missing.first(where: { !$0.definition.isAvailable }) {
             trial.stopped = .programNeeded(what: "the projection \(lacking.name)")

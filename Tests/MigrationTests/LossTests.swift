@@ -153,7 +153,7 @@ struct LossTests {
     private static func step(_ ops: String) -> String { "upcast:\n  - on: E\n    do:\n      \(ops)" }
 
     private func plan(_ store: OrdersStore, to version: Int) async throws -> PlanReport {
-        try await Plan.run(store.site(), to: SchemaVersion(version), files: store.history, definitions: store.definitions)
+        try Plan.run(store.site(), to: SchemaVersion(version), files: store.history, definitions: store.definitions)
     }
 
     private func lost(_ losses: [PlannedLoss]) -> [LossCase.Loss] {

@@ -12,7 +12,7 @@ struct PlanTests {
         for order in 1 ... 10 { try await store.pay(order, born: 3) }
         _ = try await store.replay(to: 4)
         let (state, generations) = (try store.state, store.generations)
-        let plan = try await Plan.run(
+        let plan = try Plan.run(
             store.site(), to: SchemaVersion(5), files: store.history, definitions: store.definitions)
         #expect((plan.from, plan.to, plan.events) == (SchemaVersion(4), SchemaVersion(5), 40))
         #expect(plan.rebuild == ["methods", "orders"] && plan.carry == ["names"] && plan.new.isEmpty)
@@ -30,10 +30,10 @@ struct PlanTests {
     func failures() async throws {
         let store = try OrdersStore(at: 2)
         try await store.place(1, amount: "many", born: 2)
-        let plan = try await Plan.run(store.site(), to: SchemaVersion(3), files: store.history, definitions: store.definitions)
+        let plan = try Plan.run(store.site(), to: SchemaVersion(3), files: store.history, definitions: store.definitions)
         #expect(plan.types.map(\.failures) == [1])
         _ = try await store.replay(to: 3, ReplayOptions(onError: .quarantine))
-        let after = try await Plan.run(store.site(), to: SchemaVersion(3), files: store.history, definitions: store.definitions)
+        let after = try Plan.run(store.site(), to: SchemaVersion(3), files: store.history, definitions: store.definitions)
         #expect(!after.pending && after.rebuild.isEmpty && after.seconds == 0)
     }
 }

@@ -17,6 +17,7 @@ extension EventStore {
     ///
     /// Each event is written as it was stored where `version` is nil, which loses nothing. `body` is called on the calling thread, about
     /// 1 MiB at a time, while other threads write the lines that follow; no transaction is open while it runs.
+    /// Blocks the calling thread for as long as there are events; it waits for the disk alone.
     /// - Throws: `EvstoreError`: noImage, programNeeded, epochChanged where the log was cut meanwhile, interrupted; or what `body` throws,
     ///   as it is.
     public func export(

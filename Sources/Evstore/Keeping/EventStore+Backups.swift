@@ -6,7 +6,7 @@ extension EventStore {
     /// Adds a run to a directory of this store's backups: writes what was appended since the newest run, shares the rest with it, and reads
     /// again what it has written. Others go on reading and appending.
     ///
-    /// Works on the calling thread; its cost grows with what was appended since the newest run, the first run's with the log.
+    /// Blocks the calling thread; its cost grows with what was appended since the newest run, the first run's with the log.
     /// - Parameter keep: removes all runs but the newest that many afterwards; nil keeps all.
     /// - Throws: `EvstoreError`: otherBackup, locked, epochChanged (run it again), diskFull, interrupted.
     public func backUp(
@@ -17,6 +17,8 @@ extension EventStore {
 
     /// Gives a whole backup, piece by piece, to `sink`: for a pipe, or an object store. Works on the calling thread for as long as there
     /// are events; no transaction is open while `sink` runs.
+    ///
+    /// Blocks the calling thread for as long as there are events; it waits for the disk alone.
     /// - Throws: `EvstoreError`: epochChanged (run it again), interrupted; or what `sink` throws, as it is.
     public func backUp(
         cancellation: Cancellation? = nil, progress: Progress? = nil, to sink: ([UInt8]) throws -> Void
@@ -30,11 +32,15 @@ extension EventStore {
     }
 
     /// The runs of a directory's backups, oldest first; reads their headers on the calling thread.
+    ///
+    /// Blocks the calling thread while it reads the directory.
     /// - Throws: `EvstoreError`: usage where it holds none, backupDamaged, locked.
     public static func backups(in directory: String) throws(EvstoreError) -> [BackupRun] { try Backup.list(directory) }
 
     /// Reads every file of a directory's backups on the calling thread, and checks the hash that links each frame to the one before it; a
     /// run without damage can be restored. Needs no store, no keys and no room for a copy.
+    ///
+    /// Blocks the calling thread while it reads every file.
     /// - Throws: `EvstoreError`: usage where it holds none, backupDamaged, locked, interrupted.
     public static func verifyBackups(
         in directory: String, cancellation: Cancellation? = nil, progress: Progress? = nil
@@ -55,7 +61,7 @@ extension EventStore {
         cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> RestoreReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-            try await Restore.run(
+            try Restore.run(
                 from: backup, run: number, into: store, to: target, options: options, cancellation: cancellation, progress: progress)
         }
     }
@@ -69,7 +75,7 @@ extension EventStore {
         let errors = CallerErrors()
         do {
             return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-                try await Restore.run(
+                try Restore.run(
                     from: { count in try errors.noting { try source(count) } }, named: name, into: store, to: target, options: options,
                     cancellation: cancellation, progress: progress)
             }

@@ -101,7 +101,7 @@ final class Rehearsal {
         copy = nil
     }
 
-    private func opened() async throws(EvstoreError) -> EventStore {
+    private func opened() throws(EvstoreError) -> EventStore {
         if let copy { return copy }
         let store = try open("store")
         copy = store
@@ -141,7 +141,7 @@ final class Rehearsal {
     }
 
     private func migrate(_ from: SchemaVersion, _ to: SchemaVersion) async throws -> String {
-        let copy = try await opened()
+        let copy = try opened()
         let going = ReplayOptions(onError: .quarantine, yes: true)
         if try copy.versions.live == to {
             _ = try await copy.rollback(to: from, cancellation: cancellation)
@@ -156,7 +156,7 @@ final class Rehearsal {
     }
 
     private func append(_ from: SchemaVersion, _ to: SchemaVersion) async throws -> String {
-        let copy = try await opened()
+        let copy = try opened()
         for events in try DrillEvents(copy, at: to, changed: true, seed: seed).make() {
             if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "") }
             if try await copy.takes(events) { report.appended += UInt64(events.count) } else { report.refused += UInt64(events.count) }
@@ -189,14 +189,14 @@ final class Rehearsal {
     }
 
     private func rollBack(_ from: SchemaVersion) async throws -> String {
-        let last = try await opened().last()
+        let last = try opened().last()
         if let olderProgram {
             try await close()
             try olderProgram(directory + "/store", from)
         } else {
             _ = try await opened().rollback(to: from, cancellation: cancellation)
         }
-        let copy = try await opened()
+        let copy = try opened()
         try require(try copy.versions.live == from, "\(from) is not live")
         // What the newer version's events have that the older one does not show.
         for loss in try await copy.plan(to: from, cancellation: cancellation).loss where loss.count > 0 && loss.version > from {
@@ -214,7 +214,7 @@ final class Rehearsal {
     }
 
     private func compare(_ version: SchemaVersion) async throws -> String {
-        let copy = try await opened()
+        let copy = try opened()
         let here = try await digests(copy, at: version)
         let replayed = try await copy.replay(
             to: version, options: takingAnyRow(dryRun: true), cancellation: cancellation)
@@ -251,7 +251,7 @@ final class Rehearsal {
     }
 
     private func goForward(_ to: SchemaVersion) async throws -> String {
-        let copy = try await opened()
+        let copy = try opened()
         _ = try await copy.replay(to: to, options: takingAnyRow(), cancellation: cancellation)
         let lines = try lines(copy, at: to, through: before.last)
         try require(lines == before.lines, "the events born at \(to) are not what they were before the rollback")

@@ -10,6 +10,8 @@ extension StoreSecret {
 
     /// Reads a key from a file of the user's own that nobody else can read (0600), no symbolic link: 32 random bytes, or 64
     /// hexadecimal digits.
+    ///
+    /// Blocks the calling thread while it reads the file.
     /// - Parameter store: the store that it opens, in whose directory it must not lie: a thief of the directory would have both.
     /// - Throws: `EvstoreError.keyUnusable`.
     public static func key(file path: String, apartFrom store: String? = nil) throws(EvstoreError) -> StoreSecret {
@@ -18,6 +20,8 @@ extension StoreSecret {
     }
 
     /// Reads a passphrase of 8 to 1,024 bytes from such a file: its first line.
+    ///
+    /// Blocks the calling thread while it reads the file.
     /// - Throws: `EvstoreError.keyUnusable`.
     public static func passphrase(file path: String, apartFrom store: String? = nil) throws(EvstoreError) -> StoreSecret {
         try check(path, apartFrom: store)
@@ -26,6 +30,8 @@ extension StoreSecret {
 
     /// What systemd hands to this service under the name `evstore-key` or `evstore-passphrase` (`LoadCredential=` and its
     /// like); nil where that is nothing.
+    ///
+    /// Blocks the calling thread while it reads the file.
     /// - Throws: `EvstoreError.keyUnusable`.
     public static func credential() throws(EvstoreError) -> StoreSecret? {
         guard let directory = ProcessInfo.processInfo.environment["CREDENTIALS_DIRECTORY"], !directory.isEmpty else { return nil }

@@ -11,6 +11,8 @@ extension EventCatalogue {
     public func check(_ schemas: Schemas) -> [Finding] { check(schemas.history) }
 
     /// The same against what a store has registered.
+    ///
+    /// Blocks the calling thread for one short read transaction.
     public func check(_ store: EventStore) throws(EvstoreError) -> [Finding] { check(try store.history) }
 
     private func check(_ history: History) -> [Finding] {

@@ -39,6 +39,8 @@ extension EventStore {
 
     /// The events of a stream as a catalogue's Swift types; reads on the calling thread as `read(_:at:from:limit:backwards:type:)` does.
     /// - Throws: `EvstoreError`: programNeeded where the catalogue lacks a type, invalidEvent where a type can't read a payload, noImage.
+    ///
+    /// Blocks the calling thread: it waits for the disk, in a read transaction for each page.
     public func read(
         _ stream: StreamName, as catalogue: EventCatalogue, from: Revision? = nil, limit: Int = 1_000, backwards: Bool = false
     ) throws(EvstoreError) -> [TypedEvent] {
@@ -51,6 +53,8 @@ extension EventStore {
 
     /// The events of one Swift type in a stream; reads on the calling thread.
     /// - Throws: `EvstoreError`: invalidEvent where the type can't read a payload, noImage.
+    ///
+    /// Blocks the calling thread: it waits for the disk, in a read transaction for each page.
     public func read<E: Event>(
         _ type: E.Type, in stream: StreamName, from: Revision? = nil, limit: Int = 1_000
     ) throws(EvstoreError) -> [(event: E, context: RecordedEvent)] {
@@ -63,6 +67,8 @@ extension EventStore {
 
     /// Gives the events of a stream to the handlers that want them, on the calling thread; no transaction is open while a handler runs.
     /// - Returns: how many events a handler took.
+    ///
+    /// Blocks the calling thread: it waits for the disk, in a read transaction for each page.
     /// - Throws: `EvstoreError`: invalidEvent, noImage; or what a handler throws, as it is.
     @discardableResult
     public func read(_ stream: StreamName, from: Revision? = nil, with handlers: EventHandlers) throws -> Int {

@@ -134,7 +134,7 @@ struct SchemaFixturesCommand: ParsableCommand, Group {
 
         @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
-        func run(in session: Session) async throws {
+        func run(in session: Session) throws {
             let directory = try global.schemasPath(for: "schema fixtures verify")
             let history = try History.load(directory: directory).with(SwiftSteps(session.application.steps))
             guard let fixtures = try Fixtures.load(directory: directory, history) else {

@@ -24,7 +24,7 @@ struct SchemaFormatCommand: Command {
     @Option(help: ArgumentHelp("The form to write: yaml or json.", valueName: "form"), transform: oneOf) var to: FileLayout.Form?
     @Flag(help: "Write JSON also where comments are lost.") var dropComments = false
 
-    func run(in session: Session) async throws {
+    func run(in session: Session) throws {
         var findings: [Finding] = []
         var changed: [String] = []
         let all = try files.isEmpty ? Self.files(in: global.schemasPath(for: "schema fmt without files")) : files

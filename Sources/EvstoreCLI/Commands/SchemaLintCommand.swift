@@ -21,7 +21,7 @@ struct SchemaLintCommand: Command {
 
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
-    func run(in session: Session) async throws {
+    func run(in session: Session) throws {
         let directory = try global.schemasPath(for: "schema lint")
         let (findings, hasFixtures) = try Self.findings(in: directory, SwiftSteps(session.application.steps))
         let ok = !findings.contains { $0.severity == .error }

@@ -15,9 +15,9 @@ package enum Restore {
     package static func run(
         from path: String, run number: UInt64? = nil, into store: String, to target: RestoreTarget?, options: Options,
         cancellation: Cancellation?, progress: Progress?
-    ) async throws(EvstoreError) -> RestoreReport {
+    ) throws(EvstoreError) -> RestoreReport {
         let (files, ledger) = try files(of: path, run: number)
-        return try await run(
+        return try run(
             from: files.take, named: path, forgetting: ledger, into: store, to: target, options: options, cancellation: cancellation,
             progress: progress)
     }
@@ -29,7 +29,7 @@ package enum Restore {
         from source: @escaping (Int) throws -> [UInt8], named name: String, forgetting ledger: [ForgottenLedger.Entry] = [],
         into store: String, to target: RestoreTarget?,
         options: Options, cancellation: Cancellation?, progress: Progress?
-    ) async throws(EvstoreError) -> RestoreReport {
+    ) throws(EvstoreError) -> RestoreReport {
         let began = ContinuousClock.now
         let again = "restore \(name) again"
         do {

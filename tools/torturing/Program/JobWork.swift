@@ -137,7 +137,7 @@ struct JobWork {
         let beside = await lookBeside("first")
         var finding = Finding(scene: scene, found: found, beside: beside, final: found, finalBeside: beside)
         guard found.refused == nil else { return finding }
-        if !job.appends, try await !isDone(beside) {
+        if !job.appends, try !isDone(beside) {
             do { try await run(seed: 0) } catch { finding.again = Worker.words(error) }
             finding.final = await look()
             finding.finalBeside = await lookBeside("second")
@@ -147,7 +147,7 @@ struct JobWork {
     }
 
     /// A rollback that is done would fail, and what is made beside the store is made once.
-    private func isDone(_ beside: Facts?) async throws -> Bool {
+    private func isDone(_ beside: Facts?) throws -> Bool {
         switch job {
         case .rollback: try EventStore.versions(at: store).live == Self.first
         case .restore, .create, .recipher: beside?.refused == nil
