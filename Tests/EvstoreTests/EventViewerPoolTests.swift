@@ -41,16 +41,4 @@ struct EventViewerPoolTests {
         #expect(store.viewers.count == 16)
         #expect(store.viewers.take(store.log, history, at: SchemaVersion(5)) === taken[19])
     }
-
-    @Test("after a cut a kept viewer takes no event for one of the type that had its id before")
-    func cut() async throws {
-        let temporary = try await Orders.store(events: [try Orders.placed("7", at: 1)])
-        let store = temporary.store
-        _ = try await store.takeSnapshot("here")
-        _ = try await store.append([try .event("order-7", "OrderVoided", #"{"id":"7"}"#, at: 4)])
-        #expect(try store.read(stream, at: SchemaVersion(5), from: Revision(1)).map(\.type) == ["OrderVoided"])
-        _ = try await store.rollback(toSnapshot: "here", discardTail: true)
-        _ = try await store.append([try .event("order-7", "PaymentCaptured", #"{"id":"7","method":"card"}"#, at: 4)])
-        #expect(try store.read(stream, at: SchemaVersion(5), from: Revision(1)).map(\.type) == ["PaymentCaptured"])
-    }
 }

@@ -83,8 +83,6 @@ package final class EventViewer {
 
     /// Drops what was read of the log; the paths stay.
     package func removeEvents() {
-        // After a cut the id may be another type's.
-        last = nil
         names.removeAll()
         merged.removeAll()
     }
