@@ -36,7 +36,8 @@ extension EventLog {
                 let access = try LogAccess(environment, of: identity, keys, tables)
                 try check(access, anchor, store)
                 if !readOnly { try Reindexing.complete(access, at: store) }
-                let log = try EventLog(path: store, access, options, readOnly: readOnly, presence, logger)
+                let context = LogContext(path: store, access: access, options: options, logger: logger)
+                let log = try EventLog(context, readOnly: readOnly, presence)
                 if !readOnly { log.fillBallast() }
                 return log
             } catch {

@@ -3,6 +3,14 @@ internal import LMDB
 internal import Logging
 internal import System
 
+/// What every part of an open log works with.
+struct LogContext: Sendable {
+    let path: String
+    let access: LogAccess
+    let options: Options
+    let logger: Logger
+}
+
 /// The append-only truth of a store: events as bytes, in order, durable when an append has returned.
 package final class EventLog: Sendable {
     package let path: String
@@ -22,16 +30,17 @@ package final class EventLog: Sendable {
     package var storeID: StoreID { access.storeID }
 
     /// Takes over the open environment and the lock.
-    init(path: String, _ access: LogAccess, _ options: Options, readOnly: Bool, _ presence: HeldLock, _ logger: Logger) throws {
-        (self.path, self.access, self.options, isReadOnly) = (path, access, options, readOnly)
-        (self.presence, self.logger) = (presence, logger)
+    init(_ context: LogContext, readOnly: Bool, _ presence: HeldLock) throws {
+        let (access, options) = (context.access, context.options)
+        (path, self.access, self.options, logger) = (context.path, access, options, context.logger)
+        (isReadOnly, self.presence) = (readOnly, presence)
         let signal = try CommitSignal(watching: access.environment.directory + "/data.mdb", options) {
             try access.environment.read { transaction in
                 Checkpoint(epoch: try StateRows.numbers(transaction, access.tables).epoch, position: try Blocks.last(transaction, access))
             }
         }
         self.signal = signal
-        committer = readOnly ? nil : try Committer(path: path, access, overlays, options, signal, logger)
+        committer = readOnly ? nil : try Committer(context, overlays, signal)
         ballast = Ballast(path, options)
         healthMonitor = HealthMonitor(access.environment, readOnly ? nil : ballast, logger)
         try committer?.start()

@@ -45,6 +45,8 @@ package struct OpenedParts: Hashable, Sendable {
     package let metadata: Int
     package let shadow: Int
     package let personal: Int
+
+    package static let none = OpenedParts(payload: 0, metadata: 0, shadow: 0, personal: 0)
 }
 
 /// A key that records are sealed under.

@@ -27,8 +27,8 @@ struct CommitSession: ~Copyable {
     private static let roundsMax = 16
     private static let backToBackInterval = Duration.milliseconds(100)
 
-    init(_ access: LogAccess, _ overlays: Overlays, _ options: Options, path: String) throws {
-        (self.access, self.overlays, self.options, self.path) = (access, overlays, options, path)
+    init(_ context: LogContext, _ overlays: Overlays) throws {
+        (access, options, path, self.overlays) = (context.access, context.options, context.path, overlays)
         writer = BlockWriter(access.storeID, access.keys)
         ahead = try AheadWriter(path, access)
     }
@@ -43,6 +43,13 @@ struct CommitSession: ~Copyable {
         var hasAdded = false
     }
 
+    /// What a transaction has made that holds once it is committed.
+    private struct Outcome {
+        /// The sweep of the indexes that is under way.
+        var sweep: Sweep?
+        var admission: Admission?
+    }
+
     /// Takes a batch from the queue under LMDB's lock, so that work which arrived during the wait for it is included,
     /// and makes one transaction of it. `batch` is that batch, also where this throws.
     mutating func run(_ queue: CommitQueue, _ batch: inout CommitQueue.Batch?) throws -> Done? {
@@ -54,11 +61,10 @@ struct CommitSession: ~Copyable {
     }
 
     private mutating func attempt(_ queue: CommitQueue, _ turn: WriteTurn, _ batch: inout CommitQueue.Batch?) throws -> Done? {
-        var swept = sweep
-        var admitted: Admission?
+        var outcome = Outcome(sweep: sweep)
         let done = try access.environment.writeOwned(turn) { transaction -> Done? in
             // After the map has grown this runs again with the same batch, whose outcome may be another.
-            (swept, admitted) = (sweep, nil)
+            outcome = Outcome(sweep: sweep)
             if ahead.isUnconfirmed { try ahead.endRound() }
             if batch == nil { batch = queue.take(options) }
             written = transaction.id
@@ -81,14 +87,14 @@ struct CommitSession: ~Copyable {
                 defer { batch = .appends(appends) }
                 var transaction = transaction
                 streams.begin(moment.epoch, after: transaction.id - 1)
-                return try commit(&appends, queue, moment, &transaction, &swept, &admitted)
+                return try commit(&appends, queue, moment, &transaction, &outcome)
             }
         }
-        sweep = swept
+        sweep = outcome.sweep
         ended = .now
         if let done { ahead.confirm(done.last.position) }
         latest = done.flatMap { done in done.hasAdded ? (written, done.last, done.link) : nil }
-        if let admitted { note(admitted) }
+        if let admission = outcome.admission { note(admission) }
         return done
     }
 
@@ -108,7 +114,7 @@ struct CommitSession: ~Copyable {
 
     private mutating func commit(
         _ appends: inout [CommitQueue.Append], _ queue: CommitQueue, _ moment: Moment, _ transaction: inout WriteTransaction,
-        _ swept: inout Sweep?, _ admitted: inout Admission?
+        _ outcome: inout Outcome
     ) throws -> Done {
         let tables = access.tables
         let now = Timestamp.now
@@ -146,13 +152,13 @@ struct CommitSession: ~Copyable {
         for (name, id) in admission.newTypes {
             try tables.types.put(Array(name.utf8).lent, bytes(id).lent, &transaction)
         }
-        admitted = admission
+        outcome.admission = admission
         let last = Checkpoint(epoch: moment.epoch, position: Position(admission.next.rawValue - 1))
         // Nothing was admitted: there is nothing to commit.
         guard last.position > moment.last else {
             return Done(outcomes: outcomes, last: last, link: try Blocks.endLink(transaction.reads, access))
         }
-        try carrySweep(&swept, admission, &transaction)
+        try carrySweep(&outcome.sweep, admission, &transaction)
         // Order: the keys before what is sealed under them.
         try access.keys?.subjects.flush()
         let hasRows = appends.contains { !$0.request.rows.isEmpty }
@@ -266,6 +272,8 @@ struct CommitSession: ~Copyable {
 }
 
 /// A commit failed, and the entry ahead of it could not be removed: a recovery after a crash may still make the commit.
-struct UndoneCommit: Error {
+struct UndoneCommit: Error, CustomStringConvertible {
     let cause: StorageError
+
+    var description: String { cause.description }
 }

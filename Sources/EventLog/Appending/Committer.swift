@@ -5,11 +5,8 @@ internal import System
 
 /// The one thread of this process that writes to the log, and a second one that keeps its deadlines.
 final class Committer: Sendable {
-    private let path: String
-    private let access: LogAccess
+    private let context: LogContext
     private let overlays: Overlays
-    private let options: Options
-    private let logger: Logger
     private let signal: CommitSignal
     private let anchor: AnchorFile
     private let mark: FileMark
@@ -20,15 +17,16 @@ final class Committer: Sendable {
     private let hasBegun = Monitor(false)
     private let late = Monitor<EvstoreError?>(nil)
 
-    init(
-        path: String, _ access: LogAccess, _ overlays: Overlays, _ options: Options, _ signal: CommitSignal, _ logger: Logger
-    ) throws {
-        (self.path, self.access, self.overlays, self.options) = (path, access, overlays, options)
-        (self.signal, self.logger) = (signal, logger)
-        anchor = try AnchorFile(at: path)
-        mark = FileMark(try LogFile.status(at: path), isClosed: false)
-        deadlineTimer = DeadlineTimer(queue, anchor, access.environment, path, logger)
+    init(_ context: LogContext, _ overlays: Overlays, _ signal: CommitSignal) throws {
+        (self.context, self.overlays, self.signal) = (context, overlays, signal)
+        anchor = try AnchorFile(at: context.path)
+        mark = FileMark(try LogFile.status(at: context.path), isClosed: false)
+        deadlineTimer = DeadlineTimer(queue, anchor, context)
     }
+
+    private var path: String { context.path }
+    private var options: Options { context.options }
+    private var logger: Logger { context.logger }
 
     func start() throws {
         _ = try WorkerThread.start("evstore-commit") { self.run() }
@@ -87,7 +85,7 @@ final class Committer: Sendable {
 
     private func run() {
         do {
-            var session = try CommitSession(access, overlays, options, path: path)
+            var session = try CommitSession(context, overlays)
             while waitForWork(&session) { turn(&session) }
             // Order: the session's pin is released before the environment is closed.
             do {
@@ -126,7 +124,7 @@ final class Committer: Sendable {
             try beginOnce()
             guard let done = try session.run(queue, &batch) else { return refuseIfGivenUp() }
             // Order: durable, then the anchor, then the callers, then everyone who waits for events. From here on nothing fails.
-            note(Anchor(epoch: done.last.epoch, storeID: access.storeID, last: done.last.position, link: done.link, mark: mark))
+            note(Anchor(epoch: done.last.epoch, storeID: context.access.storeID, last: done.last.position, link: done.link, mark: mark))
             deliver(done, batch)
             signal.announce(done.last)
         } catch {
@@ -165,18 +163,15 @@ final class Committer: Sendable {
         }
     }
 
-    /// The error that the callers of a failed commit get. A commit counts as not made only where nothing on the disk can lead to it;
-    /// where something may, its outcome is unknown, and the handle writes no more. It also writes no more where the disk is broken
-    /// rather than full.
+    /// The error that the callers of a failed commit get (`commitError`); where the outcome is unknown, the handle writes no more.
     private func failure(_ error: any Error) -> any Error {
-        guard let system = error as? StorageError ?? (error as? UndoneCommit)?.cause else { return error }
-        let isOpen = system.isOutcomeOpen || error is UndoneCommit
-        guard isOpen || system.isFailedDisk && !system.isDiskFull(below: options.freeDiskFloorBytes) else {
-            return storeError(system, path, doing: "appending", floorBytes: options.freeDiskFloorBytes)
-        }
         let last = signal.last
-        logger.error("the disk failed during a commit after position \(last): \(system)")
-        let failure = EvstoreError.commitOutcomeUnknown(after: last)
+        let failure = commitError(error, after: last, path, floorBytes: options.freeDiskFloorBytes)
+        // One that was known before has been noted.
+        guard !(error is EvstoreError), case let failure as EvstoreError = failure, case .commitOutcomeUnknown = failure else {
+            return failure
+        }
+        logger.error("the disk failed during a commit after position \(last): \(error)")
         if Guard.poison.isOn { poison.withLock { $0 = $0 ?? failure } }
         // Nobody knows what the disk has: the next process that opens the file checks all of it.
         do { try anchor.disown() } catch { logger.warning("the anchor of \(path): \(error)") }

@@ -20,9 +20,9 @@ final class DeadlineTimer: Sendable {
     private let logger: Logger
     private let state = Monitor(State())
 
-    init(_ queue: CommitQueue, _ anchor: AnchorFile, _ environment: Environment, _ store: String, _ logger: Logger) {
-        (self.queue, self.anchor, self.environment) = (queue, anchor, environment)
-        (self.store, self.logger) = (store, logger)
+    init(_ queue: CommitQueue, _ anchor: AnchorFile, _ context: LogContext) {
+        (self.queue, self.anchor, environment) = (queue, anchor, context.access.environment)
+        (store, logger) = (context.path, context.logger)
     }
 
     func start() throws { _ = try WorkerThread.start("evstore-deadln") { self.run() } }

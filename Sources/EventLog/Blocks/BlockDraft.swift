@@ -3,6 +3,14 @@ internal import EventModel
 package import Hashing
 internal import Sealing
 
+/// What a record's head says of what stands behind it.
+struct RecordBody {
+    var payloadBytes = 0
+    var metadataBytes = 0
+    /// Those that are not told by the event itself.
+    var flags: UInt16 = 0
+}
+
 /// A block that is put together: first its records, then what stands before and behind them. Its buffers are used again.
 package struct BlockDraft: ~Copyable {
     /// What all blocks of a commit say.
@@ -67,9 +75,9 @@ package struct BlockDraft: ~Copyable {
             typesBytes += nameCost
         }
         offsets.append(records.count)
-        Self.appendHead(
-            events, index, place, payloadBytes: payloadBytes, metadataBytes: metadataBytes,
-            flags: hasShadow ? BlockLayout.Flag.shadow : 0, to: &records)
+        let body = RecordBody(
+            payloadBytes: payloadBytes, metadataBytes: metadataBytes, flags: hasShadow ? BlockLayout.Flag.shadow : 0)
+        Self.appendHead(events, index, place, body, to: &records)
         if isSealed {
             records.append(envelope)
             return true
@@ -94,13 +102,12 @@ package struct BlockDraft: ~Copyable {
     /// Appends what stands before an event's payload.
     @inline(__always)
     static func appendHead(
-        _ events: Span<StoredEvent>, _ index: Int, _ place: BlockWriter.Place, payloadBytes: Int, metadataBytes: Int, flags more: UInt16,
-        to records: inout ByteBuffer
+        _ events: Span<StoredEvent>, _ index: Int, _ place: BlockWriter.Place, _ body: RecordBody, to records: inout ByteBuffer
     ) {
         let givenUUID = events[index].id?.uuid
         let isText = events[index].id != nil && givenUUID == nil
         let nameBytes = place.revision == 0 ? events[index].stream.text.utf8.count : 0
-        var flags = more
+        var flags = body.flags
         if place.revision == 0 { flags |= BlockLayout.Flag.named }
         if place.isSameAppend { flags |= BlockLayout.Flag.sameAppend }
         if events[index].id != nil { flags |= BlockLayout.Flag.idGiven }
@@ -112,8 +119,8 @@ package struct BlockDraft: ~Copyable {
         records.append(littleEndian: events[index].time.microseconds)
         records.append(littleEndian: place.type)
         records.append(littleEndian: events[index].born.rawValue)
-        records.append(littleEndian: UInt32(payloadBytes))
-        records.append(littleEndian: UInt32(metadataBytes))
+        records.append(littleEndian: UInt32(body.payloadBytes))
+        records.append(littleEndian: UInt32(body.metadataBytes))
         records.append(littleEndian: flags)
         records.append(UInt8(isText ? events[index].id.map { $0.text.utf8.count } ?? 0 : 16))
         records.append(UInt8(nameBytes))

@@ -53,29 +53,34 @@ struct StreamWalk {
         let last = revision.rawValue + min(UInt64(limit) - 1, head.revision.rawValue - revision.rawValue)
         var cursor = try transaction.cursor(access.tables.blocks)
         var (number, position) = (last, try position(of: Revision(last), &cursor))
-        // The last event of each run but the last one.
-        var runs: [(last: UInt64, position: Position)] = [(number, position)]
+        // From the last run to the first; the first event of each is known when the one before it is.
+        var runs = [Run(first: revision.rawValue, last: number, position: position)]
         while number - revision.rawValue >= Self.fewEvents {
             for _ in 0 ..< Self.fewEvents {
                 position = try record(number, at: position, &cursor).previous
                 number -= 1
             }
-            runs.append((number, position))
+            runs[runs.count - 1].first = number + 1
+            runs.append(Run(first: revision.rawValue, last: number, position: position))
         }
-        var first = revision.rawValue
-        for run in runs.reversed() {
-            if try !lend(run.last, at: run.position, after: first, &cursor, transaction, body) { return }
-            first = run.last + 1
-        }
+        for run in runs.reversed() where try !lend(run, &cursor, transaction, body) { return }
     }
 
-    /// Lends the events from revision `first` up to one.
+    /// Revisions of the stream one after the other, and where the last of them lies.
+    private struct Run {
+        var first, last: UInt64
+        var position: Position
+    }
+
+    /// Lends the events of a run, upwards.
     private func lend(
-        _ revision: UInt64, at position: Position, after first: UInt64, _ cursor: inout Cursor, _ transaction: borrowing ReadTransaction,
-        _ body: (borrowing RecordView) throws -> Bool
+        _ run: Run, _ cursor: inout Cursor, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
     ) throws -> Bool {
-        let record = try record(revision, at: position, &cursor)
-        if revision > first, try !lend(revision - 1, at: record.previous, after: first, &cursor, transaction, body) { return false }
+        let record = try record(run.last, at: run.position, &cursor)
+        if run.last > run.first {
+            let before = Run(first: run.first, last: run.last - 1, position: record.previous)
+            if try !lend(before, &cursor, transaction, body) { return false }
+        }
         return try access.open(record, transaction, body)
     }
 

@@ -6,15 +6,15 @@ internal import Sealing
 /// buffers are reused.
 package struct RecordOpener: ~Copyable {
     private let keys: StoreKeys
-    private var binding: RecordBinding
-    private var sealer = RecordSealer()
-    private var parts = ByteBuffer()
-    private var inner = ByteBuffer()
+    private var cipher: RecordCipher
+    /// What lies in the record's envelope, and in the personal one within.
+    private var outer = OpenedRecord()
+    private var inner = OpenedRecord()
     private var text = ByteBuffer(capacity: BlockLayout.bytesMax)
 
     init(_ keys: StoreKeys, _ storeID: StoreID) {
         self.keys = keys
-        binding = RecordBinding(storeID)
+        cipher = RecordCipher(storeID)
     }
 
     /// How personal parts are treated.
@@ -52,20 +52,19 @@ package struct RecordOpener: ~Copyable {
     }
 
     /// Checks that a record, with its stream's name, id, type and time, is as it was sealed; needs no key of personal data.
-    mutating func prove(_ record: borrowing RecordView) throws { _ = try open(record, record.epoch, record.position) }
+    mutating func prove(_ record: borrowing RecordView) throws { try open(record, record.epoch, record.position) }
 
     /// The slot of the key under which the personal part of a record is sealed; nil where it has none.
     mutating func subject(of record: borrowing RecordView) throws -> UInt32? {
-        let outer = try open(record, record.epoch, record.position)
-        return outer.personal == 0 ? nil : try Self.subject(parts, outer, record.position)
+        try open(record, record.epoch, record.position)
+        return try Self.subject(outer, record.position)
     }
 
     private mutating func clearMark() { text.store(littleEndian: 0 as UInt32, at: BlockLayout.Header.flags) }
 
     private mutating func append(_ record: borrowing RecordView, in epoch: Epoch, sealedAt first: Position, _ persons: Persons) throws {
-        let outer = try open(record, epoch, first)
-        if outer.personal == 0 { return Self.append(record, outer, parts, outer.payload, outer.shadow, parts, outer, nil, to: &text) }
-        let subject = try Self.subject(parts, outer, record.position)
+        try open(record, epoch, first)
+        guard let subject = try Self.subject(outer, record.position) else { return Self.append(record, outer, outer, nil, to: &text) }
         var gone = BlockLayout.Flag.forgotten
         var key: DataKey?
         do { key = persons == .left ? nil : try keys.subjects.key(subject) } catch var damage as SlotDamage {
@@ -74,75 +73,70 @@ package struct RecordOpener: ~Copyable {
             gone |= BlockLayout.Flag.lost
         }
         if let key {
-            inner.removeAll()
-            do {
-                let own = try Self.openPersonal(parts, outer, key, binding, &sealer, record.position, first, into: &inner)
-                return Self.append(record, own, inner, own.payload, own.shadow, parts, outer, (subject, 0), to: &text)
+            do throws(SealError) {
+                try Self.openPersonal(of: outer, under: key, &cipher, into: &inner)
+                return Self.append(record, inner, outer, (subject, 0), to: &text)
             } catch {
-                guard persons == .leftWhereLost else { throw error }
+                guard persons == .leftWhereLost else {
+                    throw EvstoreError.corruptBlock(
+                        position: first,
+                        reason: "the personal part of the event at \(record.position) can't be opened: \(error.reason)")
+                }
                 gone |= BlockLayout.Flag.lost
             }
         }
-        Self.append(record, outer, parts, outer.payload, 0, parts, outer, (subject, gone), to: &text)
+        Self.append(record, outer, outer, (subject, gone), to: &text)
     }
 
-    private static func subject(_ parts: borrowing ByteBuffer, _ outer: OpenedParts, _ position: Position) throws -> UInt32 {
-        let envelope = parts.slice(outer.payload + outer.metadata + outer.shadow, outer.personal)
-        guard let id = Envelope.keyID(of: envelope) else {
+    private static func subject(_ outer: borrowing OpenedRecord, _ position: Position) throws -> UInt32? {
+        if outer.personal.isEmpty { return nil }
+        guard let id = Envelope.keyID(of: outer.personal) else {
             throw EvstoreError.corruptBlock(position: position, reason: "the personal part of the event is none")
         }
         return id
     }
 
     private static func openPersonal(
-        _ parts: borrowing ByteBuffer, _ outer: OpenedParts, _ key: DataKey, _ binding: borrowing RecordBinding,
-        _ sealer: inout RecordSealer, _ position: Position, _ first: Position, into inner: inout ByteBuffer
-    ) throws -> OpenedParts {
-        let envelope = parts.slice(outer.payload + outer.metadata + outer.shadow, outer.personal)
-        do throws(SealError) { return try sealer.open(envelope, under: key, binding.bytes, into: &inner) } catch {
-            throw EvstoreError.corruptBlock(
-                position: first, reason: "the personal part of the event at \(position) can't be opened: \(error.reason)")
-        }
+        of outer: borrowing OpenedRecord, under key: DataKey, _ cipher: inout RecordCipher, into inner: inout OpenedRecord
+    ) throws(SealError) {
+        try cipher.open(outer.personal, under: key, into: &inner)
     }
 
     /// Lays a record as it would lie in a log without keys; behind it, where there is one, the personal part's subject and what
     /// stays without it (`RecordView.stays`).
+    /// - Parameters:
+    ///   - shown: has the payload and the shadow: the personal part, or the whole record where that has none or it is left.
+    ///   - personal: nil where the record has no personal part; its flags are zero where that is shown.
     private static func append(
-        _ record: borrowing RecordView, _ own: OpenedParts, _ bytes: borrowing ByteBuffer, _ payload: Int, _ shadow: Int,
-        _ parts: borrowing ByteBuffer, _ outer: OpenedParts, _ personal: (subject: UInt32, flags: UInt16)?, to text: inout ByteBuffer
+        _ record: borrowing RecordView, _ shown: borrowing OpenedRecord, _ outer: borrowing OpenedRecord,
+        _ personal: (subject: UInt32, flags: UInt16)?, to text: inout ByteBuffer
     ) {
-        var flags = shadow > 0 ? BlockLayout.Flag.shadow : 0
+        let hasShadow = personal?.flags ?? 0 == 0 && !shown.shadow.isEmpty
+        var flags = hasShadow ? BlockLayout.Flag.shadow : 0
         if let personal { flags |= BlockLayout.Flag.personal | personal.flags }
-        record.appendHead(to: &text, payloadBytes: payload, metadataBytes: outer.metadata, adding: flags)
-        text.append(bytes.slice(0, payload))
-        text.append(parts.slice(outer.payload, outer.metadata))
-        if shadow > 0 {
-            text.append(littleEndian: UInt32(shadow))
-            text.append(bytes.slice(own.payload + own.metadata, shadow))
+        record.appendHead(
+            to: &text, payloadBytes: shown.payload.byteCount, metadataBytes: outer.metadata.byteCount, adding: flags)
+        text.append(shown.payload)
+        text.append(outer.metadata)
+        if hasShadow {
+            text.append(littleEndian: UInt32(shown.shadow.byteCount))
+            text.append(shown.shadow)
         }
         if let personal {
             text.append(littleEndian: personal.subject)
-            text.append(littleEndian: UInt32(outer.payload))
-            text.append(parts.slice(0, outer.payload))
+            text.append(littleEndian: UInt32(outer.payload.byteCount))
+            text.append(outer.payload)
         }
     }
 
-    private mutating func open(_ record: borrowing RecordView, _ epoch: Epoch, _ first: Position) throws(EvstoreError) -> OpenedParts {
-        parts.removeAll()
+    private mutating func open(_ record: borrowing RecordView, _ epoch: Epoch, _ first: Position) throws(EvstoreError) {
         guard let id = Envelope.keyID(of: record.payload) else {
             throw .corruptBlock(position: first, reason: "the event at \(record.position) is not sealed")
         }
         let key = try keys.key(id, for: record.position)
-        binding.begin(epoch, record.position)
-        binding.append(record)
-        do throws(SealError) { return try Self.open(record.payload, key, binding, &sealer, into: &parts) } catch {
+        cipher.begin(epoch, record)
+        do throws(SealError) { try cipher.open(record.payload, under: key, into: &outer) } catch {
             throw .corruptBlock(position: first, reason: "the event at \(record.position) can't be opened: \(error.reason)")
         }
-    }
-
-    private static func open(
-        _ envelope: RawSpan, _ key: DataKey, _ binding: borrowing RecordBinding, _ sealer: inout RecordSealer, into parts: inout ByteBuffer
-    ) throws(SealError) -> OpenedParts {
-        try sealer.open(envelope, under: key, binding.bytes, into: &parts)
     }
 }

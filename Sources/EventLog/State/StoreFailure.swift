@@ -23,6 +23,18 @@ package func storeError(
     }
 }
 
+/// The error that the callers of a failed commit get.
+///
+/// A commit counts as not made only where nothing on the disk can lead to it. Where something may, or where the disk is broken rather
+/// than full, its outcome is unknown: `EvstoreError.commitOutcomeUnknown`.
+/// - Parameter last: the last event that is known to be durable.
+func commitError(_ error: any Error, after last: Position, _ path: String, floorBytes: Int) -> any Error {
+    guard let system = error as? StorageError ?? (error as? UndoneCommit)?.cause else { return error }
+    let isOpen = system.isOutcomeOpen || error is UndoneCommit
+    if isOpen || system.isFailedDisk && !system.isDiskFull(below: floorBytes) { return EvstoreError.commitOutcomeUnknown(after: last) }
+    return storeError(system, path, doing: "appending", floorBytes: floorBytes)
+}
+
 /// The free bytes for messages and for refusing appends; 0 where the file system does not say.
 func freeBytes(_ path: String) -> UInt64 {
     do throws(StorageError) { return try Directory.freeBytes(path) } catch { return 0 }
