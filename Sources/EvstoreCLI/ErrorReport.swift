@@ -11,11 +11,8 @@ struct ErrorReport {
         let interrupted = EvstoreError.interrupted(again: "run it again: \(again)")
         (details, exit) =
             switch error {
-            case EvstoreError.interrupted: (interrupted.details, interrupted.exit)
-            case let error as UsageError: (error.details, UsageError.exit)
-            case let error as AbsentType: (error.details, AbsentType.exit)
-            case let error as EvstoreError: (error.detailsForShell, error.exit)
-            case is CancellationError: (interrupted.details, interrupted.exit)
+            case EvstoreError.interrupted, is CancellationError: (interrupted.details, interrupted.exit)
+            case let error as any CommandError: (error.report, error.exit)
             default: (ErrorDetails("internalFailure", "an unforeseen failure: \(error)"), 1)
             }
     }

@@ -43,7 +43,7 @@ public enum EvstoreCLI {
         } catch {
             // The results can't be written, and neither can this error beside them.
             output.note("evstore: \(error)")
-            return (error as? EvstoreError)?.exit ?? 1
+            return ErrorReport(error, again: invocation).exit
         }
     }
 

@@ -2,7 +2,7 @@ internal import EventModel
 
 extension EvstoreError {
     /// What the command line prints of it: the same as the library says, with the command that mends it where there is one.
-    var detailsForShell: ErrorDetails {
+    var report: ErrorDetails {
         var details = details
         details.fix = command
         return details

@@ -1,6 +1,14 @@
 package import EventModel
 
-extension EvstoreError {
+/// An error that the command line has words and an exit code for.
+protocol CommandError: Error {
+    /// What a person and a script read.
+    var report: ErrorDetails { get }
+    /// A contract with scripts, listed on the page Errors.
+    var exit: Int32 { get }
+}
+
+extension EvstoreError: CommandError {
     /// The exit code of a command that ends with it: a contract with scripts, listed on the page Errors.
     package var exit: Int32 {
         switch self {

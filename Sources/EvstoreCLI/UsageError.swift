@@ -2,12 +2,12 @@ internal import ArgumentParser
 internal import EventModel
 
 /// Arguments that no command takes: what is wrong, and where the right ones are listed.
-struct UsageError: Error {
-    static let exit: Int32 = 2
-    let details: ErrorDetails
+struct UsageError: CommandError {
+    let exit: Int32 = 2
+    let report: ErrorDetails
 
     init(_ message: String, see command: String = "evstore") {
-        details = ErrorDetails("usage", message, fix: "see: \(command) --help")
+        report = ErrorDetails("usage", message, fix: "see: \(command) --help")
     }
 
     /// What the argument parser says, in one sentence. Its whole message is an `Error:` line, a usage

@@ -40,12 +40,12 @@ struct TypeChoice: ExpressibleByArgument, Sendable {
 }
 
 /// A type that a version does not have, and where it is.
-struct AbsentType: Error {
-    static let exit: Int32 = 3
-    let details: ErrorDetails
+struct AbsentType: CommandError {
+    let exit: Int32 = 3
+    let report: ErrorDetails
 
     init(_ type: String, at version: SchemaVersion, fix: String) {
-        details = ErrorDetails("unknownType", "there is no event type \(quoted(type)) at \(version)", fix: fix, place: .init(type: type))
+        report = ErrorDetails("unknownType", "there is no event type \(quoted(type)) at \(version)", fix: fix, place: .init(type: type))
     }
 }
 
