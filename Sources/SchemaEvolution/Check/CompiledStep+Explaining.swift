@@ -27,7 +27,8 @@ extension CompiledStep {
             }
             if differences.isEmpty { continue }
             let matching = MemberMatching(differences, made: state.shape, declared: declared.shape)
-            for difference in differences { explain(difference, type, state, declared, matching, file, &notes) }
+            let comparison = TypeComparison(type: type, state: state, declared: declared, matching: matching, file: file)
+            for difference in differences { explain(difference, of: comparison, &notes) }
         }
         findings += notes.merged(ignoringPlaces: true)
         if step.items.isEmpty, step.findings.isEmpty, file.events.mapValues(\.content) == before.events.mapValues(\.content) {
@@ -71,11 +72,18 @@ extension CompiledStep {
         note(declared.mark, Rule.unexplained, .error, "\(type) is new and no item says so", fix: item.words, mend: [missing(item, file)])
     }
 
-    private mutating func explain(
-        _ difference: ShapeDifference, _ type: String, _ state: StepSite.TypeState, _ declared: EventShape, _ matching: MemberMatching,
-        _ file: VersionFile, _ notes: inout [Finding]
-    ) {
-        let proposal = StepProposal(difference, state, declared, matching, in: version)
+    /// A type as the ops make it, and as the version declares it.
+    private struct TypeComparison {
+        let type: String
+        let state: StepSite.TypeState
+        let declared: EventShape
+        let matching: MemberMatching
+        let file: VersionFile
+    }
+
+    private mutating func explain(_ difference: ShapeDifference, of comparison: TypeComparison, _ notes: inout [Finding]) {
+        let (type, state, declared, file) = (comparison.type, comparison.state, comparison.declared, comparison.file)
+        let proposal = StepProposal(difference, state, declared, comparison.matching, in: version)
         // What the shapes do not prove is checked on every event at run time.
         narrowed.insert(type)
         if proposal.isNote { opClass.insert(.partial) }

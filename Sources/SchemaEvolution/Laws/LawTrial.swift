@@ -76,7 +76,7 @@ package struct LawTrial {
             }
             return [LawVerdict(law: isUp ? "T-up" : "T-down", holds: false, error: error)]
         }
-        let (isCanonical, isPlain) = viewer.counts.forms(since: counts)
+        let forms = viewer.counts.forms(since: counts)
         var found = [LawVerdict(law: isUp ? "T-up" : "T-down")]
         var keepsOrder = true
         let stepping = stepping(event, start, images, target, &keepsOrder)
@@ -90,13 +90,18 @@ package struct LawTrial {
         }
         guard isUp || Self.isStated(history, from: event.born, to: target) else { return found }
         if isUp, isFull, !Self.isStated(history, from: target, to: event.born) { return found }
-        found += returning(event, start, images, target, isCanonical: isCanonical, isPlain: isPlain)
+        found += returning(event, images, target, forms)
         return found
     }
 
+    /// The laws of the way back.
+    /// - Parameters:
+    ///   - images: what the event is at `target`.
+    ///   - forms: what the way there counted.
     private mutating func returning(
-        _ event: LawEvent, _ start: [GroupPart], _ images: [GroupPart], _ target: SchemaVersion, isCanonical: Bool, isPlain: Bool
+        _ event: LawEvent, _ images: [GroupPart], _ target: SchemaVersion, _ forms: (isCanonical: Bool, isPlain: Bool)
     ) -> [LawVerdict] {
+        let (isCanonical, isPlain) = forms
         let isUp = event.born < target
         var verdict = LawVerdict(law: isUp ? "L1" : "L2")
         let back: [GroupPart]
@@ -106,7 +111,7 @@ package struct LawTrial {
             verdict.weight = isUp ? weight([event], target, isCanonical, isPlain) : weightBelow(event, target)
             return isFull ? [verdict, LawVerdict(law: "L3", holds: false, error: error)] : [verdict]
         }
-        verdict.holds = Self.isSame(back, start)
+        verdict.holds = Self.isSame(back, [GroupPart(type: event.type, payload: event.payload)])
         if !verdict.holds { verdict.weight = isUp ? weight([event], target, isCanonical, isPlain) : weightBelow(event, target) }
         guard isFull else { return [verdict] }
         do {

@@ -23,10 +23,13 @@ final class BoundSwiftStep: BoundOp {
     /// Whether events that are born above it keep what older versions see.
     let keepsShadow: Bool
 
-    init(_ op: SwiftOp, _ step: (any SwiftStep)?, type: String, version: SchemaVersion, before: Shape, after: Shape) {
-        (id, self.type, reads, writes, isOneWay) = (op.id, type, op.reads, op.writes, op.down == .oneWay)
+    /// - Parameter before: the shape that the step begins with; that of the site is what it makes.
+    init(_ op: SwiftOp, _ step: (any SwiftStep)?, from before: Shape, at site: OpSite) {
+        let after = site.shape
+        (id, type, reads, writes, isOneWay) = (op.id, site.type, op.reads, op.writes, op.down == .oneWay)
         keepsShadow = op.down == .shadow
-        words = op.words(version)
+        let words = op.words(site.version)
+        self.words = words
         visibleBelow = op.writes + op.reads.filter { read in !op.writes.contains { read.hasPrefix($0) } }
         written = op.writes.map { pointer in
             Written(
@@ -35,9 +38,9 @@ final class BoundSwiftStep: BoundOp {
                 after: after.shape(at: pointer) == nil ? nil : Place(pointer, here: after, there: before))
         }
         switch step {
-        case nil: missing = op.words(version)
+        case nil: missing = words
         case let step? where step.revision != op.revision:
-            missing = "\(op.words(version)), of which this program has revision \(step.revision),"
+            missing = "\(words), of which this program has revision \(step.revision),"
         default: missing = nil
         }
         self.step = step

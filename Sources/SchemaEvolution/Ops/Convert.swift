@@ -100,14 +100,14 @@ private final class BoundConvert: BoundOp {
 
     func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
         guard let node = doc.find(path, from: object),
-            try doc.convert(node, &run, codec, .up, counts: true, isStrict: isStrict, path)
+            try doc.convert(node, Conversion(codec: codec, direction: .up, pointer: path, isStrict: isStrict), &run)
         else { return }
         doc.replace(node, with: run.output.bytes)
     }
 
     func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
         guard let node = doc.find(path, from: object),
-            try doc.convert(node, &run, codec, .down, counts: true, isStrict: isStrict, path)
+            try doc.convert(node, Conversion(codec: codec, direction: .down, pointer: path, isStrict: isStrict), &run)
         else { return }
         doc.replace(node, with: run.output.bytes)
     }

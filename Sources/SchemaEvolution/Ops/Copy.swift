@@ -58,7 +58,9 @@ private final class BoundCopy: BoundOp {
         let holder = place.holder(in: &doc, at: object, forValue: source != nil)
         guard let source, let holder else { return }
         var isConverted = false
-        if let codec { isConverted = try doc.convert(source, &run, codec, .up, counts: false, from) }
+        if let codec {
+            isConverted = try doc.convert(source, Conversion(codec: codec, direction: .up, pointer: from, counts: false), &run)
+        }
         if isConverted {
             doc.set(place.name, of: holder, to: run.output.bytes)
         } else {
@@ -102,7 +104,8 @@ private final class BoundCopy: BoundOp {
         var isConverted = false
         if let codec {
             // A source that can't be converted makes nothing again.
-            do { isConverted = try doc.convert(source, &run, codec, .up, counts: false, from) } catch { return false }
+            let conversion = Conversion(codec: codec, direction: .up, pointer: from, counts: false)
+            do { isConverted = try doc.convert(source, conversion, &run) } catch { return false }
         }
         if !isConverted {
             run.output.removeAll()

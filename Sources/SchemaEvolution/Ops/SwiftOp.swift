@@ -108,7 +108,7 @@ struct SwiftOp: Op {
             site.note(
                 Rule.swiftStep, "the step \(id) of this program leads up only", fix: "make it a ReversibleSwiftStep, or say down: one-way")
         }
-        return BoundSwiftStep(self, step, type: site.type, version: site.version, before: before, after: site.shape)
+        return BoundSwiftStep(self, step, from: before, at: site)
     }
 
     /// Makes a member what version n declares; false where that can't be.

@@ -83,24 +83,34 @@ enum CodecRegistry {
     }
 }
 
+/// A codec in one direction at one place.
+struct Conversion {
+    let codec: any BoundCodec
+    let direction: Direction
+    let pointer: JSONPointer
+    /// Whether a value that is not in canonical form is counted.
+    var counts = true
+    /// Whether such a value is an error.
+    var isStrict = false
+}
+
 extension Splice {
     /// Runs a codec over a value and leaves the result in `run.output`; false for null, which codecs leave alone.
-    func convert(
-        _ node: Node, _ run: inout OpRun, _ codec: any BoundCodec, _ direction: Direction, counts: Bool, isStrict: Bool = false,
-        _ pointer: JSONPointer
-    ) throws(OpStop) -> Bool {
+    func convert(_ node: Node, _ conversion: Conversion, _ run: inout OpRun) throws(OpStop) -> Bool {
         let kind = kind(node)
         if case .null = kind { return false }
         run.content.removeAll()
         run.output.removeAll()
         content(of: node, into: &run.content)
         do {
-            if try codec.recode(run.content, kind, direction, into: &run.output) { return true }
+            if try conversion.codec.recode(run.content, kind, conversion.direction, into: &run.output) { return true }
         } catch {
-            throw .failed(pointer: pointer.description, expected: error.expected, found: words(node))
+            throw .failed(pointer: conversion.pointer.description, expected: error.expected, found: words(node))
         }
-        if isStrict { throw .failed(pointer: pointer.description, expected: "in canonical form", found: words(node)) }
-        if counts { run.counts.nonCanonical += 1 }
+        if conversion.isStrict {
+            throw .failed(pointer: conversion.pointer.description, expected: "in canonical form", found: words(node))
+        }
+        if conversion.counts { run.counts.nonCanonical += 1 }
         return true
     }
 }

@@ -92,7 +92,7 @@ private struct TableBinding {
         let domain = source.enumeration ?? source.constant.map { [$0] } ?? (source.kind == .boolean ? [.bool(true), .bool(false)] : nil)
         let keys = Set(table.rows.map(\.key))
         let others = domain?.filter { !keys.contains($0.word) && $0 != .null }
-        Self.checkCoverage(table, keys: keys, domain: domain, others: others, declared, &site)
+        Self.checkCoverage(table, of: domain, without: others, declared, &site)
 
         // The values that it makes, and the way back of each.
         var made = table.rows.map(\.value)
@@ -156,8 +156,11 @@ private struct TableBinding {
             otherwise: table.otherwise)
     }
 
+    /// - Parameters:
+    ///   - domain: the values that the source can have; nil where they are not known.
+    ///   - others: those of them that the table does not have.
     private static func checkCoverage(
-        _ table: Table, keys: Set<String>, domain: [JSONValue]?, others: [JSONValue]?, _ declared: Shape, _ site: inout OpSite
+        _ table: Table, of domain: [JSONValue]?, without others: [JSONValue]?, _ declared: Shape, _ site: inout OpSite
     ) {
         guard let domain, let others else {
             site.opClass.insert(.partial)
@@ -177,7 +180,7 @@ private struct TableBinding {
                 fix: "add \(others.map { "\($0.word): …" }.joined(separator: ", ")), or otherwise: keep", mend: rows)
         }
         let words = Set(domain.map(\.word))
-        for key in keys.sorted() where !words.contains(key) {
+        for key in Set(table.rows.map(\.key)).sorted() where !words.contains(key) {
             site.note(
                 Rule.idle, .warning, "the version before never has \(quoted(key))", fix: "take \(key) out of the map",
                 mend: [site.mark.mend(.remove, below: ["*", "using", Table.name, "map", key])])
