@@ -58,15 +58,19 @@ final class AppendValidator: @unchecked Sendable {
         /// Whether a line's bytes are all that is stored.
         var isStoredAsItCame: Bool { shadowed.isEmpty && persons == nil }
 
-        init(
-            _ type: String, _ birth: SchemaVersion, _ shape: EventShape?, targets: [(version: SchemaVersion, path: Path)],
-            merging: [SchemaVersion], shadowed: [SchemaVersion], sealed isSealed: Bool
-        ) {
-            (self.type, self.birth, self.shape, self.targets) = (type, birth, shape, targets)
+        init(_ type: String, _ birth: SchemaVersion, _ shape: EventShape?, seenAt views: Views, sealed isSealed: Bool) {
+            (self.type, self.birth, self.shape) = (type, birth, shape)
             (plain, isTemplated) = (shape?.plain(), shape?.stream != nil)
-            (self.merging, self.shadowed) = (merging, shadowed)
+            (targets, merging, shadowed) = (views.targets, views.merging, views.shadowed)
             persons = isSealed && shape?.hasPersons == true ? shape : nil
         }
+    }
+
+    /// At which versions an event must be seen: as `Entry` says.
+    struct Views {
+        var targets: [(version: SchemaVersion, path: Path)] = []
+        var merging: [SchemaVersion] = []
+        var shadowed: [SchemaVersion] = []
     }
 
     init(history: History, stamp: StateStamp, rules: AppendRules, options: Options) {
@@ -274,18 +278,17 @@ final class AppendValidator: @unchecked Sendable {
         if let known = known(type, birth) { return known }
         let shape = birth.rawValue == 0 ? nil : try history.requireShape(of: type, at: birth)
         let last = max(birth, stamp.live)
-        var targets: [(version: SchemaVersion, path: Path)] = []
-        var merging: [SchemaVersion] = []
+        var views = Views()
         var target = stamp.floor
         while target <= (merges ? max(last, stamp.top) : last) {
             if target != birth {
                 let path = try viewer.path(type: type, born: birth, to: target)
-                if path.merges { merging.append(target) } else if target <= last { targets.append((target, path)) }
+                if path.merges { views.merging.append(target) } else if target <= last { views.targets.append((target, path)) }
             }
             target = target.next
         }
-        let shadowed = birth.rawValue == 0 ? [] : try viewer.shadowed(type: type, born: birth, floor: stamp.floor)
-        let entry = Entry(type, birth, shape, targets: targets, merging: merging, shadowed: shadowed, sealed: options.secret != nil)
+        if birth.rawValue > 0 { views.shadowed = try viewer.shadowed(type: type, born: birth, floor: stamp.floor) }
+        let entry = Entry(type, birth, shape, seenAt: views, sealed: options.secret != nil)
         entries[TypeAtVersion(type: type, version: birth)] = entry
         return entry
     }

@@ -5,6 +5,16 @@ internal import JSONText
 internal import Projections
 internal import SchemaEvolution
 
+/// The append that begins at a position, as it is compared with one that repeats its id.
+struct StoredAppend {
+    let position: Position
+    /// At which an event is seen that does not say where it was born.
+    let version: SchemaVersion
+    let history: History
+    /// Whether the one event at the position is compared, whatever was appended with it.
+    var isAlone = false
+}
+
 extension EventStore {
     /// The receipt of the append that these events repeat; nil where the first one's id is not in the store.
     /// - Throws: `EvstoreError.idReused` where the stored events differ.
@@ -15,7 +25,7 @@ extension EventStore {
                 guard let position = try reader.position(of: id) else { return nil }
                 let version = programVersion ?? reader.stamp.live
                 let history = try history(serving: version, evolving.history(reader))
-                return try receipt(ofRepeated: events, at: position, sameID, comparingAt: version, history, reader)
+                return try receipt(of: StoredAppend(position: position, version: version, history: history), for: events, sameID, reader)
             }
         }
     }
@@ -35,23 +45,22 @@ extension EventStore {
                     guard index == 0 else { throw EvstoreError.idReused(id: id, position: position) }
                     let version = programVersion ?? reader.stamp.live
                     let history = try history(serving: version, evolving.history(reader))
-                    return try receipt(
-                        ofRepeated: events, at: position, sameID, comparingAt: version, history, alone: events.count == 1, reader)
+                    let stored = StoredAppend(position: position, version: version, history: history, isAlone: events.count == 1)
+                    return try receipt(of: stored, for: events, sameID, reader)
                 }
                 return nil
             }
         }
     }
 
-    /// Compares events with the append that begins at `position`, each as it is seen at the version of the request.
-    ///
-    /// `alone`: the one event is compared with the one at the position, whatever was appended with it.
+    /// The receipt of an append that events repeat, each compared as it is seen at the version of the request.
+    /// - Throws: `EvstoreError.idReused` where the append differs.
     func receipt(
-        ofRepeated events: [NewEvent], at position: Position, _ sameID: SameID, comparingAt version: SchemaVersion, _ history: History,
-        alone: Bool = false, _ reader: borrowing LogReader
+        of stored: StoredAppend, for events: [NewEvent], _ sameID: SameID, _ reader: borrowing LogReader
     ) throws -> AppendReceipt {
-        let asked = events.first?.version ?? version
-        let first = try appended(at: position, asked, history, count: events.count, alone: alone, reader)
+        let (position, history) = (stored.position, stored.history)
+        let asked = events.first?.version ?? stored.version
+        let first = try appended(stored, at: asked, count: events.count, reader)
         let isSame =
             try first.events.count == events.count
             && zip(first.events, events).allSatisfy {
@@ -61,25 +70,17 @@ extension EventStore {
         return first.receipt
     }
 
-    /// Compares one event with the one at a position.
-    /// - Throws: `EvstoreError.idReused` where it differs.
-    func compare(
-        _ event: NewEvent, _ position: Position, _ sameID: SameID, _ birth: SchemaVersion, _ history: History,
-        _ reader: borrowing LogReader
-    ) throws {
-        _ = try receipt(ofRepeated: [event], at: position, sameID, comparingAt: birth, history, alone: true, reader)
-    }
-
     /// The append that begins at a position: its receipt, and its events as seen at a version. What has an id of its own
     /// belongs to it only as far as so many events were asked for.
     private func appended(
-        at position: Position, _ version: SchemaVersion, _ history: History, count: Int, alone: Bool, _ reader: borrowing LogReader
+        _ stored: StoredAppend, at version: SchemaVersion, count: Int, _ reader: borrowing LogReader
     ) throws -> (receipt: AppendReceipt, events: [(event: RecordedEvent, isForgotten: Bool)]) {
-        let eventReader = try EventReader(self, history, at: version)
+        let position = stored.position
+        let eventReader = try EventReader(self, stored.history, at: version)
         var events: [(event: RecordedEvent, isForgotten: Bool)] = []
         var receipt: AppendReceipt?
         var next = position
-        while alone ? next == position : true {
+        while stored.isAlone ? next == position : true {
             let belongs =
                 try reader.record(at: next) { record in
                     guard next == position || record.continuesAppend && (!record.idGiven || events.count < count) else { return false }

@@ -28,9 +28,10 @@ extension EventStore {
         let history = if let version { try self.history(serving: version, evolution.history) } else { evolution.history }
         let first = from.map { max($0, Position(1)) } ?? Position(1)
         if first > evolution.last.position { return }
-        let pass = ExportPass(
-            self, history, at: version, format, Checkpoint(epoch: evolution.last.epoch, position: Position(first.rawValue - 1)),
-            through: evolution.last.position, cancellation)
+        let begin = Checkpoint(epoch: evolution.last.epoch, position: Position(first.rawValue - 1))
+        let request = ExportRequest(
+            version: version, format: format, begin: begin, through: evolution.last.position, cancellation: cancellation)
+        let pass = ExportPass(self, history, request)
         let errors = CallerErrors()
         do { try pass.run { text in try errors.noting { try body(text) } } } catch {
             throw errors.first ?? EvstoreError(converting: error, at: path)

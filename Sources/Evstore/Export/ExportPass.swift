@@ -4,16 +4,22 @@ internal import EventModel
 internal import Projections
 internal import SchemaEvolution
 
+/// What is exported: the events after `begin` up to `through`.
+struct ExportRequest: Sendable {
+    /// Nil shows each event at its birth version.
+    let version: SchemaVersion?
+    let format: EventFormat
+    /// After which position the export begins; the epoch is that of the log as it began.
+    let begin: Checkpoint
+    let through: Position
+    let cancellation: Cancellation?
+}
+
 /// One export: workers write the lines of the log's chunks, and the caller's thread gives them out in the log's order.
 final class ExportPass: Sendable {
     private let store: EventStore
     private let history: History
-    private let version: SchemaVersion?
-    private let format: EventFormat
-    /// What was there when the export began, and after which position it begins.
-    private let begin: Checkpoint
-    private let through: Position
-    private let cancellation: Cancellation?
+    private let request: ExportRequest
     private let line: OrderedLine<[UInt8]>
     private let names = SharedStreamNames()
 
@@ -23,13 +29,9 @@ final class ExportPass: Sendable {
     /// How much of it may wait for its turn.
     private static let waitingBytes = 16 << 20
 
-    init(
-        _ store: EventStore, _ history: History, at version: SchemaVersion?, _ format: EventFormat, _ begin: Checkpoint,
-        through: Position, _ cancellation: Cancellation?
-    ) {
-        (self.store, self.history, self.version, self.format) = (store, history, version, format)
-        (self.begin, self.through, self.cancellation) = (begin, through, cancellation)
-        let chunks = (through.rawValue - begin.position.rawValue + Self.chunkEvents - 1) / Self.chunkEvents
+    init(_ store: EventStore, _ history: History, _ request: ExportRequest) {
+        (self.store, self.history, self.request) = (store, history, request)
+        let chunks = (request.through.rawValue - request.begin.position.rawValue + Self.chunkEvents - 1) / Self.chunkEvents
         line = OrderedLine(units: Int(chunks), waitingMax: Self.waitingBytes)
     }
 
@@ -40,16 +42,18 @@ final class ExportPass: Sendable {
     }
 
     private func writer() throws -> LineWriter {
-        LineWriter(try EventReader(store, history, at: version, sharing: names), at: version, format, source: store.source)
+        let eventReader = try EventReader(store, history, at: request.version, sharing: names)
+        return LineWriter(eventReader, at: request.version, request.format, source: store.source)
     }
 
     /// Writes the lines of a chunk and hands them over in pieces, until nobody wants more.
     private func write(chunk: Int, _ writer: LineWriter, _ handOver: ([UInt8], Int) throws -> Bool) throws {
+        let (begin, through) = (request.begin, request.through)
         var reached = Position(begin.position.rawValue + UInt64(chunk) * Self.chunkEvents)
         let end = min(through, Position(reached.rawValue + Self.chunkEvents))
         var text = ByteBuffer(capacity: Self.pieceBytes + 4_096)
         while reached < end {
-            if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "export again, from position \(reached.next)") }
+            if request.cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "export again, from position \(reached.next)") }
             let start = reached
             try store.log.scan(after: reached, through: end) { block, reader in
                 for index in block.indices {

@@ -22,8 +22,9 @@ extension EventStore {
         if isReadOnly, !options.dryRun { throw .readOnly(path: path) }
         let rules = AppendRules(version: version, takesOld: true, enforcesStream: !options.takesAnyStream)
         return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-            let importer = try Importer(
-                self, from: source, rules: rules, options: options, cancellation: cancellation, progress: progress)
+            let request = ImportRequest(
+                source: source, rules: rules, options: options, cancellation: cancellation, progress: progress)
+            let importer = try Importer(self, request)
             do throws(EvstoreError) { return try await importer.run() } catch {
                 if importer.isAppending { stopped?(importer.report) }
                 throw error

@@ -31,6 +31,15 @@ public struct ImportOptions: Sendable, Hashable {
     }
 }
 
+/// What an import works on, and how.
+struct ImportRequest {
+    let source: ImportSource
+    let rules: AppendRules
+    let options: ImportOptions
+    let cancellation: Cancellation?
+    let progress: Progress?
+}
+
 /// A line that was refused and why.
 public struct RefusedLine: Hashable, Sendable {
     /// From 1; the number of the element where the input is a document.

@@ -26,7 +26,9 @@ extension Importer {
                             guard content == line.content || sameID == .keepFirst else { throw EvstoreError.usedAbove(id) }
                             repeated += 1
                         } else if let position = try reader.position(of: id) ?? made.position(of: id, reader) {
-                            try store.compare(NewEvent(line.event), position, sameID, line.event.born, history, reader)
+                            let stored = StoredAppend(
+                                position: position, version: line.event.born, history: history, isAlone: true)
+                            _ = try store.receipt(of: stored, for: [NewEvent(line.event)], sameID, reader)
                             repeated += 1
                         } else {
                             seen[id] = line.content

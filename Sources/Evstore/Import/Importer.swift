@@ -49,17 +49,14 @@ final class Importer {
         var name: String { self == .checking ? "check" : "import" }
     }
 
-    init(
-        _ store: EventStore, from source: ImportSource, rules: AppendRules, options: ImportOptions, cancellation: Cancellation?,
-        progress: Progress?
-    ) throws(EvstoreError) {
-        (self.store, self.rules, self.options) = (store, rules, options)
-        (self.cancellation, self.progress) = (cancellation, progress)
-        name = source.name
+    init(_ store: EventStore, _ request: ImportRequest) throws(EvstoreError) {
+        (self.store, rules, options) = (store, request.rules, request.options)
+        (cancellation, progress) = (request.cancellation, request.progress)
+        name = request.source.name
         bounds = AppendBounds(
             try store.evolving.current().history, as: rules.version, store.options, linesMax: LineInput.linesMax(store.options),
             opening: store.log.lineSealer)
-        input = try LineInput(source, each: options.each, bounds: bounds, options: store.options, cancellation: cancellation)
+        input = try LineInput(request.source, each: options.each, bounds: bounds, options: store.options, cancellation: cancellation)
     }
 
     func run() async throws(EvstoreError) -> ImportReport {

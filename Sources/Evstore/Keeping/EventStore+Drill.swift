@@ -29,21 +29,19 @@ extension EventStore {
     ) async throws(EvstoreError) -> DrillReport {
         if isReadOnly { throw .readOnly(path: path) }
         return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-            try await self.rehearse(to: version, backups, olderProgram, seed, cancellation, progress)
+            try await self.rehearse(
+                DrillRequest(
+                    version: version, backups: backups, olderProgram: olderProgram, seed: seed ?? .random(in: 0 ... UInt64(UInt32.max)),
+                    cancellation: cancellation, progress: progress))
         }
     }
 
-    private func rehearse(
-        to version: SchemaVersion?, _ backups: String?, _ olderProgram: OlderProgram?, _ seed: UInt64?, _ cancellation: Cancellation,
-        _ progress: Progress?
-    ) async throws(EvstoreError) -> DrillReport {
+    private func rehearse(_ request: DrillRequest) async throws(EvstoreError) -> DrillReport {
         let began = ContinuousClock.now
-        let site = site("rehearse", cancellation, progress: progress)
+        let site = site("rehearse", request.cancellation, progress: request.progress)
         let scratch = try Scratch.make(site)
         defer { scratch.remove() }
-        let rehearsal = try Rehearsal(
-            self, to: version, backups: backups, olderProgram, seed: seed ?? .random(in: 0 ... UInt64(UInt32.max)), scratch.path,
-            cancellation, progress)
+        let rehearsal = try Rehearsal(self, request, in: scratch.path)
         var report = try await rehearsal.run()
         report.report = try write(report)
         let (noted, last) = (report, report.position)
@@ -74,6 +72,16 @@ extension EventStore {
             return name
         }
     }
+}
+
+/// What `drill` is asked for; its parameters say what each means.
+struct DrillRequest {
+    let version: SchemaVersion?
+    let backups: String?
+    let olderProgram: OlderProgram?
+    let seed: UInt64
+    let cancellation: Cancellation
+    let progress: Progress?
 }
 
 extension DrillReport {

@@ -23,14 +23,11 @@ final class Rehearsal {
     /// What the copy showed at the newer version before the rollback.
     private var before: (lines: [[UInt8]], last: Position) = ([], .start)
 
-    init(
-        _ original: EventStore, to version: SchemaVersion?, backups: String?, _ olderProgram: OlderProgram?, seed: UInt64,
-        _ directory: String, _ cancellation: Cancellation?, _ progress: Progress?
-    ) throws(EvstoreError) {
-        (self.original, self.backups, self.olderProgram, self.directory, self.seed) = (original, backups, olderProgram, directory, seed)
-        (self.cancellation, self.progress) = (cancellation, progress)
-        report = DrillReport(position: try original.last().position, seed: seed)
-        versions = try Self.versions(original, to: version)
+    init(_ original: EventStore, _ request: DrillRequest, in directory: String) throws(EvstoreError) {
+        (self.original, self.directory, backups, olderProgram) = (original, directory, request.backups, request.olderProgram)
+        (seed, cancellation, progress) = (request.seed, request.cancellation, request.progress)
+        report = DrillReport(position: try original.last().position, seed: request.seed)
+        versions = try Self.versions(original, to: request.version)
         (report.from, report.to) = (versions?.from, versions?.to)
     }
 
