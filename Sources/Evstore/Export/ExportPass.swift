@@ -53,7 +53,9 @@ final class ExportPass: Sendable {
         let end = min(through, Position(reached.rawValue + Self.chunkEvents))
         var text = ByteBuffer(capacity: Self.pieceBytes + 4_096)
         while reached < end {
-            if request.cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "export again, from position \(reached.next)") }
+            if request.cancellation?.isCancelled == true {
+                throw EvstoreError.interrupted(again: "export again, from position \(reached.next)")
+            }
             let start = reached
             try store.log.scan(after: reached, through: end) { block, reader in
                 for index in block.indices {
