@@ -23,6 +23,15 @@ final class BuildPass: Sendable {
         var folded: UInt64 = 0
     }
 
+    /// How far a pass goes, and in what.
+    struct Limits {
+        let through: Position
+        /// Of the first chunk.
+        let chunkEvents: Int
+        /// Bytes of rows above which no new ones are made.
+        let memory: Int
+    }
+
     private struct Chunk {
         var number: Int
         var after, through: Position
@@ -31,8 +40,7 @@ final class BuildPass: Sendable {
     /// For each target, its partitions.
     private let partitions: [[RowPartition]]
     private let desk: RejectionDesk
-    private let through: Position
-    private let memory: Int
+    private let limits: Limits
     private let check: @Sendable () throws -> Void
     private let report: @Sendable (Position) -> Void
     private let state: Monitor<State>
@@ -41,17 +49,15 @@ final class BuildPass: Sendable {
     private static let chunkBytes = 8 << 20
     private static let stationCount = 8
 
-    /// - Parameter memory: bytes of rows above which no new ones are made.
     /// - Parameter check: asked before each chunk; throws where the build is to end.
     /// - Parameter report: called by one thread at a time, in the order of the log.
     init(
-        _ partitions: [[RowPartition]], _ desk: RejectionDesk, through: Position, chunkEvents: Int, memory: Int,
+        _ partitions: [[RowPartition]], _ desk: RejectionDesk, within limits: Limits,
         check: @escaping @Sendable () throws -> Void, report: @escaping @Sendable (Position) -> Void
     ) {
-        (self.partitions, self.desk, self.through, self.memory) = (partitions, desk, through, memory)
-        (self.check, self.report) = (check, report)
+        (self.partitions, self.desk, self.limits, self.check, self.report) = (partitions, desk, limits, check, report)
         let bytes = partitions.reduce(0) { $1.reduce($0) { $0 + $1.bytes } }
-        state = Monitor(State(chunkEvents: UInt64(max(1, chunkEvents)), bytes: bytes))
+        state = Monitor(State(chunkEvents: UInt64(max(1, limits.chunkEvents)), bytes: bytes))
     }
 
     /// Runs the pass; returns how many events were folded.
@@ -77,9 +83,9 @@ final class BuildPass: Sendable {
 
     private func take() -> Chunk? {
         state.withLock { state in
-            guard state.failure == nil, state.taken < through.rawValue else { return nil }
+            guard state.failure == nil, state.taken < limits.through.rawValue else { return nil }
             let after = state.taken
-            state.taken = min(after + state.chunkEvents, through.rawValue)
+            state.taken = min(after + state.chunkEvents, limits.through.rawValue)
             state.chunks += 1
             return Chunk(number: state.chunks - 1, after: Position(after), through: Position(state.taken))
         }
@@ -116,7 +122,7 @@ final class BuildPass: Sendable {
     private func enter(_ station: Int, _ chunk: Chunk) -> Bool? {
         let hasFailed = { (state: inout State) in state.failure.map { $0.chunk < chunk.number } ?? false }
         return state.wait(until: { $0.turns[station] == chunk.number || hasFailed(&$0) }) { state in
-            hasFailed(&state) ? nil : state.bytes > memory
+            hasFailed(&state) ? nil : state.bytes > limits.memory
         }
     }
 

@@ -58,7 +58,7 @@ final class BuildRun {
         }
         let (cancellation, report, total) = (cancellation, reporter(), end.position.rawValue)
         let pass = BuildPass(
-            partitions, desk, through: end.position, chunkEvents: build.chunkEvents, memory: rowBytes,
+            partitions, desk, within: .init(through: end.position, chunkEvents: build.chunkEvents, memory: rowBytes),
             check: { try Self.check(cancellation) }, report: { report("build", $0.rawValue, total) })
         folded = try pass.run(workers)
     }

@@ -9,11 +9,12 @@ final class FollowBatch {
     private let evolving: EvolvingLog
     private let fold: any Fold
     private let preparer: EventPreparer
-    private var row = FollowedRow()
+    private var row: FollowedRow
 
     init(_ evolving: EvolvingLog, _ evolution: Evolution, _ definition: Definition) throws(EvstoreError) {
         self.evolving = evolving
         fold = try definition.makeFold()
+        row = FollowedRow(fold)
         preparer = try EventPreparer(evolving.log, evolution.history, [definition], at: definition.version)
     }
 
@@ -35,7 +36,7 @@ final class FollowBatch {
                         try preparer.prepare(block, reader)
                         return true
                     }
-                    let rejections = try Self.fold(preparer.outputs[0], fold, &row, generation, &header, &transaction)
+                    let rejections = try Self.fold(preparer.outputs[0], &row, generation, &header, &transaction)
                     try quarantine(rejections, generation, &header, &transaction)
                     header.checkpoint.position = end
                 }
@@ -49,7 +50,7 @@ final class FollowBatch {
     /// Drops what was read of the log and of read models; compiled folds and paths stay.
     func removeEvents() {
         preparer.removeEvents()
-        row = FollowedRow()
+        row = FollowedRow(fold)
     }
 
     /// How many events go into one commit: many where the generation is far behind, since each commit writes every page that
@@ -62,18 +63,17 @@ final class FollowBatch {
     /// Folds what was prepared, row after row in the order of their keys: each is written once, and a tree is walked quicker than
     /// it is looked up in.
     private static func fold(
-        _ prepared: borrowing PreparedOperations, _ fold: any Fold, _ row: inout FollowedRow, _ generation: Generation,
+        _ prepared: borrowing PreparedOperations, _ row: inout FollowedRow, _ generation: Generation,
         _ header: inout GenerationHeader, _ transaction: inout WriteTransaction
     ) throws -> [Rejection] {
-        var rejections = prepared.rejections
-        var digest = SetDigest(header.digest)
+        var sums = FollowSums(digest: SetDigest(header.digest), rejections: prepared.rejections)
         var count = Int64(header.rows)
-        try prepared.forEachRow { key, operations, offsets in
-            count += try row.take(operations, offsets, key, fold, generation, &digest, transaction.reads, &rejections)
-            try row.write(key, generation, &transaction)
+        try prepared.forEachRow { operations in
+            count += try row.take(operations, generation, transaction.reads, &sums)
+            try row.write(operations.key, generation, &transaction)
         }
-        (header.digest, header.rows) = (digest.digest, UInt64(count))
-        return rejections
+        (header.digest, header.rows) = (sums.digest.digest, UInt64(count))
+        return sums.rejections
     }
 
     private func quarantine(
@@ -83,31 +83,37 @@ final class FollowBatch {
     }
 }
 
+/// What the rows of a batch come to.
+private struct FollowSums {
+    /// Of all rows of the read model.
+    var digest: SetDigest
+    var rejections: [Rejection]
+}
+
 /// The row that a batch is at.
 private struct FollowedRow: ~Copyable {
-    private var folding = RowFolding()
+    private var folding: RowFolding
     /// As it was before, where it lies sealed.
     private var opened = ByteBuffer()
 
+    init(_ fold: any Fold) { folding = RowFolding(fold) }
+
     /// Folds the operations on a row; returns how many rows there are more.
     mutating func take(
-        _ operations: RawSpan, _ offsets: ArraySlice<Int>, _ key: RawSpan, _ fold: any Fold, _ generation: Generation,
-        _ digest: inout SetDigest, _ transaction: borrowing ReadTransaction, _ rejections: inout [Rejection]
+        _ operations: borrowing RowOperations, _ generation: Generation, _ transaction: borrowing ReadTransaction,
+        _ sums: inout FollowSums
     ) throws -> Int64 {
-        let found = try generation.rows.find(key, transaction)
-        guard let found, generation.rows.isSealed else {
-            return try folding.take(operations, offsets, key, found, fold, &digest, &rejections)
-        }
+        let found = try generation.rows.find(operations.key, transaction)
+        guard let found, generation.rows.isSealed else { return try folding.take(operations, on: found, &sums) }
         opened.removeAll()
-        try generation.rows.open(found, key, into: &opened)
-        return try Self.take(operations, offsets, key, opened, fold, &digest, &rejections, &folding)
+        try generation.rows.open(found, operations.key, into: &opened)
+        return try Self.take(operations, on: opened, &folding, &sums)
     }
 
     private static func take(
-        _ operations: RawSpan, _ offsets: ArraySlice<Int>, _ key: RawSpan, _ old: borrowing ByteBuffer, _ fold: any Fold,
-        _ digest: inout SetDigest, _ rejections: inout [Rejection], _ folding: inout RowFolding
+        _ operations: borrowing RowOperations, on old: borrowing ByteBuffer, _ folding: inout RowFolding, _ sums: inout FollowSums
     ) throws -> Int64 {
-        try folding.take(operations, offsets, key, old.bytes, fold, &digest, &rejections)
+        try folding.take(operations, on: old.bytes, &sums)
     }
 
     func write(_ key: RawSpan, _ generation: Generation, _ transaction: inout WriteTransaction) throws {
@@ -117,38 +123,39 @@ private struct FollowedRow: ~Copyable {
 
 /// Folds operations into a row and writes its new text.
 private struct RowFolding: ~Copyable {
+    private let fold: any Fold
     private var workspace = FoldWorkspace()
     private var state = ByteBuffer()
     private var json = ByteBuffer()
     private var isChanged = false
 
-    mutating func take(
-        _ operations: RawSpan, _ offsets: ArraySlice<Int>, _ key: RawSpan, _ old: RawSpan?, _ fold: any Fold, _ digest: inout SetDigest,
-        _ rejections: inout [Rejection]
-    ) throws -> Int64 {
+    init(_ fold: any Fold) { self.fold = fold }
+
+    /// - Parameter old: the row's text; nil where there is none.
+    mutating func take(_ operations: borrowing RowOperations, on old: RawSpan?, _ sums: inout FollowSums) throws -> Int64 {
         state.removeAll()
         if let old { try fold.open(old, into: &state, &workspace) }
-        isChanged = Self.take(operations, offsets, fold, &rejections, &state, &workspace)
+        isChanged = Self.take(operations, fold, &sums.rejections, &state, &workspace)
         json.removeAll()
         Self.render(state, fold, into: &json)
         if let old {
             if json.count > 0, old.equals(json.bytes) { isChanged = false }
-            if isChanged { digest.remove(key: key, value: old) }
+            if isChanged { sums.digest.remove(key: operations.key, value: old) }
         } else if json.count == 0 {
             isChanged = false
         }
         if !isChanged { return 0 }
-        if json.count > 0 { digest.insert(key: key, value: json.bytes) }
+        if json.count > 0 { sums.digest.insert(key: operations.key, value: json.bytes) }
         return (json.count > 0 ? 1 : 0) - (old == nil ? 0 : 1)
     }
 
     private static func take(
-        _ operations: RawSpan, _ offsets: ArraySlice<Int>, _ fold: any Fold, _ rejections: inout [Rejection], _ state: inout ByteBuffer,
+        _ operations: borrowing RowOperations, _ fold: any Fold, _ rejections: inout [Rejection], _ state: inout ByteBuffer,
         _ workspace: inout FoldWorkspace
     ) -> Bool {
         var isChanged = false
-        for offset in offsets {
-            let operation = operations.slice(offset, Operation.size(operations, at: offset))
+        for offset in operations.offsets {
+            let operation = operations.bytes.slice(offset, Operation.size(operations.bytes, at: offset))
             do throws(FoldError) {
                 switch try fold.apply(operation, to: state.bytes, &workspace) {
                 case .unchanged: continue

@@ -2,6 +2,18 @@ internal import Bytes
 internal import EventModel
 internal import SchemaEvolution
 
+/// The operations on one row: where they begin, in the order of the log.
+struct RowOperations: ~Escapable {
+    let key: RawSpan
+    let bytes: RawSpan
+    let offsets: ArraySlice<Int>
+
+    @_lifetime(copy key, copy bytes)
+    init(key: RawSpan, bytes: RawSpan, offsets: ArraySlice<Int>) {
+        (self.key, self.bytes, self.offsets) = (key, bytes, offsets)
+    }
+}
+
 /// The operations and rejections of one definition, from one thread.
 struct PreparedOperations: ~Copyable, Sendable {
     private let fold: any Fold
@@ -95,14 +107,12 @@ struct PreparedOperations: ~Copyable, Sendable {
         _ body: (RawSpan, borrowing Slots<UInt32>, Range<Int>) throws -> Void
     ) rethrows { try body(operations.bytes.bytes, offsets, range) }
 
-    /// Lends the operations of each row together: where they begin, in the order of the log; rows in the order of their keys.
-    func forEachRow(_ body: (_ key: RawSpan, _ operations: RawSpan, _ offsets: ArraySlice<Int>) throws -> Void) rethrows {
+    /// Lends the operations of each row together; rows in the order of their keys.
+    func forEachRow(_ body: (borrowing RowOperations) throws -> Void) rethrows {
         try Self.forEachRow(operations.bytes, body)
     }
 
-    private static func forEachRow(
-        _ all: borrowing ByteBuffer, _ body: (_ key: RawSpan, _ operations: RawSpan, _ offsets: ArraySlice<Int>) throws -> Void
-    ) rethrows {
+    private static func forEachRow(_ all: borrowing ByteBuffer, _ body: (borrowing RowOperations) throws -> Void) rethrows {
         // Most comparisons end within the first eight bytes.
         var order: [(prefix: UInt64, offset: Int)] = []
         var offset = 0
@@ -121,7 +131,7 @@ struct PreparedOperations: ~Copyable, Sendable {
             let key = Operation.key(all.bytes, at: offsets[start])
             var end = start + 1
             while end < offsets.count, Operation.key(all.bytes, at: offsets[end]).equals(key) { end += 1 }
-            try body(key, all.bytes, offsets[start ..< end])
+            try body(RowOperations(key: key, bytes: all.bytes, offsets: offsets[start ..< end]))
             start = end
         }
     }

@@ -32,8 +32,8 @@ extension Generation {
                 let mark = try GenerationMark(made)
                 try mark.make()
                 let generation = try Generation(
-                    directory: made, fingerprint: definition.fingerprint, format: GenerationHeader.format(isSealed: keys != nil), keys,
-                    environment, mark)
+                    Generation.Files(directory: made, environment: environment, mark: mark, keys: keys),
+                    fingerprint: definition.fingerprint, format: GenerationHeader.format(isSealed: keys != nil))
                 try generation.write { transaction in try generation.put(header, &transaction) }
             }
             try Directory.sync(made)

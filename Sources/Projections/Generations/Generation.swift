@@ -24,13 +24,21 @@ package final class Generation: Sendable {
 
     static let headerKey = Array("generation".utf8)
 
+    /// What is open of a generation's directory.
+    struct Files {
+        let directory: String
+        let environment: Environment
+        let mark: GenerationMark
+        /// Nil where its rows are not sealed.
+        let keys: ModelKeys?
+    }
+
     /// Takes over the open environment and the mark.
-    init(
-        directory: String, fingerprint: Digest, format: Int, _ keys: ModelKeys?, _ environment: Environment, _ mark: GenerationMark
-    ) throws(StorageError) {
+    init(_ files: Files, fingerprint: Digest, format: Int) throws(StorageError) {
+        let (directory, environment, keys) = (files.directory, files.environment, files.keys)
         (self.directory, self.fingerprint) = (directory, fingerprint)
         name = String(directory[(directory.lastIndex(of: "/").map(directory.index(after:)) ?? directory.startIndex)...])
-        (self.environment, self.mark) = (environment, mark)
+        (self.environment, mark) = (environment, files.mark)
         (self.format, note) = (format, DamageNote(directory))
         rows = try CheckedTable(.rows, of: environment, format: format, keys, note)
         meta = try CheckedTable(.meta, of: environment, format: format, keys, note)
@@ -109,7 +117,8 @@ package final class Generation: Sendable {
             guard header.storeID == log.storeID else {
                 throw EvstoreError.storeDamaged(path: directory, reason: "the generation belongs to another store")
             }
-            return try Generation(directory: directory, fingerprint: header.fingerprint, format: format, keys, environment, mark)
+            let files = Files(directory: directory, environment: environment, mark: mark, keys: keys)
+            return try Generation(files, fingerprint: header.fingerprint, format: format)
         } catch {
             environment.close()
             throw error
