@@ -1,0 +1,56 @@
+import Testing
+
+@Suite("How functions are declared")
+struct SignatureTests {
+    private static let all = Result { try SourceFile.all(below: "Sources").flatMap(Signature.all) }
+
+    private func signatures() throws -> [Signature] { try Self.all.get() }
+
+    @Test("the reader of declarations finds parameters, effects and bodies")
+    func reader() throws {
+        let found = try signatures()
+        let append = try #require(found.first { $0.file.path == "Sources/EventLog/EventLog.swift" && $0.name == "append" })
+        #expect(append.parameters == ["_ request: AppendRequest"] && append.says("async") && append.says("throws"))
+        #expect(append.body?.contains("await committer.append(request)") == true && append.owner.contains("class EventLog"))
+        #expect(append.documentation.contains("- Throws: `EvstoreError`: expectationFailed"))
+        let open = try #require(found.first { $0.file.path == "Sources/Evstore/EventStore+Open.swift" && $0.name == "open" })
+        #expect(open.required == ["at path: String"] && open.parameters.count == 11 && open.modifiers == "public static")
+        #expect(found.count > 2_500, "\(found.count)")
+    }
+
+    /// Which rooms still have some, and how many at most: who mends one lowers the number.
+    private let ceilings = [
+        "EventLog": 1, "JSONText": 1, "LMDB": 2, "Migration": 5, "Projections": 10, "SchemaEvolution": 12, "SchemaTools": 1, "Sealing": 5,
+        "System": 1,
+    ]
+
+    @Test("who calls a function gives it at most five things; what belongs together has a type")
+    func parameters() throws {
+        let wide = try signatures().filter { $0.required.count > 5 && !$0.modifiers.contains("public") && !$0.isMemberwise }
+        for (room, found) in Dictionary(grouping: wide, by: \.file.room) {
+            #expect(found.count <= ceilings[room] ?? 0, "\(room): \(found.map { "\($0.description) \($0.required.count)" })")
+        }
+    }
+
+    @Test("nothing is async that awaits nothing")
+    func waiting() throws {
+        for signature in try signatures() where signature.says("async") {
+            guard let body = signature.body else { continue }
+            #expect(body.contains("await"), "\(signature.description)")
+        }
+    }
+
+    @Test("every public function of a store that waits without being async says that it blocks")
+    func blocking() throws {
+        // It reads what it is given.
+        let pure: Set<String> = ["events"]
+        let found = try signatures().filter { signature in
+            signature.file.room == "Evstore" && signature.modifiers.contains("public") && signature.owner.contains("EventStore ")
+                && signature.says("throws") && !signature.says("async") && !pure.contains(signature.name)
+        }
+        #expect(found.count > 15)
+        for signature in found {
+            #expect(signature.documentation.contains("Blocks the calling thread"), "\(signature.description)")
+        }
+    }
+}
