@@ -71,7 +71,7 @@ extension FuzzTarget {
         case 2: if isInObject { splice.rename(node, to: other) }
         case 3: splice.wrapInArray(node)
         case 4: if isInObject { _ = splice.copy(node, as: other, to: splice.root) }
-        case 5: if let element = splice.firstChild(of: node), splice.kind(node) == .array { splice.replace(node, withValueOf: element) }
+        case 5: if splice.kind(node) == .array, let element = splice.firstChild(of: node) { splice.replace(node, withValueOf: element) }
         case 6: if isInObject { _ = splice.makeObject(other, of: splice.root) }
         default: splice.detach(node)
         }
