@@ -116,30 +116,39 @@ let package = Package(
             ],
             swiftSettings: house),
         .executableTarget(name: "evstore", dependencies: ["EvstoreCLI"], swiftSettings: house),
+        // What the tests share: directories, programs, pages, numbers by a seed, and the stores that several of them tell of.
+        .target(name: "TestSupport", dependencies: ["Evstore", "EvstoreTesting"], path: "Tests/TestSupport", swiftSettings: house),
         // Tests mirror the rooms; CrashTests kill real processes, DomainTests use Schemas/, HouseTests read the sources.
         .testTarget(name: "BytesTests", dependencies: ["Bytes", "Hashing", "EventModel"], swiftSettings: house),
         .testTarget(name: "SealingTests", dependencies: ["Bytes", "Sealing"], swiftSettings: house),
-        .testTarget(name: "LMDBTests", dependencies: ["Bytes", "System", "LMDB"], swiftSettings: house),
-        .testTarget(name: "JSONTextTests", dependencies: ["Bytes", "JSONText"], swiftSettings: house),
+        .testTarget(name: "LMDBTests", dependencies: ["Bytes", "System", "LMDB", "EvstoreTesting", "TestSupport"], swiftSettings: house),
+        .testTarget(name: "JSONTextTests", dependencies: ["Bytes", "JSONText", "TestSupport"], swiftSettings: house),
         .testTarget(
             name: "EventLogTests",
-            dependencies: ["Bytes", "Hashing", "Sealing", "System", "LMDB", "EventModel", "EventLog", "LogKeeping", "Torturing"],
+            dependencies: [
+                "Bytes", "Hashing", "Sealing", "System", "LMDB", "EventModel", "EventLog", "LogKeeping", "EvstoreTesting", "TestSupport",
+                "Torturing",
+            ],
             exclude: ["Goldens"], swiftSettings: house),
         .testTarget(
-            name: "SchemaEvolutionTests", dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools"],
+            name: "SchemaEvolutionTests",
+            dependencies: [
+                "Bytes", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "EvstoreTesting", "TestSupport",
+            ],
             exclude: ["Suite"],
             swiftSettings: house),
         .testTarget(
             name: "ProjectionsTests",
             dependencies: [
                 "Bytes", "Hashing", "Sealing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
+                "EvstoreTesting", "TestSupport",
             ],
             swiftSettings: house),
         .testTarget(
             name: "MigrationTests",
             dependencies: [
                 "Bytes", "Hashing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools", "Projections",
-                "Migration", "LogKeeping",
+                "Migration", "LogKeeping", "EvstoreTesting", "TestSupport",
                 "Torturing",
             ], swiftSettings: house),
         .testTarget(
@@ -148,7 +157,7 @@ let package = Package(
                 "Bytes", "Hashing", "JSONText", "System", "LMDB", "EventModel", "Sealing", "EventLog", "SchemaEvolution", "SchemaTools",
                 "Projections",
                 "Migration", "LogKeeping",
-                "Evstore", "EvstoreTesting", "TwentyLines", .product(name: "Logging", package: "swift-log"),
+                "Evstore", "EvstoreTesting", "TestSupport", "TwentyLines", .product(name: "Logging", package: "swift-log"),
             ], exclude: ["Goldens"], swiftSettings: house),
         // The README's program, compiled as a user's is.
         .executableTarget(name: "TwentyLines", dependencies: ["Evstore"], path: "Tests/TwentyLines", swiftSettings: strict),
@@ -156,6 +165,7 @@ let package = Package(
             name: "CLITests",
             dependencies: [
                 "Bytes", "JSONText", "EventModel", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore", "GuideShop", "GuideService",
+                "TestSupport",
             ], swiftSettings: house),
         // The programs of the guides, compiled as a user's are.
         .executableTarget(name: "GuideShop", dependencies: ["Evstore"], path: "Tests/GuideShop", swiftSettings: strict),
@@ -172,18 +182,18 @@ let package = Package(
             name: "CrashTests",
             dependencies: [
                 "System", "LMDB", "EventLog", "Migration", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore", "OrdersService",
-                "StoreWorker",
+                "StoreWorker", "TestSupport",
                 "Torturing", "evstore-torture",
             ], swiftSettings: house),
         .testTarget(
             name: "DomainTests",
             dependencies: [
-                "EventModel", "SchemaEvolution", "SchemaTools", "Evstore", "EvstoreTesting", "RemindersService", "Torturing",
+                "EventModel", "SchemaEvolution", "SchemaTools", "Evstore", "EvstoreTesting", "RemindersService", "TestSupport", "Torturing",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             exclude: ["Fixtures"], swiftSettings: house),
         .executableTarget(name: "RemindersService", dependencies: ["Evstore"], path: "Tests/RemindersService", swiftSettings: house),
-        .testTarget(name: "HouseTests", dependencies: [.product(name: "Yams", package: "Yams")], swiftSettings: house),
+        .testTarget(name: "HouseTests", dependencies: ["TestSupport", .product(name: "Yams", package: "Yams")], swiftSettings: house),
         // Broken files and events: what makes and judges them, and the program that does so by the million.
         .target(
             name: "Fuzzing",
@@ -198,16 +208,18 @@ let package = Package(
         // Faults of the disk and of processes: what makes them, and the program that tries them by the thousand.
         .target(
             name: "Torturing",
-            dependencies: ["Bytes", "System", "Hashing", "Sealing", "LMDB", "EventModel", "EventLog", "Evstore", "EvstoreTesting"],
+            dependencies: [
+                "Bytes", "System", "Hashing", "Sealing", "LMDB", "EventModel", "EventLog", "Evstore", "EvstoreTesting", "TestSupport",
+            ],
             path: "tools/torturing/Torturing", swiftSettings: house),
         .executableTarget(
             name: "evstore-torture",
             dependencies: [
-                "Bytes", "Torturing", "System", "LMDB", "EventModel", "EventLog", "Migration", "LogKeeping", "Evstore", "EvstoreTesting",
+                "Bytes", "TestSupport", "Torturing", "System", "LMDB", "EventModel", "EventLog", "Migration", "LogKeeping", "Evstore", "EvstoreTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "tools/torturing/Program", swiftSettings: house),
-        .testTarget(name: "FuzzTests", dependencies: ["EvstoreTesting", "evstore-fuzz"], swiftSettings: house),
+        .testTarget(name: "FuzzTests", dependencies: ["EvstoreTesting", "TestSupport", "evstore-fuzz"], swiftSettings: house),
     ],
     swiftLanguageModes: [.v6]
 )

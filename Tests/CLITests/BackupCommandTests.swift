@@ -1,5 +1,6 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Backups")
@@ -101,7 +102,7 @@ struct BackupCommandTests {
         let copies = shop.path("copies")
         try shop.must("backup \(copies)")
         for spoil in ["rm \(copies)/blocks/*", "truncate -s 100 \(copies)/blocks/*"] {
-            #expect(try BuiltProgram(path: "/bin/sh").run(["-c", spoil]).exit == 0)
+            try BuiltProgram.shell(spoil)
             #expect(try shop.run("restore \(copies) --into \(shop.path("again"))").exit != 0)
             try shop.must("backup \(copies)")
             try shop.must("restore \(copies) --into \(shop.path("again"))")
@@ -135,9 +136,9 @@ struct BackupCommandTests {
         let other = try Shop.open()
         #expect(try member(other.run("backup \(shop.path("copies")) --json").line, "error", "code") == #""otherBackup""#)
         let blocks = try #require(try FileManager.default.contentsOfDirectory(atPath: shop.path("copies/blocks")).first)
-        var bytes = try Data(contentsOf: shop.directory.appending(path: "copies/blocks/\(blocks)"))
+        var bytes = try Data(contentsOf: shop.directory.url("copies/blocks/\(blocks)"))
         bytes[bytes.count / 2] ^= 1
-        try bytes.write(to: shop.directory.appending(path: "copies/blocks/\(blocks)"))
+        try bytes.write(to: shop.directory.url("copies/blocks/\(blocks)"))
         #expect(try refusal("restore \(shop.path("copies")) --into \(shop.path("again"))") == #"7 "backupDamaged""#)
         #expect(!FileManager.default.fileExists(atPath: shop.path("again")))
         #expect(try shop.run("backup \(shop.path("copies")) --keep 0").exit == 2)

@@ -2,6 +2,7 @@ import EventModel
 import EvstoreCLI
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// The page of errors, as it lies in the docs catalogue.
@@ -13,11 +14,7 @@ private struct ErrorsPage {
     let exits: [Int32]
 
     init() throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        let text = try String(contentsOf: root.appending(path: "Sources/Evstore/Evstore.docc/Errors.md"), encoding: .utf8)
-        let tables = text.split(separator: "\n").filter { $0.hasPrefix("| ") }.map { line in
-            line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
-        }
+        let tables = try DocPage("Errors").rows()
         rows = tables.filter { $0.count == 5 && $0[0].hasPrefix("`") }.map { cells in
             Row(code: cells[0].filter { $0 != "`" }, exit: cells[1], carries: cells[3])
         }
@@ -27,8 +24,7 @@ private struct ErrorsPage {
 
 /// The cases that the library's source declares, each with the names of what it carries.
 private func declaredCases() throws -> [String: Set<String>] {
-    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let text = try String(contentsOf: root.appending(path: "Sources/EventModel/EvstoreError.swift"), encoding: .utf8)
+    let text = try Checkout.text("Sources/EventModel/EvstoreError.swift")
     let declaration = try #require(text.firstMatch(of: #/enum EvstoreError[\s\S]*?\n}/#)).0
     var cases: [String: Set<String>] = [:]
     for match in declaration.matches(of: #/case ([A-Za-z]+)\((.*)\)\n/#) {
@@ -106,8 +102,7 @@ struct ErrorsPageTests {
 
     @Test("the exit codes are those that commands end with")
     func exits() throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        let session = try String(contentsOf: root.appending(path: "Sources/EvstoreCLI/Session.swift"), encoding: .utf8)
+        let session = try Checkout.text("Sources/EvstoreCLI/Session.swift")
         let own = session.matches(of: #/static let [a-z]+ = Exit\(code: (\d+)\)/#).compactMap { Int32($0.1) }
         #expect(!own.isEmpty)
         #expect(try ErrorsPage().exits == Set(samples.map(\.exit) + own + [0]).sorted())

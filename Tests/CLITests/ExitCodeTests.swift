@@ -1,5 +1,6 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Exit codes")
@@ -28,12 +29,12 @@ struct ExitCodeTests {
     func refusals(_ line: String, _ exit: Int, _ code: String) throws {
         let shop = try Shop()
         try FileManager.default.createDirectory(atPath: shop.path("only-v1"), withIntermediateDirectories: true)
-        try shop.write("only-v1/v1.yaml", Shop.v1)
+        try shop.write("only-v1/v1.yaml", ShopHistory.v1)
         try shop.write(
             "only-v1/projections.yaml", Shop.projections.replacing(#/( +- since: 2\n)[\s\S]*?(?=  payments)/#, with: ""))
         try shop.must("import - --as v1 --schemas \(shop.path("only-v1"))", input: Shop.orders)
         try shop.must("query orders --count")
-        try shop.write("newer/v1.yaml", Shop.v1.replacing("evstore: 1", with: "evstore: 2"))
+        try shop.write("newer/v1.yaml", ShopHistory.v1.replacing("evstore: 1", with: "evstore: 2"))
         let outcome = try shop.run(line.replacing("NEWER", with: shop.path("newer")) + " --json")
         #expect(outcome.exit == Int32(exit), "\(outcome.output)")
         if !code.isEmpty { #expect(try member(#require(outcome.lines.first), "error", "code") == "\"\(code)\"") }
@@ -43,8 +44,10 @@ struct ExitCodeTests {
     @Test("a version that another file was registered as is refused with 3")
     func differing() throws {
         let shop = try Shop.migrated()
-        try shop.write("schemas/v2.yaml", Shop.v2.replacing("customer: {type: string}", with: "customer: {type: string, maxLength: 9}"))
-        try shop.write("schemas/v3.yaml", Shop.v3.replacing("customer: {type: string}", with: "customer: {type: string, maxLength: 9}"))
+        for (name, version) in [("v2", ShopHistory.v2), ("v3", ShopHistory.v3)] {
+            let short = version.replacing("customer: {type: string}", with: "customer: {type: string, maxLength: 9}")
+            try shop.write("schemas/\(name).yaml", short)
+        }
         #expect(try shop.run("replay --to v3 --schemas SCHEMAS --json").exit == 3)
     }
 

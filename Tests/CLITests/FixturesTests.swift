@@ -1,5 +1,6 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Fixtures are recorded once and verified ever after")
@@ -8,9 +9,7 @@ struct FixturesTests {
         "every worked example's fixtures read at every version as they were recorded",
         arguments: ["cycles", "packages", "reminders", "saves", "settings", "vault"])
     func domains(name: String) throws {
-        let schemas = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .appending(path: "Schemas/\(name)")
-        let outcome = try BuiltProgram().run("schema", "fixtures", "verify", "--schemas", schemas.path, "--json")
+        let outcome = try BuiltProgram().run("schema", "fixtures", "verify", "--schemas", Checkout.path("Schemas/\(name)"), "--json")
         #expect(outcome.exit == 0, "\(outcome.output)")
         #expect(try member(outcome.line, "findings") == "[]", "\(outcome.output)")
         #expect(Int(try member(outcome.line, "images") ?? "") ?? 0 > 20)
@@ -151,7 +150,7 @@ struct FixturesTests {
             noted.contains(#/fixtures\/v1\/seen\/v2\.jsonl:1:1: note LOG005: .*"kind":"hardcover".* and is .*"kind":"paperback"/#),
             "\(noted)")
         let released = try Library(domain: "vault", before: .max)
-        let seen = try String(contentsOf: released.url("fixtures/v1/seen/v2.jsonl"), encoding: .utf8)
+        let seen = try released.directory.text("fixtures/v1/seen/v2.jsonl")
         try released.write("fixtures/v1/seen/v2.jsonl", String(seen.split(separator: "\n").dropFirst().joined(separator: "\n")))
         let refused = try released.run("lint")
         #expect(refused.exit == 3 && refused.output.contains("fixtures/v1/seen/v2.jsonl:1:1: error LOG005"), "\(refused.output)")

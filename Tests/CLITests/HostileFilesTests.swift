@@ -1,5 +1,6 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Pipes, devices and directories where files should be")
@@ -113,7 +114,7 @@ struct HostileFilesTests {
             #expect(outcome.exit == 3 && outcome.output.contains("it is no regular file"), "\(path): \(outcome.output)\(outcome.errors)")
         }
         let link = shop.path("link.yaml")
-        try shop.write("schemas/v1.yaml", Shop.v1.replacing("version: 1", with: "version:   1"))
+        try shop.write("schemas/v1.yaml", ShopHistory.v1.replacing("version: 1", with: "version:   1"))
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: shop.path("schemas/v1.yaml"))
         #expect(try hostile.run(["schema", "fmt", link]).exit == 0)
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == shop.path("schemas/v1.yaml"))

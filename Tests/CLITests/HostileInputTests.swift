@@ -1,5 +1,6 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Input that means no good")
@@ -45,7 +46,7 @@ struct HostileInputTests {
     func bytes() throws {
         for bytes in [[0xff], [0x00], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80]] as [[UInt8]] {
             let line = Data(#"{"stream":"order-9","type":"OrderPaid","data":{"id":"9"#.utf8) + Data(bytes) + Data("\"}}\n".utf8)
-            try line.write(to: shop.directory.appending(path: "lines"))
+            try line.write(to: shop.directory.url("lines"))
             let outcome = try hostile.run(["import", shop.path("lines"), "--as", "v1"])
             #expect(outcome.exit == 3 && outcome.errors.contains("lines:1"), "\(bytes): \(outcome.errors)")
         }

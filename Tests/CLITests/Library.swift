@@ -2,28 +2,26 @@ import Bytes
 import EvstoreTesting
 import Foundation
 import JSONText
+import TestSupport
 import Testing
 
 /// Two versions of a lending library, of which the first is released and nothing is wrong with either.
-final class Library {
-    let directory: URL
+struct Library {
+    let directory: TemporaryDirectory
     private let program = BuiltProgram()
 
     init() throws {
-        directory = FileManager.default.temporaryDirectory.appending(path: "evstore-library-\(UUID().uuidString)")
+        directory = try TemporaryDirectory()
         for (name, text) in Self.files { try write(name, text) }
         try write("schemas.lock", try Self.lock.get())
     }
 
     /// A worked example as it was when none of its versions from one on was released.
     init(domain: String, before version: Int) throws {
-        directory = FileManager.default.temporaryDirectory.appending(path: "evstore-\(domain)-\(UUID().uuidString)")
-        let schemas = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        try FileManager.default.copyItem(at: schemas.appending(path: "Schemas/\(domain)"), to: directory)
+        directory = try TemporaryDirectory(copying: Checkout.path("Schemas/\(domain)"))
         var number = version
         while FileManager.default.fileExists(atPath: url("v\(number).yaml").path) {
-            let text = try String(contentsOf: url("v\(number).yaml"), encoding: .utf8)
-            try write("v\(number).yaml", text.replacing(#/released: .*\n/#, with: ""))
+            try write("v\(number).yaml", directory.text("v\(number).yaml").replacing(#/released: .*\n/#, with: ""))
             number += 1
         }
         let lock = try JSONValue(parsing: [UInt8](Data(contentsOf: url("schemas.lock"))).lent)
@@ -38,36 +36,26 @@ final class Library {
     private static let lock = Result { try Library(locking: true).lockText() }
 
     private init(locking: Bool) throws {
-        directory = FileManager.default.temporaryDirectory.appending(path: "evstore-library-\(UUID().uuidString)")
+        directory = try TemporaryDirectory()
         for (name, text) in Self.files { try write(name, text) }
         try must("lock")
     }
 
-    private func lockText() throws -> String { try String(contentsOf: url("schemas.lock"), encoding: .utf8) }
-
-    deinit { try? FileManager.default.removeItem(at: directory) }
+    private func lockText() throws -> String { try directory.text("schemas.lock") }
 
     func run(_ command: String...) throws -> BuiltProgram.Outcome { try program.run(["schema"] + command + ["--schemas", directory.path]) }
 
     @discardableResult
     func must(_ command: String...) throws -> BuiltProgram.Outcome {
-        let outcome = try program.run(["schema"] + command + ["--schemas", directory.path])
-        try #require(outcome.exit == 0, "\(outcome.errors)\(outcome.output)")
-        return outcome
+        try program.must(["schema"] + command + ["--schemas", directory.path])
     }
 
     /// Runs a line of shell in the directory.
-    func shell(_ line: String) throws {
-        let outcome = try BuiltProgram(path: "/bin/sh").run(["-c", "cd '\(directory.path)' && \(line)"])
-        try #require(outcome.exit == 0, "\(line): \(outcome.errors)")
-    }
+    func shell(_ line: String) throws { try BuiltProgram.shell("cd '\(directory.path)' && \(line)") }
 
     /// A text in a file becomes another; the file becomes the new one where the old is empty.
     func change(_ file: String, _ old: String, _ new: String) throws {
-        if old.isEmpty { return try write(file, new) }
-        let text = try String(contentsOf: url(file), encoding: .utf8)
-        try #require(text.contains(old), "\(file) has no \(old)")
-        try write(file, text.replacing(old, with: new))
+        if old.isEmpty { try write(file, new) } else { try directory.change(file, old, new) }
     }
 
     /// Does what is printed below a finding, after which there is none.
@@ -80,12 +68,9 @@ final class Library {
         #expect(after.exits == [0, 0] && !after.output.contains(": warning "), "\(before)\nand then\n\(after.output)")
     }
 
-    func url(_ name: String) -> URL { directory.appending(path: name) }
+    func url(_ name: String) -> URL { directory.url(name) }
 
-    func write(_ name: String, _ text: String) throws {
-        try FileManager.default.createDirectory(at: url(name).deletingLastPathComponent(), withIntermediateDirectories: true)
-        try Data(text.utf8).write(to: url(name))
-    }
+    func write(_ name: String, _ text: String) throws { try directory.write(text, to: name) }
 
     /// What check and lint say, with names of files below the directory.
     func verdict() throws -> (exits: [Int32], output: String) {

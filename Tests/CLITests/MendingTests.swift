@@ -2,6 +2,7 @@ import Bytes
 import EvstoreTesting
 import Foundation
 import JSONText
+import TestSupport
 import Testing
 
 /// A version file that was right until one thing was changed, and the finding that must say so.
@@ -75,7 +76,7 @@ struct MendingTests {
     func json(old: String, new: String, id: String) throws {
         let library = try Library()
         try library.must("fmt", library.url("v2.yaml").path, "--to", "json", "--drop-comments")
-        let text = try String(contentsOf: library.url("v2.json"), encoding: .utf8).replacing(#/\s+/#, with: " ")
+        let text = try library.directory.text("v2.json").replacing(#/\s+/#, with: " ")
         try library.write("v2.json", text + "\n")
         try library.change("v2.json", old, new)
         let before = try library.verdict().output

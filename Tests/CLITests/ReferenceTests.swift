@@ -1,5 +1,6 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("The reference of the command line")
@@ -48,15 +49,8 @@ struct ReferenceTests {
 
     @Test("the change log begins with the version that the program prints")
     func version() throws {
-        let log = try String(contentsOfFile: Checkout.path("Sources/Evstore/Evstore.docc/ChangeLog.md"), encoding: .utf8)
+        let log = try DocPage("ChangeLog").text
         let newest = try #require(log.firstMatch(of: #/\n## (\d+\.\d+\.\d+)/#))
         #expect(try BuiltProgram().run("--version").output == newest.1 + "\n")
     }
-}
-
-/// The checkout that the tests were compiled from.
-enum Checkout {
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
-    static func path(_ name: String) -> String { root.appending(path: name).path }
 }

@@ -1,4 +1,5 @@
 import EvstoreTesting
+import TestSupport
 import Testing
 
 @Suite("Schema commands")
@@ -14,7 +15,7 @@ struct SchemaCommandTests {
     @Test("a step that does not explain its version is a finding with file, line and column, and exits with 3")
     func unexplained() throws {
         let shop = try Shop()
-        try shop.write("schemas/v2.yaml", Shop.v2.replacing("from: /total, path: /cents", with: "from: /total, path: /pence"))
+        try shop.write("schemas/v2.yaml", ShopHistory.v2.replacing("from: /total, path: /cents", with: "from: /total, path: /pence"))
         let text = try shop.run("schema check --schemas SCHEMAS")
         #expect(text.exit == 3)
         #expect(text.output.contains(#/v2\.yaml:\d+:\d+: error [A-Z]+\d+: /#))

@@ -1,5 +1,6 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Mends that schema check makes itself")
@@ -9,14 +10,14 @@ struct SchemaFixTests {
         let library = try Library()
         try library.change("v2.yaml", "      - add: {", "      # why   not\n      - ad: {")
         try library.change("v2.yaml", "using: integer-text", "using: integer-txt")
-        let text = try String(contentsOf: library.url("v2.yaml"), encoding: .utf8)
+        let text = try library.directory.text("v2.yaml")
         let rehearsal = try library.must("check", "--fix", "--dry-run")
         #expect(rehearsal.output.contains("nothing was written"))
-        #expect(try String(contentsOf: library.url("v2.yaml"), encoding: .utf8) == text)
+        #expect(try library.directory.text("v2.yaml") == text)
         let outcome = try library.must("check", "--fix")
         #expect(outcome.output.contains("fixed      \(library.url("v2.yaml").path):12:9: error OPS306"), "\(outcome.output)")
         let mended = text.replacing("- ad: {", with: "- add: {").replacing("integer-txt", with: "integer-text")
-        #expect(try String(contentsOf: library.url("v2.yaml"), encoding: .utf8) == mended)
+        #expect(try library.directory.text("v2.yaml") == mended)
         #expect(try library.must("check", "--fix", "--json").line.contains(#""fixed":[]"#))
     }
 
@@ -25,20 +26,20 @@ struct SchemaFixTests {
         let library = try Library()
         try library.change("v2.yaml", ", because: \"nobody reads it\"", "")
         try library.change("v2.yaml", "      - add: {path: /branch, value: 1}\n", "")
-        let text = try String(contentsOf: library.url("v2.yaml"), encoding: .utf8)
+        let text = try library.directory.text("v2.yaml")
         let outcome = try library.run("check", "--fix")
         #expect(outcome.exit == 3 && !outcome.output.contains("fixed "), "\(outcome.output)")
-        #expect(try String(contentsOf: library.url("v2.yaml"), encoding: .utf8) == text)
+        #expect(try library.directory.text("v2.yaml") == text)
     }
 
     @Test("a released version is never edited, even where an edit is printed")
     func released() throws {
         let library = try Library()
         try library.change("v1.yaml", "kind:   {type: string, enum", "kind:   {type: strin, enum")
-        let text = try String(contentsOf: library.url("v1.yaml"), encoding: .utf8)
+        let text = try library.directory.text("v1.yaml")
         let outcome = try library.run("check", "--fix")
         #expect(outcome.exit == 3 && outcome.output.contains("error FILE"), "\(outcome.output)")
-        #expect(try String(contentsOf: library.url("v1.yaml"), encoding: .utf8) == text)
+        #expect(try library.directory.text("v1.yaml") == text)
     }
 
     @Test("a read model gets another definition where its type has another name, and the one that is right stays")
@@ -46,10 +47,10 @@ struct SchemaFixTests {
         let library = try Library()
         try library.change("v2.yaml", "  - drop-event", "  - rename-event: {from: BookReturned, to: BookBroughtBack}\n  - drop-event")
         try library.change("v2.yaml", "  BookReturned:", "  BookBroughtBack:")
-        let old = try String(contentsOf: library.url("projections.yaml"), encoding: .utf8)
+        let old = try library.directory.text("projections.yaml")
         let outcome = try library.must("check", "--fix")
         #expect(outcome.output.contains("PROJ102"), "\(outcome.output)")
-        let new = try String(contentsOf: library.url("projections.yaml"), encoding: .utf8)
+        let new = try library.directory.text("projections.yaml")
         #expect(new.hasPrefix(old.trimmingCharacters(in: .newlines)) && new.contains("- since: 2"))
         #expect(new.contains("BookBroughtBack") && !old.contains("BookBroughtBack"))
     }
@@ -67,7 +68,7 @@ struct SchemaFixTests {
                 let outcome = try program.run(["schema"] + command + ["--schemas", directory])
                 #expect(outcome.exit == 0, "\(outcome.output)")
             }
-            #expect(try String(contentsOf: library.url("\(name)/v1.yaml"), encoding: .utf8).contains("# An event is a fact"))
+            #expect(try library.directory.text("\(name)/v1.yaml").contains("# An event is a fact"))
         }
         let empty = try BuiltProgram().run(["schema", "check", "--schemas", library.url("fixtures").path])
         #expect(empty.exit == 3 && empty.output.contains("-> evstore schema new --schemas "), "\(empty.output)")

@@ -1,11 +1,11 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Linting and locking version files")
 struct SchemaLintTests {
-    private static let domains = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Schemas")
+    private static let domains = Checkout.url("Schemas")
 
     @Test(
         "every worked example is checked and linted without a finding",
@@ -33,7 +33,7 @@ struct SchemaLintTests {
         let before = try shop.run("schema lint --schemas SCHEMAS").output.split(separator: "POLICY503").count
         let guarded = "when: {path: /id, equals: x, do: [{convert: {path: /cents, to: integer, using: {scale: {num: 10, den: 1}}}}]}"
         let move = "- move: {from: /total, path: /cents}"
-        try shop.write("schemas/v2.yaml", Shop.v2.replacing(move, with: "\(move)\n      - \(guarded)"))
+        try shop.write("schemas/v2.yaml", ShopHistory.v2.replacing(move, with: "\(move)\n      - \(guarded)"))
         let outcome = try shop.run("schema lint --schemas SCHEMAS")
         #expect(outcome.exit == 3 && outcome.output.split(separator: "POLICY503").count == before + 1, "\(outcome.output)")
     }
@@ -99,7 +99,7 @@ struct SchemaLintTests {
     func lock() throws {
         let shop = try Shop()
         #expect(try shop.must("schema lock --schemas SCHEMAS").line == "locked     nothing; 3 not released yet")
-        let released = Shop.v1.replacing("version: 1\n", with: "version: 1\nreleased: 2026-01-01\n")
+        let released = ShopHistory.v1.replacing("version: 1\n", with: "version: 1\nreleased: 2026-01-01\n")
         try shop.write("schemas/v1.yaml", released)
         #expect(try shop.must("schema lock --schemas SCHEMAS --json").line.contains(#""versions":["v1"]"#))
         #expect(try shop.must("schema check --schemas SCHEMAS").output.contains("LOG002") == false)

@@ -2,12 +2,12 @@ import Bytes
 import EvstoreTesting
 import Foundation
 import JSONText
+import TestSupport
 import Testing
 
 @Suite("Explaining, comparing and laying out version files")
 struct SchemaReadingTests {
-    private static let domains = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Schemas")
+    private static let domains = Checkout.url("Schemas")
 
     @Test("an explanation goes member by member, up by default and down where the versions say so")
     func explain() throws {
@@ -120,7 +120,7 @@ struct SchemaReadingTests {
         #expect(checked.output.contains(#/v1\.yaml:12:1: error STYLE400: the file is not in its layout/#), "\(checked.output)")
         try library.must("fmt")
         try library.must("fmt", "--check")
-        #expect(try String(contentsOf: library.url("v1.yaml"), encoding: .utf8).contains(#"id:     {type: "string"}  # a number"#))
+        #expect(try library.directory.text("v1.yaml").contains(#"id:     {type: "string"}  # a number"#))
         #expect(try library.verdict().exits == [0, 0], "the lock holds")
     }
 

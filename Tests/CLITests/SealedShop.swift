@@ -1,9 +1,10 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// A shop whose store is sealed, with key files beside it; what its events say is marked, to look for it on the disk.
-final class SealedShop {
+struct SealedShop {
     static let mark = "c4n4ry"
     let shop: Shop
     private let isSealed: Bool
@@ -65,8 +66,7 @@ final class SealedShop {
 
     /// The files below a directory in which the mark stands in the clear.
     func marked(_ directory: String) throws -> [String] {
-        let line = "cd '\(path(directory))' && grep -rlaF '\(Self.mark)' . | sort"
-        return try BuiltProgram(path: "/bin/sh").run(["-c", line]).lines
+        try BuiltProgram.shell("cd '\(path(directory))' && grep -rlaF '\(Self.mark)' . | sort").lines
     }
 
     /// All events, whatever the epoch.

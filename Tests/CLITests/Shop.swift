@@ -2,57 +2,41 @@ import Bytes
 import EvstoreTesting
 import Foundation
 import JSONText
-import Testing
+import TestSupport
 
-/// A directory with a schema of three versions, in which the built program is run. Version 2 renames a
-/// member; version 3 adds one and makes a number of a text, which not every text is.
-final class Shop {
-    let directory: URL
+/// A directory with the shop's first three versions, in which the built program is run.
+struct Shop {
+    let directory: TemporaryDirectory
     let program: BuiltProgram
 
     init(environment: [String: String] = [:]) throws {
-        directory = FileManager.default.temporaryDirectory.appending(path: "evstore-cli-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: directory.appending(path: "schemas"), withIntermediateDirectories: true)
-        program = BuiltProgram(environment: ["EVSTORE_STORE": directory.appending(path: "store").path].merging(environment) { $1 })
-        try write("schemas/v1.yaml", Self.v1)
-        try write("schemas/v2.yaml", Self.v2)
-        try write("schemas/v3.yaml", Self.v3)
+        directory = try TemporaryDirectory()
+        program = BuiltProgram(environment: ["EVSTORE_STORE": directory.store].merging(environment) { $1 })
+        for (index, version) in ShopHistory.versions.prefix(3).enumerated() { try write("schemas/v\(index + 1).yaml", version) }
         try write("schemas/projections.yaml", Self.projections)
     }
 
-    deinit { try? FileManager.default.removeItem(at: directory) }
-
-    var store: String { path("store") }
+    var store: String { directory.store }
     var schemas: String { path("schemas") }
 
-    func path(_ name: String) -> String { directory.appending(path: name).path }
+    func path(_ name: String) -> String { directory.path + "/" + name }
 
-    /// Writes a file, and makes the directories that it lies in.
-    func write(_ name: String, _ text: String) throws {
-        let file = directory.appending(path: name)
-        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-        try Data(text.utf8).write(to: file)
-    }
+    func write(_ name: String, _ text: String) throws { try directory.write(text, to: name) }
 
     /// What a file of the directory holds so far; nothing where there is none yet.
-    func text(_ name: String) throws -> String {
-        if !FileManager.default.fileExists(atPath: path(name)) { return "" }
-        return try String(contentsOf: directory.appending(path: name), encoding: .utf8)
+    func text(_ name: String) throws -> String { FileManager.default.fileExists(atPath: path(name)) ? try directory.text(name) : "" }
+
+    private func words(_ line: String) -> [String] {
+        line.split(separator: " ").map { String($0).replacing("SCHEMAS", with: schemas) }
     }
 
     /// Runs a command line whose words have no spaces.
     @discardableResult
-    func run(_ line: String, input: String? = nil) throws -> BuiltProgram.Outcome {
-        try program.run(line.split(separator: " ").map { String($0).replacing("SCHEMAS", with: schemas) }, input: input)
-    }
+    func run(_ line: String, input: String? = nil) throws -> BuiltProgram.Outcome { try program.run(words(line), input: input) }
 
     /// Runs a command line that must succeed.
     @discardableResult
-    func must(_ line: String, input: String? = nil) throws -> BuiltProgram.Outcome {
-        let outcome = try run(line, input: input)
-        try #require(outcome.exit == 0, "\(line): \(outcome.errors)\(outcome.output)")
-        return outcome
-    }
+    func must(_ line: String, input: String? = nil) throws -> BuiltProgram.Outcome { try program.must(words(line), input: input) }
 
     /// A store at v1 with four events: three orders, of which the first is paid.
     static func open() throws -> Shop {
@@ -80,76 +64,6 @@ final class Shop {
         {"stream":"order-3","type":"OrderPlaced","data":{"id":"3","customer":"Cy","total":900}}
         {"stream":"order-1","type":"OrderPaid","data":{"id":"1"},"id":"paid-1"}
 
-        """
-
-    static let v1 = """
-        evstore: 1
-        version: 1
-        labels: [1.0.0]
-        events:
-          OrderPlaced:
-            stream: "order-{/id}"
-            required: [id, customer, total]
-            properties:
-              id: {type: string}
-              customer: {type: string}
-              total: {type: integer}
-              code: {type: string}
-          OrderPaid:
-            stream: "order-{/id}"
-            required: [id]
-            properties:
-              id: {type: string}
-        """
-
-    static let v2 = """
-        evstore: 1
-        version: 2
-        labels: [1.1.0]
-        upcast:
-          - on: OrderPlaced
-            do:
-              - move: {from: /total, path: /cents}
-        events:
-          OrderPlaced:
-            stream: "order-{/id}"
-            required: [id, customer, cents]
-            properties:
-              id: {type: string}
-              customer: {type: string}
-              cents: {type: integer}
-              code: {type: string}
-          OrderPaid:
-            stream: "order-{/id}"
-            required: [id]
-            properties:
-              id: {type: string}
-        """
-
-    static let v3 = """
-        evstore: 1
-        version: 3
-        labels: [1.2.0]
-        upcast:
-          - on: OrderPlaced
-            do:
-              - add: {path: /currency, value: USD}
-              - convert: {path: /code, to: integer, using: integer-text}
-        events:
-          OrderPlaced:
-            stream: "order-{/id}"
-            required: [id, customer, cents, currency]
-            properties:
-              id: {type: string}
-              customer: {type: string}
-              cents: {type: integer}
-              currency: {type: string}
-              code: {type: integer}
-          OrderPaid:
-            stream: "order-{/id}"
-            required: [id]
-            properties:
-              id: {type: string}
         """
 
     static let projections = """

@@ -1,5 +1,6 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Signed heads")
@@ -36,8 +37,7 @@ struct SignedHeadTests {
     }
 
     private func replace(_ store: String, by other: String) throws {
-        let shell = try BuiltProgram(path: "/bin/sh").run(["-c", "rm -rf '\(store)' && cp -a '\(other)' '\(store)'"])
-        #expect(shell.exit == 0, "\(shell.errors)")
+        try BuiltProgram.shell("rm -rf '\(store)' && cp -a '\(other)' '\(store)'")
     }
 
     @Test("what was signed still is so, also where more was appended, migrated and rolled back since")

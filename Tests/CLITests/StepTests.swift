@@ -2,6 +2,7 @@ import Evstore
 import EvstoreTesting
 import Foundation
 import SchemaTools
+import TestSupport
 import Testing
 
 /// Makes the cents of version 2 whole units.
@@ -17,7 +18,7 @@ private struct Units: ReversibleSwiftStep {
 
 @Suite("Steps in Swift on the command line")
 struct StepTests {
-    private static let swift = Shop.v2.replacing(
+    private static let swift = ShopHistory.v2.replacing(
         "move: {from: /total, path: /cents}",
         with: "swift: {id: units, revision: 4, class: widen, reads: [/total], writes: [/total, /units]}"
     )

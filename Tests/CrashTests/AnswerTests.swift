@@ -1,5 +1,6 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 import Torturing
 
@@ -11,10 +12,7 @@ struct AnswerTests {
     private func append(
         _ id: String, to orders: Orders, _ deed: DiskFault.Deed, _ error: Int32, nth: Int, on file: String
     ) throws -> String? {
-        var disk = FaultyDisk(root: FileManager.default.temporaryDirectory.path)
-        (disk.fault, disk.calls, disk.file) = (DiskFault(deed, error: error, at: nth), "write", file)
-        var faulty = orders.program
-        faulty.environment.merge(try disk.environment) { $1 }
+        let faulty = try orders.program.withFault(DiskFault(deed, error: error, at: nth), at: "write", of: file)
         let payload = #"{"id":"\#(id)","customer":"Ada Lovelace","email":"a@example.org","total":"1.50","placedAt":1767225600,"note":"n"}"#
         let outcome = try faulty.run("append", "order-\(id)", "OrderPlaced", payload, "--json")
         #expect(outcome.signal == nil && outcome.lines.count == 1, "\(outcome.output) \(outcome.errors)")
@@ -30,26 +28,24 @@ struct AnswerTests {
     }
 
     private func isThere(_ id: String, _ orders: Orders) throws -> Bool {
-        try orders.mustSucceed("read", "order-\(id)").lines.isEmpty == false
+        try orders.program.must("read", "order-\(id)").lines.isEmpty == false
     }
 
     @Test("an anchor that can't be written takes no append back", arguments: errors)
     func anchor(error: Int32) throws {
         let orders = try Orders(count: 2)
-        defer { try? orders.remove() }
         // Each append makes three: the file is in use, what was appended, the file was closed.
         for nth in 1 ... 3 {
             let answer = try append("x\(nth)", to: orders, .fail, error, nth: nth, on: "/anchor")
             #expect(try isThere("x\(nth)", orders) == (answer == nil), "call \(nth): \(answer ?? "done")")
             if nth > 1 { #expect(answer == nil, "call \(nth): \(answer ?? "")") }
         }
-        try orders.mustSucceed("verify", "--deep")
+        try orders.program.must("verify", "--deep")
     }
 
     @Test("a commit that may have come to the disk is never said to be refused", arguments: errors)
     func commit(error: Int32) throws {
         let orders = try Orders(count: 2)
-        defer { try? orders.remove() }
         var (nth, unknown) = (1, 0)
         while true {
             let id = "x\(nth)"
@@ -60,6 +56,6 @@ struct AnswerTests {
         }
         // The last write of a commit is its meta page's.
         #expect(nth > 2 && unknown > 0, "\(nth) calls, \(unknown) with an unknown outcome")
-        try orders.mustSucceed("verify", "--deep")
+        try orders.program.must("verify", "--deep")
     }
 }

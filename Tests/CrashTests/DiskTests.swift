@@ -13,7 +13,6 @@ struct DiskTests {
         .enabled(if: MountedDisk.isPossible, mounting))
     func unknown() throws {
         let disk = try MountedDisk()
-        defer { disk.remove() }
         let outcome = try disk.run(
             "ramfs",
             """
@@ -32,7 +31,6 @@ struct DiskTests {
         .enabled(if: MountedDisk.isPossible, mounting))
     func full() throws {
         let disk = try MountedDisk()
-        defer { disk.remove() }
         let outcome = try disk.run(
             "tmpfs -o size=96m",
             """
@@ -69,7 +67,6 @@ struct DiskTests {
         .enabled(if: MountedDisk.isPossible, mounting), arguments: [("/data.mdb", 2), ("/log/data.mdb", 1)])
     func partOfAWrite(file: String, nth: Int) throws {
         let disk = try MountedDisk()
-        defer { disk.remove() }
         var faulty = FaultyDisk(root: disk.directory.path)
         (faulty.fault, faulty.calls, faulty.file) = (DiskFault(.short, at: nth), "write", file)
         let fault = try faulty.environment.map { "\($0)='\($1)'" }.joined(separator: " ")
@@ -98,7 +95,6 @@ struct DiskTests {
     @Test("a lock file that has no room is an error and no signal", .enabled(if: MountedDisk.isPossible, mounting))
     func lockRoom() throws {
         let disk = try MountedDisk()
-        defer { disk.remove() }
         let outcome = try disk.run(
             "tmpfs -o size=48m",
             """

@@ -1,5 +1,6 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 import Torturing
 
@@ -14,11 +15,7 @@ struct Fault: CustomTestStringConvertible, Sendable {
 
     /// A program whose `nth` such call on a file of this name fails.
     func program(_ program: BuiltProgram, nth: Int, on file: String) throws -> BuiltProgram {
-        var disk = FaultyDisk(root: FileManager.default.temporaryDirectory.path)
-        (disk.fault, disk.calls, disk.file) = (DiskFault(.fail, error: error, at: nth), call, file)
-        var faulty = program
-        faulty.environment.merge(try disk.environment) { $1 }
-        return faulty
+        try program.withFault(DiskFault(.fail, error: error, at: nth), at: call, of: file)
     }
 }
 
@@ -30,7 +27,6 @@ struct FaultTests {
     func imports(fault: Fault) throws {
         for nth in 1 ... 20 {
             let orders = try Orders(count: 10)
-            defer { try? orders.remove() }
             let lines = Orders.lines(10 ..< 200)
             let faulty = try fault.program(orders.program, nth: nth, on: "/log/data.mdb")
             let outcome = try faulty.run(["import", "-", "--as", "v1"], input: lines)
@@ -39,11 +35,11 @@ struct FaultTests {
             if outcome.exit == 1, !outcome.errors.contains("failed during a commit") {
                 #expect(fault.error == ENOSPC && outcome.errors.contains("full"), "\(outcome.errors)")
             }
-            try orders.mustSucceed("verify", "--deep")
-            let left = try orders.mustSucceed("export").lines.count
+            try orders.program.must("verify", "--deep")
+            let left = try orders.program.must("export").lines.count
             #expect(outcome.exit == 0 ? left == 200 : left >= 10)
-            try orders.mustSucceed("import", "-", "--as", "v1", input: lines)
-            #expect(try orders.mustSucceed("export").lines.count == 200)
+            try orders.program.must("import", "-", "--as", "v1", input: lines)
+            #expect(try orders.program.must("export").lines.count == 200)
             if outcome.exit == 0 { return }
         }
         Issue.record("an import makes more than twenty such calls")
@@ -54,16 +50,15 @@ struct FaultTests {
         var nth = 1
         while true {
             let orders = try Orders(count: 50)
-            defer { try? orders.remove() }
             let faulty = try fault.program(orders.program, nth: nth, on: "/data.mdb")
             let replay = ["replay", "--to", "v5", "--schemas", Orders.schemas]
             let outcome = try faulty.run(replay)
             #expect(outcome.signal == nil && [0, 1].contains(outcome.exit), "call \(nth): exit \(outcome.exit) \(outcome.errors)")
-            try orders.mustSucceed("verify", "--deep")
+            try orders.program.must("verify", "--deep")
             #expect(try [1, 5].contains(orders.live))
-            try orders.mustSucceed(array: replay)
+            try orders.program.must(replay)
             #expect(try orders.live == 5)
-            let fresh = try orders.mustSucceed("replay", "--to", "v5", "--dry-run", "--json").output
+            let fresh = try orders.program.must("replay", "--to", "v5", "--dry-run", "--json").output
             #expect(try fresh.contains(#require(orders.digests(at: 5)["orders"])), "call \(nth)")
             if outcome.exit == 0 { break }
             // Every call at first, then at growing distances: a replay makes many, and each round runs six processes.
@@ -75,38 +70,35 @@ struct FaultTests {
     @Test("an anchor that a full disk has no room for takes nothing back: a command is done, and once", arguments: 1 ... 4)
     func anchor(nth: Int) throws {
         let orders = try Orders(count: 10)
-        defer { try? orders.remove() }
         let faulty = try Fault(call: "write", error: ENOSPC).program(orders.program, nth: nth, on: "/anchor")
         let outcome = try faulty.run(["snapshot", "take", "here"])
         #expect(outcome.exit == 0, "call \(nth): \(outcome.errors)")
-        #expect(try orders.mustSucceed("snapshot", "list").output.contains("here"))
-        try orders.mustSucceed("verify", "--deep")
-        try orders.mustSucceed("import", "-", "--as", "v1", input: Orders.lines(10 ..< 12))
+        #expect(try orders.program.must("snapshot", "list").output.contains("here"))
+        try orders.program.must("verify", "--deep")
+        try orders.program.must("import", "-", "--as", "v1", input: Orders.lines(10 ..< 12))
     }
 
     @Test("a limit on address space is lived with or said, never a crash")
     func addressSpace() throws {
         let orders = try Orders(count: 20)
-        defer { try? orders.remove() }
         for megabytes in [16_000, 2_000, 600] {
             let shell = BuiltProgram(path: "/bin/sh", environment: orders.program.environment)
             let outcome = try shell.run("-c", "ulimit -v \(megabytes * 1_024); exec \(orders.program.path) export")
             #expect(outcome.signal == nil)
             #expect(outcome.exit == 0 ? outcome.lines.count == 20 : outcome.errors.contains("memory"), "\(megabytes) MB: \(outcome.errors)")
         }
-        try orders.mustSucceed("verify", "--deep")
+        try orders.program.must("verify", "--deep")
     }
 
     @Test("a limit on the size of files is an error, not a signal")
     func fileSize() throws {
         let orders = try Orders(count: 20)
-        defer { try? orders.remove() }
         let shell = BuiltProgram(path: "/bin/sh", environment: orders.program.environment)
         let outcome = try shell.run(
             ["-c", "ulimit -f 400; exec \(orders.program.path) import - --as v1"], input: Orders.lines(20 ..< 3_000))
         #expect(outcome.signal == nil && outcome.exit == 1, "\(outcome.errors)")
-        try orders.mustSucceed("verify", "--deep")
-        #expect(try orders.mustSucceed("export").lines.count >= 20)
+        try orders.program.must("verify", "--deep")
+        #expect(try orders.program.must("export").lines.count >= 20)
     }
 
     @Test(
@@ -114,7 +106,6 @@ struct FaultTests {
         .enabled(if: MountedDisk.isPossible, mounting))
     func readOnly() throws {
         let orders = try Orders(count: 20)
-        defer { try? orders.remove() }
         func mounted(_ command: String) throws -> BuiltProgram.Outcome {
             let place = orders.directory.path
             let script = "mount --bind \(place) \(place) && mount -o remount,ro,bind \(place) && exec \(orders.program.path) \(command)"
@@ -132,7 +123,7 @@ struct FaultTests {
         #expect(FileManager.default.createFile(atPath: away + "/key", contents: key, attributes: [.posixPermissions: 0o600]))
         let sealed = try mounted("recipher --into \(away)/store --new-key-file \(away)/key")
         #expect(sealed.exit == 0, "\(sealed.errors)")
-        #expect(try orders.mustSucceed("export", "--store", away + "/store", "--key-file", away + "/key").lines == mounted("export").lines)
+        #expect(try orders.program.must("export", "--store", away + "/store", "--key-file", away + "/key").lines == mounted("export").lines)
         for command in ["append s OrderPlaced '{}'", "replay --to v5 --schemas \(Orders.schemas)", "snapshot take here"] {
             let outcome = try mounted(command)
             #expect(outcome.exit == 1 && outcome.errors.contains("can't be written"), "\(command): \(outcome.exit) \(outcome.errors)")

@@ -13,43 +13,32 @@ struct ForkTests {
         return outcome.lines
     }
 
-    private static func withDirectory(_ body: (String) throws -> Void) throws {
-        let directory = FileManager.default.temporaryDirectory.appending(path: "evstore-fork-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        defer { do { try FileManager.default.removeItem(at: directory) } catch { Issue.record(error) } }
-        try body(directory.path)
-    }
-
     @Test("an environment is refused to the child, every use of it")
     func refused() throws {
-        try Self.withDirectory { directory in
-            let lines = try Self.lines("fork-refused", directory)
-            #expect(lines == Array(repeating: "child: 0", count: 6) + ["rows: 1"])
-        }
+        let directory = try TemporaryDirectory()
+        let lines = try Self.lines("fork-refused", directory.path)
+        #expect(lines == Array(repeating: "child: 0", count: 6) + ["rows: 1"])
     }
 
     @Test("an environment keeps the pages that the parent reads, though the child ends its copy of the transaction")
     func reading() throws {
-        try Self.withDirectory { directory in
-            let lines = try Self.lines("fork-reading", directory)
-            #expect(lines == ["child: 0", "kept: true", "new: true"])
-        }
+        let directory = try TemporaryDirectory()
+        let lines = try Self.lines("fork-reading", directory.path)
+        #expect(lines == ["child: 0", "kept: true", "new: true"])
     }
 
     @Test("an environment leaves a transaction that is being written to the parent")
     func writing() throws {
-        try Self.withDirectory { directory in
-            let lines = try Self.lines("fork-writing", directory)
-            #expect(lines == ["child: 0", "rows: 2", "rows: 3"])
-        }
+        let directory = try TemporaryDirectory()
+        let lines = try Self.lines("fork-writing", directory.path)
+        #expect(lines == ["child: 0", "rows: 2", "rows: 3"])
     }
 
     @Test("the child may open an environment anew, and both write")
     func again() throws {
-        try Self.withDirectory { directory in
-            let lines = try Self.lines("fork-again", directory)
-            #expect(lines == ["child: 0", "rows: 5"])
-        }
+        let directory = try TemporaryDirectory()
+        let lines = try Self.lines("fork-again", directory.path)
+        #expect(lines == ["child: 0", "rows: 5"])
     }
 
     @Test("a child that lives on keeps nobody out of the store once the parent has ended")

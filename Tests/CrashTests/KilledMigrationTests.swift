@@ -1,6 +1,7 @@
 import EvstoreTesting
 import Foundation
 import Migration
+import TestSupport
 import Testing
 
 /// One command that is killed at a point of its work, and the versions that may be live before and after it.
@@ -35,7 +36,6 @@ struct KilledMigrationTests {
     @Test("kill -9 at any point of a replay leaves the old or the new state, and running it again finishes", arguments: KilledStep.replays)
     func replay(step: KilledStep) throws {
         let orders = try Orders(count: 200)
-        defer { try? orders.remove() }
         try killedThenFinished(step, orders)
         #expect(try orders.digests(at: 5) == undisturbed(orders, at: 5))
     }
@@ -45,19 +45,17 @@ struct KilledMigrationTests {
     )
     func rollback(step: KilledStep) throws {
         let orders = try Orders(count: 200)
-        defer { try? orders.remove() }
-        try orders.mustSucceed("replay", "--to", "v5", "--schemas", Orders.schemas)
-        try orders.mustSucceed("append", "order-new", "OrderPlaced", Orders.v5Payload("new"))
+        try orders.program.must("replay", "--to", "v5", "--schemas", Orders.schemas)
+        try orders.program.must("append", "order-new", "OrderPlaced", Orders.v5Payload("new"))
         try killedThenFinished(step, orders)
         #expect(try orders.digests(at: 1) == undisturbed(orders, at: 1))
-        #expect(try orders.mustSucceed("query", "orders", "new").output.contains("9.00"))
+        #expect(try orders.program.must("query", "orders", "new").output.contains("9.00"))
     }
 
     @Test("kill -9 at any point of a finalize leaves a window that is open or closed, never half", arguments: KilledStep.finalizes)
     func finalize(step: KilledStep) throws {
         let orders = try Orders(count: 50)
-        defer { try? orders.remove() }
-        try orders.mustSucceed("replay", "--to", "v5", "--schemas", Orders.schemas)
+        try orders.program.must("replay", "--to", "v5", "--schemas", Orders.schemas)
         try killedThenFinished(step, orders)
         #expect(try orders.status()["floor"] as? Int == 5)
         #expect(try orders.status()["window"] as? Bool == false)
@@ -67,22 +65,21 @@ struct KilledMigrationTests {
         "kill -9 at any point of a cut leaves the whole log or the log up to the snapshot, and loses no event", arguments: KilledStep.cuts)
     func cut(step: KilledStep) throws {
         let orders = try Orders(count: 60)
-        defer { try? orders.remove() }
-        try orders.mustSucceed("replay", "--to", "v5", "--schemas", Orders.schemas)
-        try orders.mustSucceed("snapshot", "take", "here")
+        try orders.program.must("replay", "--to", "v5", "--schemas", Orders.schemas)
+        try orders.program.must("snapshot", "take", "here")
         let rows = try orders.digests(at: 5)
-        for order in ["a", "b", "c"] { try orders.mustSucceed("append", "order-\(order)", "OrderPlaced", Orders.v5Payload(order)) }
-        let whole = try orders.mustSucceed("export").output
+        for order in ["a", "b", "c"] { try orders.program.must("append", "order-\(order)", "OrderPlaced", Orders.v5Payload(order)) }
+        let whole = try orders.program.must("export").output
         try killedThenFinished(step, orders)
         #expect(try orders.status()["position"] as? Int == 60)
         #expect(try orders.digests(at: 5) == rows)
 
         // The archive brings back what was cut off: every tail that was written is whole.
-        let archive = orders.directory.appending(path: "store/archive")
+        let archive = orders.directory.url("store/archive")
         for file in try FileManager.default.contentsOfDirectory(atPath: archive.path) where file.hasSuffix(".jsonl") {
-            try orders.mustSucceed("import", archive.appending(path: file).path, "--as", "v5")
+            try orders.program.must("import", archive.appending(path: file).path, "--as", "v5")
         }
-        #expect(try Self.content(orders.mustSucceed("export").output) == Self.content(whole))
+        #expect(try Self.content(orders.program.must("export").output) == Self.content(whole))
     }
 
     /// Export lines without the epoch, which a cut moves on.
@@ -93,13 +90,12 @@ struct KilledMigrationTests {
     @Test("kill -9 at any point of a quarantine's retry leaves the old or the better read model", arguments: KilledStep.retries)
     func retry(step: KilledStep) throws {
         let orders = try Orders(count: 60)
-        defer { try? orders.remove() }
         var service = BuiltProgram("OrdersService", environment: orders.program.environment)
         try #require(try service.run("replay", "--to", "v1").exit == 0)
         service.environment["ORDERS_REFUSE"] = "1"
-        try orders.mustSucceed("import", "-", "--as", "v1", input: Orders.lines(60 ..< 65))
+        try orders.program.must("import", "-", "--as", "v1", input: Orders.lines(60 ..< 65))
         #expect(try service.run("query", "reviews", "--count").exit == 0)
-        #expect(try orders.mustSucceed("quarantine", "list", "--json").lines.count == 5)
+        #expect(try orders.program.must("quarantine", "list", "--json").lines.count == 5)
 
         service.environment["ORDERS_REFUSE"] = nil
         var killer = service
@@ -107,12 +103,12 @@ struct KilledMigrationTests {
         let killed = try killer.run(step.command)
         #expect(killed.signal == SIGKILL, "the phase was not reached: exit \(killed.exit) \(killed.errors)")
         #expect(try [0, 8].contains(orders.program.run("verify", "--deep").exit), "8 says that events are quarantined")
-        let left = try orders.mustSucceed("quarantine", "list", "--json").lines.count
+        let left = try orders.program.must("quarantine", "list", "--json").lines.count
         #expect(left == (step.phase == "retry.inside" ? 5 : 0))
 
         let again = try service.run(step.command)
         #expect(again.exit == 0, "\(again.errors)")
-        #expect(try orders.mustSucceed("quarantine", "list", "--json").lines.isEmpty)
+        #expect(try orders.program.must("quarantine", "list", "--json").lines.isEmpty)
         #expect(try service.run("query", "reviews", "order-o24").output.contains(#""orders":2"#) == true)
         #expect(try orders.status()["healthy"] as? Bool == true)
     }
@@ -133,18 +129,18 @@ struct KilledMigrationTests {
 
         let live = try orders.live
         #expect(live == step.before || live == step.after)
-        try orders.mustSucceed("verify", "--deep")
+        try orders.program.must("verify", "--deep")
 
         // A rollback that is done would go back once more, to the version before.
         if live == step.after, step.command == ["rollback"] { return }
-        try orders.mustSucceed(array: step.command + ["--schemas", Orders.schemas])
+        try orders.program.must(step.command + ["--schemas", Orders.schemas])
         #expect(try orders.live == step.after)
-        try orders.mustSucceed("verify", "--deep")
+        try orders.program.must("verify", "--deep")
     }
 
     /// The digests that a replay from scratch gives, on the same log.
     private func undisturbed(_ orders: Orders, at version: Int) throws -> [String: String] {
-        let outcome = try orders.mustSucceed("replay", "--to", "v\(version)", "--dry-run", "--json")
+        let outcome = try orders.program.must("replay", "--to", "v\(version)", "--dry-run", "--json")
         let report = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any]
         return report?["digests"] as? [String: String] ?? [:]
     }

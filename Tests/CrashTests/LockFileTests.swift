@@ -1,6 +1,7 @@
 import Evstore
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 import Torturing
 
@@ -73,9 +74,8 @@ struct LockFileTests {
         .enabled(if: MountedDisk.isPossible, mounting))
     func lockless() throws {
         let orders = try Orders(count: 20)
-        defer { try? orders.remove() }
-        let (place, said) = (orders.directory.path, FileManager.default.temporaryDirectory.path + "/evstore-said-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(atPath: said) }
+        let (place, directory) = (orders.directory.path, try TemporaryDirectory())
+        let said = directory.path + "/said"
         let script = """
             mount --bind \(place) \(place) && mount -o remount,ro,bind \(place) && exec \(orders.program.path) watch >\(said) 2>&1
             """
@@ -83,7 +83,7 @@ struct LockFileTests {
         while reader.isRunning, try !FileManager.default.fileExists(atPath: said) || !text(said).contains("watching") { usleep(5_000) }
         #expect(reader.isRunning)
         let order = #"{"id":"new","customer":"Ada Lovelace","email":"a@example.org","total":"1.50","placedAt":1767225600,"note":"n"}"#
-        try orders.mustSucceed("append", "order-new", "OrderPlaced", order)
+        try orders.program.must("append", "order-new", "OrderPlaced", order)
         while reader.isRunning, try !text(said).contains("order-new") { usleep(5_000) }
         reader.send(signal: SIGTERM)
         #expect(try reader.wait().exit == 0)

@@ -1,6 +1,7 @@
 import EventLog
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("A store that someone else holds", .serialized)
@@ -8,7 +9,6 @@ struct LockedTests {
     @Test("a second migration is refused with exit 5 and the name of the first", arguments: ["replay --to v5", "rollback", "finalize v1"])
     func secondMigration(command: String) throws {
         let orders = try Orders(count: 10)
-        defer { try? orders.remove() }
         let held = try StoreLock.migration.acquire(at: orders.store, what: "a migration of the test")
         let outcome = try orders.program.run(command.split(separator: " ").map(String.init) + ["--schemas", Orders.schemas, "--json"])
         #expect(outcome.exit == 5)
@@ -20,17 +20,15 @@ struct LockedTests {
     @Test("appends and reads go on while a migration holds its lock")
     func appendsGoOn() throws {
         let orders = try Orders(count: 10)
-        defer { try? orders.remove() }
         let held = try StoreLock.migration.acquire(at: orders.store, what: "a migration of the test")
-        try orders.mustSucceed("import", "-", "--as", "v1", input: Orders.lines(10 ..< 12))
-        #expect(try orders.mustSucceed("export").lines.count == 12)
+        try orders.program.must("import", "-", "--as", "v1", input: Orders.lines(10 ..< 12))
+        #expect(try orders.program.must("export").lines.count == 12)
         try held.release()
     }
 
     @Test("an argument that is not UTF-8 is refused, not mended")
     func brokenArgument() throws {
         let orders = try Orders(count: 1)
-        defer { try? orders.remove() }
         let shell = BuiltProgram(path: "/bin/sh", environment: orders.program.environment)
         let payload = #"{"id":"b","customer":"\377","total":"1.00","placedAt":1,"note":""}"#
         let outcome = try shell.run("-c", "\(orders.program.path) append order-b OrderPlaced \"$(printf '\(payload)')\"")

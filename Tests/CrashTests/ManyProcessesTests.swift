@@ -1,5 +1,6 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 import Torturing
 
@@ -8,7 +9,6 @@ struct ManyProcessesTests {
     @Test("of two processes that expect the same revision exactly one wins each race")
     func races() throws {
         let orders = try Orders(count: 1)
-        defer { try? orders.remove() }
         let payload = #"{"id":"race","customer":"Ada Lovelace","total":"1.00","placedAt":1,"note":"n"}"#
         for round in 0 ..< 15 {
             let expected = round == 0 ? "none" : String(round - 1)
@@ -17,25 +17,24 @@ struct ManyProcessesTests {
             let exits = try racers.map { try $0.wait().exit }.sorted()
             #expect(exits == [0, 3], "round \(round)")
         }
-        #expect(try orders.mustSucceed("read", "order-race").lines.count == 15)
-        try orders.mustSucceed("verify")
+        #expect(try orders.program.must("read", "order-race").lines.count == 15)
+        try orders.program.must("verify")
     }
 
     @Test("appends by another process go on during a replay, and none is missed")
     func appendsDuringReplay() throws {
         let orders = try Orders(count: 3_000)
-        defer { try? orders.remove() }
         let replay = try orders.program.start(["replay", "--to", "v5", "--schemas", Orders.schemas])
         var appended = 0
         while replay.isRunning || appended < 5 {
             let line = Orders.lines(10_000 + appended ..< 10_001 + appended)
-            try orders.mustSucceed("import", "-", "--as", "v1", input: line)
+            try orders.program.must("import", "-", "--as", "v1", input: line)
             appended += 1
         }
         #expect(try replay.wait().exit == 0)
         #expect(try orders.live == 5)
         #expect(try orders.status()["position"] as? Int == 3_000 + appended)
-        let fresh = try orders.mustSucceed("replay", "--to", "v5", "--dry-run", "--json").output
+        let fresh = try orders.program.must("replay", "--to", "v5", "--dry-run", "--json").output
         let digest = try #require(try orders.digests(at: 5)["orders"])
         #expect(fresh.contains(digest))
     }
@@ -43,18 +42,17 @@ struct ManyProcessesTests {
     @Test("a v4 process beside a v5 process reads and writes at v4 after the flip")
     func twoReleases() throws {
         let orders = try Orders(count: 100)
-        defer { try? orders.remove() }
-        try orders.mustSucceed("replay", "--to", "v4", "--schemas", Orders.schemas)
-        try orders.mustSucceed("replay", "--to", "v5", "--schemas", Orders.schemas)
-        try orders.mustSucceed("append", "order-new", "OrderPlaced", Orders.v5Payload("new"))
+        try orders.program.must("replay", "--to", "v4", "--schemas", Orders.schemas)
+        try orders.program.must("replay", "--to", "v5", "--schemas", Orders.schemas)
+        try orders.program.must("append", "order-new", "OrderPlaced", Orders.v5Payload("new"))
 
-        let atV4 = try orders.mustSucceed("query", "orders", "new", "--at", "v4").output
+        let atV4 = try orders.program.must("query", "orders", "new", "--at", "v4").output
         #expect(atV4.contains(#""cents":900"#) && atV4.contains(#""first":"Grace""#))
         let old =
             #"{"id":"old","name":{"first":"Alan"},"contact":{"emails":[]},"placedAt":"2026-11-20T11:00:00Z","note":"","totalCents":7,"currency":"USD"}"#
-        try orders.mustSucceed("append", "order-old", "OrderPlaced", old, "--at", "v4")
-        #expect(try orders.mustSucceed("read", "order-old").output.contains(#""total":{"amount":7,"currency":"USD"}"#))
-        #expect(try orders.mustSucceed("query", "orders", "old").output.contains(#""cents":7"#))
+        try orders.program.must("append", "order-old", "OrderPlaced", old, "--at", "v4")
+        #expect(try orders.program.must("read", "order-old").output.contains(#""total":{"amount":7,"currency":"USD"}"#))
+        #expect(try orders.program.must("query", "orders", "old").output.contains(#""cents":7"#))
     }
 
     @Test("an import that is killed anywhere and run again adds every line once")
@@ -62,8 +60,7 @@ struct ManyProcessesTests {
         let seed = UInt64.random(in: 0 ... .max)
         var chance = SeededGenerator(seed: seed)
         let orders = try Orders(count: 1)
-        defer { try? orders.remove() }
-        let file = orders.directory.appending(path: "lines.jsonl").path
+        let file = orders.directory.path + "/lines.jsonl"
         let withoutIDs = Orders.lines(1 ..< 40_001).replacing(#/"id":"line-\d+",/#, with: "")
         try withoutIDs.write(toFile: file, atomically: true, encoding: .utf8)
         for _ in 0 ..< 6 {
@@ -72,8 +69,8 @@ struct ManyProcessesTests {
             run.send(signal: SIGKILL)
             _ = try run.wait()
         }
-        try orders.mustSucceed("import", file, "--as", "v1")
+        try orders.program.must("import", file, "--as", "v1")
         #expect(try orders.status()["position"] as? Int == 40_001, "seed \(seed)")
-        try orders.mustSucceed("verify", "--deep")
+        try orders.program.must("verify", "--deep")
     }
 }

@@ -1,32 +1,25 @@
 import EvstoreTesting
-import Foundation
+import TestSupport
 
 /// A file system of its own, mounted for one shell alone: gone when that ends.
 struct MountedDisk {
-    let directory: URL
+    let directory: TemporaryDirectory
 
     /// Whether this user may mount anything.
     static let isPossible: Bool = {
         do {
-            let disk = try MountedDisk()
-            defer { disk.remove() }
-            return try disk.run("ramfs", "true").exit == 0
+            return try MountedDisk().run("ramfs", "true").exit == 0
         } catch { return false }
     }()
 
-    init() throws {
-        directory = FileManager.default.temporaryDirectory.appending(path: "evstore-disk-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    }
-
-    func remove() { do { try FileManager.default.removeItem(at: directory) } catch {} }
+    init() throws { directory = try TemporaryDirectory() }
 
     /// Runs a shell script with `mount -t KIND` at `$DISK` and the built program as `evstore`; the store is `$DISK/store`.
     func run(_ kind: String, _ script: String, input: String = "") throws -> BuiltProgram.Outcome {
         let shell = BuiltProgram(
             path: "/usr/bin/env",
             environment: [
-                "DISK": directory.path, "EVSTORE_STORE": directory.path + "/store", "SCHEMAS": Orders.schemas,
+                "DISK": directory.path, "EVSTORE_STORE": directory.store, "SCHEMAS": Orders.schemas,
                 "EVSTORE": BuiltProgram().path,
             ])
         let preparation = """

@@ -1,6 +1,7 @@
 import Evstore
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// This process is the older program: it was built with the files of version 4 and has never seen version 5. The newer
@@ -19,15 +20,14 @@ struct OlderProgramTests {
     @Test("it reads what was born at version 5, appends at version 4, retries across the flip, and rolls back")
     func beside() async throws {
         let orders = try Orders(count: 60)
-        defer { try? orders.remove() }
-        try orders.mustSucceed("replay", "--to", "v4", "--schemas", Orders.schemas)
+        try orders.program.must("replay", "--to", "v4", "--schemas", Orders.schemas)
         let older = try await EventStore.open(
             at: orders.store, version: SchemaVersion(4), schemas: try Self.olderFiles(), options: .forTests)
         let first = try await older.append([try Self.order("before")])
 
         // The other process knows version 5, migrates and writes.
-        try orders.mustSucceed("replay", "--to", "v5", "--schemas", Orders.schemas)
-        try orders.mustSucceed("append", "order-new", "OrderPlaced", Orders.v5Payload("new"))
+        try orders.program.must("replay", "--to", "v5", "--schemas", Orders.schemas)
+        try orders.program.must("append", "order-new", "OrderPlaced", Orders.v5Payload("new"))
 
         let born5 = try #require(try older.read(try StreamName("order-new")).first)
         #expect(born5.born == SchemaVersion(5) && born5.version == SchemaVersion(4))
@@ -36,17 +36,17 @@ struct OlderProgramTests {
         #expect(again.duplicate && again.position == first.position, "a retry across the flip finds the first")
         let receipt = try await older.append([try Self.order("after")])
         #expect(try older.event(at: receipt.position)?.born == SchemaVersion(4))
-        #expect(try orders.mustSucceed("read", "order-after").output.contains(#""total":{"amount":7"#), "the newer one sees it at 5")
-        #expect(try orders.mustSucceed("query", "orders", "after").output.contains(#""cents":7"#))
+        #expect(try orders.program.must("read", "order-after").output.contains(#""total":{"amount":7"#), "the newer one sees it at 5")
+        #expect(try orders.program.must("query", "orders", "after").output.contains(#""cents":7"#))
 
         let report = try await older.rollback()
         #expect(report.from == SchemaVersion(5) && report.to == SchemaVersion(4) && report.differing.isEmpty)
         #expect(try orders.live == 4)
-        let fresh = try orders.mustSucceed("replay", "--to", "v4", "--dry-run", "--json").output
+        let fresh = try orders.program.must("replay", "--to", "v4", "--dry-run", "--json").output
         #expect(try fresh.contains(#require(orders.digests(at: 4)["orders"])))
         try await older.close()
-        try orders.mustSucceed("replay", "--to", "v5")
-        #expect(try orders.mustSucceed("read", "order-new").output.contains(Orders.v5Payload("new")), "byte for byte")
+        try orders.program.must("replay", "--to", "v5")
+        #expect(try orders.program.must("read", "order-new").output.contains(Orders.v5Payload("new")), "byte for byte")
     }
 
     private static func order(_ id: String) throws -> NewEvent {

@@ -1,5 +1,6 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 import Torturing
 
@@ -143,10 +144,8 @@ struct SettlingTests {
 
     @Test("a store's new format, whose writer was killed before its name was durable, is there after an append and a power cut")
     func format() throws {
-        let goldens = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .appending(path: "EventLogTests/Goldens")
         for nth in 1 ... 6 {
-            let outage = try Outage { try SparseFile.copy(goldens.appending(path: "blocks-1").path, to: $0 + "/store") }
+            let outage = try Outage { try SparseFile.copy(Checkout.path("Tests/EventLogTests/Goldens/blocks-1"), to: $0 + "/store") }
             let words = ["append", "s-77", "noted", #"{"n":77}"#]
             let killed = try outage.run(words, DiskFault(.kill, at: nth), file: "/store")
             #expect(try outage.run(words).exit == 0)

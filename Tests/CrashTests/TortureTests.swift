@@ -1,5 +1,6 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// The program itself: what it hurts is its own business, and `tools/test` runs it after the tests.
@@ -22,10 +23,8 @@ struct TortureTests {
         let list = try #require(help.range(of: "CASES")).upperBound ..< #require(help.range(of: "EXAMPLES")).lowerBound
         let names = help[list].split(whereSeparator: \.isWhitespace).filter { $0.wholeMatch(of: /R\d+/) != nil }
         #expect(names.contains("R1") && names.contains("R19"))
-        let pages = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .appending(path: "Sources/Evstore/Evstore.docc")
-        for page in ["Testing.md", "Promises.md"] {
-            let text = try String(contentsOf: pages.appending(path: page), encoding: .utf8)
+        for page in ["Testing", "Promises"] {
+            let text = try DocPage(page).text
             for name in names { #expect(text.contains("\n| \(name) "), "\(name) in \(page)") }
         }
     }

@@ -1,6 +1,7 @@
 import Evstore
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// A health tracker on two platforms, which got new entities and then a sync state for all of them.
@@ -46,14 +47,14 @@ struct CyclesTests {
 
     @Test("always a default: a new required member without one is an error with its place, before anything runs")
     func alwaysADefault() throws {
-        let outcome = try check(draft: true) { try $0.replace("v4.yaml", "      - add: {path: /syncStatus, value: pending}\n", with: "") }
+        let outcome = try check(draft: true) { try $0.change("v4.yaml", "      - add: {path: /syncStatus, value: pending}\n", "") }
         #expect(outcome.exit == 3)
         #expect(outcome.output.contains("v4.yaml:") && outcome.output.contains("COMPAT102") && outcome.output.contains("syncStatus"))
     }
 
     @Test("never skip: a missing version is an error that names it")
     func neverSkip() throws {
-        let outcome = try check { try FileManager.default.removeItem(at: $0.url.appending(path: "v3.yaml")) }
+        let outcome = try check { try FileManager.default.removeItem(at: $0.url("v3.yaml")) }
         #expect(outcome.exit == 3)
         #expect(outcome.output.contains("LOG001") && outcome.output.contains("version 3 is missing"))
     }
@@ -61,10 +62,10 @@ struct CyclesTests {
     @Test("never delete: a member that just goes is an error, and one that is deprecated is not")
     func neverDelete() throws {
         let stress = "      stress:       {type: integer, minimum: 1, maximum: 10}\n"
-        let gone = try check(draft: true) { try $0.replace("v4.yaml", stress, with: "") }
+        let gone = try check(draft: true) { try $0.change("v4.yaml", stress, "") }
         #expect(gone.exit == 3 && gone.output.contains("COMPAT101") && gone.output.contains("stress"))
         let deprecated = try check {
-            try $0.replace("v4.yaml", stress, with: "      stress: {type: integer, minimum: 1, maximum: 10, deprecated: true}\n")
+            try $0.change("v4.yaml", stress, "      stress: {type: integer, minimum: 1, maximum: 10, deprecated: true}\n")
         }
         #expect(deprecated.exit == 0, "\(deprecated.output)")
     }
@@ -73,11 +74,10 @@ struct CyclesTests {
     func exportedShapes() throws {
         #expect(try check { _ in }.exit == 0)
         let changed = try check {
-            try $0.replace("v2.yaml", "minimum: 0, maximum: 5", with: "minimum: 0, maximum: 6")
+            try $0.change("v2.yaml", "minimum: 0, maximum: 5", "minimum: 0, maximum: 6")
         }
         #expect(changed.exit == 3 && changed.output.contains("v2.yaml") && changed.output.contains("LOG002"))
         let store = try ScratchStore(schemas: Self.domain.path)
-        defer { try? store.remove() }
         let shape = try store.run("schema", "show", "CycleLogged@1.0.0", "--json").output
         #expect(shape.contains(#""flow""#) && !shape.contains("syncStatus"))
     }
@@ -122,7 +122,6 @@ struct CyclesTests {
     func twoPlatforms() async throws {
         let one = try ScratchStore(schemas: Self.domain.path)
         let other = try ScratchStore(schemas: Self.domain.path)
-        defer { for store in [one, other] { try? store.remove() } }
         for version in 1 ... 3 {
             if version > 1 { try one.run("replay", "--to", "v\(version)") }
             try one.run("import", "-", "--as", "v\(version)", input: Self.domain.fixtures(version))
@@ -163,11 +162,10 @@ struct CyclesTests {
     }
 
     /// What `evstore schema check` says about a copy of the domain with one change.
-    private func check(draft: Bool = false, _ change: (DomainCopy) throws -> Void) throws -> BuiltProgram.Outcome {
-        let copy = try DomainCopy(Self.domain)
-        defer { try? copy.remove() }
-        if draft { try FileManager.default.removeItem(at: copy.url.appending(path: "schemas.lock")) }
+    private func check(draft: Bool = false, _ change: (TemporaryDirectory) throws -> Void) throws -> BuiltProgram.Outcome {
+        let copy = try TemporaryDirectory(copying: Self.domain.path)
+        if draft { try FileManager.default.removeItem(at: copy.url("schemas.lock")) }
         try change(copy)
-        return try BuiltProgram().run(["schema", "check", "--schemas", copy.url.path])
+        return try BuiltProgram().run(["schema", "check", "--schemas", copy.path])
     }
 }

@@ -1,21 +1,20 @@
 import Evstore
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// One of the worked examples below `Schemas/`.
 struct Domain {
     let name: String
 
-    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
-    var path: String { Self.root.appending(path: "Schemas/\(name)").path }
+    var path: String { Checkout.path("Schemas/\(name)") }
 
     func schemas() throws -> Schemas { try Schemas.load(path) }
 
     /// The event lines that are kept of a version.
     func fixtures(_ version: Int) throws -> String {
-        try String(contentsOf: URL(filePath: path).appending(path: "fixtures/v\(version)/events.jsonl"), encoding: .utf8)
+        try Checkout.text("Schemas/\(name)/fixtures/v\(version)/events.jsonl")
     }
 
     /// A store whose floor and live version is this, with the fixtures of the versions up to it.

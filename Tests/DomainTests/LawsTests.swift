@@ -1,13 +1,14 @@
 import EventModel
 import Foundation
 import SchemaEvolution
+import TestSupport
 import Testing
 
 private let seed = UInt64.random(in: 0 ... UInt64(UInt32.max))
 
 /// Every worked example below `Schemas/`.
 private func domains() -> [String] {
-    let schemas = Domain.root.appending(path: "Schemas")
+    let schemas = Checkout.url("Schemas")
     do {
         return try FileManager.default.contentsOfDirectory(atPath: schemas.path).sorted()
             .filter { FileManager.default.fileExists(atPath: schemas.appending(path: "\($0)/v1.yaml").path) }

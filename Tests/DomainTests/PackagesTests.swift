@@ -1,14 +1,14 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// The history that a real dpkg wrote in a scratch root: installs, upgrades, removals, a purge, a failing script, a
 /// cross-graded architecture, two architectures of one package.
 @Suite("The packages domain", .serialized)
 struct PackagesTests {
-    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    static let schemas = root.appending(path: "Schemas/packages").path
-    static let fixtures = root.appending(path: "Tests/DomainTests/Fixtures/packages")
+    static let schemas = Checkout.path("Schemas/packages")
+    static let fixtures = Checkout.url("Tests/DomainTests/Fixtures/packages")
 
     @Test("every line of the log is an event of version 1, once")
     func conversion() throws {
@@ -21,14 +21,13 @@ struct PackagesTests {
     @Test("the installed read model agrees with dpkg at every version, for every package that the log can judge")
     func agreement() throws {
         let store = try ScratchStore(schemas: Self.schemas)
-        defer { try? store.remove() }
         try store.run("import", "-", "--as", "v1", input: Self.events().joined(separator: "\n"))
         for version in 1 ... 5 {
             try store.run("replay", "--to", "v\(version)")
-            let rows = store.directory.appending(path: "rows.tsv")
+            let rows = store.directory.url("rows.tsv")
             try store.run("query", "installed", "--format", "tsv", "--columns", "/version,/state").output
                 .write(to: rows, atomically: true, encoding: .utf8)
-            let judge = BuiltProgram(path: Self.root.appending(path: "tools/dpkg-judge").path)
+            let judge = BuiltProgram(path: Checkout.path("tools/dpkg-judge"))
             let verdict = try judge.run(rows.path, Self.fixtures.appending(path: "dpkg-query.txt").path)
             #expect(verdict.exit == 0, "v\(version): \(verdict.output)\(verdict.errors)")
             #expect(verdict.lines.first == "10 judged, 10 agree, 0 differ, 1 can't be judged", "v\(version)")
@@ -39,8 +38,6 @@ struct PackagesTests {
     func stepping() throws {
         let stepped = try ScratchStore(schemas: Self.schemas)
         let skipped = try ScratchStore(schemas: Self.schemas)
-        defer { try? stepped.remove() }
-        defer { try? skipped.remove() }
         for store in [stepped, skipped] { try store.run("import", "-", "--as", "v1", input: Self.events().joined(separator: "\n")) }
         for version in 2 ... 5 { try stepped.run("replay", "--to", "v\(version)") }
         try skipped.run("replay", "--to", "v5")
@@ -53,7 +50,6 @@ struct PackagesTests {
             let hop = try ScratchStore(schemas: Self.schemas)
             try hop.run("import", "-", "--as", "v\(max(1, version - 1))", input: lines)
             lines = try hop.run("export", "--at", "v\(version)").output
-            try hop.remove()
         }
         #expect(try Self.payloads(lines) == Self.payloads(skipped.run("export", "--at", "v5").output))
     }
@@ -61,7 +57,6 @@ struct PackagesTests {
     @Test("events born at five versions are read at every version")
     func mixedBirths() throws {
         let store = try ScratchStore(schemas: Self.schemas)
-        defer { try? store.remove() }
         let born: [(String, String)] = [
             ("PackageLogged", #"{"at":"2026-01-01 10:00:00","action":"status","package":"p:all","version":"1.0","state":"installed"}"#),
             ("StateChanged", #"{"at":"2026-01-02 10:00:00","package":"p:all","version":"2.0","state":"installed"}"#),
@@ -93,7 +88,7 @@ struct PackagesTests {
 
     /// The fixture log as event lines of version 1.
     static func events() throws -> [String] {
-        let converter = BuiltProgram(path: root.appending(path: "tools/dpkg-events").path)
+        let converter = BuiltProgram(path: Checkout.path("tools/dpkg-events"))
         let outcome = try converter.run("--zone", "UTC", fixtures.appending(path: "dpkg.log").path)
         try #require(outcome.exit == 0, "\(outcome.errors)")
         return outcome.lines

@@ -27,7 +27,6 @@ struct RemindersTests {
     @Test("a script sees the mismatch by its exit code, without migrating")
     func observedFromAShell() throws {
         let store = try ScratchStore(schemas: Self.domain.path)
-        defer { try? store.remove() }
         try store.run("import", "-", "--as", "v1", input: Self.domain.fixtures(1))
         #expect(try store.attempt("status", "--expect", "v1").exit == 0)
         #expect(try store.attempt("status", "--expect", "v2").exit == 4)
@@ -105,13 +104,11 @@ struct RemindersTests {
     @Test("kill -9 between any two writes, then the same writes again: the same log and read models")
     func killed() throws {
         let calm = try ScratchStore(schemas: Self.domain.path)
-        defer { try? calm.remove() }
         let writes = try Self.domain.fixtures(3).split(separator: "\n").map(String.init)
         try calm.run("import", "-", "--as", "v3", input: writes.joined(separator: "\n"))
         let expected = try calm.run("query", "due").output + calm.run("query", "delivered").output
         for kill in writes.indices {
             let store = try ScratchStore(schemas: Self.domain.path)
-            defer { try? store.remove() }
             try store.run("init", "--at", "v3")
             for (index, write) in writes.enumerated() where index <= kill {
                 let running = try store.start("import", "-", "--as", "v3", input: write)

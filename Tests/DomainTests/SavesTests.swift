@@ -11,7 +11,6 @@ struct SavesTests {
     @Test("a release is a name of its version: --to 1.1.0, --at 1.0.0, and one that is not listed is the listed one below it")
     func labels() throws {
         let store = try ScratchStore(schemas: Self.domain.path)
-        defer { try? store.remove() }
         try store.run("import", "-", "--as", "1.0.0", input: Self.domain.fixtures(1))
         try store.run("replay", "--to", "1.1.0")
         #expect(try store.attempt("status", "--expect", "1.1.1").exit == 0)
@@ -54,7 +53,6 @@ struct SavesTests {
     @Test("newer than this game: refused with the word upgrade")
     func newer() async throws {
         let store = try ScratchStore(schemas: Self.domain.path)
-        defer { try? store.remove() }
         try store.run("import", "-", "--as", "1.0.0", input: Self.domain.fixtures(1))
         let outcome = try store.attempt("replay", "--to", "3.0.0")
         #expect(outcome.exit == 2 && outcome.errors.contains("3.0.0 is newer than 2.0.0, the newest label known: upgrade"))

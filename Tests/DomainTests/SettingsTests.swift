@@ -102,7 +102,6 @@ struct SettingsTests {
     @Test("forced for one key, then a sweep of all: each says what it did, and the journal remembers")
     func forcedAndSwept() throws {
         let store = try ScratchStore(schemas: Self.domain.path)
-        defer { try? store.remove() }
         try store.run("import", "-", "--as", "v1", input: Self.domain.fixtures(1))
         let forced = try store.run("replay", "--to", "v5", "--stream", "profile-ada")
         #expect(forced.output.contains("Ada Lovelace"))

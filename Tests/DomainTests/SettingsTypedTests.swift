@@ -1,6 +1,7 @@
 import Evstore
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// What the profile was as a Swift type of the first version, and what it became.
@@ -31,11 +32,11 @@ private let profiles = TypedStep("user-profile", revision: 1) { (old: UserProfil
 @Suite("The settings domain, its transforming migration as typed Swift code")
 struct SettingsTypedTests {
     /// The domain with `typed/v3.yaml` in the place of version 3; nothing is locked.
-    private func twin() throws -> DomainCopy {
-        let copy = try DomainCopy(SettingsTests.domain)
-        try FileManager.default.removeItem(at: copy.url.appending(path: "schemas.lock"))
-        try FileManager.default.removeItem(at: copy.url.appending(path: "v3.yaml"))
-        try FileManager.default.moveItem(at: copy.url.appending(path: "typed/v3.yaml"), to: copy.url.appending(path: "v3.yaml"))
+    private func twin() throws -> TemporaryDirectory {
+        let copy = try TemporaryDirectory(copying: SettingsTests.domain.path)
+        try FileManager.default.removeItem(at: copy.url("schemas.lock"))
+        try FileManager.default.removeItem(at: copy.url("v3.yaml"))
+        try FileManager.default.moveItem(at: copy.url("typed/v3.yaml"), to: copy.url("v3.yaml"))
         return copy
     }
 
@@ -47,9 +48,8 @@ struct SettingsTypedTests {
 
     @Test("the typed twin: every event of every version, every read model and the way back are those of the ops")
     func twin() async throws {
-        let copy: DomainCopy = try twin()
-        defer { try? copy.remove() }
-        let schemas = try Schemas.load(copy.url.path)
+        let copy: TemporaryDirectory = try twin()
+        let schemas = try Schemas.load(copy.path)
         let declared = try await SettingsTests.domain.store()
         let typed = try await TemporaryStore.make(schemas, at: SchemaVersion(1), steps: [profiles])
         try await SettingsTests.domain.load(1, into: typed)
@@ -71,9 +71,8 @@ struct SettingsTypedTests {
 
     @Test("without the application's code the twin says which step it lacks, and whose settings they are is still read")
     func without() async throws {
-        let copy: DomainCopy = try twin()
-        defer { try? copy.remove() }
-        let schemas = try Schemas.load(copy.url.path)
+        let copy: TemporaryDirectory = try twin()
+        let schemas = try Schemas.load(copy.path)
         let typed = try await TemporaryStore.make(schemas, at: SchemaVersion(1), steps: [profiles])
         try await SettingsTests.domain.load(1, into: typed)
         _ = try await typed.store.replay(to: SchemaVersion(5), options: ReplayOptions(yes: true))

@@ -1,6 +1,7 @@
 import Evstore
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// Passwords that must not break when the application is updated, on whatever version a user was.
@@ -70,7 +71,6 @@ struct VaultTests {
     @Test("a corrupted record of old data is kept and listed, and ends neither a replay nor a read; what is newer has no way down to 0")
     func adoptedCorrupted() throws {
         let store = try ScratchStore(schemas: Self.domain.path)
-        defer { try? store.remove() }
         let ios = try store.attempt("import", Self.old("ios.json"), "--as", "0", "--each", "/entries")
         #expect(ios.exit == 8)
         #expect(ios.output.contains("3 events of version 0: kept 11 members, defaulted 3, not kept 2: /favourite (1), /icon (1)"))
@@ -85,7 +85,6 @@ struct VaultTests {
         let refused = try store.attempt("read", "entry-mail1", "--at", "v0")
         #expect(refused.exit == 3 && refused.errors.contains("born at v1"))
         let again = try ScratchStore(schemas: Self.domain.path)
-        defer { try? again.remove() }
         try #expect(again.attempt("import", "-", "--as", "v1", input: store.run("export", "--at", "born").output).exit == 8)
         #expect(try again.run("export", "--at", "v1").lines.count == store.run("export", "--at", "v1").lines.count)
     }
@@ -149,9 +148,8 @@ struct VaultTests {
     @Test("a record whose bytes were changed on the disk is found, and never shown")
     func corrupted() throws {
         let store = try ScratchStore(schemas: Self.domain.path)
-        defer { try? store.remove() }
         try store.run("import", "-", "--as", "v1", input: Self.domain.fixtures(1))
-        let file = store.directory.appending(path: "store/log/data.mdb")
+        let file = store.directory.url("store/log/data.mdb")
         var bytes = try Data(contentsOf: file)
         let place = try #require(bytes.range(of: Data("bank1@example.org".utf8)))
         bytes[place.lowerBound] = UInt8(ascii: "B")
@@ -164,7 +162,6 @@ struct VaultTests {
     @Test("one record that is no entry is listed with its line and reason, and the others are there")
     func refused() throws {
         let store = try ScratchStore(schemas: Self.domain.path)
-        defer { try? store.remove() }
         let good = try Self.domain.fixtures(1)
         let bad = #"{"stream":"entry-x","type":"EntrySaved","data":{"id":"x","title":7}}"#
         let outcome = try store.attempt("import", "-", "--as", "v1", "--on-error", "quarantine", input: bad + "\n" + good)

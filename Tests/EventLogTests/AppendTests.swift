@@ -1,5 +1,6 @@
 import EventLog
 import EventModel
+import EvstoreTesting
 import Foundation
 import Testing
 

@@ -1,7 +1,9 @@
 import Bytes
 import EventModel
+import EvstoreTesting
 import Foundation
 import LMDB
+import TestSupport
 import Testing
 
 @testable import EventLog
@@ -19,7 +21,7 @@ struct BackupTests {
 
     /// Appends of one to three events, two cuts among them.
     private func fill() async throws {
-        var random = Seeded(seed: 5)
+        var random = SeededGenerator(seed: 5)
         for number in 1 ... 60 {
             let events = try (0 ..< Int.random(in: 1 ... 3, using: &random)).map {
                 try event("s-\(number % 7)", "\"\(number).\($0)\"", type: "type-\(number % 4)", id: $0 == 0 ? "id-\(number)" : nil)
@@ -168,7 +170,7 @@ struct BackupTests {
         #expect(try isRefused(bytes + [0]))
         let seed = UInt64.random(in: 0 ... .max)
         print("seed \(seed)")
-        var random = Seeded(seed: seed)
+        var random = SeededGenerator(seed: seed)
         for _ in 0 ..< 60 {
             var changed = bytes
             let offset = Int.random(in: 0 ..< bytes.count, using: &random)

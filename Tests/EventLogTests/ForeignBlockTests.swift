@@ -1,9 +1,11 @@
 import Bytes
 import EventModel
+import EvstoreTesting
 import Foundation
 import Hashing
 import LMDB
 import System
+import TestSupport
 import Testing
 
 @testable import EventLog

@@ -1,5 +1,7 @@
 import EventLog
 import EventModel
+import EvstoreTesting
+import TestSupport
 import Testing
 
 /// The blocks of a large append are completed on another thread than that which puts them together.

@@ -1,8 +1,10 @@
 import EventLog
 import EventModel
+import EvstoreTesting
 import Glibc
 import LMDB
 import System
+import TestSupport
 import Testing
 
 @Suite("Locks of the store")

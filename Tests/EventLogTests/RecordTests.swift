@@ -1,8 +1,10 @@
 import Bytes
 import EventLog
 import EventModel
+import EvstoreTesting
 import Foundation
 import Hashing
+import TestSupport
 import Testing
 
 @Suite("Records and the blocks they lie in")

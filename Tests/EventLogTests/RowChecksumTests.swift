@@ -1,7 +1,9 @@
 import Bytes
 import EventModel
+import EvstoreTesting
 import Foundation
 import LMDB
+import TestSupport
 import Testing
 
 @testable import EventLog

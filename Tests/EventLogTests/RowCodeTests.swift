@@ -1,8 +1,10 @@
 import Bytes
 import EventModel
+import EvstoreTesting
 import Foundation
 import LMDB
 import System
+import TestSupport
 import Testing
 import Torturing
 

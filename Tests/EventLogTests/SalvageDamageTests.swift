@@ -1,9 +1,11 @@
 import Bytes
 import EventModel
+import EvstoreTesting
 import Foundation
 import Hashing
 import LMDB
 import System
+import TestSupport
 import Testing
 
 @testable import EventLog
@@ -30,7 +32,7 @@ struct SalvageDamageTests {
     func pages() async throws {
         let seed = Self.setting("EVSTORE_SALVAGE_SEED", or: Int.random(in: 0 ..< 1 << 30))
         print("seed \(seed)")
-        var random = Seeded(seed: UInt64(seed))
+        var random = SeededGenerator(seed: UInt64(seed))
         let plain = try await SalvageScene(.small { ($0.sweepDueEvents, $0.sweepForcedEvents) = (50, 90) }) { log in
             try await SalvageScene.fill(log, &random, appends: 40)
         }
@@ -70,7 +72,7 @@ struct SalvageDamageTests {
 
     @Test("a file that is cut off anywhere gives back all blocks before its end")
     func truncated() async throws {
-        var random = Seeded(seed: 8)
+        var random = SeededGenerator(seed: 8)
         let scene = try await SalvageScene { try await SalvageScene.fill($0, &random, appends: 40) }
         let bytes = try Data(contentsOf: URL(filePath: scene.data))
         for end in stride(from: 0, to: bytes.count, by: 64 << 10) {
@@ -90,7 +92,7 @@ struct SalvageDamageTests {
 
     @Test("a file that ends in terabytes of holes gives back what lies before them, and does not keep a salvage busy")
     func holes() async throws {
-        var random = Seeded(seed: 9)
+        var random = SeededGenerator(seed: 9)
         let scene = try await SalvageScene { try await SalvageScene.fill($0, &random, appends: 10) }
         let copy = try scene.copy("copy")
         // Nobody reads so many bytes within a test: it would hang.
@@ -131,7 +133,7 @@ struct SalvageDamageTests {
         #expect(salvaged.events.count == events.count && salvaged.unconfirmed.isEmpty)
         let bytes = try Data(contentsOf: URL(filePath: directory.store + "/log/data.mdb"))
         let inner = try #require(bytes.range(of: Data(planted[6_000 ..< 6_200]))).lowerBound
-        var random = Seeded(seed: 1)
+        var random = SeededGenerator(seed: 1)
         try Directory.remove(directory.store + "/log/ahead")
         try SalvageScene.damage(directory.store, [inner / SalvageScene.pageBytes - 1], &random)
         let rest = try await Salvaged(directory.store, into: directory.path + "/rest")

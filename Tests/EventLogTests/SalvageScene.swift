@@ -1,9 +1,11 @@
 import Bytes
 import EventModel
+import EvstoreTesting
 import Foundation
 import Hashing
 import LMDB
 import System
+import TestSupport
 
 @testable import EventLog
 @testable import LogKeeping
@@ -85,7 +87,7 @@ struct SalvageScene {
     }
 
     /// Appends of one to five events of all sizes to forty streams.
-    static func fill(_ log: EventLog, _ random: inout Seeded, appends: Int, from start: Int = 0) async throws {
+    static func fill(_ log: EventLog, _ random: inout SeededGenerator, appends: Int, from start: Int = 0) async throws {
         for number in start ..< start + appends {
             let events = try (0 ..< Int.random(in: 1 ... 5, using: &random)).map { index in
                 let size = [10, 80, 700, 3_000, 40_000][[0, 0, 1, 1, 1, 2, 2, 3, 3, 4].randomElement(using: &random) ?? 0]
@@ -107,7 +109,7 @@ struct SalvageScene {
     }
 
     /// Overwrites pages of a store with zeros, or with anything.
-    static func damage(_ store: String, _ pages: some Sequence<Int>, _ random: inout Seeded) throws {
+    static func damage(_ store: String, _ pages: some Sequence<Int>, _ random: inout SeededGenerator) throws {
         let file = try File(store + "/log/data.mdb", .write)
         for page in pages {
             let isGarbled = Bool.random(using: &random)

@@ -1,8 +1,10 @@
 import Bytes
 import EventModel
+import EvstoreTesting
 import Foundation
 import Hashing
 import System
+import TestSupport
 import Testing
 
 @testable import EventLog
@@ -12,7 +14,7 @@ import Testing
 @Suite("Salvage")
 struct SalvageTests {
     private func fill(_ log: EventLog, seed: UInt64 = 3, appends: Int = 40) async throws {
-        var random = Seeded(seed: seed)
+        var random = SeededGenerator(seed: seed)
         try await SalvageScene.fill(log, &random, appends: appends)
     }
 
@@ -45,7 +47,7 @@ struct SalvageTests {
         }
         #expect(scene.events.count == 80)
         #expect(try await Salvaged(scene.store, into: scene.directory.path + "/whole").events == scene.events)
-        var random = Seeded(seed: 1)
+        var random = SeededGenerator(seed: 1)
         let copy = try scene.copy("copy")
         try Directory.remove(copy + "/log/ahead")
         try SalvageScene.damage(copy, scene.pages[60].union(scene.pages[61]), &random)
@@ -102,7 +104,7 @@ struct SalvageTests {
         for half in [0, PageView.overflow, 1, 0] { page.append(littleEndian: half) }
         try file.write(page.array() + block, at: free * SalvageScene.pageBytes)
         try Directory.remove(copy + "/log/ahead")
-        var random = Seeded(seed: 1)
+        var random = SeededGenerator(seed: 1)
         let root = TreeRecord(commit.bytes.lent.slice(MetaPage.freeRecord, TreeRecord.size)).root
         try SalvageScene.damage(copy, scene.pages[6].union(isBroken ? [Int(root)] : []), &random)
         let salvaged = try await Salvaged(copy, into: scene.directory.path + "/new")
@@ -134,7 +136,7 @@ struct SalvageTests {
         try File(copy + "/log/ahead", .write).write(ahead)
         // What LMDB had of the round is lost; then all that it had.
         let pages = try SalvageScene.pages(of: copy + "/log/data.mdb", events.count)
-        var random = Seeded(seed: 2)
+        var random = SeededGenerator(seed: 2)
         try SalvageScene.damage(copy, running.flatMap { pages[$0 - 1] }, &random)
         let salvaged = try await Salvaged(copy, into: directory.path + "/new")
         #expect(salvaged.events == events && salvaged.summary.gaps == [] && salvaged.unconfirmed == [])
@@ -165,7 +167,7 @@ struct SalvageTests {
             for number in 0 ..< 6 { try await log.add(event("s-\(number % 3)", long)) }
             try await log.add(event("last"))
         }
-        var random = Seeded(seed: 1)
+        var random = SeededGenerator(seed: 1)
         let copy = try scene.copy("copy")
         // It may still hold blocks that have long come to the log.
         try Directory.remove(copy + "/log/ahead")

@@ -1,9 +1,11 @@
 import Bytes
 import EventModel
+import EvstoreTesting
 import Foundation
 import LMDB
 import Sealing
 import System
+import TestSupport
 import Testing
 
 @testable import EventLog

@@ -1,10 +1,12 @@
 import Bytes
 import EventModel
+import EvstoreTesting
 import Foundation
 import Hashing
 import LMDB
 import Sealing
 import System
+import TestSupport
 import Testing
 
 @testable import EventLog

@@ -1,8 +1,10 @@
 import Bytes
 import EventModel
+import EvstoreTesting
 import Foundation
 import LMDB
 import System
+import TestSupport
 
 @testable import EventLog
 
@@ -26,7 +28,7 @@ struct SealedScene {
 
     /// Events of all kinds: short and long, of given ids and made ones, with metadata and shadows.
     static func fill(_ log: EventLog, _ appends: Range<Int>, seed: UInt64 = 11) async throws {
-        var random = Seeded(seed: seed)
+        var random = SeededGenerator(seed: seed)
         for number in appends {
             let events = try (0 ..< Int.random(in: 1 ... 3, using: &random)).map { index in
                 let long = String(repeating: "\(canary) ", count: number % 10 == 0 ? 700 : 1)

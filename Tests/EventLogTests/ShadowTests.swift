@@ -1,7 +1,9 @@
 import Bytes
 import EventLog
 import EventModel
+import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("What a record keeps for older versions")

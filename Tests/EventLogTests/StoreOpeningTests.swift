@@ -1,7 +1,9 @@
 import EventModel
+import EvstoreTesting
 import Foundation
 import LMDB
 import System
+import TestSupport
 import Testing
 
 @testable import EventLog

@@ -1,6 +1,8 @@
 import EventLog
 import EventModel
+import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("A store on disk")

@@ -1,5 +1,7 @@
 import EventLog
 import EventModel
+import EvstoreTesting
+import TestSupport
 import Testing
 
 /// What the writing thread remembers of streams has to be right whatever has happened in between.
@@ -11,7 +13,7 @@ struct StreamTableTests {
 
     /// Appends to streams by chance through the logs in turn; what they hold is what was appended.
     private func mix(_ logs: [EventLog], rounds: Int, seed: UInt64, between: (Int) async throws -> Void = { _ in }) async throws {
-        var random = Seeded(seed: seed)
+        var random = SeededGenerator(seed: seed)
         var model: [String: [String]] = [:]
         for round in 0 ..< rounds {
             var events: [StoredEvent] = []

@@ -1,5 +1,7 @@
 import EventLog
 import EventModel
+import EvstoreTesting
+import TestSupport
 import Testing
 
 @Suite("Reading streams")
@@ -10,7 +12,7 @@ struct StreamTests {
 
     @Test("any page of any stream, forwards and backwards, is what a plain list says", arguments: [1, 2, 3])
     func model(seed: UInt64) async throws {
-        var random = Seeded(seed: seed)
+        var random = SeededGenerator(seed: seed)
         // Given a log of thousands of events in streams of very different lengths, swept many times.
         let log = try makeLog(directory, .small { ($0.sweepDueEvents, $0.sweepForcedEvents, $0.sweepSliceEntries) = (50, 200, 16) })
         var model: [String: [String]] = [:]

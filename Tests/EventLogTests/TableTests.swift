@@ -1,7 +1,9 @@
 import Bytes
 import EventModel
+import EvstoreTesting
 import Foundation
 import LMDB
+import TestSupport
 import Testing
 
 @testable import EventLog
@@ -60,8 +62,7 @@ struct TableTests {
 
     @Test("the page on the format of files names each table, with its number")
     func documented() throws {
-        let page = "../../Sources/Evstore/Evstore.docc/FileFormat.md"
-        let text = try String(contentsOf: URL(filePath: page, relativeTo: URL(filePath: #filePath)), encoding: .utf8)
+        let text = try DocPage("FileFormat").text
         for table in TableDescriptor.log {
             #expect(text.contains("`\(table.name)`"), "\(table.name)")
             let words = text.split { $0 == " " || $0 == "\n" || $0 == "," || $0 == "(" || $0 == ")" }

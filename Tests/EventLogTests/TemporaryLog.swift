@@ -1,24 +1,10 @@
 import Bytes
 import EventLog
 import EventModel
+import EvstoreTesting
 import Foundation
 import Hashing
-
-/// A directory of one test, gone when the test is.
-final class TemporaryDirectory: Sendable {
-    let path: String
-
-    init() throws {
-        path = FileManager.default.temporaryDirectory.appendingPathComponent("eventlog-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    }
-
-    var store: String { path + "/store" }
-
-    deinit {
-        do { try FileManager.default.removeItem(atPath: path) } catch { print("left behind: \(path): \(error)") }
-    }
-}
+import TestSupport
 
 extension Options {
     /// Small numbers, so that tests stay quick and reach the limits.
@@ -29,21 +15,6 @@ extension Options {
         options.appendDeadlineSeconds = 300
         change(&options)
         return options
-    }
-}
-
-/// A generator that a seed reproduces (SplitMix64, Steele and others).
-struct Seeded: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ mixed >> 31
     }
 }
 

@@ -42,7 +42,7 @@ struct AppendTests {
         #expect(try await code("order-1", "OrderPaid", "[]") == "invalidJSON")
         #expect(try await code("order-1", "OrderPaid", #"{"id":"1","method":"card"}"#, metadata: "3") == "invalidJSON")
         #expect(try await code("order-1", "OrderPaid", #"{"id":"1","method":"gold"}"#) == "invalidEvent")
-        #expect(try await code("order-1", "OrderPaid", #"{"id":"1"}"#) == "invalidEvent")
+        #expect(try await code("order-1", "OrderPlaced", #"{"id":"1","customer":"Ann"}"#) == "invalidEvent")
         #expect(try await code("order-1", "OrderPaid", #"{"id":"1","method":"card","tip":1}"#) == "invalidEvent")
         #expect(try await code("order-1", "PaymentCaptured", #"{"id":"1","method":"card"}"#) == "unknownType")
         #expect(try await code("order-2", "OrderPaid", #"{"id":"1","method":"card"}"#) == "streamMismatch")

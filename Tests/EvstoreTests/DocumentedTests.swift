@@ -1,6 +1,7 @@
 import Evstore
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 private let second = """
@@ -90,14 +91,9 @@ struct DocumentedTests {
         "every line of Swift that they show is compiled here",
         arguments: ["EvstoreTesting/Scenario.swift", "EvstoreTesting/MigrationTest.swift"])
     func compiled(_ name: String) throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources").standardized
-        let text = try String(contentsOf: root.appending(path: name), encoding: .utf8)
-        func trimmed(_ line: some StringProtocol) -> String { line.trimmingCharacters(in: .whitespaces) }
-        let shown = text.components(separatedBy: "\n").filter { $0.hasPrefix("///     ") }.map { trimmed($0.dropFirst(3)) }
-            .filter { !$0.isEmpty }
+        let shown = try Checkout.text("Sources/\(name)").split(separator: "\n").filter { $0.hasPrefix("///     ") }.map { $0.dropFirst(3) }
         try #require(shown.count >= 3)
-        let here = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8).components(separatedBy: "\n").map(trimmed)
-            .filter { !$0.isEmpty }
-        #expect(here.indices.contains { here[$0...].starts(with: shown) }, "\(name) shows what this file does not have")
+        let here = try Checkout.text("Tests/EvstoreTests/DocumentedTests.swift")
+        #expect(Checkout.stands(shown.joined(separator: "\n"), in: here), "\(name) shows what this file does not have")
     }
 }

@@ -3,27 +3,19 @@ import Evstore
 import EvstoreTesting
 import Foundation
 import Sealing
+import TestSupport
 import Testing
 
 @Suite("Forgetting a person")
 struct ForgetTests {
     private func store() async throws -> TemporaryStore { try await SealedPersons.store() }
 
-    private func people(_ store: EventStore) async throws -> [String] {
-        var rows: [String] = []
-        try await store.query("people") { row in
-            rows.append(row.json)
-            return true
-        }
-        return rows
-    }
-
     @Test("its data is gone at every version and from read models, forwards and back; everybody else's stays")
     func forgotten() async throws {
         let temporary = try await store()
         let store = temporary.store
         _ = try await store.replay(to: SchemaVersion(2))
-        #expect(try await people(store) == [#"{"name":"Ada King"}"#, #"{"name":"Alan"}"#])
+        #expect(try await SealedPersons.people(store) == [#"{"name":"Ada King"}"#, #"{"name":"Alan"}"#])
         let report = try await store.forget([StreamName("person-1"), StreamName("order-1"), StreamName("nobody")])
         #expect(
             report.forgotten.map(\.text) == ["person-1"] && report.unknown.map(\.text) == ["order-1", "nobody"] && report.readModels > 0)
@@ -37,9 +29,9 @@ struct ForgetTests {
                 #"{"id":"1","name":"","born":null,"homes":[{"city":"","kind":"house"}]}"#
             ])
         #expect(try store.read(StreamName("person-2")).allSatisfy { $0.json.contains("Alan") && $0.json.contains("1815-12-10") })
-        #expect(try await people(store) == [#"{"name":""}"#, #"{"name":"Alan"}"#])
+        #expect(try await SealedPersons.people(store) == [#"{"name":""}"#, #"{"name":"Alan"}"#])
         _ = try await store.rollback()
-        #expect(try await people(store) == [#"{"name":""}"#, #"{"name":"Alan"}"#])
+        #expect(try await SealedPersons.people(store) == [#"{"name":""}"#, #"{"name":"Alan"}"#])
         _ = try await store.replay(to: SchemaVersion(2))
         #expect(try await store.verify(deep: true, laws: true, seed: 3).ok)
         #expect(try store.journal().contains { $0.what == "forget" && $0.outcome == "1 forgotten, 0 before" })
@@ -112,7 +104,7 @@ struct ForgetTests {
             report.lostKeys.map(\.stream) == ["person-1"] && report.lostKeys[0].events == 1 && !report.isComplete && report.gaps.isEmpty)
         let new = try await EventStore.open(at: path + "-new", options: store.options)
         #expect(try new.read(person).map(\.json) == [#"{"id":"1","name":"","born":null,"homes":[{"city":"","kind":"house"}]}"#])
-        #expect(try await people(new) == [#"{"name":""}"#, #"{"name":"Alan"}"#])
+        #expect(try await SealedPersons.people(new) == [#"{"name":""}"#, #"{"name":"Alan"}"#])
         #expect(try await new.verify(deep: true).ok)
         try await new.close()
     }
@@ -170,7 +162,7 @@ struct ForgetTests {
     func failing() async throws {
         let temporary = try await store()
         let store = temporary.store
-        #expect(try await people(store).count == 2)
+        #expect(try await SealedPersons.people(store).count == 2)
         // The event that tells whose the third slot is, under a key that is gone, and the code of that slot.
         let log = try EventLog.open(at: temporary.path, options: store.options)
         _ = try log.changeKeys { ring throws(SealError) in try ring.rotate(.gcm, time: 1) }
@@ -190,7 +182,7 @@ struct ForgetTests {
         }
         for store in [store, other] {
             var rows: [String] = []
-            do { rows = try await people(store) } catch {
+            do { rows = try await SealedPersons.people(store) } catch {
                 #expect(["corruptBlock", "storeDamaged"].contains((error as? EvstoreError)?.code))
             }
             #expect(rows.allSatisfy { !$0.contains("Ada") }, "\(rows)")

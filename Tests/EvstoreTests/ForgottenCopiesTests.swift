@@ -7,6 +7,7 @@ import Hashing
 import LMDB
 import Migration
 import System
+import TestSupport
 import Testing
 
 @Suite("Copies of what is forgotten")

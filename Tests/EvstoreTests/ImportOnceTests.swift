@@ -2,6 +2,7 @@ import EventLog
 import Evstore
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Importing each line once")
@@ -167,7 +168,7 @@ struct ImportOnceTests {
     @Test("whatever is imported in whatever order, ended when it may be, each line is there once", arguments: [false, true])
     func anyOrder(ids: Bool) async throws {
         let seed = UInt64.random(in: 0 ... UInt64(UInt32.max))
-        var random = Generator(seed)
+        var random = SeededGenerator(seed: seed)
         for trial in 0 ..< 6 {
             let temporary = try await Self.store()
             let store = temporary.store
@@ -205,20 +206,5 @@ struct ImportOnceTests {
                 try #require(counts == expected, "seed \(seed), ids \(ids), trial \(trial), step \(step), size \(size)")
             }
         }
-    }
-}
-
-/// SplitMix64: the same numbers for the same seed.
-struct Generator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -2,6 +2,7 @@ import EventLog
 import Evstore
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("The ledger of what was forgotten")

@@ -1,6 +1,7 @@
 import Evstore
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Events that belong together, wherever appends are made")
@@ -64,7 +65,7 @@ struct MergedPairsTests {
     @Test("nor does it part pairs that lie among each other, of one stream and of many", arguments: 0 ..< 6, [false, true])
     func interleaved(round: Int, allOptional: Bool) async throws {
         let seed = UInt64(round)
-        var random = Generator(seed)
+        var random = SeededGenerator(seed: seed)
         let batch = Int.random(in: 8 ... 20, using: &random)
         let text = Self.appends(of: batch / 2, 12, &random)
         let pairs = text.split(separator: "\n").count / 2

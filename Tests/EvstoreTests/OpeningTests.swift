@@ -1,12 +1,13 @@
 import EventLog
 import Evstore
 import EvstoreTesting
+import TestSupport
 import Testing
 
 @Suite("Opening, or making first")
 struct OpeningTests {
     private func directory() throws -> (TemporaryDirectory, Schemas) {
-        (try TemporaryDirectory(), try SchemaFiles(Orders.v1, Orders.v2, projections: nil).load())
+        (try TemporaryDirectory(), try SchemaFiles(ShopHistory.released[0], ShopHistory.released[1], projections: nil).load())
     }
 
     private func code(_ body: () async throws -> EventStore) async throws -> String {

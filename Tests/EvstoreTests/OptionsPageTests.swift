@@ -1,20 +1,14 @@
 import Evstore
 import Foundation
+import TestSupport
 import Testing
 
-/// The tables of a page of the docs catalogue, each row with the heading that it stands below.
-private func rows(ofPage name: String) throws -> [(heading: String, cells: [String])] {
-    let text = try String(contentsOf: root.appending(path: "Sources/Evstore/Evstore.docc/\(name).md"), encoding: .utf8)
-    var heading = ""
-    var rows: [(String, [String])] = []
-    for line in text.split(separator: "\n") {
-        if line.hasPrefix("## ") { heading = String(line.dropFirst(3)) }
-        if line.hasPrefix("| `") { rows.append((heading, line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) })) }
+/// The rows of the page's tables, each with the heading that it stands below.
+private func rows() throws -> [(heading: String, cells: [String])] {
+    try DocPage("OptionsReference").sections.flatMap { section in
+        section.rows.filter { $0[0].hasPrefix("`") }.map { (section.heading, $0) }
     }
-    return rows
 }
-
-private let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
 @Suite("The page of options")
 struct OptionsPageTests {
@@ -28,7 +22,7 @@ struct OptionsPageTests {
 
     /// The public members of a type, in the order of its source.
     private static func members(of type: String, in path: String) throws -> [String] {
-        let text = try String(contentsOf: root.appending(path: path), encoding: .utf8)
+        let text = try Checkout.text(path)
         let body = try #require(text.firstMatch(of: Regex("public struct \(type)\\b[\\s\\S]*?\\n}"))).output[0].substring ?? ""
         return body.matches(of: #/public var ([A-Za-z]+)/#).map { String($0.1) }
     }
@@ -43,7 +37,7 @@ struct OptionsPageTests {
 
     @Test("it has every public member with its default, in the order of the source")
     func defaults() throws {
-        let page = try rows(ofPage: "OptionsReference")
+        let page = try rows()
         for (type, path, mirror) in Self.sources {
             let told = page.filter { $0.heading == type || $0.heading.hasPrefix(type + ":") }
             let names = told.map { $0.cells[0].filter { $0 != "`" } }
@@ -58,7 +52,7 @@ struct OptionsPageTests {
 
     @Test("an option whose name ends in a unit has that unit")
     func units() throws {
-        for row in try rows(ofPage: "OptionsReference") {
+        for row in try rows() {
             let name = row.cells[0].filter { $0 != "`" }
             for unit in ["Bytes", "Seconds", "Milliseconds"] where name.hasSuffix(unit) {
                 #expect(row.cells[2] == unit.lowercased(), "\(name)")
@@ -68,9 +62,9 @@ struct OptionsPageTests {
 
     @Test("it has every case of Policy")
     func policies() throws {
-        let told = try rows(ofPage: "OptionsReference").filter { $0.heading.hasPrefix("Policy") }
+        let told = try rows().filter { $0.heading.hasPrefix("Policy") }
             .map { $0.cells[0].filter { $0 != "`" && $0 != "." }.prefix { $0 != "(" } }
-        let text = try String(contentsOf: root.appending(path: "Sources/Evstore/Policy.swift"), encoding: .utf8)
+        let text = try Checkout.text("Sources/Evstore/Policy.swift")
         let declared = text.matches(of: #/\n    case ([a-z]+)/#).map { $0.1 }
         #expect(told.map(String.init) == declared.map(String.init))
     }

@@ -1,6 +1,7 @@
 import Bytes
 import EventModel
 import EvstoreTesting
+import TestSupport
 import Testing
 
 @testable import Evstore
@@ -20,7 +21,12 @@ struct PageExample: Sendable, CustomTestStringConvertible {
     private(set) var members: [(name: String, text: String)] = []
     private(set) var cases: [Case] = []
 
-    static let all = DocPage.all("example").map { PageExample($0) }
+    /// The pages whose blocks are run.
+    static let pages = ["VersionFiles", "Ops", "Codecs", "ProjectionFiles", "Semantics"]
+
+    static func blocks(_ kind: String) -> [DocPage.Block] { pages.flatMap { name in (try? DocPage(name))?.blocks(kind) ?? [] } }
+
+    static let all = blocks("example").map { PageExample($0) }
 
     var testDescription: String { "\(block.page), line \(block.line)" }
 

@@ -1,5 +1,6 @@
 import Evstore
 import EvstoreTesting
+import TestSupport
 import Testing
 
 /// A store whose floor is 2, live at 4, and a program that knows five versions.
@@ -70,7 +71,7 @@ struct PolicyTests {
     func failedKeepsWindow() async throws {
         let temporary = try await Self.store()
         let id = String(repeating: "k", count: 600)
-        let payload = #"{"id":"\#(id)","buyer":{"name":"Ann"},"cents":100,"currency":"USD"}"#
+        let payload = #"{"id":"\#(id)","customer":"Ann","cents":100,"currency":"USD"}"#
         let file = try temporary.write(#"{"stream":"order-k","type":"OrderPlaced","data":\#(payload)}"# + "\n", to: "long-key.jsonl")
         _ = try await temporary.store.importLines(from: .file(file), as: SchemaVersion(4), options: ImportOptions(takesAnyStream: true))
         let failed = try await code(temporary, 5, .migrate(keepWindow: .releases(1)))
@@ -81,7 +82,7 @@ struct PolicyTests {
     @Test("a version whose file differs from the registered one is refused")
     func differingFile() async throws {
         let temporary = try await Self.store()
-        let other = try SchemaFiles(Orders.v1.replacing("minimum: 0", with: "minimum: 1")).load()
+        let other = try SchemaFiles(ShopHistory.released[0].replacing("minimum: 0", with: "minimum: 1")).load()
         await #expect {
             try await temporary.open(version: SchemaVersion(2), schemas: other)
         } throws: { ($0 as? EvstoreError)?.code == "versionDiffers" }

@@ -1,13 +1,12 @@
 import Evstore
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// What the README and the first guide tell a stranger to do.
 @Suite("The words of the README")
 struct ReadmeTests {
-    private static let root = GuideFiles.root
-
     private func shop() throws -> TemporaryDirectory {
         let directory = try TemporaryDirectory()
         for (name, text) in try GuideFiles.all() { try directory.write(text, to: "Schemas/shop/" + name) }
@@ -16,9 +15,9 @@ struct ReadmeTests {
 
     @Test("the twenty lines are a program, which compiles without warnings and runs any number of times")
     func twentyLines() throws {
-        let readme = try String(contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
+        let readme = try Checkout.text("README.md")
         let shown = readme.components(separatedBy: "```swift\n").dropFirst().map { $0.components(separatedBy: "```")[0] }
-        let program = try String(contentsOf: Self.root.appending(path: "Tests/TwentyLines/main.swift"), encoding: .utf8)
+        let program = try Checkout.text("Tests/TwentyLines/main.swift")
         #expect(shown.contains(program), "Tests/TwentyLines/main.swift is not what the README shows")
 
         let directory = try shop()
@@ -40,15 +39,8 @@ struct ReadmeTests {
 
 /// The folder `Schemas/shop` as the guide spells it, with the later definition joined to its projection.
 enum GuideFiles {
-    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
-    private static func blocks(_ language: String) throws -> [String] {
-        let guide = try String(contentsOf: root.appending(path: "Sources/Evstore/Evstore.docc/GettingStarted.md"), encoding: .utf8)
-        return guide.components(separatedBy: "```\(language)\n").dropFirst().map { String($0.components(separatedBy: "```")[0]) }
-    }
-
     static func all() throws -> [(name: String, text: String)] {
-        let blocks = try blocks("yaml")
+        let blocks = try DocPage("GettingStarted").blocks("yaml").map(\.text)
         try #require(blocks.count == 4)
         return [("v1.yaml", blocks[0]), ("projections.yaml", blocks[1] + blocks[3]), ("v2.yaml", blocks[2])]
     }

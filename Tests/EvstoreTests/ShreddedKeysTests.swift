@@ -7,6 +7,7 @@ import LMDB
 import Migration
 import Projections
 import System
+import TestSupport
 import Testing
 
 /// What the disk still holds of a read model or an archive that was taken away opens with no key that the store has.
@@ -15,15 +16,6 @@ struct ShreddedKeysTests {
     private let files = FileManager.default
 
     private func log(_ store: EventStore) throws -> EventLog { try EventLog.open(at: store.path, options: store.options) }
-
-    private func people(_ store: EventStore) async throws -> [String] {
-        var rows: [String] = []
-        try await store.query("people") { row in
-            rows.append(row.json)
-            return true
-        }
-        return rows
-    }
 
     /// How many lines of a file a store opens.
     private func opened(_ path: String, _ store: EventStore) throws -> Int {
@@ -53,7 +45,7 @@ struct ShreddedKeysTests {
     func generations() async throws {
         let temporary = try await SealedPersons.store()
         let store = temporary.store
-        #expect(try await people(store).contains { $0.contains("Ada King") })
+        #expect(try await SealedPersons.people(store).contains { $0.contains("Ada King") })
         let home = Generation.home(in: store.path)
         let before = try Generation.names(in: store.path)
         let found = temporary.path + "-found"
@@ -70,7 +62,7 @@ struct ShreddedKeysTests {
             try files.copyItem(atPath: "\(found)/\(name)", toPath: "\(again)/data.mdb")
             #expect(throws: EvstoreError.self) { _ = try Generation.open(named: name, in: store.path, of: log(store)) }
         }
-        #expect(try await people(store).contains { $0.contains("Ada") } == false)
+        #expect(try await SealedPersons.people(store).contains { $0.contains("Ada") } == false)
     }
 
     @Test("an archive as it was before something was forgotten is opened by nothing, and its own lines are")
@@ -154,14 +146,14 @@ struct ShreddedKeysTests {
     func damaged() async throws {
         let (temporary, archive) = try await withArchive()
         let store = temporary.store
-        let rows = try await people(store)
+        let rows = try await SealedPersons.people(store)
         let slot = try #require(try slots(archive).first)
         try await store.close()
         let before = try Generation.names(in: store.path)
         for name in before { try File(Generation.home(in: store.path) + "/\(name)/key", .write).write([7], at: 40) }
         try File(store.path + "/subjects", .write).write([7], at: Int(slot) * 128 + 50)
         let again = try await temporary.open()
-        #expect(try await people(again) == rows)
+        #expect(try await SealedPersons.people(again) == rows)
         #expect(try Set(Generation.names(in: store.path)).isDisjoint(with: before))
         let finding = try #require(try await again.verify().findings.first)
         #expect(finding.id == "STORE016" && finding.message.contains("lines of an archive"), "\(finding)")
@@ -202,11 +194,11 @@ struct ShreddedKeysTests {
         options.secret = .key([UInt8](repeating: 3, count: 32))
         let store = try await EventStore.open(at: path, options: options)
         let (before, archive) = (try Generation.names(in: path), path + "/archive/epoch-1-events-2-2.jsonl")
-        #expect(try await people(store) == [#"{"name":"Ada"}"#])
+        #expect(try await SealedPersons.people(store) == [#"{"name":"Ada"}"#])
         #expect(try before.count == 1 && Generation.names(in: path) == before && opened(archive, store) == 1)
         #expect(try await store.forget([StreamName("person-2")]).lines == 1)
         #expect(try opened(archive, store) == 1)
-        _ = try await people(store)
+        _ = try await SealedPersons.people(store)
         let after = try Generation.names(in: path)
         #expect(after.count == 1 && after != before && files.fileExists(atPath: "\(path)/generations/\(after[0])/key"))
         try await store.close()

@@ -4,6 +4,7 @@ import EvstoreTesting
 import Foundation
 import LogKeeping
 import Migration
+import TestSupport
 import Testing
 
 @Suite("Keys and what was forgotten, signed")

@@ -2,6 +2,7 @@ import Evstore
 import EvstoreTesting
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 private let schemas = """
@@ -141,12 +142,9 @@ struct TypedTests {
 
     @Test("every line of Swift in the guide stands in these tests")
     func guideIsCompiled() throws {
-        let folder = URL(filePath: #filePath).deletingLastPathComponent()
-        let guide = try String(
-            contentsOf: folder.appending(path: "../../Sources/Evstore/Evstore.docc/TypedEvents.md").standardized, encoding: .utf8)
         func lines(_ text: String) -> [String] { text.components(separatedBy: "\n").map { $0.trimmingCharacters(in: .whitespaces) } }
-        let compiled = Set(lines(try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)))
-        let shown = guide.components(separatedBy: "```swift\n").dropFirst().flatMap { lines($0.components(separatedBy: "```")[0]) }
+        let compiled = Set(lines(try Checkout.text("Tests/EvstoreTests/TypedTests.swift")))
+        let shown = try DocPage("TypedEvents").blocks("swift").flatMap { lines($0.text) }
         #expect(shown.count > 30)
         for line in shown where !line.hasPrefix("struct Order") { #expect(compiled.contains(line), "\(line)") }
     }

@@ -1,6 +1,7 @@
 import Evstore
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Views: lazily, one stream, everything")
@@ -38,7 +39,7 @@ struct ViewTests {
 struct MigrationTestTests {
     private func prepared() throws -> (TemporaryDirectory, Schemas) {
         let directory = try TemporaryDirectory()
-        for (index, text) in [Orders.v1, Orders.v2, Orders.v3, Orders.v4, Orders.v5].enumerated() {
+        for (index, text) in ShopHistory.released.enumerated() {
             try directory.write(text, to: "v\(index + 1).yaml")
         }
         try directory.write(Orders.projections, to: "projections.yaml")

@@ -1,6 +1,7 @@
 import EventModel
 import Evstore
 import EvstoreTesting
+import TestSupport
 import Testing
 
 @testable import Projections
@@ -15,7 +16,7 @@ struct WrongExample: Sendable, CustomTestStringConvertible {
     private var versions: [String: String] = [:]
     private var cases: [(given: String, found: String)] = []
 
-    static let all = DocPage.all("wrong").map { WrongExample($0) }
+    static let all = PageExample.blocks("wrong").map { WrongExample($0) }
 
     var testDescription: String { "\(block.page), line \(block.line)" }
 

@@ -1,16 +1,15 @@
 import EvstoreTesting
-import Foundation
+import TestSupport
 import Testing
 
 @Suite("Broken files and events")
 struct FuzzTests {
     @Test("each of five hundred is answered by the right result or by a clear error")
     func answered() throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let program = BuiltProgram("evstore-fuzz")
         let seed = UInt64.random(in: 0 ... .max)
         let outcome = try program.run(
-            "--schemas", root.appending(path: "Schemas").path, "--seed", "\(seed)", "--count", "500", "--deadline", "300")
+            "--schemas", Checkout.path("Schemas"), "--seed", "\(seed)", "--count", "500", "--deadline", "300")
         #expect(outcome.exit == 0, "seed \(seed): \(outcome.output)\(outcome.errors)")
         #expect(outcome.lines.last == "every case was answered", "seed \(seed)")
     }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// What the pages for contributors say of the sources.
@@ -7,7 +8,7 @@ struct ContributorTests {
     static let pages = ["Architecture", "AddingAnOp", "AddingATable", "AddingACommand"]
 
     private static func text(_ page: String) throws -> String {
-        try String(contentsOf: SourceFile.root.appending(path: "Sources/Evstore/Evstore.docc/\(page).md"), encoding: .utf8)
+        try DocPage(page).text
             // A line that is too long is broken; what is said of it is not.
             .replacing(#/\n +/#, with: " ")
     }
@@ -16,7 +17,7 @@ struct ContributorTests {
     private static let files = Result {
         var files: [String: [String]] = [:]
         for folder in ["Sources", "Tests", "tools"] {
-            let base = SourceFile.root.appending(path: folder)
+            let base = Checkout.url(folder)
             for path in try FileManager.default.subpathsOfDirectory(atPath: base.path) where path.hasSuffix(".swift") {
                 files[String(path.split(separator: "/").last ?? ""), default: []].append(folder + "/" + path)
             }
@@ -26,9 +27,7 @@ struct ContributorTests {
 
     /// The texts of the files of a name.
     private func sources(of name: some StringProtocol) throws -> [String] {
-        try (Self.files.get()[String(name)] ?? []).map { path in
-            try String(contentsOf: SourceFile.root.appending(path: path), encoding: .utf8)
-        }
+        try (Self.files.get()[String(name)] ?? []).map { try Checkout.text($0) }
     }
 
     @Test("every file that they name is there", arguments: pages)
@@ -50,11 +49,7 @@ struct ContributorTests {
 
     /// The rows of a table below a heading, each with its cells.
     private func rows(below heading: String) throws -> [[String]] {
-        let text = try Self.text("Architecture")
-        let section = try #require(text.components(separatedBy: "\n## ").first { $0.hasPrefix(heading + "\n") }, "\(heading)")
-        return section.components(separatedBy: "\n").filter { $0.hasPrefix("| ") }.dropFirst(2).map { line in
-            line.components(separatedBy: " | ").map { $0.trimmingCharacters(in: CharacterSet(charactersIn: "|` ")) }
-        }
+        try DocPage("Architecture").rows(below: heading).map { $0.map { $0.trimmingCharacters(in: CharacterSet(charactersIn: "`")) } }
     }
 
     @Test(

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import Yams
 
@@ -6,12 +7,12 @@ import Yams
 @Suite("Files of the forge")
 struct ForgeTests {
     private static func names(below folder: String) -> [String] {
-        let path = SourceFile.root.appending(path: folder).path
+        let path = Checkout.path(folder)
         return (FileManager.default.subpaths(atPath: path) ?? []).filter { $0.hasSuffix(".yml") }.map { folder + "/" + $0 }.sorted()
     }
 
     private func tree(_ path: String) throws -> Node {
-        try #require(try Yams.compose(yaml: String(contentsOf: SourceFile.root.appending(path: path), encoding: .utf8)), "\(path) is empty")
+        try #require(try Yams.compose(yaml: Checkout.text(path)), "\(path) is empty")
     }
 
     @Test("every workflow says when and where it runs, and calls tools that are there", arguments: names(below: ".github/workflows"))
@@ -26,7 +27,7 @@ struct ForgeTests {
             for step in steps {
                 #expect((step.member("run") == nil) != (step.member("uses") == nil), "\(path): a step runs or uses something")
                 for tool in (step.member("run")?.string ?? "").matches(of: #/(?:^|\s)(tools\/[a-z]+)/#) {
-                    let file = SourceFile.root.appending(path: String(tool.1)).path
+                    let file = Checkout.path(String(tool.1))
                     #expect(FileManager.default.isExecutableFile(atPath: file), "\(path) runs \(tool.1)")
                 }
             }
@@ -35,9 +36,7 @@ struct ForgeTests {
 
     @Test("one workflow runs every test, and one compares the public API")
     func tools() throws {
-        let texts = try Self.names(below: ".github/workflows").map {
-            try String(contentsOf: SourceFile.root.appending(path: $0), encoding: .utf8)
-        }
+        let texts = try Self.names(below: ".github/workflows").map { try Checkout.text($0) }
         for tool in ["run: tools/test", "run: tools/api"] { #expect(texts.contains { $0.contains(tool) }, "nothing has \(tool)") }
     }
 
@@ -63,7 +62,7 @@ struct ForgeTests {
 
     @Test("links of the contributor's pages lead to files", arguments: ["CONTRIBUTING", "SECURITY"])
     func links(_ name: String) throws {
-        let folder = SourceFile.root.appending(path: ".github")
+        let folder = Checkout.url(".github")
         let text = try String(contentsOf: folder.appending(path: name + ".md"), encoding: .utf8)
         let links = text.matches(of: #/\]\(([^)#]+)/#).map { String($0.1) }
         #expect(!links.isEmpty)
@@ -74,10 +73,10 @@ struct ForgeTests {
 
     @Test("the versions of dependencies are pinned in the tree")
     func pins() throws {
-        let ignored = try String(contentsOf: SourceFile.root.appending(path: ".gitignore"), encoding: .utf8).split(separator: "\n")
+        let ignored = try Checkout.text(".gitignore").split(separator: "\n")
         #expect(!ignored.contains { $0.hasPrefix("Package.resolved") || $0.hasPrefix("/Package.resolved") })
         let pins = try tree("Package.resolved").member("pins")?.sequence?.compactMap { $0.member("location")?.string } ?? []
-        let manifest = try String(contentsOf: SourceFile.root.appending(path: "Package.swift"), encoding: .utf8)
+        let manifest = try Checkout.text("Package.swift")
         let packages = manifest.matches(of: #/\.package\(url: "([^"]+)"/#).map { String($0.1) }
         #expect(!packages.isEmpty && packages.allSatisfy(pins.contains), "\(packages) and \(pins)")
     }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// The source files of this checkout, found from where this file was compiled.
 struct SourceFile: Sendable {
@@ -8,8 +9,6 @@ struct SourceFile: Sendable {
     /// Lines of code, each with its number: comments and the insides of texts are left out.
     let code: [(number: Int, text: String)]
 
-    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
     private static let sources = Result { try read(below: "Sources") }
     private static let tests = Result { try read(below: "Tests") }
 
@@ -17,7 +16,7 @@ struct SourceFile: Sendable {
     static func all(below folder: String) throws -> [SourceFile] { try (folder == "Sources" ? sources : tests).get() }
 
     private static func read(below folder: String) throws -> [SourceFile] {
-        let base = root.appending(path: folder)
+        let base = Checkout.url(folder)
         let names = try FileManager.default.subpathsOfDirectory(atPath: base.path).sorted()
         return try names.filter { $0.hasSuffix(".swift") }.map { name in
             let text = try String(contentsOf: base.appending(path: name), encoding: .utf8)

@@ -1,5 +1,6 @@
 import Bytes
 import JSONText
+import TestSupport
 import Testing
 
 @Suite struct CanonicalTests {

@@ -1,6 +1,7 @@
 import Bytes
 import Foundation
 import JSONText
+import TestSupport
 import Testing
 
 /// What generated values are made of: one of each kind that JSON has.
@@ -51,7 +52,7 @@ private indirect enum Value: Codable, Equatable {
         }
     }
 
-    init(depth: Int, _ chance: inout SeededNumbers) {
+    init(depth: Int, _ chance: inout SeededGenerator) {
         switch Int.random(in: 0 ..< (depth == 0 ? 5 : 7), using: &chance) {
         case 0: self = .null
         case 1: self = .flag(.random(using: &chance))
@@ -68,21 +69,9 @@ private indirect enum Value: Codable, Equatable {
         }
     }
 
-    private static func text(_ chance: inout SeededNumbers) -> String {
+    private static func text(_ chance: inout SeededGenerator) -> String {
         let letters = ["a", "Z", " ", "\"", "\\", "/", "\n", "\u{1}", "é", "漢", "😀", "plain text that is long enough"]
         return (0 ..< Int.random(in: 0 ..< 6, using: &chance)).map { _ in letters.randomElement(using: &chance) ?? "" }.joined()
-    }
-}
-
-private struct SeededNumbers: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
     }
 }
 
@@ -91,7 +80,7 @@ struct CodingDifferentialTests {
     @Test("each reads what the other wrote, and both read the same")
     func bothWays() throws {
         let seed = UInt64.random(in: 0 ... .max)
-        var chance = SeededNumbers(state: seed)
+        var chance = SeededGenerator(seed: seed)
         let coding = JSONCoding()
         for round in 0 ..< 400 {
             let value = Value(depth: 4, &chance)
@@ -106,7 +95,7 @@ struct CodingDifferentialTests {
     @Test("a damaged text that one refuses, the other refuses, but for what Foundation lets through")
     func damaged() throws {
         let seed = UInt64.random(in: 0 ... .max)
-        var chance = SeededNumbers(state: seed)
+        var chance = SeededGenerator(seed: seed)
         let coding = JSONCoding()
         var refused = 0
         for round in 0 ..< 2_000 {

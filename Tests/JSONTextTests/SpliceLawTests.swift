@@ -1,5 +1,6 @@
 import Bytes
 import JSONText
+import TestSupport
 import Testing
 
 /// One edit of any document; where its place does not suit it, it does nothing.

@@ -1,4 +1,5 @@
 import Bytes
+import EvstoreTesting
 import Foundation
 import LMDB
 import System
@@ -195,19 +196,7 @@ struct DamagedFileTests {
     }
 }
 
-/// A directory of one test, gone when the test is.
-final class TemporaryDirectory: Sendable {
-    let path: String
-
-    init() throws {
-        path = FileManager.default.temporaryDirectory.appendingPathComponent("lmdb-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    }
-
-    deinit {
-        do { try FileManager.default.removeItem(atPath: path) } catch { print("left behind: \(path): \(error)") }
-    }
-
+extension TemporaryDirectory {
     @discardableResult
     func environment(
         mapBytes: Int = 1 << 26, _ change: (inout Environment.Configuration) -> Void = { _ in }

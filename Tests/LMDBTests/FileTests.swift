@@ -1,3 +1,4 @@
+import EvstoreTesting
 import Foundation
 import Glibc
 import LMDB

@@ -1,4 +1,5 @@
 import Bytes
+import EvstoreTesting
 import Foundation
 import Synchronization
 import System

@@ -1,7 +1,9 @@
 import Bytes
+import EvstoreTesting
 import Foundation
 import LMDB
 import System
+import TestSupport
 import Testing
 
 @Suite("The structure of a file")
@@ -40,7 +42,7 @@ struct StructureTests {
 
     @Test("is sound after any walk of writes, and every entry and page is counted")
     func sound() throws {
-        var random = Seeded()
+        var random = SeededGenerator.announced()
         let environment = try environment()
         defer { environment.close() }
         let (a, b) = (try environment.table("a"), try environment.table("b"))
@@ -100,7 +102,7 @@ struct StructureTests {
 
     @Test("is found broken, or can be read by LMDB, whatever bytes are changed")
     func anyBytes() throws {
-        var random = Seeded()
+        var random = SeededGenerator.announced()
         try fill()
         let sound = try Data(contentsOf: URL(fileURLWithPath: data))
         var found = 0
@@ -125,21 +127,5 @@ struct StructureTests {
             environment.close()
         }
         #expect(found > 5)
-    }
-}
-
-/// Numbers that a seed repeats; the seed is printed.
-private struct Seeded: RandomNumberGenerator {
-    private var state = UInt64.random(in: 0 ... .max)
-
-    init() { print("seed \(state)") }
-
-    // SplitMix64 (Steele, Lea and Flood, 2014).
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
     }
 }

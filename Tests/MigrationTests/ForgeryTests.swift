@@ -1,7 +1,9 @@
 import Bytes
 import EventLog
 import EventModel
+import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 import Torturing
 
@@ -10,14 +12,14 @@ import Torturing
 
 /// A log of forty appends, a cut and seven more, closed; and its end, signed.
 private final class SignedStore: Sendable {
-    let directory: String
+    private let directory: TemporaryDirectory
     let head: SignedHead
 
-    var path: String { directory + "/store" }
+    var path: String { directory.store }
 
     init() async throws {
         let store = try OrdersStore(options: .forgeries)
-        directory = NSTemporaryDirectory() + "evstore-forged-" + UUID().uuidString
+        directory = try TemporaryDirectory()
         for order in 1 ... 40 {
             try await store.place(order % 9, amount: "\(order)", born: 1)
             if order % 3 == 0 { try await store.pay(order % 9, born: 1) }
@@ -27,15 +29,12 @@ private final class SignedStore: Sendable {
         let report = try Verify.run(store.site(), deep: true, laws: false, signing: SigningKey.ofTests)
         head = try #require(report.head)
         try await store.log.close()
-        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         try FileManager.default.copyItem(atPath: store.directory + "/store", toPath: path)
     }
 
-    deinit { do { try FileManager.default.removeItem(atPath: directory) } catch {} }
-
     /// What is said of a copy of the store that `forge` has made anew.
     func judged(keepsEpochs: Bool = false, _ forge: (inout Forgery) -> Void) throws -> (deep: [Finding], since: [Finding]) {
-        let copy = directory + "/" + UUID().uuidString
+        let copy = directory.path + "/" + UUID().uuidString
         defer { do { try FileManager.default.removeItem(atPath: copy) } catch {} }
         try FileManager.default.copyItem(atPath: path, toPath: copy)
         var forgery = try Forgery(of: copy)

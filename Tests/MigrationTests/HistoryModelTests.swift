@@ -1,5 +1,6 @@
 import EventLog
 import EventModel
+import TestSupport
 import Testing
 
 @testable import Migration
@@ -17,7 +18,7 @@ struct HistoryModelTests {
     @Test("whatever is appended, replayed, rolled back and finalized, the live read models equal a replay from scratch", arguments: 0 ..< 6)
     func model(round: UInt64) async throws {
         let seed = UInt64.random(in: 0 ... .max) &+ round
-        var generator = SplitMix(seed)
+        var generator = SeededGenerator(seed: seed)
         var model = Model()
         let store = try OrdersStore()
         for _ in 0 ..< 25 {
@@ -30,7 +31,7 @@ struct HistoryModelTests {
         #expect(try await store.freshDigests(at: model.live) == store.liveDigests(), "seed \(seed)")
     }
 
-    private func step(_ store: OrdersStore, _ model: inout Model, _ generator: inout SplitMix, _ seed: UInt64) async throws {
+    private func step(_ store: OrdersStore, _ model: inout Model, _ generator: inout SeededGenerator, _ seed: UInt64) async throws {
         switch Int.random(in: 0 ..< 20, using: &generator) {
         case 0 ..< 13:
             for _ in 0 ..< Int.random(in: 1 ... 8, using: &generator) {
@@ -62,7 +63,7 @@ struct HistoryModelTests {
         }
     }
 
-    private func append(_ store: OrdersStore, born: Int, _ generator: inout SplitMix) async throws {
+    private func append(_ store: OrdersStore, born: Int, _ generator: inout SeededGenerator) async throws {
         let order = Int.random(in: 1 ... 12, using: &generator)
         switch Int.random(in: 0 ..< 10, using: &generator) {
         case 0 where born >= 4: try await store.void(order, born: born)
@@ -71,20 +72,5 @@ struct HistoryModelTests {
             let amount = String(Int.random(in: 0 ... 99_999, using: &generator))
             try await store.place(order, amount: amount, name: "n\(order % 4)", born: born)
         }
-    }
-}
-
-/// SplitMix64 (Steele, Lea and Flood): a seed gives the same numbers everywhere.
-struct SplitMix: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
     }
 }

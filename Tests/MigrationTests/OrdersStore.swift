@@ -1,18 +1,20 @@
 import Bytes
 import EventLog
 import EventModel
+import EvstoreTesting
 import Foundation
 import Hashing
 import JSONText
 import Projections
 import SchemaEvolution
+import TestSupport
 import Testing
 
 @testable import Migration
 
 /// A store of orders in a temporary directory, with the history's files beside it.
 final class OrdersStore {
-    let directory: String
+    private let temporary: TemporaryDirectory
     let log: EventLog
     let evolving: EvolvingLog
     let history: History
@@ -22,14 +24,14 @@ final class OrdersStore {
     init(
         at version: Int = 1, knowing head: Int? = nil, options: Options = .init(), editing edit: (inout [String: String]) -> Void = { _ in }
     ) throws {
-        directory = NSTemporaryDirectory() + "evstore-migration-" + UUID().uuidString
+        temporary = try TemporaryDirectory()
         var files = OrdersHistory.files
         files["projections.yaml"] = OrdersHistory.projections
         edit(&files)
-        (history, definitions) = try Self.load(files, in: directory + "/schemas")
+        (history, definitions) = try Self.load(files, in: temporary.path + "/schemas")
         let (live, known) = (SchemaVersion(version), history.through(SchemaVersion(head ?? version)))
         let all = definitions
-        log = try EventLog.create(at: directory + "/store", options: options) { update in
+        log = try EventLog.create(at: temporary.store, options: options) { update in
             try RegisteredRows.register(&update, versions: known.versions, definitions: all)
             (update.state.floor, update.state.live, update.state.top) = (live, live, live)
         }
@@ -43,9 +45,7 @@ final class OrdersStore {
         return (history, try DefinitionSet.load(file: directory + "/projections.yaml", history: history))
     }
 
-    deinit {
-        do { try FileManager.default.removeItem(atPath: directory) } catch {}
-    }
+    var directory: String { temporary.path }
 
     func site(_ cancellation: Cancellation? = nil) -> MigrationSite {
         MigrationSite(evolving, options: log.options, task: "replay", cancellation: cancellation)

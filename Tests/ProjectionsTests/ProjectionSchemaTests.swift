@@ -3,6 +3,7 @@ import EventModel
 import Foundation
 import JSONText
 import SchemaEvolution
+import TestSupport
 import Testing
 
 @testable import Projections
@@ -12,9 +13,7 @@ struct ProjectionSchemaTests {
     private let root: JSONValue
 
     init() throws {
-        let schemas = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .appending(path: "Schemas/evstore/projections.json")
-        root = try JSONValue(parsing: [UInt8](try Data(contentsOf: schemas)).lent)
+        root = try JSONValue(parsing: Array(Checkout.text("Schemas/evstore/projections.json").utf8).lent)
     }
 
     /// What the parser says that a map may have, from how it refuses a member that nothing has.

@@ -1,5 +1,6 @@
 import EventModel
 import Foundation
+import TestSupport
 
 @testable import SchemaEvolution
 
@@ -17,17 +18,18 @@ struct RandomVersions {
     private var texts: [String] = []
     private var types: [String: [Member]] = [:]
     private var stream = "s"
-    private var numbers: SeededNumbers
+    private var numbers: SeededGenerator
     private var made = 0
 
     /// The seed of a round: the same in every run, so that what a run finds is of its own change. EVSTORE_SEED leads elsewhere.
     static func seed(_ round: UInt64) -> UInt64 {
-        var numbers = SeededNumbers(round &+ (ProcessInfo.processInfo.environment["EVSTORE_SEED"].flatMap { UInt64($0) } ?? 0) &* 1_000_003)
+        var numbers = SeededGenerator(
+            seed: round &+ (ProcessInfo.processInfo.environment["EVSTORE_SEED"].flatMap { UInt64($0) } ?? 0) &* 1_000_003)
         return numbers.next()
     }
 
     init(seed: UInt64, versions: Int) throws {
-        numbers = SeededNumbers(seed)
+        numbers = SeededGenerator(seed: seed)
         history = .empty
         for type in ["A", "B", "C", "D"] { types[type] = [member(), member(), member(required: false)] }
         texts = [text([])]

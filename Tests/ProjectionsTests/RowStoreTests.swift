@@ -3,6 +3,7 @@ import EventModel
 import Hashing
 import JSONText
 import SchemaEvolution
+import TestSupport
 import Testing
 
 @testable import Projections
@@ -14,7 +15,7 @@ import Testing
         arguments: 1 ... 4 as ClosedRange<UInt64>)
     func model(seed: UInt64) throws {
         print("seed \(seed)")
-        var chance = SeededNumbers(seed)
+        var chance = SeededGenerator(seed: seed)
         let fold = try Shop.definition("key: /id\non:\n  OrderPlaced: {set: {/note: /customer}}").makeFold()
         let rule = try #require(fold.rule(of: "OrderPlaced"))
         var store = RowStore()

@@ -1,6 +1,7 @@
 import Bytes
 import EventLog
 import EventModel
+import EvstoreTesting
 import Foundation
 import Hashing
 import LMDB
@@ -132,9 +133,7 @@ struct SealedModelTests {
 
     @Test("what is spilled says nothing, comes back as it was, and whatever is changed is found")
     func spilled() throws {
-        let directory = FileManager.default.temporaryDirectory.appending(path: "spill-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        defer { do { try FileManager.default.removeItem(at: directory) } catch { Issue.record(error) } }
+        let directory = try TemporaryDirectory()
         let records = (0 ..< 3_000).map { Array("\(canary) \($0) \(String(repeating: "x", count: $0 % 200))".utf8) }
         for isSealed in [true, false] {
             var file = try SpillFile(in: directory.path, named: "spill", isSealed: isSealed)

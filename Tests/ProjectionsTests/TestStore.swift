@@ -1,16 +1,18 @@
 import Bytes
 import EventLog
 import EventModel
+import EvstoreTesting
 import Foundation
 import Hashing
 import LMDB
 import SchemaEvolution
+import TestSupport
 
 @testable import Projections
 
 /// A store in a directory of its own, which goes with it.
 final class TestStore {
-    let path: String
+    private let directory: TemporaryDirectory
     let log: EventLog
     let evolving: EvolvingLog
 
@@ -25,15 +27,15 @@ final class TestStore {
     init(
         _ history: History, _ set: DefinitionSet, swift: [any SwiftProjection] = [], options: Options = TestStore.options
     ) throws {
-        let home = FileManager.default.temporaryDirectory.path + "/evstore-" + UUID().uuidString
-        try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-        path = home + "/store"
-        log = try EventLog.create(at: path, options: options) { update in
+        directory = try TemporaryDirectory()
+        log = try EventLog.create(at: directory.store, options: options) { update in
             (update.state.floor, update.state.live, update.state.top) = (SchemaVersion(1), SchemaVersion(1), SchemaVersion(1))
             try RegisteredRows.register(&update, versions: history.versions, definitions: set)
         }
         evolving = EvolvingLog(log, swiftProjections: swift)
     }
+
+    var path: String { directory.store }
 
     static var options: Options {
         var options = Options()
@@ -73,10 +75,7 @@ final class TestStore {
         return generation
     }
 
-    func end() async throws {
-        try await log.close()
-        try FileManager.default.removeItem(atPath: (path as NSString).deletingLastPathComponent)
-    }
+    func end() async throws { try await log.close() }
 }
 
 extension Generation {
@@ -97,24 +96,9 @@ extension Generation {
     }
 }
 
-/// SplitMix64: the same numbers for the same seed.
-struct SeededNumbers: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ mixed >> 31
-    }
-}
-
 /// Orders of some customers, some of which do not fold.
 func randomEvents(_ count: Int, seed: UInt64, keys: Int = 40) -> [(type: String, payload: String)] {
-    var numbers = SeededNumbers(seed)
+    var numbers = SeededGenerator(seed: seed)
     return (0 ..< count).map { _ in
         let id = "o\(Int.random(in: 0 ..< keys, using: &numbers))"
         switch Int.random(in: 0 ..< 10, using: &numbers) {

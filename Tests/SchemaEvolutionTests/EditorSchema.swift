@@ -1,6 +1,7 @@
 import Bytes
 import Foundation
 import JSONText
+import TestSupport
 import Testing
 
 /// A JSON Schema as editors use it, with the keywords that `Schemas/evstore` needs; a keyword that it does not know is refused.
@@ -17,8 +18,7 @@ struct EditorSchema {
         root = try JSONValue(parsing: [UInt8](try Data(contentsOf: file)).lent)
     }
 
-    static let schemas = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "Schemas")
+    static let schemas = Checkout.url("Schemas")
 
     /// Where and why a value does not fit, as `/pointer: keyword`; nil where it does.
     func refusal(of value: JSONValue) throws -> String? { try refusal(of: value, by: root, at: "") }

@@ -1,6 +1,7 @@
 import EventModel
 import Foundation
 import JSONText
+import TestSupport
 import Testing
 
 @testable import SchemaEvolution
@@ -85,8 +86,7 @@ struct ExplainOpsTests {
         "in the worked examples each member that comes, goes, moves or becomes another kind says why, at every pair of versions",
         arguments: ["cycles", "packages", "reminders", "saves", "settings", "vault"])
     func domains(name: String) throws {
-        let schemas = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        let history = try History.load(directory: schemas.appending(path: "Schemas/\(name)").path)
+        let history = try History.load(directory: Checkout.path("Schemas/\(name)"))
         for file in history.versions {
             for (type, to) in file.types.flatMap({ type in history.versions.map { (type, $0.number) } }) {
                 for outcome in try history.explain(type, from: file.number, to: to).outcomes {

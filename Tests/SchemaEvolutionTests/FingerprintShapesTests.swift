@@ -1,5 +1,6 @@
 import EventModel
 import Hashing
+import TestSupport
 import Testing
 
 @testable import SchemaEvolution
@@ -63,7 +64,7 @@ struct FingerprintShapesTests {
     @Test("files of which one sees an event that the other does not have other fingerprints", arguments: DeclaredMember.all)
     private func shapes(one: DeclaredMember) throws {
         let seed = UInt64.random(in: 0 ... .max)
-        var numbers = SeededNumbers(seed)
+        var numbers = SeededGenerator(seed: seed)
         func text() -> String { String("xyxyxyxy".prefix(Int.random(in: 0 ... 7, using: &numbers))) }
         let histories = try Self.bounds.compactMap { bound in try one.history(bound).map { (bound, $0) } }
         try #require(histories.count > 2)
@@ -91,20 +92,5 @@ struct FingerprintShapesTests {
         }
         #expect(try errors("E") == [])
         #expect(try errors("E, E").count == 1)
-    }
-}
-
-/// SplitMix64.
-private struct SeededNumbers: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -1,5 +1,6 @@
 import Bytes
 import EventModel
+import EvstoreTesting
 import Foundation
 import JSONText
 import SchemaEvolution
@@ -13,10 +14,8 @@ private func simple(_ number: Int, _ more: String = "", member: String = "a") ->
 
 /// A directory with these files, removed when the body ends.
 private func withDirectory<Result>(_ files: [String: String], _ body: (String) throws -> Result) throws -> Result {
-    let directory = FileManager.default.temporaryDirectory.appending(path: "evstore-history-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: directory) } }
-    for (name, text) in files { try Data(text.utf8).write(to: directory.appending(path: name)) }
+    let directory = try TemporaryDirectory()
+    for (name, text) in files { try directory.write(text, to: name) }
     return try body(directory.path)
 }
 

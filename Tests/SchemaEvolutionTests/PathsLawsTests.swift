@@ -1,27 +1,22 @@
 import EventModel
 import JSONText
+import TestSupport
 import Testing
 
 @testable import SchemaEvolution
 
 /// Events made from the shapes of a history, the same for the same seed.
 private struct EventMaker: RandomNumberGenerator {
-    var state: UInt64
+    private var numbers: SeededGenerator
 
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
-    }
+    init(seed: UInt64) { numbers = SeededGenerator(seed: seed) }
+
+    mutating func next() -> UInt64 { numbers.next() }
 
     private let texts = [
         "", " ", "Ada", "Ada Lovelace", "Mary Ann Lee", "a:b:c", "zlib1g:amd64", "<none>", "ü \\\"q\\\"", "\\u0041 x", "x/y~z",
     ]
     private let decimals = ["12.50", "0.00", "-3.07", "123456789.99"]
-
-    init(seed: UInt64) { state = seed }
 
     mutating func json(_ shape: Shape, name: String = "") -> String {
         if let value = shape.enumeration?.randomElement(using: &self) { return value.text }

@@ -1,5 +1,6 @@
 import Bytes
 import JSONText
+import TestSupport
 import Testing
 
 @testable import SchemaEvolution
@@ -63,7 +64,7 @@ struct PlainShapeTests {
 
     @Test("nothing is accepted that the two strict passes refuse", arguments: [UInt64.random(in: 1 ... 1_000_000)])
     func strict(seed: UInt64) {
-        var random = SplitMix(state: seed)
+        var random = SeededGenerator(seed: seed)
         var scratch = PlainScratch()
         let alphabet = Array("{}[]\",:\\ 0123456789.-+eEtrufalsn\u{1}id".utf8) + [0, 0x80, 0xC3, 0xFF]
         for round in 0 ..< 40_000 {

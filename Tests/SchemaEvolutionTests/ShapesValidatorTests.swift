@@ -2,6 +2,7 @@ import Bytes
 import EventModel
 import JSONText
 import SchemaEvolution
+import TestSupport
 import Testing
 
 private func shape(_ yaml: String) throws -> EventShape {
@@ -133,7 +134,7 @@ func constants() throws {
 func malformed() throws {
     let shape = try shape(everything)
     let seed = UInt64.random(in: 0 ... .max)
-    var generator = SplitMix(state: seed)
+    var generator = SeededGenerator(seed: seed)
     let whole = Array(#"{"id":"ab","count":1,"tags":["a"],"name":{"first":"\u00e9"},"rows":[{"a/b":1}],"free":[{}],"level":null}"#.utf8)
     let noise = Array(#"{}[]",:\u0ntf1e. "#.utf8)
     var refused = 0
@@ -151,17 +152,4 @@ func malformed() throws {
         do { try shape.validate(bytes.lent) } catch { refused += 1 }
     }
     #expect(refused > 1_000, "seed \(seed)")
-}
-
-/// SplitMix64: small, and the same everywhere for a seed.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
 }

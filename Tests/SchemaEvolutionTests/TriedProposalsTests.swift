@@ -1,4 +1,5 @@
 import EventModel
+import EvstoreTesting
 import Foundation
 import JSONText
 import SchemaTools
@@ -87,21 +88,17 @@ struct TriedProposalsTests {
 
 /// Version files in a directory of their own.
 final class VersionDirectory {
+    private let directory: TemporaryDirectory
     let texts: SchemaTexts
     let shown: String
 
     init(_ versions: [String]) throws {
-        let place = FileManager.default.temporaryDirectory.appending(path: "evstore-proposals-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
-        texts = SchemaTexts(directory: place.path)
+        directory = try TemporaryDirectory()
+        texts = SchemaTexts(directory: directory.path)
         shown = versions.joined(separator: "\n---\n")
         for (index, text) in versions.enumerated() {
-            try Data("evstore: 1\nversion: \(index + 1)\n\(text)\n".utf8).write(to: place.appending(path: "v\(index + 1).yaml"))
+            try directory.write("evstore: 1\nversion: \(index + 1)\n\(text)\n", to: "v\(index + 1).yaml")
         }
-    }
-
-    deinit {
-        do { try FileManager.default.removeItem(atPath: texts.directory) } catch { Issue.record(error) }
     }
 
     func said() throws -> [Finding] { try History.load(texts).check() }

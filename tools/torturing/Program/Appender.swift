@@ -1,5 +1,6 @@
 import Evstore
 import Foundation
+import TestSupport
 import Torturing
 
 /// Appends by several callers at once, each noted when it has returned, in a process that ends without closing the store.

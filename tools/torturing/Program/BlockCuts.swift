@@ -1,5 +1,6 @@
 import Foundation
 import System
+import TestSupport
 import Torturing
 
 /// A job on a file system whose disk writes down every write and every flush, and the states in which a power cut may leave that

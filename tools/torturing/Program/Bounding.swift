@@ -5,6 +5,7 @@ import EvstoreTesting
 import Foundation
 import LMDB
 import System
+import TestSupport
 import Torturing
 
 /// The parts of a run in which a store may grow with its events and with nothing else: one process appends, and others read

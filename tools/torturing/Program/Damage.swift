@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Torturing
 
 /// A change of one file of a store, as a disk, a copy or somebody's hand makes it.

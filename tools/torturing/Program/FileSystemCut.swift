@@ -1,5 +1,6 @@
 import Foundation
 import System
+import TestSupport
 import Torturing
 
 /// A file system of its own that stops under a running job, as when the power goes, and is mounted again.

@@ -1,5 +1,6 @@
 import Evstore
 import Foundation
+import TestSupport
 import Torturing
 
 /// A store with a history by chance: appends, replays and rollbacks up to a version below the newest, with read models that were

@@ -1,5 +1,6 @@
 import Foundation
 import System
+import TestSupport
 import Torturing
 
 /// A part of a process's life in which others may come to rely on what it has not made durable yet.

@@ -1,5 +1,6 @@
 import Evstore
 import Foundation
+import TestSupport
 import Torturing
 
 /// One of several processes that append to the same streams and read, and note what they saw and when.

@@ -1,6 +1,7 @@
 import Evstore
 import Foundation
 import System
+import TestSupport
 import Torturing
 
 /// A sealed store that lives on a file system of its own, with read models, an archive, drills and backups, and three that were made of

@@ -1,5 +1,6 @@
 import Evstore
 import Foundation
+import TestSupport
 import Torturing
 
 /// A store by chance, backed up again and again, and what can be made of its backups, whole and damaged.

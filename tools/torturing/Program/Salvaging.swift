@@ -4,6 +4,7 @@ import EvstoreTesting
 import Foundation
 import LMDB
 import System
+import TestSupport
 import Torturing
 
 /// A store by chance, closed; copies of it with pages that say nothing or anything, and what a salvage gives back of each.

@@ -1,6 +1,7 @@
 import Evstore
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Torturing
 
 /// A sealed store by chance, in which the same positions come back again and again: what is cut off, and what a backup restores, is

@@ -1,5 +1,6 @@
 import Evstore
 import EvstoreTesting
+import TestSupport
 import Torturing
 
 /// What a sealed store was told, and what of it was forgotten: people with names that are personal, and orders that are nobody's.
@@ -37,33 +38,8 @@ struct Told {
         generations[person, default: 0] += 1
     }
 
-    private static let made = Result { try files().load() }
+    private static let made = Result { try SealedPersons.schemas() }
     static var schemas: Schemas { get throws { try made.get() } }
-
-    private static func files() throws -> SchemaFiles {
-        func version(_ number: Int, _ name: String, _ upcast: String) -> String {
-            """
-            evstore: 1
-            version: \(number)
-            \(upcast)
-            events:
-              Joined:
-                stream: "person-{/id}"
-                required: [id, \(name)]
-                properties: {id: {type: string}, \(name): {type: string, personal: true}}
-              Ordered: {stream: "order-{/id}", required: [id, cents], properties: {id: {type: string}, cents: {type: integer}}}
-            """
-        }
-        return try SchemaFiles(
-            version(1, "name", ""), version(2, "fullName", "upcast:\n  - {on: Joined, do: [{move: {from: /name, path: /fullName}}]}"),
-            projections: """
-                evstore: 1
-                projections:
-                  people:
-                    - {since: 1, key: /id, on: {Joined: {set: {/name: /name}}}}
-                    - {since: 2, key: /id, on: {Joined: {set: {/name: /fullName}}}}
-                """)
-    }
 }
 
 /// What a store says of its events, by each way that there is: all of them, or those that were forgotten and some more.

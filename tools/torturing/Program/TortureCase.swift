@@ -1,5 +1,6 @@
 import Foundation
 import System
+import TestSupport
 import Torturing
 
 /// One row of the table of goals: what is done, how often, and what makes a trial.

@@ -1,4 +1,4 @@
-internal import EvstoreTesting
+package import EvstoreTesting
 internal import Foundation
 
 /// What happens at one call of the C library that changes something below a directory.
@@ -102,6 +102,17 @@ package struct FaultyDisk: Sendable {
         let outcome = try BuiltProgram(path: "/usr/bin/env").run(["clang", "-O1", "-o", target, source] + options)
         guard outcome.exit == 0 else { throw Failure("\(name) can't be built: \(outcome.errors)") }
         return target
+    }
+}
+
+extension BuiltProgram {
+    /// This program, where something happens at a call on the files whose paths end so.
+    package func withFault(_ fault: DiskFault, at calls: String, of file: String) throws -> BuiltProgram {
+        var disk = FaultyDisk(root: FileManager.default.temporaryDirectory.path)
+        (disk.fault, disk.calls, disk.file) = (fault, calls, file)
+        var faulty = self
+        faulty.environment.merge(try disk.environment) { $1 }
+        return faulty
     }
 }
 

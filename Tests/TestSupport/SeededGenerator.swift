@@ -12,6 +12,13 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
         state = next()
     }
 
+    /// A generator of a new seed, which is printed: what is found with it can be found again.
+    package static func announced() -> SeededGenerator {
+        let seed = UInt64.random(in: 0 ... .max)
+        print("seed \(seed)")
+        return SeededGenerator(seed: seed)
+    }
+
     package mutating func next() -> UInt64 {
         state &+= 0x9e37_79b9_7f4a_7c15
         var word = state
