@@ -55,6 +55,25 @@ struct ManyProcessesTests {
         #expect(try orders.program.must("query", "orders", "old").output.contains(#""cents":7"#))
     }
 
+    @Test("a first import that another one outruns while it makes the store goes into the store of the other")
+    func outrun() throws {
+        let directory = try TemporaryDirectory()
+        let program = BuiltProgram(environment: ["EVSTORE_STORE": directory.store])
+        let command = ["import", "-", "--as", "v1", "--schemas", Orders.schemas]
+        // It has seen that there is no store, and stops where it writes down what the new one is.
+        let outrun = try program.withFault(DiskFault(.stop, at: 1), at: "write", of: "/evstore.json")
+            .start(command, input: Orders.lines(0 ..< 20))
+        func isMaking() -> Bool {
+            FileManager.default.subpaths(atPath: directory.path)?.contains { $0.hasSuffix("/evstore.json") } ?? false
+        }
+        while outrun.isRunning, !isMaking() { usleep(5_000) }
+        try program.must(command, input: Orders.lines(20 ..< 50))
+        outrun.send(signal: SIGCONT)
+        let outcome = try outrun.wait()
+        #expect(outcome.exit == 0, "\(outcome.errors)")
+        #expect(try program.must("export").lines.count == 50)
+    }
+
     @Test("an import that is killed anywhere and run again adds every line once")
     func killedImport() throws {
         let seed = UInt64.random(in: 0 ... .max)

@@ -1,8 +1,9 @@
 import EventLog
 import EventModel
 import EvstoreTesting
-import Glibc
+import Foundation
 import LMDB
+import Synchronization
 import System
 import TestSupport
 import Testing
@@ -56,4 +57,29 @@ struct LockTests {
         try await EventLog.open(at: directory.store, options: .small()).close()
         try await log.close()
     }
+
+    @Test("who takes a store alone waits for one who is just leaving it")
+    func leaving() async throws {
+        let guest = try Guest(of: directory.store)
+        Thread.detachNewThread {
+            usleep(100_000)
+            guest.leave()
+        }
+        try log.takeAlone(what: "cut")
+        try log.shareAgain()
+        try await log.close()
+    }
+}
+
+/// One who has a store open, as its lock says, until told to leave.
+private final class Guest: Sendable {
+    private let file: Mutex<File?>
+
+    init(of store: String) throws {
+        let file = try File(store + "/evstore.lock", .write)
+        #expect(try file.lock(byte: 1 << 32 + StoreLock.presence.rawValue, shared: true))
+        self.file = Mutex(file)
+    }
+
+    func leave() { file.withLock { $0 = nil } }
 }

@@ -33,6 +33,29 @@ struct ShadowTests {
         #expect(finding.ok, "\(finding.findings.map(\.line1))")
     }
 
+    @Test("a program without the step is shown the same by every way of reading")
+    func everyWay() async throws {
+        let (temporary, _, bare) = try await stores()
+        let old = SchemaVersion(1)
+        func shown(_ store: EventStore) async throws -> [[String]] {
+            var (all, lines): ([String], [UInt8]) = ([], [])
+            try store.readAll(at: old) { event in
+                all.append(event.json)
+                return true
+            }
+            try store.export(at: old) {
+                lines += $0
+                return true
+            }
+            let views = try (1 ... 3).flatMap { try store.view(Position($0), at: old) }.map(\.json)
+            var pages = store.subscribe(at: old).makeAsyncIterator()
+            return [all, views, try #require(await pages.next()).map(\.json), [String(decoding: lines, as: UTF8.self)]]
+        }
+        let ways = try await shown(bare)
+        #expect(ways == (try await shown(temporary.store)))
+        for way in ways { #expect(way.last?.contains(#"{"id":"1","first":"Ada","last":"King"}"#) == true, "\(way)") }
+    }
+
     @Test("what is kept stays what the code said at the append, whatever the code says later")
     func kept() async throws {
         let (temporary, schemas, _) = try await stores()

@@ -4,13 +4,47 @@ import Testing
 
 @Suite("What pages say of tests")
 struct NamedTestsTests {
-    @Test("the tests that hold what a concept says are there", arguments: ["Consistency", "Fleet"])
+    /// The functions of each suite: those of the sources that declare or extend it, or are called like it. A target has none of its own.
+    private static let tests = Result {
+        var tests: [String: Set<String>] = [:]
+        for file in try SourceFile.all(below: "Tests") {
+            let lines = file.code.map(\.text)
+            let functions = lines.filter { $0.contains("func ") }.compactMap { $0.firstMatch(of: #/\bfunc ([A-Za-z]+)/#)?.1 }
+            let suites = lines.filter { $0.contains("Tests") }.compactMap {
+                $0.firstMatch(of: #/\b(?:struct|extension) ([A-Za-z]+Tests)\b/#)?.1
+            }
+            let name = file.path.split(separator: "/").last?.prefix { $0 != "." } ?? ""
+            for suite in suites + [name] { tests[String(suite), default: []].formUnion(functions.map(String.init)) }
+            tests[file.room, default: []].formUnion([])
+        }
+        return tests
+    }
+
+    @Test("the suites that a page names are there", arguments: ["Consistency", "Fleet", "Promises", "Testing"])
     func named(page: String) throws {
-        let lines = try SourceFile.all(below: "Tests").flatMap(\.lines)
-        let suites = Set(lines.compactMap { $0.firstMatch(of: #/struct ([A-Za-z]+Tests)\b/#)?.1 })
-        let named = try DocPage(page).text.matches(of: #/`([A-Z][A-Za-z]+Tests)`/#).map(\.1)
+        let named = try DocPage(page).text.matches(of: #/`([A-Z][A-Za-z]+Tests)\b/#).map(\.1)
         #expect(named.count >= 5)
-        for name in named { #expect(suites.contains(name), "\(page) names \(name)") }
+        let tests = try Self.tests.get()
+        for name in Set(named) { #expect(tests[String(name)] != nil, "\(page) names \(name)") }
+    }
+
+    @Test("each test that holds the mend of a fault is there")
+    func mends() throws {
+        let tests = try Self.tests.get()
+        let faults = try DocPage("Promises").rows(below: "What it found")
+        #expect(faults.count > 50)
+        for fault in faults {
+            let held = try #require(fault.last)
+            var suite: Substring?
+            // `SuiteTests/test`, then `test` of the same suite.
+            for match in held.matches(of: #/`(?:([A-Z][A-Za-z]+Tests)\/?)?([a-z][A-Za-z]*)?`/#) {
+                suite = match.1 ?? suite
+                guard let test = match.2 else { continue }
+                let named = try #require(suite, "\(test) is of no suite: \(held)")
+                #expect(tests[String(named)]?.contains(String(test)) == true, "\(named) has no test \(test)")
+            }
+            #expect(suite != nil || held.contains(#/\bR\d+\b/#), "nothing holds: \(fault[0])")
+        }
     }
 
     @Test(
