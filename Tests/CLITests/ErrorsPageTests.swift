@@ -1,7 +1,6 @@
 import EventModel
 import EvstoreCLI
 import EvstoreTesting
-import Foundation
 import TestSupport
 import Testing
 

@@ -2,7 +2,6 @@ import Bytes
 import EventLog
 import EventModel
 import EvstoreTesting
-import Foundation
 import Hashing
 import TestSupport
 

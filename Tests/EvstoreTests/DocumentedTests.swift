@@ -1,6 +1,5 @@
 import Evstore
 import EvstoreTesting
-import Foundation
 import TestSupport
 import Testing
 

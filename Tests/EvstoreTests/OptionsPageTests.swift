@@ -1,5 +1,4 @@
 import Evstore
-import Foundation
 import TestSupport
 import Testing
 

@@ -1,124 +1,29 @@
-/// A small history with a rename, a conversion that can fail, a new event and a renamed one.
+import TestSupport
+
+/// The shop's first three versions, of which the third makes a number of a code, which can fail; then a new type, and a renamed one.
 enum OrdersHistory {
-    static let files: [String: String] = [
-        "v1.yaml": """
-        evstore: 1
-        version: 1
-        labels: [1.0.0]
-        events:
-          OrderPlaced:
-            stream: "order-{/id}"
-            required: [id, customer, amount]
-            properties:
-              id:       {type: string}
-              customer: {type: string}
-              amount:   {type: string}
-          OrderPaid:
-            stream: "order-{/id}"
-            required: [id, method]
-            properties:
-              id:     {type: string}
-              method: {type: string}
-        """,
-        "v2.yaml": """
-        evstore: 1
-        version: 2
-        labels: [1.1.0]
-        upcast:
-          - on: OrderPlaced
-            do:
-              - move: {from: /customer, path: /name}
-        events:
-          OrderPlaced:
-            stream: "order-{/id}"
-            required: [id, name, amount]
-            properties:
-              id:     {type: string}
-              name:   {type: string}
-              amount: {type: string}
-          OrderPaid:
-            stream: "order-{/id}"
-            required: [id, method]
-            properties:
-              id:     {type: string}
-              method: {type: string}
-        """,
-        "v3.yaml": """
-        evstore: 1
-        version: 3
-        labels: [1.2.0]
-        upcast:
-          - on: OrderPlaced
-            do:
-              - convert: {path: /amount, to: integer, using: integer-text}
-        events:
-          OrderPlaced:
-            stream: "order-{/id}"
-            required: [id, name, amount]
-            properties:
-              id:     {type: string}
-              name:   {type: string}
-              amount: {type: integer}
-          OrderPaid:
-            stream: "order-{/id}"
-            required: [id, method]
-            properties:
-              id:     {type: string}
-              method: {type: string}
-        """,
-        "v4.yaml": """
+    static let files = Dictionary(
+        uniqueKeysWithValues: (ShopHistory.versions.prefix(3) + [v4, v5]).enumerated().map { ("v\($0 + 1).yaml", $1) })
+
+    private static let v4 =
+        """
         evstore: 1
         version: 4
         labels: [2.0.0]
         upcast:
           - add-event: {type: OrderVoided, down: {hide: "version 3 never voids"}}
         events:
-          OrderPlaced:
-            stream: "order-{/id}"
-            required: [id, name, amount]
-            properties:
-              id:     {type: string}
-              name:   {type: string}
-              amount: {type: integer}
-          OrderPaid:
-            stream: "order-{/id}"
-            required: [id, method]
-            properties:
-              id:     {type: string}
-              method: {type: string}
-          OrderVoided:
-            stream: "order-{/id}"
-            required: [id]
-            properties:
-              id: {type: string}
-        """,
-        "v5.yaml": """
+        """ + ShopHistory.placed + ShopHistory.paid("OrderPaid") + ShopHistory.voided
+
+    private static let v5 =
+        """
         evstore: 1
         version: 5
         labels: [2.1.0]
         upcast:
           - rename-event: {from: OrderPaid, to: PaymentCaptured}
         events:
-          OrderPlaced:
-            stream: "order-{/id}"
-            required: [id, name, amount]
-            properties:
-              id:     {type: string}
-              name:   {type: string}
-              amount: {type: integer}
-          PaymentCaptured:
-            stream: "order-{/id}"
-            required: [id, method]
-            properties:
-              id:     {type: string}
-              method: {type: string}
-          OrderVoided:
-            stream: "order-{/id}"
-            required: [id]
-            properties:
-              id: {type: string}
-        """,
-    ]
+        """ + ShopHistory.placed + ShopHistory.paid("PaymentCaptured") + ShopHistory.voided
 
     /// `names` is the same from version 3 on, so that a replay to 4 or 5 carries it over.
     static let projections = """
@@ -128,28 +33,28 @@ enum OrdersHistory {
             - since: 1
               key: /id
               on:
-                OrderPlaced: {set: {/customer: /customer, /amount: /amount, /state: {value: open}}}
+                OrderPlaced: {set: {/customer: /customer, /amount: /code, /state: {value: open}}}
                 OrderPaid:   {only-existing: true, set: {/state: {value: paid}}}
             - since: 2
               key: /id
               on:
-                OrderPlaced: {set: {/name: /name, /amount: /amount, /state: {value: open}}}
+                OrderPlaced: {set: {/name: /customer, /amount: /code, /state: {value: open}}}
                 OrderPaid:   {only-existing: true, set: {/state: {value: paid}}}
             - since: 4
               key: /id
               on:
-                OrderPlaced: {set: {/name: /name, /amount: /amount, /state: {value: open}}}
+                OrderPlaced: {set: {/name: /customer, /amount: /code, /state: {value: open}}}
                 OrderPaid:   {only-existing: true, set: {/state: {value: paid}}}
                 OrderVoided: delete
             - since: 5
               key: /id
               on:
-                OrderPlaced:     {set: {/name: /name, /amount: /amount, /state: {value: open}}}
+                OrderPlaced:     {set: {/name: /customer, /amount: /code, /state: {value: open}}}
                 PaymentCaptured: {only-existing: true, set: {/state: {value: paid}}}
                 OrderVoided:     delete
           names:
             - since: 2
-              key: /name
+              key: /customer
               on:
                 OrderPlaced: {add: {/orders: {value: 1}}}
           methods:

@@ -74,11 +74,11 @@ final class OrdersStore {
         return receipt.position
     }
 
-    /// An order as the version writes it.
+    /// An order as the version writes it; the read model shows its code as the amount.
     func place(_ order: Int, amount: String = "100", name: String = "ada", born: Int) async throws {
-        let member = born == 1 ? "customer" : "name"
-        let number = born < 3 ? "\"\(amount)\"" : amount
-        let payload = "{\"id\":\"\(order)\",\"\(member)\":\"\(name)\",\"amount\":\(number)}"
+        let total = born == 1 ? #""total":1"# : #""cents":1,"currency":"USD""#
+        let code = born < 3 ? "\"\(amount)\"" : amount
+        let payload = #"{"id":"\#(order)","customer":"\#(name)",\#(total),"code":\#(code)}"#
         try await append("OrderPlaced", payload, born: born, to: "order-\(order)")
     }
 

@@ -32,7 +32,7 @@ struct RegisterTests {
         let store = try OrdersStore()
         _ = try await store.replay(to: 3)
         let schemas = try edited(store) { files in
-            files["v3.yaml"] = files["v3.yaml"]?.replacing("amount: {type: integer}", with: "amount: {type: integer, minimum: 0}")
+            files["v3.yaml"] = files["v3.yaml"]?.replacing("code: {type: integer}", with: "code: {type: integer, minimum: 0}")
         }
         let state = try store.state
         do {

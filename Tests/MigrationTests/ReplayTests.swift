@@ -202,7 +202,7 @@ struct ReplayTests {
         let log = store.log
         let writer = Task {
             for order in 201 ... 400 {
-                let payload = "{\"id\":\"\(order)\",\"customer\":\"bob\",\"amount\":\"5\"}"
+                let payload = "{\"id\":\"\(order)\",\"customer\":\"bob\",\"total\":1,\"code\":\"5\"}"
                 let event = StoredEvent(
                     stream: try StreamName("order-\(order)"), type: "OrderPlaced", born: SchemaVersion(1), payload: Array(payload.utf8),
                     time: .now)

@@ -36,7 +36,7 @@ struct SignedStateTests {
     private func other(_ number: Int, of store: OrdersStore) throws -> VersionFile {
         var files = OrdersHistory.files
         files["projections.yaml"] = OrdersHistory.projections
-        files["v\(number).yaml"] = files["v\(number).yaml"]?.replacing("required: [id, method]", with: "required: [id]")
+        files["v\(number).yaml"] = files["v\(number).yaml"]?.replacing("enum: [card, cash]", with: "enum: [card]")
         let history = try OrdersStore.load(files, in: store.directory + "/other-\(number)").0
         return try #require(history[SchemaVersion(UInt32(number))])
     }
@@ -80,7 +80,7 @@ struct SignedStateTests {
     func definitions() async throws {
         let (store, head) = try await signed()
         let rows = try store.log.read { try $0.rows(.definitions) }
-        let row = try #require(rows.first { String(decoding: $0.value, as: UTF8.self).contains("customer") })
+        let row = try #require(rows.first { String(decoding: $0.value, as: UTF8.self).contains("paid") })
         let changed = String(decoding: row.value, as: UTF8.self).replacing("paid", with: "free")
         try await store.log.update { try $0.put(.definitions, row.key, Array(changed.utf8)) }
         let found = try judged(store, head)

@@ -1,6 +1,5 @@
 import Bytes
 import EventModel
-import Foundation
 import JSONText
 import SchemaEvolution
 import TestSupport

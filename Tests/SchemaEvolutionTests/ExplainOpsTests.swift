@@ -1,5 +1,4 @@
 import EventModel
-import Foundation
 import JSONText
 import TestSupport
 import Testing

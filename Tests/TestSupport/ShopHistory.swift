@@ -100,7 +100,7 @@ package enum ShopHistory {
         """ + paid("PaymentCaptured").replacing("cash]", with: "cash, coins]") + voided
 
     /// An order of versions 3 and 4.
-    private static let placed = """
+    package static let placed = """
 
           OrderPlaced:
             stream: "order-{/id}"
@@ -113,7 +113,7 @@ package enum ShopHistory {
               code: {type: integer}
         """
 
-    private static func paid(_ type: String) -> String {
+    package static func paid(_ type: String) -> String {
         """
 
           \(type):
@@ -125,7 +125,7 @@ package enum ShopHistory {
         """
     }
 
-    private static let voided = """
+    package static let voided = """
 
           OrderVoided:
             stream: "order-{/id}"
