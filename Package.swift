@@ -215,7 +215,8 @@ let package = Package(
         .executableTarget(
             name: "evstore-torture",
             dependencies: [
-                "Bytes", "TestSupport", "Torturing", "System", "LMDB", "EventModel", "EventLog", "Migration", "LogKeeping", "Evstore", "EvstoreTesting",
+                "Bytes", "TestSupport", "Torturing", "System", "LMDB", "EventModel", "EventLog", "Migration", "LogKeeping", "Evstore",
+                "EvstoreTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "tools/torturing/Program", swiftSettings: house),

@@ -6,8 +6,8 @@ internal import SchemaEvolution
 extension EventStore {
     /// A page of one stream, as seen at a version: `limit` events, or some more where the last one is one of several parts.
     ///
-    /// `from` is inclusive; nil is the first event, or the last one when reading backwards. An unknown stream has no events. Blocks the
-    /// calling thread: it waits for the disk, in a read transaction for each `Options.pageEventsMax` events.
+    /// `from` is inclusive; nil is the first event, or the last one when reading backwards. An unknown stream has no events.
+    /// Blocks the calling thread: it waits for the disk, in a read transaction for each `Options.pageEventsMax` events.
     /// - Throws: `EvstoreError`: noImage for an event that can't be seen at the version, programNeeded, epochChanged where a cut took off
     ///   what was read.
     public func read(

@@ -30,6 +30,11 @@ final class ReaderMutex: @unchecked Sendable {
         guard try lockFile.isOfKnownFormat() else { return nil }
         let map = unsafe mmap(nil, Self.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, lockFile.file.descriptor, 0)
         guard let map = unsafe map, unsafe map != MAP_FAILED else { throw .system("mapping \(lockFile.file.path)") }
+        // A map that a child of a fork had would keep the open file there, and with it the lock that says that this process has it open.
+        if unsafe madvise(map, Self.bytes, MADV_DONTFORK) != 0 {
+            unsafe munmap(map, Self.bytes)
+            throw .system("mapping \(lockFile.file.path)")
+        }
         unsafe self.map = unsafe map
         unsafe mutex = (map + LockFile.mutexOffset).assumingMemoryBound(to: pthread_mutex_t.self)
     }

@@ -61,8 +61,8 @@ struct DocumentedBlocksTests {
 
     /// The pages whose blocks `example` and `wrong` EvstoreTests try, as they say themselves.
     private static let reference: Set<String> = {
-        let source = try? String(contentsOf: Guide.root.appending(path: "Tests/EvstoreTests/DocPage.swift"), encoding: .utf8)
-        let list = source?.firstMatch(of: #/static let reference = \[(.*)\]/#)?.1 ?? ""
+        let source = try? String(contentsOf: Guide.root.appending(path: "Tests/EvstoreTests/PageExample.swift"), encoding: .utf8)
+        let list = source?.firstMatch(of: #/static let pages = \[(.*)\]/#)?.1 ?? ""
         return Set(list.matches(of: #/"([A-Za-z]+)"/#).map { String($0.1) })
     }()
 

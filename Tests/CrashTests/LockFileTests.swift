@@ -135,7 +135,7 @@ struct LockFileTests {
         let (second, appending) = Self.contained("note", notes.path, "7")
         let outcome = try second.run(appending)
         #expect(outcome.exit != 0 && outcome.errors.contains("process 1 of another container"), "\(outcome.errors)")
-        #expect(outcome.errors.contains("--init"))
+        #expect(outcome.errors.contains("its option init"))
         first.send(signal: SIGKILL)
         _ = try first.wait()
         let again = try second.run(appending)

@@ -51,7 +51,7 @@ struct NamedTestsTests {
         "a worked example's README names tests by their first words and by their suites, which are there",
         arguments: ["cycles", "reminders", "saves", "settings", "vault"])
     func examples(_ name: String) throws {
-        let readme = try String(contentsOf: SourceFile.root.appending(path: "Schemas/\(name)/README.md"), encoding: .utf8)
+        let readme = try Checkout.text("Schemas/\(name)/README.md")
         let tests = try SourceFile.all(below: "Tests").filter { ["DomainTests", "CLITests"].contains($0.room) }
             .flatMap(\.lines).joined(separator: "\n")
         // The last column of its table, `shown by`.
@@ -75,7 +75,7 @@ struct NamedTestsTests {
         let commands = Set(reference.matches(of: #/(?m)^#+ evstore ([a-z]+)/#).map(\.1))
         let examples = ["cycles", "reminders", "saves", "settings", "vault"].map { "Schemas/\($0)/README.md" }
         let others = try (examples + ["README.md"]).map {
-            ($0, try String(contentsOf: SourceFile.root.appending(path: $0), encoding: .utf8))
+            ($0, try Checkout.text($0))
         }
         let pages = try DocPage.all().filter { !["CommandLine", "FileFormat"].contains($0.name) }.map { ($0.name, $0.text) }
         var named = 0

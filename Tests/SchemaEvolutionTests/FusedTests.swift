@@ -28,7 +28,9 @@ private struct Maker: RandomNumberGenerator {
             let list = Shape.array(of: oneIn(5) ? scalar() : shape(2))
             properties.append(.init("l", list))
             if oneIn(3) { properties[properties.count - 1].shape.isNullable = true }
-            properties.append(.init("m", .map(of: oneIn(4) ? scalar() : shape(2))))
+            var map = Shape(.object)
+            map.additional = oneIn(4) ? scalar() : shape(2)
+            properties.append(.init("m", map))
         }
         if depth < 2, !oneIn(3) { properties.append(.init(depth == 0 ? "o" : "p", shape(depth + 1))) }
         var object = Shape.object(properties)

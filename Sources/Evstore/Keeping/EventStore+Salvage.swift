@@ -25,8 +25,8 @@ extension EventStore {
         }
     }
 
-    /// What is wrong with a store that does not open, and how much of it a salvage would give back; changes nothing. Blocks the calling
-    /// thread while it reads all bytes of the files.
+    /// What is wrong with a store that does not open, and how much of it a salvage would give back; changes nothing.
+    /// Blocks the calling thread while it reads all bytes of the files.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, interrupted.
     public static func examine(
         at path: String, cancellation: Cancellation? = nil, progress: Progress? = nil

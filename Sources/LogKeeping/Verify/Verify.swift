@@ -35,7 +35,8 @@ package enum Verify {
         report.ok = !report.findings.contains { $0.severity == .error }
         report.since = since
         if let key, let link = walk.link, let beside, report.ok {
-            report.head = try sign(walk, link, beside.state, after: heads.last, key, site)
+            let content = try content(of: walk, site)
+            report.head = try SignedHead(walk, link: link, content: content, beside.state, after: heads.last, at: .now, by: key)
         }
         return report
     }
@@ -64,9 +65,8 @@ package enum Verify {
             heads: heads.count)
     }
 
-    private static func sign(
-        _ walk: LogWalk, _ link: Digest, _ state: SignedState, after previous: SignedHead?, _ key: SigningKey, _ site: MigrationSite
-    ) throws(EvstoreError) -> SignedHead {
+    /// The digest over the canonical events of the log that was walked.
+    private static func content(of walk: LogWalk, _ site: MigrationSite) throws(EvstoreError) -> Digest {
         let content = try migrating {
             try site.log.contentDigest(through: walk.end.position) { done in
                 try site.checkCancellation()
@@ -76,6 +76,6 @@ package enum Verify {
         let last = try site.last()
         // The digest is of the log that was walked only where nothing was cut off meanwhile.
         guard last.epoch == walk.end.epoch else { throw .epochChanged(seen: walk.end, cut: last) }
-        return try SignedHead(walk, link: link, content: content, state, after: previous, at: .now, by: key)
+        return content
     }
 }

@@ -29,7 +29,7 @@ package struct Workspace: ~Copyable {
         if let program = path.fused {
             run.begin()
             if fused.run(program, payload, &run, context) {
-                for part in 0 ..< fused.images.count { try show(fused.images[part], part, path, program, validating: validating, body) }
+                for part in 0 ..< fused.images.count { try show(fused.images[part], part, path, validating: validating, body) }
                 return
             }
         }
@@ -42,10 +42,9 @@ package struct Workspace: ~Copyable {
     /// Hands over an image that a program made.
     @inline(__always)
     private func show(
-        _ image: FusedRun.Image, _ part: Int, _ path: Path, _ program: FusedProgram, validating: Bool,
-        _ body: (borrowing Image) throws -> Void
+        _ image: FusedRun.Image, _ part: Int, _ path: Path, validating: Bool, _ body: (borrowing Image) throws -> Void
     ) throws {
-        let end = program.ends[Int(image.end)]
+        guard let end = path.fused?.ends[Int(image.end)] else { return }
         if image.isWhole {
             let payload = fused.output.slice(Int(image.start), Int(image.count))
             if validating || end.isUnproved { try path.check(end, payload) }
