@@ -42,6 +42,14 @@ struct NextVersion {
         return elements.count > 1
     }
 
+    /// Whether an event of the version before becomes two.
+    func isSplit(type: String, _ payload: [UInt8]) throws -> Bool {
+        guard type == self.type else { return false }
+        var value: JSONValue? = try JSONValue(parsing: payload.lent)
+        for name in hidden.tokens { value = value?[name.text] }
+        return value != nil
+    }
+
     /// The domain's files and, after them, this version; `asking` rows for their shapes, or taking them as they come.
     func files(of domain: Domain, asking: Bool = false) throws -> SchemaFiles {
         let history = try History.load(directory: domain.path)
