@@ -142,6 +142,11 @@ struct ShreddedKeysTests {
         }
     }
 
+    private func flip(_ path: String, at offset: Int) throws {
+        let file = try File(path, .write)
+        try file.write(file.read(1, at: offset).map { $0 ^ 7 }, at: offset)
+    }
+
     @Test("a key that is damaged: the read model is built anew, and of the archive it is said that it can't be read")
     func damaged() async throws {
         let (temporary, archive) = try await withArchive()
@@ -150,8 +155,8 @@ struct ShreddedKeysTests {
         let slot = try #require(try slots(archive).first)
         try await store.close()
         let before = try Generation.names(in: store.path)
-        for name in before { try File(Generation.home(in: store.path) + "/\(name)/key", .write).write([7], at: 40) }
-        try File(store.path + "/subjects", .write).write([7], at: Int(slot) * 128 + 50)
+        for name in before { try flip(Generation.home(in: store.path) + "/\(name)/key", at: 40) }
+        try flip(store.path + "/subjects", at: Int(slot) * 128 + 50)
         let again = try await temporary.open()
         #expect(try await SealedPersons.people(again) == rows)
         #expect(try Set(Generation.names(in: store.path)).isDisjoint(with: before))
