@@ -59,6 +59,12 @@ private struct Maker: RandomNumberGenerator {
                 "when: {\(test), do: [\(inner)]\(other)}",
             ])
         }
+        if depth == 0, oneIn(8) {
+            let list = one(["/l", "/m"])
+            return one([
+                "copy: {from: \(list), path: /kept}", "move: {from: \(list), path: /o/list}", "remove: {path: \(list), because: none}",
+            ])
+        }
         if oneIn(8) {
             let source = one(["$time", "$stream", "$metadata/app", "$metadata/none"])
             return "add: {path: \(one(Self.paths)), from: \(source)}"

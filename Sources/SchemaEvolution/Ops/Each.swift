@@ -68,29 +68,27 @@ private final class BoundEach: BoundOp {
 
     func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
         guard let holder = doc.find(path, from: object) else { return }
-        var index = 0
-        var child = doc.firstChild(of: holder)
-        while let node = child {
-            child = doc.next(after: node)
-            if takes(doc.kind(node)) {
-                do { for part in parts { try part.op.up(&doc, at: node, &run, context) } } catch {
-                    throw located(error, node, index, &doc, holder)
-                }
-            }
-            index += 1
+        try forEach(of: holder, &doc) { node, doc throws(OpStop) in
+            for part in parts { try part.op.up(&doc, at: node, &run, context) }
         }
     }
 
     func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
         guard let holder = doc.find(path, from: object) else { return }
+        try forEach(of: holder, &doc) { node, doc throws(OpStop) in
+            for part in parts.reversed() { try part.op.down(&doc, at: node, &run, context) }
+        }
+    }
+
+    private func forEach(
+        of holder: Splice.Node, _ doc: inout Splice, _ body: (Splice.Node, inout Splice) throws(OpStop) -> Void
+    ) throws(OpStop) {
         var index = 0
         var child = doc.firstChild(of: holder)
         while let node = child {
             child = doc.next(after: node)
             if takes(doc.kind(node)) {
-                do { for part in parts.reversed() { try part.op.down(&doc, at: node, &run, context) } } catch {
-                    throw located(error, node, index, &doc, holder)
-                }
+                do { try body(node, &doc) } catch { throw located(error, node, index, &doc, holder) }
             }
             index += 1
         }

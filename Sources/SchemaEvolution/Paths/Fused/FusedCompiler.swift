@@ -119,6 +119,8 @@ struct FusedCompiler {
     /// One event becomes several.
     private mutating func follow(_ fan: PathFan, _ draft: inout FusedDraft) {
         var chosen: [PathFan.Part] = []
+        // What was done to elements was done once, however many parts take them.
+        draft.settleElements { _ in true }
         // The parts are made of the event as it was before the guards looked at it.
         draft.aside { draft in
             for part in fan.parts {

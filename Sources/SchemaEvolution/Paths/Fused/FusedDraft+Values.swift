@@ -161,6 +161,8 @@ extension FusedDraft {
     mutating func copy(_ node: Int) -> Int {
         if case .object = nodes[node].value { giveUp() }
         if case .list = nodes[node].value { giveUp() }
+        // What was done to elements was done once, whoever has a copy.
+        settleElements { _ in true }
         let copied = add(nodes[node].value, kind: nodes[node].kind)
         (nodes[copied].shape, nodes[copied].isNullable) = (nodes[node].shape, nodes[node].isNullable)
         return copied

@@ -58,10 +58,11 @@ extension FusedTools {
     mutating func program(of elements: FusedElements) -> Int? {
         let key = elements.ops.map { ElementKey(op: ObjectIdentifier($0.op), isUp: $0.direction == .up) }
         if let known = elementPrograms[key] { return known }
-        guard let program = FusedCompiler.compile(elements) else { return nil }
-        programs.append(program)
-        elementPrograms[key] = programs.count - 1
-        return programs.count - 1
+        let program = FusedCompiler.compile(elements)
+        if let program { programs.append(program) }
+        let index = program == nil ? nil : programs.count - 1
+        elementPrograms.updateValue(index, forKey: key)
+        return index
     }
 
     struct ElementKey: Hashable {

@@ -140,7 +140,8 @@ struct FusedTools: Sendable {
     var guards: [Guard] = []
     var sources: [Add.Source] = []
     var programs: [FusedProgram] = []
-    var elementPrograms: [[ElementKey]: Int] = [:]
+    /// Nil where there is no such program.
+    var elementPrograms: [[ElementKey]: Int?] = [:]
     var ends: [PathEnd] = []
 }
 

@@ -20,6 +20,8 @@ struct FusedRun: ~Copyable {
     }
 
     private(set) var output = ByteBuffer(capacity: 4096)
+    /// A value that is put together for who asked for it.
+    private var value = ByteBuffer(capacity: 256)
     private(set) var images = Slots<Image>(capacity: 8)
     private(set) var places = Slots<ByteSlice>(capacity: 32)
     private var input = FusedInput()
@@ -193,9 +195,9 @@ struct FusedRun: ~Copyable {
             } else if value.count == 0 {
                 places.append(.absent)
             } else {
-                output.removeAll()
-                write(program, Int(value.pieces), Int(value.count), input, into: &output)
-                places.append(ByteSlice(offset: input.take(output), count: Int32(truncatingIfNeeded: output.count)))
+                self.value.removeAll()
+                write(program, Int(value.pieces), Int(value.count), input, into: &self.value)
+                places.append(ByteSlice(offset: input.take(self.value), count: Int32(truncatingIfNeeded: self.value.count)))
             }
         }
     }
