@@ -126,4 +126,20 @@ struct FusedSplitTests {
             }
         }
     }
+
+    @Test("a copy of a list counts nothing of its elements again")
+    func copied() throws {
+        let list = "type: array, items: {type: object, required: [n], properties: {n: {type:"
+        let history = try history(
+            before: "required: [list], properties: {list: {\(list) string}}}}}",
+            ops: """
+                each: {path: /list, do: [{convert: {path: /n, to: integer, using: integer-text}}]}
+                      - copy: {from: /list, path: /kept}
+                """,
+            after: "required: [list, kept], properties: {list: {\(list) integer}}}}, kept: {\(list) integer}}}}}")
+        let viewer = Viewer(history)
+        #expect(try viewer.path(type: "E", born: SchemaVersion(1), to: SchemaVersion(2)).fused != nil)
+        #expect(try viewer.up(#"{"list":[{"n":"007"}]}"#) == #"{"list":[{"n":7}],"kept":[{"n":7}]}"#)
+        #expect(viewer.counts.nonCanonical == 1)
+    }
 }
