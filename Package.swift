@@ -41,7 +41,8 @@ let package = Package(
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
         .systemLibrary(name: "CSystem"),
-        .target(name: "Bytes", swiftSettings: lending),
+        .systemLibrary(name: "CBits"),
+        .target(name: "Bytes", dependencies: ["CBits"], swiftSettings: lending),
         .target(name: "System", dependencies: ["Bytes", "CSystem"], swiftSettings: lending + mutants),
         .target(
             name: "Hashing",

@@ -9,6 +9,32 @@ extension RawSpan {
         return unsafe unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt8.self)
     }
 
+    /// The byte at `offset`; 0 outside the span.
+    @inlinable
+    @inline(__always)
+    package func peek(at offset: Int) -> UInt8 {
+        if UInt(bitPattern: offset) >= UInt(bitPattern: byteCount) { return 0 }
+        return unsafe unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt8.self)
+    }
+
+    /// The little-endian integer at `offset ..< offset + size`; its bytes outside the span are zeros.
+    @inlinable
+    @inline(__always)
+    package func loadOrZeros<T: FixedWidthInteger & BitwiseCopyable>(_ type: T.Type, at offset: Int) -> T {
+        if UInt(bitPattern: offset) < UInt(bitPattern: Swift.max(byteCount &- MemoryLayout<T>.size &+ 1, 0)) {
+            return T(littleEndian: unsafe unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: T.self))
+        }
+        return loadAtEnd(offset)
+    }
+
+    @inline(never)
+    @usableFromInline
+    package func loadAtEnd<T: FixedWidthInteger>(_ offset: Int) -> T {
+        var value: T = 0
+        for index in 0 ..< MemoryLayout<T>.size { value |= T(truncatingIfNeeded: peek(at: offset &+ index)) << T(8 * index) }
+        return value
+    }
+
     /// The little-endian integer at `offset ..< offset + size`.
     @inlinable
     package func load<T: FixedWidthInteger & BitwiseCopyable>(_ type: T.Type, at offset: Int) -> T {

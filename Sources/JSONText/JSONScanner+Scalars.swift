@@ -1,6 +1,6 @@
 internal import Bytes
 
-extension Validator {
+extension Validator where Record: ~Copyable {
     /// Whether the string that begins here has escapes.
     @inline(__always)
     @discardableResult
@@ -22,7 +22,7 @@ extension Validator {
                 }
                 at &+= stops.trailingZeroBitCount >> 3
             }
-            let byte = byte(at: at)
+            let byte = text.peek(at: at)
             if byte == UInt8(ascii: "\"") {
                 offset = at &+ 1
                 return hasEscapes
@@ -83,24 +83,24 @@ extension Validator {
     @inline(__always)
     mutating func number() throws(JSONError) {
         var at = offset
-        if byte(at: at) == UInt8(ascii: "-") { at &+= 1 }
-        if byte(at: at) == UInt8(ascii: "0") {
+        if text.peek(at: at) == UInt8(ascii: "-") { at &+= 1 }
+        if text.peek(at: at) == UInt8(ascii: "0") {
             at &+= 1
             offset = at
-            if isDigit(byte(at: at)) { throw expected("a number without leading zeros") }
+            if isDigit(text.peek(at: at)) { throw expected("a number without leading zeros") }
         } else {
             at = try digits(at)
         }
-        if byte(at: at) == UInt8(ascii: ".") { at = try digits(at &+ 1) }
+        if text.peek(at: at) == UInt8(ascii: ".") { at = try digits(at &+ 1) }
         offset = at
-        if byte(at: at) | 0x20 == UInt8(ascii: "e") { try exponent() }
+        if text.peek(at: at) | 0x20 == UInt8(ascii: "e") { try exponent() }
     }
 
     /// The offset behind one digit or more.
     @inline(__always)
     private mutating func digits(_ start: Int) throws(JSONError) -> Int {
         var at = start
-        while isDigit(byte(at: at)) { at &+= 1 }
+        while isDigit(text.peek(at: at)) { at &+= 1 }
         if at == start {
             offset = start
             throw expected("a digit")
@@ -130,6 +130,3 @@ extension Validator {
         offset &+= count
     }
 }
-
-@inline(__always)
-func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }

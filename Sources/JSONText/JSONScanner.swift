@@ -10,26 +10,53 @@ package enum JSONScanner {
         guard text.byteCount <= min(limits.bytes, Int(Int32.max)) else {
             throw JSONError("a text of at most \(limits.bytes) bytes was expected", at: limits.bytes)
         }
-        var validator = Validator(text, limits)
+        var validator = Validator(text, limits, NoRecord())
         return try validator.validate()
     }
 }
 
+/// Takes note of the values and names of a text while it is validated, in the order of the text.
+protocol ValueRecord: ~Copyable {
+    /// A value begins at an offset; its number.
+    mutating func begin(_ kind: JSONKind, at offset: Int) -> Int
+    /// It ends before an offset; of an array, with so many elements.
+    mutating func end(_ value: Int, at offset: Int, hasEscapes: Bool, elements: Int)
+    /// A member's name, between its quotes.
+    mutating func name(_ start: Int, _ end: Int, hasEscapes: Bool)
+}
+
+/// Notes nothing.
+struct NoRecord: ValueRecord {
+    @inline(__always)
+    func begin(_ kind: JSONKind, at offset: Int) -> Int { 0 }
+
+    @inline(__always)
+    func end(_ value: Int, at offset: Int, hasEscapes: Bool, elements: Int) {}
+
+    @inline(__always)
+    func name(_ start: Int, _ end: Int, hasEscapes: Bool) {}
+}
+
 /// One pass over one text.
-struct Validator: ~Copyable, ~Escapable {
+struct Validator<Record: ValueRecord & ~Copyable>: ~Copyable, ~Escapable {
     let text: RawSpan
     let depthMax: Int
     let membersMax: Int
+    /// Whether the names of an object are compared with each other.
+    let comparesNames: Bool
     var offset = 0
     var members = 0
     /// The names of the objects that are open, outermost first.
     var names = NameStack()
+    var record: Record
 
     @_lifetime(copy text)
-    init(_ text: RawSpan, _ limits: JSONLimits) {
+    init(_ text: RawSpan, _ limits: JSONLimits, _ record: consuming Record, comparesNames: Bool = true) {
         self.text = text
         depthMax = min(limits.depth, JSONLimits.deepest)
         membersMax = limits.members
+        self.comparesNames = comparesNames
+        self.record = record
     }
 
     mutating func validate() throws(JSONError) -> JSONKind {
@@ -43,12 +70,7 @@ struct Validator: ~Copyable, ~Escapable {
 
     /// The byte to read next; 0, which is no part of any token, at the end.
     @inline(__always)
-    var current: UInt8 { byte(at: offset) }
-
-    @inline(__always)
-    func byte(at offset: Int) -> UInt8 {
-        UInt(bitPattern: offset) < UInt(bitPattern: text.byteCount) ? text.byte(at: offset) : 0
-    }
+    var current: UInt8 { text.peek(at: offset) }
 
     @inline(__always)
     mutating func skipSpaces() {
@@ -66,15 +88,19 @@ struct Validator: ~Copyable, ~Escapable {
     @inline(__always)
     mutating func value(depth: Int) throws(JSONError) -> JSONKind {
         guard let kind = JSONKind(firstByte: current) else { throw expected("a value") }
+        let value = record.begin(kind, at: offset)
+        var hasEscapes = false
+        var elements = 0
         switch kind {
-        case .string: try string()
+        case .string: hasEscapes = try string()
         case .number: try number()
         case .object: try object(depth: depth + 1)
-        case .array: try array(depth: depth + 1)
+        case .array: elements = try array(depth: depth + 1)
         case .true: try literal(Literal.true, last: nil)
         case .false: try literal(Literal.fals, last: UInt8(ascii: "e"))
         case .null: try literal(Literal.null, last: nil)
         }
+        record.end(value, at: offset, hasEscapes: hasEscapes, elements: elements)
         return kind
     }
 
@@ -114,16 +140,19 @@ struct Validator: ~Copyable, ~Escapable {
         }
     }
 
-    mutating func array(depth: Int) throws(JSONError) {
+    /// How many elements it has.
+    mutating func array(depth: Int) throws(JSONError) -> Int {
         guard depth <= depthMax else { throw expected("a text of at most \(depthMax) open containers") }
         offset &+= 1
         skipSpaces()
+        var count = 0
         if current == UInt8(ascii: "]") {
             offset &+= 1
-            return
+            return count
         }
         while true {
             _ = try value(depth: depth)
+            count &+= 1
             skipSpaces()
             switch current {
             case UInt8(ascii: ","):
@@ -131,7 +160,7 @@ struct Validator: ~Copyable, ~Escapable {
                 skipSpaces()
             case UInt8(ascii: "]"):
                 offset &+= 1
-                return
+                return count
             default:
                 throw expected("a comma or the end of the array")
             }
@@ -146,6 +175,8 @@ struct Validator: ~Copyable, ~Escapable {
         guard members <= membersMax else { throw expected("a text of at most \(membersMax) members") }
         let start = offset
         let hasEscapes = try string()
+        record.name(start &+ 1, offset &- 1, hasEscapes: hasEscapes)
+        if !comparesNames { return }
         let name = names.append(text, start + 1, offset - start - 2, hasEscapes: hasEscapes)
         let bit: UInt64 = 1 << UInt64(name.hash & 63)
         if seen & bit != 0, names.count - outer <= NameStack.fewNames, names.hasTwice(name, after: outer, in: text) {

@@ -9,62 +9,60 @@ extension KnownMembers {
     package func scanStrictly(_ arena: borrowing ByteBuffer, limits: JSONLimits, into slots: inout Slots<ValueSlot>) -> Bool {
         guard arena.count - textEndBytes <= limits.bytes, limits.depth >= 1 else { return false }
         let text = arena.bytes
-        var offset = skipSpaces(text, at: 0)
-        guard text.byte(at: offset) == UInt8(ascii: "{") else { return false }
-        do {
-            return try scanStrictly(text, &offset, limits, into: &slots) && skipSpaces(text, at: offset) == arena.count - textEndBytes
-        } catch {
+        var walk = JSONWalker(text)
+        walk.skipSpaces()
+        guard walk.enterObject() else { return false }
+        do { return try scanStrictly(text, at: walk.offset, limits, into: &slots).map { isEnd(of: arena, at: $0) } ?? false } catch {
             return false
         }
     }
 
+    /// The offset behind the object whose inside begins at an offset; nil where it is not as it should be.
     private func scanStrictly(
-        _ text: RawSpan, _ offset: inout Int, _ limits: JSONLimits, into slots: inout Slots<ValueSlot>
-    ) throws(JSONError) -> Bool {
+        _ text: RawSpan, at start: Int, _ limits: JSONLimits, into slots: inout Slots<ValueSlot>
+    ) throws(JSONError) -> Int? {
         var limits = limits
-        offset &+= 1
-        var byte = skipSpaces(text, &offset)
+        var walk = JSONWalker(text, at: start)
+        var byte = walk.skipSpaces()
         var (expected, seen): (Int, UInt64) = (0, 0)
         while byte == UInt8(ascii: "\"") {
-            guard let index = index(of: text, at: offset, from: expected), seen &>> UInt64(index) & 1 == 0, limits.members > 0 else {
-                return false
+            guard let index = index(of: text, at: walk.offset, from: expected), seen &>> UInt64(index) & 1 == 0, limits.members > 0 else {
+                return nil
             }
             expected = index &+ 1
             seen |= 1 &<< UInt64(index)
             limits.members &-= 1
             var slot = ValueSlot(kind: .null)
-            slot.nameStart = Int32(truncatingIfNeeded: offset)
-            offset &+= nameBytes(index) &+ 2
-            slot.nameEnd = Int32(truncatingIfNeeded: offset)
-            byte = try skipColon(text, &offset)
-            guard let kind = JSONKind(firstByte: byte), allows(kind, index) else { return false }
+            slot.nameStart = Int32(truncatingIfNeeded: walk.offset)
+            walk.offset &+= nameBytes(index) &+ 2
+            slot.nameEnd = Int32(truncatingIfNeeded: walk.offset)
+            guard let kind = JSONKind(firstByte: walk.skipColon()), allows(kind, index) else { return nil }
             slot.kind = kind
-            slot.start = Int32(truncatingIfNeeded: offset)
-            if let end = endOfPlain(text, kind, at: offset) {
-                offset = end
+            slot.start = Int32(truncatingIfNeeded: walk.offset)
+            if let end = endOfPlain(text, kind, at: walk.offset) {
+                walk.offset = end
             } else {
                 slot.hasEscapes = kind == .string
-                offset = try endOfAny(text, at: offset, &limits)
+                walk.offset = try endOfAny(text, at: walk.offset, &limits)
             }
-            slot.end = Int32(truncatingIfNeeded: offset)
+            slot.end = Int32(truncatingIfNeeded: walk.offset)
             slots[index] = slot
-            byte = skipSpaces(text, &offset)
+            byte = walk.skipSpaces()
             if byte == UInt8(ascii: "}") { break }
-            guard byte == UInt8(ascii: ",") else { return false }
-            offset &+= 1
-            byte = skipSpaces(text, &offset)
+            guard byte == UInt8(ascii: ",") else { return nil }
+            walk.offset &+= 1
+            byte = walk.skipSpaces()
             // No comma stands before the end.
-            guard byte == UInt8(ascii: "\"") else { return false }
+            guard byte == UInt8(ascii: "\"") else { return nil }
         }
-        offset &+= 1
-        return byte == UInt8(ascii: "}") && hasRequired(seen)
+        return byte == UInt8(ascii: "}") && hasRequired(seen) ? walk.offset &+ 1 : nil
     }
 }
 
 /// The offset behind any valid value, whose members count against the limit.
 @inline(never)
 private func endOfAny(_ text: RawSpan, at start: Int, _ limits: inout JSONLimits) throws(JSONError) -> Int {
-    var validator = Validator(text.slice(0, text.byteCount &- textEndBytes), limits)
+    var validator = Validator(text.slice(0, text.byteCount &- textEndBytes), limits, NoRecord())
     validator.offset = start
     _ = try validator.value(depth: 1)
     limits.members &-= validator.members
@@ -79,10 +77,10 @@ private func endOfPlain(_ text: RawSpan, _ kind: JSONKind, at start: Int) -> Int
     case .string: endOfPlainString(text, at: start)
     case .number: endOfPlainNumber(text, at: start)
     case .object, .array: nil
-    case .true: text.load(UInt32.self, at: start) == Literal.true ? start &+ 4 : nil
-    case .null: text.load(UInt32.self, at: start) == Literal.null ? start &+ 4 : nil
+    case .true: text.loadOrZeros(UInt32.self, at: start) == Literal.true ? start &+ 4 : nil
+    case .null: text.loadOrZeros(UInt32.self, at: start) == Literal.null ? start &+ 4 : nil
     case .false:
-        text.load(UInt32.self, at: start) == Literal.fals && text.byte(at: start &+ 4) == UInt8(ascii: "e") ? start &+ 5 : nil
+        text.loadOrZeros(UInt32.self, at: start) == Literal.fals && text.peek(at: start &+ 4) == UInt8(ascii: "e") ? start &+ 5 : nil
     }
 }
 
@@ -90,30 +88,30 @@ private func endOfPlain(_ text: RawSpan, _ kind: JSONKind, at start: Int) -> Int
 private func endOfPlainString(_ text: RawSpan, at start: Int) -> Int? {
     var offset = start &+ 1
     while true {
-        let plain = asciiCount(text.sixteen(at: offset))
+        let plain = asciiCount(text.sixteenOrZeros(at: offset))
         offset &+= plain
-        if plain < 16 { return text.byte(at: offset) == UInt8(ascii: "\"") ? offset &+ 1 : nil }
+        if plain < 16 { return text.peek(at: offset) == UInt8(ascii: "\"") ? offset &+ 1 : nil }
     }
 }
 
 @inline(__always)
 private func endOfPlainNumber(_ text: RawSpan, at start: Int) -> Int? {
-    let first = text.byte(at: start) == UInt8(ascii: "-") ? start &+ 1 : start
+    let first = text.peek(at: start) == UInt8(ascii: "-") ? start &+ 1 : start
     var end = endOfDigits(text, at: first)
-    guard end > first, end == first &+ 1 || text.byte(at: first) != UInt8(ascii: "0") else { return nil }
-    if text.byte(at: end) == UInt8(ascii: ".") {
+    guard end > first, end == first &+ 1 || text.peek(at: first) != UInt8(ascii: "0") else { return nil }
+    if text.peek(at: end) == UInt8(ascii: ".") {
         let fraction = end &+ 1
         end = endOfDigits(text, at: fraction)
         if end == fraction { return nil }
     }
-    return text.byte(at: end) | 0x20 == UInt8(ascii: "e") ? nil : end
+    return text.peek(at: end) | 0x20 == UInt8(ascii: "e") ? nil : end
 }
 
 @inline(__always)
 private func endOfDigits(_ text: RawSpan, at start: Int) -> Int {
     var offset = start
     while true {
-        let digits = digitCount(text.sixteen(at: offset))
+        let digits = digitCount(text.sixteenOrZeros(at: offset))
         offset &+= digits
         if digits < 16 { return offset }
     }

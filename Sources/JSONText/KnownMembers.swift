@@ -59,14 +59,14 @@ package final class KnownMembers: Sendable {
     /// Whether a member's name stands behind the quote at `offset`.
     @inline(__always)
     private func stands(_ index: Int, _ text: RawSpan, at offset: Int) -> Bool {
-        let word = text.load(UInt64.self, at: offset &+ 1)
+        let word = text.loadOrZeros(UInt64.self, at: offset &+ 1)
         if (word ^ names[index].first.word) & names[index].first.mask != 0 { return false }
         return names[index].count < 8 || continues(index, text, at: offset)
     }
 
     @inline(__always)
     private func continues(_ index: Int, _ text: RawSpan, at offset: Int) -> Bool {
-        let word = text.load(UInt64.self, at: offset &+ 9)
+        let word = text.loadOrZeros(UInt64.self, at: offset &+ 9)
         if (word ^ names[index].second.word) & names[index].second.mask != 0 { return false }
         return names[index].count < 16 || ends(index, text, at: offset)
     }
@@ -107,54 +107,57 @@ package final class KnownMembers: Sendable {
     package func scan(
         _ arena: borrowing ByteBuffer, at start: Int, base: Int, into slots: inout Slots<ValueSlot>, order: inout MemberOrder
     ) -> Int? {
-        do { return try scanAll(arena.bytes, at: start, base: base, into: &slots, order: &order) } catch { return nil }
+        scanAll(arena.bytes, at: start, base: base, into: &slots, order: &order)
     }
 
+    @inline(__always)
     private func scanAll(
         _ text: RawSpan, at start: Int, base: Int, into slots: inout Slots<ValueSlot>, order: inout MemberOrder
-    ) throws(JSONError) -> Int? {
-        var offset = start &+ 1
-        var byte = skipSpaces(text, &offset)
+    ) -> Int? {
+        var walk = JSONWalker(text, at: start &+ 1)
+        var byte = walk.skipSpaces()
         var seen: UInt64 = 0
-        if byte == UInt8(ascii: "}") { return close(seen, at: offset, base: base, &slots) }
+        if byte == UInt8(ascii: "}") { return close(seen, at: walk.offset, base: base, &slots) }
         if byte != UInt8(ascii: "\"") { return nil }
         while true {
             // A quote is at the offset.
             var index = order.expected &- base
-            if UInt(bitPattern: index) < UInt(bitPattern: names.count), stands(index, text, at: offset) {
+            if UInt(bitPattern: index) < UInt(bitPattern: names.count), stands(index, text, at: walk.offset) {
                 order.appendExpected(base &+ index)
             } else {
-                index = search(text, at: offset)
+                index = search(text, at: walk.offset)
                 if index < 0 { return nil }
                 order.append(base &+ index)
             }
             if seen &>> UInt64(truncatingIfNeeded: index) & 1 != 0 { return nil }
             seen |= 1 &<< UInt64(truncatingIfNeeded: index)
-            let nameStart = offset
-            offset &+= Int(names[index].count) &+ 2
-            let nameEnd = offset
+            let nameStart = walk.offset
+            walk.offset &+= Int(names[index].count) &+ 2
+            let nameEnd = walk.offset
             var slot: ValueSlot
-            if text.load(UInt16.self, at: offset) == Mark.colonAndQuote {
-                slot = ValueSlot(name: nameStart, nameEnd, value: offset &+ 1)
-                (offset, slot.hasEscapes) = try skipString(text, at: offset &+ 1)
+            if text.loadOrZeros(UInt16.self, at: nameEnd) == Mark.colonAndQuote {
+                walk.offset &+= 1
+                slot = ValueSlot(name: nameStart, nameEnd, value: walk.offset)
+                slot.hasEscapes = walk.skipString()
                 slot.kind = .string
             } else {
-                byte = try skipColon(text, &offset)
-                slot = ValueSlot(name: nameStart, nameEnd, value: offset)
-                (offset, slot.kind, slot.hasEscapes) = try skipValue(text, byte, at: offset)
+                walk.skipColon()
+                slot = ValueSlot(name: nameStart, nameEnd, value: walk.offset)
+                let value = walk.skipValue()
+                (slot.kind, slot.hasEscapes) = (value.kind, value.hasEscapes)
             }
             if names[index].kinds &>> slot.kind.rawValue & 1 == 0 { return nil }
-            slot.end = Int32(truncatingIfNeeded: offset)
+            slot.end = Int32(truncatingIfNeeded: walk.offset)
             slots[base &+ index] = slot
-            if text.load(UInt16.self, at: offset) == Mark.commaAndQuote {
-                offset &+= 1
+            if text.loadOrZeros(UInt16.self, at: walk.offset) == Mark.commaAndQuote {
+                walk.offset &+= 1
                 continue
             }
-            byte = skipSpaces(text, &offset)
-            if byte == UInt8(ascii: "}") { return close(seen, at: offset, base: base, &slots) }
+            byte = walk.skipSpaces()
+            if byte == UInt8(ascii: "}") { return close(seen, at: walk.offset, base: base, &slots) }
             guard byte == UInt8(ascii: ",") else { return nil }
-            offset &+= 1
-            if skipSpaces(text, &offset) != UInt8(ascii: "\"") { return nil }
+            walk.offset &+= 1
+            if walk.skipSpaces() != UInt8(ascii: "\"") { return nil }
         }
     }
 
@@ -204,6 +207,13 @@ package struct ValueSlot: BitwiseCopyable, Sendable {
     package var isCompact: Bool { start == nameEnd &+ 1 }
 
     package init(kind: JSONKind) { self.kind = kind }
+
+    /// A value that a walker stepped over.
+    @inline(__always)
+    package init(_ extent: JSONExtent) {
+        self.init(kind: extent.kind, from: extent.start, to: extent.end)
+        hasEscapes = extent.hasEscapes
+    }
 
     /// A value that stands in a text.
     package init(kind: JSONKind, from start: Int, to end: Int) {

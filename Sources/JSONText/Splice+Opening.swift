@@ -30,46 +30,67 @@ func scanChildren(
     let text = arena.bytes
     let isObject = records[parent].kind == .object
     let closing = isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")
-    var offset = Int(records[parent].start) &+ 1
-    var byte = skipSpaces(text, &offset)
+    var walk = JSONWalker(text, at: Int(records[parent].start) &+ 1)
+    var byte = walk.skipSpaces()
     records[parent].isOpened = true
     records[parent].start = -1
     records[parent].count = -1
-    if byte == closing { return offset &+ 1 }
+    if byte == closing { return walk.offset &+ 1 }
     let first = Int32(truncatingIfNeeded: records.count)
     var index = first
     while true {
         var child = Splice.Record(start: 0, count: 0, parent: Int32(truncatingIfNeeded: parent), kind: .null)
         if isObject {
-            guard byte == UInt8(ascii: "\"") else { throw JSONError("a member's name was expected", at: offset) }
-            let name = try skipName(text, at: offset)
-            child.key = name.hasEscapes ? keyOfEscapedName(text.slice(offset &+ 1, name.end &- offset &- 2)) : name.key
-            child.nameStart = Int32(truncatingIfNeeded: offset)
-            child.nameCount = Int32(truncatingIfNeeded: name.end &- offset)
+            guard byte == UInt8(ascii: "\"") else { throw JSONError("a member's name was expected", at: walk.offset) }
+            let name = walk.skipKeyedName()
+            guard !walk.isLost else { throw JSONError("a member's name was expected", at: name.start) }
+            child.key = name.hasEscapes ? keyOfEscapedName(text.slice(name.start &+ 1, name.end &- name.start &- 2)) : name.key
+            child.nameStart = Int32(truncatingIfNeeded: name.start)
+            child.nameCount = Int32(truncatingIfNeeded: name.end &- name.start)
             child.nameHasEscapes = name.hasEscapes
-            offset = name.end
-            byte = try skipColon(text, &offset)
-            child.isCompact = offset == name.end &+ 1
+            walk.skipColon()
+            child.isCompact = walk.offset == name.end &+ 1
         }
-        let value = try skipValue(text, byte, at: offset)
+        let value = walk.skipValue()
+        guard !walk.isLost else { throw JSONError("a value was expected", at: value.start) }
         child.kind = value.kind
-        child.start = Int32(truncatingIfNeeded: offset)
-        child.count = Int32(truncatingIfNeeded: value.end &- offset)
-        offset = value.end
-        byte = skipSpaces(text, &offset)
+        child.start = Int32(truncatingIfNeeded: value.start)
+        child.count = Int32(truncatingIfNeeded: value.count)
+        byte = walk.skipSpaces()
         if byte == UInt8(ascii: ",") {
             index &+= 1
             child.next = index
             records.append(child)
-            offset &+= 1
-            byte = skipSpaces(text, &offset)
+            walk.offset &+= 1
+            byte = walk.skipSpaces()
         } else {
-            guard byte == closing else { throw JSONError("a comma or the end of a container was expected", at: offset) }
+            guard byte == closing else { throw JSONError("a comma or the end of a container was expected", at: walk.offset) }
             records.append(child)
             records[parent].start = first
             records[parent].count = index
-            return offset &+ 1
+            return walk.offset &+ 1
         }
+    }
+}
+
+extension JSONWalker {
+    /// Goes behind the name that begins here; where it stood, and its key if it has no escapes.
+    @inline(__always)
+    @_lifetime(self: copy self)
+    fileprivate mutating func skipKeyedName() -> (start: Int, end: Int, key: UInt32, hasEscapes: Bool) {
+        let start = offset
+        let word = text.loadOrZeros(UInt64.self, at: start &+ 1)
+        let special = specialBytes(word)
+        // The common name ends within the word, and so does its key: at its quote.
+        if special != 0 {
+            let end = start &+ 1 &+ special.trailingZeroBitCount >> 3
+            if text.peek(at: end) == UInt8(ascii: "\"") {
+                offset = end &+ 1
+                return (start, offset, nameKey(word & (special ^ (special &- 1)) >> 1), false)
+            }
+        }
+        let hasEscapes = skipString()
+        return (start, offset, nameKey(word), hasEscapes)
     }
 }
 

@@ -67,18 +67,26 @@ package struct Splice: ~Copyable {
         guard text.byteCount < Splice.arenaMax else { throw JSONError("a text of less than 1 GiB was expected", at: Splice.arenaMax) }
         arena.append(text)
         arena.append(littleEndian: textEnd)
-        let start = skipSpaces(arena.bytes, at: 0)
+        let start = Self.endOfSpaces(arena, 0)
         guard let kind = JSONKind(firstByte: arena.bytes.byte(at: start)) else { throw JSONError("a value was expected", at: start) }
         records.append(Record(start: Int32(start), count: 0, kind: kind))
         let end: Int
         if kind.isContainer {
             end = try scanChildren(in: arena, of: 0, into: &records)
         } else {
-            end = try skipValue(arena.bytes, arena.bytes.byte(at: start), at: start).end
+            var walk = JSONWalker(arena.bytes, at: start)
+            end = walk.skipValue().end
+            guard !walk.isLost else { throw JSONError("a value was expected", at: start) }
             records[0].count = Int32(end - start)
         }
-        let rest = skipSpaces(arena.bytes, at: end)
+        let rest = Self.endOfSpaces(arena, end)
         guard rest == text.byteCount else { throw JSONError("the end of the text was expected", at: rest) }
+    }
+
+    private static func endOfSpaces(_ arena: borrowing ByteBuffer, _ start: Int) -> Int {
+        var walk = JSONWalker(arena.bytes, at: start)
+        walk.skipSpaces()
+        return walk.offset
     }
 
     /// The value that the whole text is.

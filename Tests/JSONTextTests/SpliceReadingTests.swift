@@ -78,10 +78,20 @@ import Testing
 
     @Test(
         "malformed text is an error of the load",
-        arguments: ["", "{", "[1,]", #"{"a":}"#, #"{"a":[1}"#, "{}x", #"["\"#, #"["a"#, "tru", #"{"a":{"b" 1}}"#])
+        arguments: ["", "{", "[1,]", #"{"a":}"#, #"{"a":[1}"#, "{}x", #"["\"#, #"["a"#, "tru"])
     func malformed(_ json: String) {
         var splice = Splice()
         #expect(throws: JSONError.self) { try splice.load(utf8(json).lent) }
+    }
+
+    @Test("text that is malformed within a value is an error when that is opened")
+    func malformedWithin() throws {
+        var splice = try loaded(#"{"a":{"b" 1}}"#)
+        let node = try found(member("a", &splice))
+        let before = splice.fault
+        let child = splice.firstChild(of: node)
+        let after = splice.fault
+        #expect(before == nil && child == nil && after != nil)
     }
 
     @Test("malformed text that an edit was given has no children and is told")

@@ -19,7 +19,7 @@ package struct JSONCoding: Sendable {
     /// - Throws: `DecodingError`.
     package func decode<T: Decodable>(_ type: T.Type, from text: [UInt8], hasUniqueNames: Bool = false) throws -> T {
         let tape: JSONTape
-        do throws(JSONError) { tape = try JSONTape(text, limits, checksNames: !hasUniqueNames, leaves) } catch {
+        do throws(JSONError) { tape = try JSONTape(text, limits, comparesNames: !hasUniqueNames, leaves) } catch {
             throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: error.description, underlyingError: error))
         }
         return try tape.read(type, at: 0)

@@ -25,19 +25,18 @@ final class JSONTape {
     /// A null behind the text, for what is not there.
     let absent: Int
 
-    init(_ bytes: [UInt8], _ limits: JSONLimits, checksNames: Bool, _ leaves: [JSONLeaf]) throws(JSONError) {
+    init(_ bytes: [UInt8], _ limits: JSONLimits, comparesNames: Bool, _ leaves: [JSONLeaf]) throws(JSONError) {
         guard bytes.count <= min(limits.bytes, Int(Int32.max)) else {
             throw JSONError("a text of at most \(limits.bytes) bytes was expected", at: limits.bytes)
         }
         (self.bytes, self.leaves) = (bytes, leaves)
-        var nodes = Slots<JSONNode>(capacity: bytes.count / 8 + 4)
-        var hints = Slots<Int32>(capacity: 4)
-        var validator = Validator(bytes.lent, limits)
-        try validator.lay(on: &nodes, &hints, checksNames: checksNames)
+        var validator = Validator(bytes.lent, limits, TapeRecord(of: bytes.count), comparesNames: comparesNames)
+        _ = try validator.validate()
+        var nodes = validator.record.nodes
         absent = nodes.count
         nodes.append(JSONNode(kind: .null, start: 0, next: Int32(nodes.count + 1)))
         self.nodes = nodes
-        self.hints = hints
+        hints = validator.record.hints
     }
 
     /// The node of a member's value; nil where the object has no such member.
@@ -99,107 +98,35 @@ final class JSONTape {
     }
 }
 
-extension Validator {
-    /// Checks the text as `validate` does and notes where its values are.
-    mutating func lay(on nodes: inout Slots<JSONNode>, _ hints: inout Slots<Int32>, checksNames: Bool) throws(JSONError) {
-        skipSpaces()
-        try lay(on: &nodes, &hints, checksNames, depth: 0)
-        skipSpaces()
-        guard offset == text.byteCount else { throw expected("the end of the text") }
-    }
+/// The nodes of a text while it is validated, and a hint for each object.
+private struct TapeRecord: ValueRecord, ~Copyable {
+    var nodes: Slots<JSONNode>
+    var hints = Slots<Int32>(capacity: 4)
 
-    private mutating func lay(
-        on nodes: inout Slots<JSONNode>, _ hints: inout Slots<Int32>, _ checksNames: Bool, depth: Int
-    ) throws(JSONError) {
-        guard let kind = JSONKind(firstByte: current) else { throw expected("a value") }
-        let index = nodes.count
-        nodes.append(JSONNode(kind: kind, start: Int32(truncatingIfNeeded: offset)))
-        switch kind {
-        case .string:
-            nodes[index].hasEscapes = try string()
-            nodes[index].start &+= 1
-            nodes[index].end = Int32(truncatingIfNeeded: offset &- 1)
-        case .number: try number()
-        case .object:
-            nodes[index].extra = Int32(truncatingIfNeeded: hints.count)
+    init(of bytes: Int) { nodes = Slots(capacity: bytes / 8 + 4) }
+
+    mutating func begin(_ kind: JSONKind, at offset: Int) -> Int {
+        var node = JSONNode(kind: kind, start: Int32(truncatingIfNeeded: kind == .string ? offset &+ 1 : offset))
+        if kind == .object {
+            node.extra = Int32(truncatingIfNeeded: hints.count)
             hints.append(0)
-            try layMembers(on: &nodes, &hints, checksNames, depth: depth + 1)
-        case .array: nodes[index].extra = try layElements(on: &nodes, &hints, checksNames, depth: depth + 1)
-        case .true: try literal(Literal.true, last: nil)
-        case .false: try literal(Literal.fals, last: UInt8(ascii: "e"))
-        case .null: try literal(Literal.null, last: nil)
         }
-        if kind != .string { nodes[index].end = Int32(truncatingIfNeeded: offset) }
-        nodes[index].next = Int32(truncatingIfNeeded: nodes.count)
+        nodes.append(node)
+        return nodes.count &- 1
     }
 
-    private mutating func layMembers(
-        on nodes: inout Slots<JSONNode>, _ hints: inout Slots<Int32>, _ checksNames: Bool, depth: Int
-    ) throws(JSONError) {
-        guard depth <= depthMax else { throw expected("a text of at most \(depthMax) open containers") }
-        offset &+= 1
-        skipSpaces()
-        if ends(with: UInt8(ascii: "}")) { return }
-        let outer = names.count
-        var seen: UInt64 = 0
-        while true {
-            guard current == UInt8(ascii: "\"") else { throw expected("a member's name") }
-            var name = JSONNode(kind: .string, start: Int32(truncatingIfNeeded: offset &+ 1))
-            if checksNames {
-                let start = offset
-                try self.name(outer: outer, seen: &seen)
-                name.hasEscapes = hasEscape(from: start)
-            } else {
-                name.hasEscapes = try string()
-            }
-            name.end = Int32(truncatingIfNeeded: offset &- 1)
-            name.next = Int32(truncatingIfNeeded: nodes.count &+ 1)
-            nodes.append(name)
-            skipSpaces()
-            guard current == UInt8(ascii: ":") else { throw expected("a colon") }
-            offset &+= 1
-            skipSpaces()
-            try lay(on: &nodes, &hints, checksNames, depth: depth)
-            skipSpaces()
-            if ends(with: UInt8(ascii: "}")) { break }
-            guard current == UInt8(ascii: ",") else { throw expected("a comma or the end of the object") }
-            offset &+= 1
-            skipSpaces()
-        }
-        guard checksNames else { return }
-        if names.count - outer > NameStack.fewNames, let twice = names.duplicate(after: outer, in: text) {
-            throw JSONError("another name was expected: its object has a member of this one already", at: twice)
-        }
-        names.removeLast(names.count - outer)
+    mutating func end(_ value: Int, at offset: Int, hasEscapes: Bool, elements: Int) {
+        let kind = nodes[value].kind
+        nodes[value].hasEscapes = hasEscapes
+        nodes[value].end = Int32(truncatingIfNeeded: kind == .string ? offset &- 1 : offset)
+        if kind == .array { nodes[value].extra = Int32(truncatingIfNeeded: elements) }
+        nodes[value].next = Int32(truncatingIfNeeded: nodes.count)
     }
 
-    private func hasEscape(from start: Int) -> Bool {
-        for at in start ..< offset where text.byte(at: at) == UInt8(ascii: "\\") { return true }
-        return false
-    }
-
-    private mutating func layElements(
-        on nodes: inout Slots<JSONNode>, _ hints: inout Slots<Int32>, _ checksNames: Bool, depth: Int
-    ) throws(JSONError) -> Int32 {
-        guard depth <= depthMax else { throw expected("a text of at most \(depthMax) open containers") }
-        offset &+= 1
-        skipSpaces()
-        var count: Int32 = 0
-        if ends(with: UInt8(ascii: "]")) { return count }
-        while true {
-            try lay(on: &nodes, &hints, checksNames, depth: depth)
-            count &+= 1
-            skipSpaces()
-            if ends(with: UInt8(ascii: "]")) { return count }
-            guard current == UInt8(ascii: ",") else { throw expected("a comma or the end of the array") }
-            offset &+= 1
-            skipSpaces()
-        }
-    }
-
-    private mutating func ends(with byte: UInt8) -> Bool {
-        guard current == byte else { return false }
-        offset &+= 1
-        return true
+    mutating func name(_ start: Int, _ end: Int, hasEscapes: Bool) {
+        var name = JSONNode(kind: .string, hasEscapes: hasEscapes, start: Int32(truncatingIfNeeded: start))
+        name.end = Int32(truncatingIfNeeded: end)
+        name.next = Int32(truncatingIfNeeded: nodes.count &+ 1)
+        nodes.append(name)
     }
 }

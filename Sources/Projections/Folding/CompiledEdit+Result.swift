@@ -81,7 +81,7 @@ extension DeclarativeFold.CompiledEdit {
     private func listElements(_ isPresent: Bool, _ workspace: inout FoldWorkspace) throws(FoldError) {
         workspace.elements.removeAll(keepingCapacity: true)
         guard isPresent else { return }
-        guard JSONCursor.elements(of: workspace.spare, into: &workspace.elements) else {
+        guard findElements(of: workspace.spare, into: &workspace.elements) else {
             throw FoldError("should be a list, found \(ValueOrder.Kind.words(workspace.spare.bytes))")
         }
     }

@@ -144,7 +144,7 @@ extension DeclarativeFold {
             case .input(let index):
                 let slice = workspace.inputs[index]
                 guard slice.isPresent else { return }
-                guard let text = JSONString.decoded(operation.slice(slice.start, slice.size)) else {
+                guard let text = decodedString(operation.slice(slice.start, slice.size)) else {
                     throw FoldError("a name that is no text")
                 }
                 names.append(MemberName(text))

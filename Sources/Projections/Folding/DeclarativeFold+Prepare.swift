@@ -1,5 +1,6 @@
 internal import Bytes
 internal import EventModel
+internal import JSONText
 internal import SchemaEvolution
 
 extension DeclarativeFold {
@@ -36,7 +37,7 @@ extension DeclarativeFold {
         let list = workspace.payloadPicks[each]
         guard list.isPresent else { return }
         let text = payload.slice(list.start, list.size)
-        guard JSONCursor.elements(text, into: &workspace.elements) else {
+        guard findElements(of: text, into: &workspace.elements) else {
             // A nullable list that is null has no elements.
             if text.byteCount == 4, text.byte(at: 0) == UInt8(ascii: "n") { return }
             throw FoldError("what each goes through should be a list, found \(ValueOrder.Kind.words(text))")
@@ -72,7 +73,7 @@ extension DeclarativeFold {
             let first = value.byte(at: 0)
             if first == UInt8(ascii: "{") || first == UInt8(ascii: "[") {
                 let start = operations.bytes.count
-                JSONCursor.appendCompact(value, into: &operations.bytes)
+                appendCompact(value, into: &operations.bytes)
                 operations.bytes.store(littleEndian: Int32(truncatingIfNeeded: operations.bytes.count &- start), at: sizes &+ index &* 4)
             } else {
                 operations.bytes.append(value)
@@ -99,7 +100,7 @@ extension DeclarativeFold {
             if rule.picks[index] >= 0 {
                 let slice = workspace.payloadPicks[rule.picks[index]]
                 if !slice.isPresent { continue }
-                JSONCursor.appendCompact(event.payload.slice(slice.start, slice.size), into: &operations.bytes)
+                appendCompact(event.payload.slice(slice.start, slice.size), into: &operations.bytes)
             } else {
                 guard try rule.inputs[index].appendJSON(facts, event, workspace, into: &operations.bytes) else { continue }
             }

@@ -36,9 +36,7 @@ extension Splice {
     }
 }
 
-extension JSONCursor {
-    static func elements(of source: borrowing ByteBuffer, into found: inout [ByteSlice]) -> Bool { elements(source.bytes, into: &found) }
-}
+func findElements(of source: borrowing ByteBuffer, into found: inout [ByteSlice]) -> Bool { findElements(of: source.bytes, into: &found) }
 
 /// What a slot of the row at hand holds, and which buffer holds it.
 struct SlotValue: BitwiseCopyable {

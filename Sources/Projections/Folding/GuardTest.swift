@@ -36,7 +36,7 @@ struct GuardTest: Sendable {
     private static func isBelow(_ value: RawSpan, _ bound: RawSpan) -> Bool {
         guard value.byteCount > 0 else { return false }
         if value.byte(at: 0) == 0x22 || bound.byte(at: 0) == 0x22 {
-            guard let left = JSONString.decoded(value), let right = JSONString.decoded(bound) else { return false }
+            guard let left = decodedString(value), let right = decodedString(bound) else { return false }
             return dotted(left, isBelow: right)
         }
         guard let left = DecimalNumber(json: value), let right = DecimalNumber(json: bound) else { return false }

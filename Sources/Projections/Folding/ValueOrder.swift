@@ -14,7 +14,7 @@ enum ValueOrder: Sendable {
         if value.equals(canonical) { return true }
         guard value.byteCount > 0, canonical.byteCount > 0 else { return false }
         // Two texts without escapes that differ are different texts.
-        if value.byte(at: 0) == 0x22, let end = JSONCursor.endOfString(value, 0), end.isPlain { return false }
+        if isPlainString(value) { return false }
         do { return try JSONEquality.same(value, canonical) } catch { return false }
     }
 
@@ -33,11 +33,11 @@ enum ValueOrder: Sendable {
                 let right = try Self.instant(b)
                 return left < right ? -1 : left == right ? 0 : 1
             }
-            if let x = JSONCursor.endOfString(a, 0), let y = JSONCursor.endOfString(b, 0), x.isPlain, y.isPlain {
+            if isPlainString(a), isPlainString(b) {
                 return a.slice(1, a.byteCount - 2).compare(b.slice(1, b.byteCount - 2))
             }
-            let left = Array((JSONString.decoded(a) ?? "").utf8)
-            let right = Array((JSONString.decoded(b) ?? "").utf8)
+            let left = Array((decodedString(a) ?? "").utf8)
+            let right = Array((decodedString(b) ?? "").utf8)
             return left.lent.compare(right.lent)
         }
     }

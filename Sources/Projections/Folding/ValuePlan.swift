@@ -47,7 +47,7 @@ extension ValuePlan {
         case .payloadPick(let index): return Self.append(event.payload, workspace.payloadPicks[index], into: &output)
         case .itemPick(let index): return Self.append(event.item, workspace.itemPicks[index], into: &output)
         case .metadataPick(let index): return Self.append(event.metadata, workspace.metadataPicks[index], into: &output)
-        case .payload: JSONCursor.appendCompact(event.payload, into: &output)
+        case .payload: appendCompact(event.payload, into: &output)
         case .constant(let text): output.append(text)
         case .position: output.append(digits: facts.position.rawValue)
         case .stream: appendQuoted(facts.stream, into: &output)
@@ -95,7 +95,7 @@ extension ValuePlan {
 
     private static func append(_ text: RawSpan, _ slice: ByteSlice, into output: inout ByteBuffer) -> Bool {
         guard slice.isPresent else { return false }
-        JSONCursor.appendCompact(text.slice(slice.start, slice.size), into: &output)
+        appendCompact(text.slice(slice.start, slice.size), into: &output)
         return true
     }
 
@@ -104,9 +104,9 @@ extension ValuePlan {
         let value = text.slice(slice.start, slice.size)
         switch value.byte(at: 0) {
         case 0x22:
-            if let end = JSONCursor.endOfString(value, 0), end.isPlain {
+            if isPlainString(value) {
                 output.append(value.slice(1, value.byteCount - 2))
-            } else if let decoded = JSONString.decoded(value) {
+            } else if let decoded = decodedString(value) {
                 output.append(decoded)
             }
         case 0x7b: throw FoldError("an object can't stand in a text")

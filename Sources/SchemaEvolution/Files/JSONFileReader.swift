@@ -13,46 +13,35 @@ enum JSONFileReader {
         } catch {
             throw FileProblem(FileRule.syntax, "not valid JSON: \(error.reason)", at: lines.mark(of: error.offset, in: text.lent))
         }
-        var offset = 0
-        do { return try node(text.lent, &offset, &lines) } catch {
+        var walk = JSONWalker(text.lent)
+        walk.skipSpaces()
+        do { return try node(&walk, &lines) } catch {
             throw FileProblem(FileRule.syntax, "not valid JSON: \(error.reason)", at: lines.mark(of: error.offset, in: text.lent))
         }
     }
 
-    private static func node(_ text: RawSpan, _ offset: inout Int, _ lines: inout LineCounter) throws(JSONError) -> FileNode {
-        offset = text.afterSpace(offset)
-        let mark = lines.mark(of: offset, in: text)
-        switch text.peek(offset) {
-        case UInt8(ascii: "{"):
+    private static func node(_ walk: inout JSONWalker, _ lines: inout LineCounter) throws(JSONError) -> FileNode {
+        let text = walk.text
+        let mark = lines.mark(of: walk.offset, in: text)
+        if walk.enterObject() {
             var members: [FileNode.Member] = []
-            offset = text.afterSpace(offset + 1)
-            while text.peek(offset) == UInt8(ascii: "\"") {
-                let place = lines.mark(of: offset, in: text)
-                guard case .string(let name) = try scalar(text, &offset) else { break }
-                offset = text.afterSpace(offset) + 1
-                members.append(.init(name: name, place: place, value: try node(text, &offset, &lines)))
-                offset = text.afterComma(offset)
+            while let name = walk.nextName() {
+                let place = lines.mark(of: name.start, in: text)
+                members.append(.init(name: decodedString(text.slice(name)) ?? "", place: place, value: try node(&walk, &lines)))
             }
-            offset += 1
             return FileNode(.map(members), at: mark)
-        case UInt8(ascii: "["):
-            var nodes: [FileNode] = []
-            offset = text.afterSpace(offset + 1)
-            while offset < text.byteCount, text.peek(offset) != UInt8(ascii: "]") {
-                nodes.append(try node(text, &offset, &lines))
-                offset = text.afterComma(offset)
-            }
-            offset += 1
-            return FileNode(.list(nodes), at: mark)
-        default:
-            return FileNode(try scalar(text, &offset), at: mark)
         }
+        if walk.enterArray() {
+            var nodes: [FileNode] = []
+            while walk.nextElement() { nodes.append(try node(&walk, &lines)) }
+            return FileNode(.list(nodes), at: mark)
+        }
+        let found = walk.skipValue()
+        return FileNode(try scalar(text.slice(found), at: found.start), at: mark)
     }
 
-    private static func scalar(_ text: RawSpan, _ offset: inout Int) throws(JSONError) -> FileNode.Kind {
-        let end = text.afterValue(offset)
-        defer { offset = end }
-        return switch try JSONValue(parsing: text.slice(offset, end - offset)) {
+    private static func scalar(_ value: RawSpan, at offset: Int) throws(JSONError) -> FileNode.Kind {
+        switch try JSONValue(parsing: value) {
         case .null: .null
         case .bool(let value): .bool(value)
         case .number(let text): .number(text)

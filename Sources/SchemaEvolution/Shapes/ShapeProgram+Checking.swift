@@ -5,110 +5,88 @@ internal import JSONText
 extension ShapeProgram {
     /// Checks a text that `JSONScanner.validate` accepted before.
     func check(_ text: RawSpan) throws(ShapeError) {
-        var offset = 0
-        try check(0, text, &offset)
+        var walk = JSONWalker(text)
+        walk.skipSpaces()
+        try check(0, &walk)
     }
 
     /// Whether the value that begins at `start`, in text that `JSONScanner.validate` accepts, fits a node.
     func accepts(_ text: RawSpan, at start: Int, _ node: Int) -> Bool {
-        var offset = start
-        do { try check(node, text, &offset) } catch { return false }
+        var walk = JSONWalker(text, at: start)
+        do { try check(node, &walk) } catch { return false }
         return true
     }
 
-    /// Checks the value at `offset`, and moves past it.
-    private func check(_ index: Int, _ text: RawSpan, _ offset: inout Int) throws(ShapeError) {
+    /// Checks the value that begins here, and goes behind it.
+    private func check(_ index: Int, _ walk: inout JSONWalker) throws(ShapeError) {
         let node = nodes[index]
-        offset = text.afterSpace(offset)
-        let start = offset
-        let first = text.peek(offset)
-        if first == UInt8(ascii: "n"), node.isNullable || node.kind == .null || node.kind == .any {
-            offset = text.after(offset, 4)
-        } else {
-            switch node.kind {
-            case .any: offset = text.afterValue(offset)
-            case .object where first == UInt8(ascii: "{"):
-                if node.inner >= 0 {
-                    try checkValues(node, text, &offset)
-                } else {
-                    try checkMembers(node, text, &offset)
-                }
-            case .array where first == UInt8(ascii: "["): try checkElements(node, text, &offset)
-            case .string where first == UInt8(ascii: "\""): try checkString(node, text, &offset)
-            case .integer where isNumber(first), .number where isNumber(first): try checkNumber(node, text, &offset)
-            case .boolean where first == UInt8(ascii: "t"): offset = text.after(offset, 4)
-            case .boolean where first == UInt8(ascii: "f"): offset = text.after(offset, 5)
-            default: throw failure(node, node.noun, text, start)
-            }
+        let start = walk.offset
+        let kind = JSONKind(firstByte: walk.byte) ?? .null
+        switch node.kind {
+        case _ where kind == .null && (node.isNullable || node.kind == .null): _ = walk.skipValue()
+        case .any: _ = walk.skipValue()
+        case .object where kind == .object:
+            if node.inner >= 0 { try checkValues(node, &walk) } else { try checkMembers(node, &walk) }
+        case .array where kind == .array: try checkElements(node, &walk)
+        case .string where kind == .string: try checkString(node, &walk)
+        case .integer where kind == .number, .number where kind == .number: try checkNumber(node, &walk)
+        case .boolean where kind == .true || kind == .false: _ = walk.skipValue()
+        default: throw failure(node, node.noun, walk.text, start)
         }
-        if let range = node.choices { try checkChoice(node, range, text, start, offset) }
+        if let range = node.choices { try checkChoice(node, range, walk.text, start, walk.end) }
     }
-
-    private func isNumber(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "-") || (48 ... 57).contains(byte) }
 
     // MARK: Objects and arrays
 
-    private func checkMembers(_ node: Node, _ text: RawSpan, _ offset: inout Int) throws(ShapeError) {
-        let start = offset
+    private func checkMembers(_ node: Node, _ walk: inout JSONWalker) throws(ShapeError) {
+        let start = walk.offset
         var (next, required) = (node.members.lowerBound, 0)
-        offset = text.afterSpace(offset + 1)
-        while text.peek(offset) == UInt8(ascii: "\"") {
-            let name = offset
-            offset = text.afterString(offset)
-            let end = offset
-            offset = text.afterSpace(offset) + 1
-            guard let found = member(text, name, end, of: node, from: next) else {
-                throw unknown(node, text, name, end, value: text.afterSpace(offset))
+        _ = walk.enterObject()
+        while let name = walk.nextName() {
+            guard let found = member(walk.text, name, of: node, from: next) else {
+                throw unknown(node, walk.text, name, value: walk.offset)
             }
             next = found + 1
             if members[found].isRequired { required += 1 }
-            do throws(ShapeError) { try check(members[found].node, text, &offset) } catch { throw error.inside(self.name(found)) }
-            offset = text.afterComma(offset)
+            do throws(ShapeError) { try check(members[found].node, &walk) } catch { throw error.inside(self.name(found)) }
         }
-        offset = text.after(offset, 1)
-        if required < node.requiredCount { throw missing(node, text, start) }
+        if required < node.requiredCount { throw missing(node, walk.text, start) }
     }
 
-    /// The index of a member by the name between two quotes; the one expected next is tried first.
-    private func member(_ text: RawSpan, _ start: Int, _ end: Int, of node: Node, from next: Int) -> Int? {
-        if next < node.members.upperBound, matches(text, start, end, next) { return next }
-        for index in node.members where matches(text, start, end, index) { return index }
-        guard text.holdsEscape(start, end), let name = decoded(text, start, end) else { return nil }
-        return node.members.first { Array(names[members[$0].name]) == Array(name.utf8) }
+    /// The index of a member by its name in a text; the one expected next is tried first.
+    private func member(_ text: RawSpan, _ name: JSONName, of node: Node, from next: Int) -> Int? {
+        if next < node.members.upperBound, matches(text, name, next) { return next }
+        for index in node.members where matches(text, name, index) { return index }
+        guard name.hasEscapes, let decoded = decodedString(text.slice(name)) else { return nil }
+        return node.members.first { Array(names[members[$0].name]) == Array(decoded.utf8) }
     }
 
     @inline(__always)
-    private func matches(_ text: RawSpan, _ start: Int, _ end: Int, _ index: Int) -> Bool {
+    private func matches(_ text: RawSpan, _ name: JSONName, _ index: Int) -> Bool {
         let range = members[index].name
-        guard range.count == end - start - 2 else { return false }
-        for offset in 0 ..< range.count where names[range.lowerBound + offset] != text.byte(at: start + 1 + offset) { return false }
+        guard range.count == name.end - name.start - 2 else { return false }
+        for offset in 0 ..< range.count where names[range.lowerBound + offset] != text.byte(at: name.start + 1 + offset) { return false }
         return true
     }
 
-    private func checkValues(_ node: Node, _ text: RawSpan, _ offset: inout Int) throws(ShapeError) {
-        offset = text.afterSpace(offset + 1)
-        while text.peek(offset) == UInt8(ascii: "\"") {
-            let (start, end) = (offset, text.afterString(offset))
-            offset = text.afterSpace(end) + 1
-            do throws(ShapeError) { try check(node.inner, text, &offset) } catch { throw error.inside(decoded(text, start, end) ?? "") }
-            offset = text.afterComma(offset)
+    private func checkValues(_ node: Node, _ walk: inout JSONWalker) throws(ShapeError) {
+        _ = walk.enterObject()
+        while let name = walk.nextName() {
+            do throws(ShapeError) { try check(node.inner, &walk) } catch { throw error.inside(decodedString(walk.text.slice(name)) ?? "") }
         }
-        offset = text.after(offset, 1)
     }
 
-    private func checkElements(_ node: Node, _ text: RawSpan, _ offset: inout Int) throws(ShapeError) {
+    private func checkElements(_ node: Node, _ walk: inout JSONWalker) throws(ShapeError) {
         var count = 0
-        offset = text.afterSpace(offset + 1)
-        while offset < text.byteCount, text.peek(offset) != UInt8(ascii: "]") {
+        _ = walk.enterArray()
+        while walk.nextElement() {
             if node.inner >= 0 {
-                do throws(ShapeError) { try check(node.inner, text, &offset) } catch { throw error.inside(String(count)) }
+                do throws(ShapeError) { try check(node.inner, &walk) } catch { throw error.inside(String(count)) }
             } else {
-                offset = text.afterValue(offset)
+                _ = walk.skipValue()
             }
             count += 1
-            offset = text.afterComma(offset)
         }
-        offset = text.after(offset, 1)
         if count < node.least || count > node.most {
             throw ShapeError(pointer: "", expected: "an array with \(range(node)) elements", found: "\(count)")
         }
@@ -116,24 +94,26 @@ extension ShapeProgram {
 
     // MARK: Scalars
 
-    private func checkString(_ node: Node, _ text: RawSpan, _ offset: inout Int) throws(ShapeError) {
-        let start = offset
-        offset = text.afterString(offset)
+    private func checkString(_ node: Node, _ walk: inout JSONWalker) throws(ShapeError) {
+        let start = walk.offset
+        let hasEscapes = walk.skipString()
+        let content = walk.text.slice(start + 1, max(walk.end - start - 2, 0))
         if node.least > 0 || node.most < .max {
-            let count = codePoints(text, start, offset)
+            let count = codePoints(content)
             if count < node.least || count > node.most {
                 throw ShapeError(pointer: "", expected: "a string of \(range(node)) characters", found: "\(count)")
             }
         }
         guard let format = node.format else { return }
         let isValid: Bool
-        if text.holdsEscape(start, offset) {
-            let plain = Array((decoded(text, start, offset) ?? "").utf8)
-            isValid = Self.isValid(plain.lent, format)
+        if hasEscapes {
+            var plain = ByteBuffer(capacity: content.byteCount)
+            appendUnescaped(content, into: &plain)
+            isValid = Self.isValid(plain.bytes, format)
         } else {
-            isValid = Self.isValid(text.extracting(text.unquoted(start, offset)), format)
+            isValid = Self.isValid(content, format)
         }
-        if !isValid { throw failure(node, format.words, text, start) }
+        if !isValid { throw failure(node, format.words, walk.text, start) }
     }
 
     private static func isValid(_ text: RawSpan, _ format: Shape.Format) -> Bool {
@@ -143,17 +123,16 @@ extension ShapeProgram {
         }
     }
 
-    /// Code points between two quotes: an escape is one, and so is a pair of escaped surrogates.
-    private func codePoints(_ text: RawSpan, _ start: Int, _ end: Int) -> Int {
-        var (offset, count) = (start + 1, 0)
-        while offset < end - 1 {
+    /// Code points of a string's content: an escape is one, and so is a pair of escaped surrogates.
+    private func codePoints(_ text: RawSpan) -> Int {
+        var (offset, count) = (0, 0)
+        while offset < text.byteCount {
             let byte = text.byte(at: offset)
             if byte == UInt8(ascii: "\\") {
-                let isUnicode = text.peek(offset + 1) == UInt8(ascii: "u")
+                let isUnicode = text.peek(at: offset + 1) == UInt8(ascii: "u")
                 // The second half of a pair is \uDC00 … \uDFFF: it belongs to the one before.
-                let isLow =
-                    isUnicode && text.peek(offset + 2) | 0x20 == UInt8(ascii: "d") && text.peek(offset + 3) | 0x20 >= UInt8(ascii: "c")
-                if !isLow { count += 1 }
+                let (first, second) = (text.peek(at: offset + 2) | 0x20, text.peek(at: offset + 3) | 0x20)
+                if !isUnicode || first != UInt8(ascii: "d") || second < UInt8(ascii: "c") { count += 1 }
                 offset += isUnicode ? 6 : 2
             } else {
                 if byte & 0xc0 != 0x80 { count += 1 }
@@ -163,12 +142,11 @@ extension ShapeProgram {
         return count
     }
 
-    private func checkNumber(_ node: Node, _ text: RawSpan, _ offset: inout Int) throws(ShapeError) {
-        let start = offset
-        offset = text.afterWord(offset)
-        let small = text.slice(start, offset - start).plainInteger
+    private func checkNumber(_ node: Node, _ walk: inout JSONWalker) throws(ShapeError) {
+        let number = walk.skipValue()
+        let small = walk.text.slice(number).plainInteger
         if small == nil && node.kind == .integer || node.minimum >= 0 || node.maximum >= 0 {
-            try checkNumber(node, small, text, start, offset)
+            try checkNumber(node, small, walk.text, number.start, number.end)
         }
     }
 
@@ -194,7 +172,7 @@ extension ShapeProgram {
         let value = text.slice(start, end - start)
         for index in range where isChoice(index, value) { return }
         // A text without escapes is canonical already.
-        if text.peek(start) != UInt8(ascii: "\"") || text.holdsEscape(start, end) {
+        if !isPlainString(value) {
             let canonical: [UInt8]
             do { canonical = try Canonical.bytes(of: value) } catch { throw failure(node, "valid JSON", text, start) }
             for index in range where choices[index] == canonical { return }

@@ -9,11 +9,11 @@ extension ShapeProgram {
 
     func missing(_ node: Node, _ text: RawSpan, _ start: Int) -> ShapeError {
         var present: Set<String> = []
-        var offset = text.afterSpace(start + 1)
-        while text.peek(offset) == UInt8(ascii: "\"") {
-            let end = text.afterString(offset)
-            if let name = decoded(text, offset, end) { present.insert(name) }
-            offset = text.afterComma(text.afterValue(text.afterSpace(text.afterSpace(end) + 1)))
+        var walk = JSONWalker(text, at: start)
+        _ = walk.enterObject()
+        while let name = walk.nextName() {
+            if let name = decodedString(text.slice(name)) { present.insert(name) }
+            _ = walk.skipValue()
         }
         // The first by its bytes: a file has an order of properties, and what a store keeps of it has another.
         let absent = node.members.filter { members[$0].isRequired && !present.contains(name($0)) }
@@ -22,8 +22,8 @@ extension ShapeProgram {
         return ShapeError(pointer: "", expected: expected, found: "nothing").inside(absent.map(name) ?? "")
     }
 
-    func unknown(_ node: Node, _ text: RawSpan, _ start: Int, _ end: Int, value: Int) -> ShapeError {
-        let name = decoded(text, start, end) ?? ""
+    func unknown(_ node: Node, _ text: RawSpan, _ name: JSONName, value: Int) -> ShapeError {
+        let name = decodedString(text.slice(name)) ?? ""
         let hint = nearest(to: name, among: node.members.map(self.name)).map { " (did you mean \($0)?)" } ?? ""
         return ShapeError(
             pointer: "", expected: "absent: the shape has no such member\(hint)", found: found(text, value, isSecret: node.isSecret)
@@ -32,13 +32,6 @@ extension ShapeProgram {
 
     func name(_ member: Int) -> String { String(decoding: names[members[member].name], as: UTF8.self) }
 
-    func decoded(_ text: RawSpan, _ start: Int, _ end: Int) -> String? {
-        do {
-            guard case .string(let name) = try JSONValue(parsing: text.slice(start, end - start)) else { return nil }
-            return name
-        } catch { return nil }
-    }
-
     func range(_ node: Node) -> String {
         if node.least == node.most { return "\(node.least)" }
         if node.most == .max { return "at least \(node.least)" }
@@ -46,15 +39,17 @@ extension ShapeProgram {
     }
 
     private func found(_ text: RawSpan, _ start: Int, isSecret: Bool) -> String {
-        switch text.peek(start) {
+        switch text.peek(at: start) {
         case UInt8(ascii: "{"): return "an object"
         case UInt8(ascii: "["): return "an array"
         case UInt8(ascii: "\"") where isSecret: return "a string that is not shown"
         case _ where isSecret: return "a value that is not shown"
         default:
-            let end = text.afterValue(start)
-            let shown = String(decoding: [UInt8](copying: text.slice(start, Swift.min(end - start, 60))), as: UTF8.self)
-            return end - start > 60 ? shown + "…" : shown
+            var walk = JSONWalker(text, at: start)
+            _ = walk.skipValue()
+            let count = max(walk.end - start, 0)
+            let shown = String(decoding: [UInt8](copying: text.slice(walk.end - count, min(count, 60))), as: UTF8.self)
+            return count > 60 ? shown + "…" : shown
         }
     }
 }

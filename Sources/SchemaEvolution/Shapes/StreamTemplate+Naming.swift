@@ -41,20 +41,19 @@ extension StreamTemplate {
 
     /// Appends a member as text: a string as it is, a number in its canonical form; false where it is absent or null.
     private static func append(_ pointer: JSONPointer, of payload: RawSpan, to name: inout ByteBuffer) throws(ShapeError) -> Bool {
-        var offset = payload.afterSpace(0)
-        for token in pointer.tokens {
-            guard let value = payload.value(of: token, in: offset) else { return false }
-            offset = value
-        }
-        let end = payload.afterValue(offset)
-        switch payload.peek(offset) {
-        case UInt8(ascii: "n"): return false
-        case UInt8(ascii: "\"") where !payload.holdsEscape(offset, end):
-            for place in payload.unquoted(offset, end) { append(payload.byte(at: place), to: &name) }
-        case UInt8(ascii: "{"), UInt8(ascii: "["):
+        var walk = JSONWalker(payload)
+        walk.skipSpaces()
+        for token in pointer.tokens { if !walk.enter(token) { return false } }
+        let found = walk.skipValue()
+        if walk.isLost { return false }
+        switch found.kind {
+        case .null: return false
+        case .string where !found.hasEscapes:
+            for offset in found.start + 1 ..< found.end - 1 { append(payload.byte(at: offset), to: &name) }
+        case .object, .array:
             throw ShapeError(pointer: pointer.description, expected: "a value that names the stream", found: "an object or an array")
         default:
-            let value = payload.slice(offset, end - offset)
+            let value = payload.slice(found)
             do throws(JSONError) {
                 if case .string(let text) = try JSONValue(parsing: value) {
                     for byte in text.utf8 { append(byte, to: &name) }
@@ -69,24 +68,16 @@ extension StreamTemplate {
     }
 }
 
-extension RawSpan {
-    /// Where the value of a member begins, in the object that begins at `offset`.
-    func value(of name: MemberName, in offset: Int) -> Int? {
-        guard peek(offset) == UInt8(ascii: "{") else { return nil }
-        var offset = afterSpace(offset + 1)
-        while peek(offset) == UInt8(ascii: "\"") {
-            let end = afterString(offset)
-            let value = afterSpace(afterSpace(end) + 1)
-            if isName(name, offset, end) { return value }
-            offset = afterComma(afterValue(value))
+extension JSONWalker {
+    /// Goes to the value of a member of the object that begins here; false where there is none.
+    @_lifetime(self: copy self)
+    fileprivate mutating func enter(_ member: MemberName) -> Bool {
+        guard enterObject() else { return false }
+        while let name = nextName() {
+            if text.slice(name).equals(member.quoted.lent) { return true }
+            if name.hasEscapes, decodedString(text.slice(name)) == member.text { return true }
+            _ = skipValue()
         }
-        return nil
-    }
-
-    private func isName(_ name: MemberName, _ start: Int, _ end: Int) -> Bool {
-        let literal = slice(start, end - start)
-        if literal.equals(name.quoted.lent) { return true }
-        guard holdsEscape(start, end) else { return false }
-        do { return try JSONValue(parsing: literal) == .string(name.text) } catch { return false }
+        return false
     }
 }

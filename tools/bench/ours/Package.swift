@@ -29,7 +29,8 @@ let package = Package(
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
         .systemLibrary(name: "CSystem"),
-        .target(name: "Bytes", swiftSettings: house),
+        .systemLibrary(name: "CBits"),
+        .target(name: "Bytes", dependencies: ["CBits"], swiftSettings: house),
         .target(name: "System", dependencies: ["Bytes", "CSystem"], swiftSettings: house),
         .target(
             name: "Hashing", dependencies: ["Bytes", "CXXHash", .product(name: "Crypto", package: "swift-crypto")], swiftSettings: house),

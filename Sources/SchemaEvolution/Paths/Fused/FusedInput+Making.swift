@@ -129,7 +129,7 @@ extension FusedInput {
     /// Slot `target` becomes the first element; how many stand behind it, below zero where there is none, nil where the list
     /// is malformed.
     mutating func first(_ slot: Int, to target: Int) -> Int? {
-        guard let found = scanElements(text, at: Int(slots[slot].start)) else { return nil }
+        guard let found = scanElements(text.bytes, at: Int(slots[slot].start)) else { return nil }
         if found.count > 0 { slots[target] = found.first }
         return found.count - 1
     }
@@ -172,11 +172,6 @@ private func isInteger(_ text: RawSpan) -> Bool {
     guard text.byteCount > start, text.byte(at: start) != UInt8(ascii: "0") else { return false }
     for offset in start ..< text.byteCount where !isDigit(text.byte(at: offset)) { return false }
     return true
-}
-
-private func hasBackslash(_ text: RawSpan) -> Bool {
-    for offset in 0 ..< text.byteCount where text.byte(at: offset) == UInt8(ascii: "\\") { return true }
-    return false
 }
 
 // What is lent by a field is lent by the whole value, so whole buffers are handed over.

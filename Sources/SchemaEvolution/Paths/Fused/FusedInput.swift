@@ -47,6 +47,31 @@ struct FusedInput: ~Copyable {
     /// Takes the text of a list or map; where the first value or name in it begins, nil where there is none.
     mutating func takeElements(_ list: RawSpan) -> Int? { takeText(list, into: &text) }
 
+    /// Goes to the next value of a map, of which the name is given, or element of a list; behind the text where it is malformed.
+    @inline(__always)
+    func nextName(_ offset: inout Int) -> JSONName? {
+        var walk = JSONWalker(text.bytes, at: offset)
+        let name = walk.nextName()
+        offset = walk.offset
+        return name
+    }
+
+    @inline(__always)
+    func nextElement(_ offset: inout Int) -> Bool {
+        var walk = JSONWalker(text.bytes, at: offset)
+        let isThere = walk.nextElement()
+        offset = walk.offset
+        return isThere
+    }
+
+    @inline(__always)
+    func skipNull(_ offset: inout Int) -> Bool {
+        var walk = JSONWalker(text.bytes, at: offset)
+        guard walk.skipNull() else { return false }
+        offset = walk.offset
+        return true
+    }
+
     /// Fills the slots for the element that begins at an offset; where it ends, nil where it has more than its shape says, or is
     /// malformed.
     mutating func scanElement(at start: Int, for program: FusedProgram) -> Int? {
@@ -70,9 +95,13 @@ struct FusedInput: ~Copyable {
             }
             ends.append(Int32(truncatingIfNeeded: order.slots.count))
         }
-        guard let element = end < 0 ? scanValue(text, at: start) : ValueSlot(kind: .object, from: start, to: end),
-            program.kinds >> element.kind.rawValue & 1 != 0
-        else { return nil }
+        var element = ValueSlot(kind: .object, from: start, to: end)
+        if end < 0 {
+            var walk = JSONWalker(text.bytes, at: start)
+            element = ValueSlot(walk.skipValue())
+            if walk.isLost { return nil }
+        }
+        guard program.kinds >> element.kind.rawValue & 1 != 0 else { return nil }
         slots[FusedProgram.elementSlot] = element
         return Int(element.end)
     }

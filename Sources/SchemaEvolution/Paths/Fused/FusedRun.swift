@@ -55,35 +55,32 @@ struct FusedRun: ~Copyable {
         output.removeAll()
         self.tally = Tally()
         guard var offset = input.takeElements(list) else { return false }
-        let opening = byte(of: input.text, behindSpacesAt: &offset)
-        let isMap = opening == UInt8(ascii: "{")
-        let closing = isMap ? UInt8(ascii: "}") : UInt8(ascii: "]")
-        output.append(opening)
+        let isMap = input.text.byte(at: offset) == UInt8(ascii: "{")
+        output.append(isMap ? UInt8(ascii: "{") : UInt8(ascii: "["))
+        let inside = output.count
         offset &+= 1
-        var next = byte(of: input.text, behindSpacesAt: &offset)
-        while next != closing {
+        while true {
+            let isFirst = output.count == inside
             if isMap {
-                guard let name = scanName(input.text, at: offset) else { return false }
-                output.append(offset, name.end &- offset, of: input.text)
+                guard let name = input.nextName(&offset) else { break }
+                if !isFirst { output.append(UInt8(ascii: ",")) }
+                output.append(name.start, name.end &- name.start, of: input.text)
                 output.append(UInt8(ascii: ":"))
-                offset = name.value
+            } else {
+                guard input.nextElement(&offset) else { break }
+                if !isFirst { output.append(UInt8(ascii: ",")) }
             }
             images.removeAll()
-            if let null = scanNull(input.text, at: offset) {
-                output.append(offset, null &- offset, of: input.text)
-                offset = null
+            let start = offset
+            if input.skipNull(&offset) {
+                output.append(start, offset &- start, of: input.text)
             } else {
-                guard let end = input.scanElement(at: offset, for: program), follow(program, &run, context) else { return false }
+                guard let end = input.scanElement(at: start, for: program), follow(program, &run, context) else { return false }
                 offset = end
             }
-            next = byte(of: input.text, behindSpacesAt: &offset)
-            if next == closing { break }
-            guard next == UInt8(ascii: ",") else { return false }
-            output.append(next)
-            offset &+= 1
-            next = byte(of: input.text, behindSpacesAt: &offset)
         }
-        output.append(closing)
+        if offset > input.text.count { return false }
+        output.append(isMap ? UInt8(ascii: "}") : UInt8(ascii: "]"))
         tally.lost &+= self.tally.lost
         tally.nonCanonical &+= self.tally.nonCanonical
         return true
