@@ -54,8 +54,10 @@ package final class Running {
         let environment = ProcessInfo.processInfo.environment
             .merging(["SWIFT_BACKTRACE": "enable=no", "NO_COLOR": "1"]) { $1 }.merging(program.environment) { $1 }
         process = try ChildProcess(
-            program.path, arguments, environment: environment.map { "\($0)=\($1)" }, input: scratch.appending(path: "in").path,
-            output: scratch.appending(path: "out").path, errors: scratch.appending(path: "err").path)
+            program.path, arguments, environment: environment.map { "\($0)=\($1)" },
+            files: .init(
+                input: scratch.appending(path: "in").path, output: scratch.appending(path: "out").path,
+                errors: scratch.appending(path: "err").path))
         self.scratch = scratch
     }
 

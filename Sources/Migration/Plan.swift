@@ -33,7 +33,8 @@ package enum Plan {
         report.pending = !target.isLive(in: state) || intent.defersDefinitions
         report.needs = history.missingSwiftSteps(from: SchemaVersion(1), to: version)
         report.appendsRefused = try history.refusedAppends(from: state, to: version)
-        var refused = asked(report, history, state)
+        let route = Route(from: state.live, to: version, history)
+        var refused = route.refusedBeforeBuild(state)
         var stopped: EvstoreError?
         if !report.rebuild.isEmpty {
             report.events = census.reduce(0) { $0 + $1.count }
@@ -48,7 +49,7 @@ package enum Plan {
         report.quarantined = try target.quarantinedCount(site)
         // What stops the replay stops it before it comes to the rest.
         if stopped == nil { report.notSeen = try notSeen(target, seen, census, sample, site) }
-        if report.pending, report.needs.isEmpty { refused += checked(report, history, laws, target, stopped: stopped != nil, site) }
+        if report.pending, report.needs.isEmpty { refused += route.refusedAfterBuild(laws, target, stopped: stopped != nil, site) }
         report.refused = refused.map { PlannedRefusal(error: $0) }
         return report
     }
@@ -65,34 +66,42 @@ package enum Plan {
         return try seen.notSeen(census, for: target.missing, others: built)
     }
 
-    /// The errors that a replay would throw before it builds, found by the same checks.
-    private static func asked(_ report: PlanReport, _ history: History, _ state: StoreState) -> [EvstoreError] {
-        let (from, to) = (report.from, report.to)
-        var answers = Answers()
-        answers.ask { () throws(EvstoreError) in try Consent.requireNotBelow(from, to) }
-        if from != to { answers.ask { () throws(EvstoreError) in try history.requireSwiftSteps(through: to) } }
-        answers.ask { () throws(EvstoreError) in try Consent.requireForSteps(history, from: state, to: to, given: false) }
-        return answers.errors
-    }
+    /// The versions that a replay would lead between, and the steps there.
+    private struct Route {
+        let from, to: SchemaVersion
+        let history: History
 
-    /// The errors that a replay would throw after it has built, before the flip.
-    private static func checked(
-        _ report: PlanReport, _ history: History, _ laws: LawTally, _ target: GenerationSet, stopped isStopped: Bool, _ site: MigrationSite
-    ) -> [EvstoreError] {
-        var answers = Answers()
-        answers.ask { () throws(EvstoreError) in try target.requireRowShapes(site) }
-        // An error of the laws is mostly the same one that stopped the build.
-        if !isStopped, let failure = laws.firstFailure { answers.errors.append(failure) }
-        answers.ask { () throws(EvstoreError) in
-            try Consent.requireForLoss(laws, history, from: report.from, to: report.to, given: false)
+        init(from: SchemaVersion, to: SchemaVersion, _ history: History) { (self.from, self.to, self.history) = (from, to, history) }
+
+        /// The errors that a replay would throw before it builds, found by the same checks.
+        func refusedBeforeBuild(_ state: StoreState) -> [EvstoreError] {
+            var refusals = Refusals()
+            refusals.check { () throws(EvstoreError) in try Consent.requireNotBelow(from, to) }
+            if from != to { refusals.check { () throws(EvstoreError) in try history.requireSwiftSteps(through: to) } }
+            refusals.check { () throws(EvstoreError) in try Consent.requireForSteps(history, from: state, to: to, given: false) }
+            return refusals.errors
         }
-        return answers.errors
+
+        /// The errors that a replay would throw after it has built, before the flip.
+        func refusedAfterBuild(
+            _ laws: LawTally, _ target: GenerationSet, stopped isStopped: Bool, _ site: MigrationSite
+        ) -> [EvstoreError] {
+            var refusals = Refusals()
+            refusals.check { () throws(EvstoreError) in try target.requireRowShapes(site) }
+            // An error of the laws is mostly the same one that stopped the build.
+            if !isStopped, let failure = laws.firstFailure { refusals.errors.append(failure) }
+            refusals.check { () throws(EvstoreError) in
+                try Consent.requireForLoss(laws, history, from: from, to: to, given: false)
+            }
+            return refusals.errors
+        }
     }
 
-    private struct Answers {
+    /// What several checks throw, each run whatever the one before it has thrown.
+    private struct Refusals {
         var errors: [EvstoreError] = []
 
-        mutating func ask(_ question: () throws(EvstoreError) -> Void) { do { try question() } catch { errors.append(error) } }
+        mutating func check(_ check: () throws(EvstoreError) -> Void) { do { try check() } catch { errors.append(error) } }
     }
 
     private static let eventsMeasured: UInt64 = 20_000

@@ -39,6 +39,21 @@ package enum Envelope {
     }
 }
 
+/// The parts of a record as they are before it is sealed; each may be empty.
+package struct PlainParts: ~Escapable {
+    let payload, metadata, shadow: RawSpan
+    /// An envelope of its own, under the key of a subject.
+    let personal: RawSpan
+
+    @_lifetime(copy payload, copy metadata, copy shadow, copy personal)
+    package init(payload: RawSpan, metadata: RawSpan, shadow: RawSpan, personal: RawSpan) {
+        self.payload = payload
+        self.metadata = metadata
+        self.shadow = shadow
+        self.personal = personal
+    }
+}
+
 /// The bytes of each part of a record that was opened.
 package struct OpenedParts: Hashable, Sendable {
     package let payload: Int

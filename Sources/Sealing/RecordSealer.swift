@@ -10,29 +10,32 @@ package struct RecordSealer: ~Copyable {
 
     package init() {}
 
-    /// Appends an envelope.
-    /// - Parameter associated: what must be the same when it is opened: at least the place.
-    package mutating func seal(
-        payload: RawSpan, metadata: RawSpan, shadow: RawSpan, personal: RawSpan, under key: DataKey, _ associated: RawSpan,
-        into target: inout ByteBuffer
-    ) throws(SealError) {
-        try seal(payload, metadata, shadow, personal, key, associated, salt: SecretKey.salt(), vector: SecretKey.salt(), into: &target)
+    /// The random bytes of one envelope: 16 of the salt, and 16 of which a suite takes those of its vector.
+    struct Randomness {
+        var salt = SecretKey.salt()
+        var vector = SecretKey.salt()
     }
 
-    /// The same with what else is random, for known answers.
-    mutating func seal(
-        _ payload: RawSpan, _ metadata: RawSpan, _ shadow: RawSpan, _ personal: RawSpan, _ key: DataKey, _ associated: RawSpan,
-        salt: [UInt8],
-        vector: [UInt8], into target: inout ByteBuffer
+    /// Appends an envelope.
+    /// - Parameter associated: what must be the same when it is opened: at least the place.
+    /// - Throws: `SealError.limit` where the parts are more than one record holds.
+    package mutating func seal(
+        _ parts: borrowing PlainParts, under key: DataKey, _ associated: RawSpan, into target: inout ByteBuffer
     ) throws(SealError) {
+        try seal(parts, under: key, associated, Randomness(), into: &target)
+    }
+
+    /// Tests give what is random elsewhere, and so compare with the envelopes that another program has made.
+    mutating func seal(
+        _ parts: borrowing PlainParts, under key: DataKey, _ associated: RawSpan, _ randomness: Randomness, into target: inout ByteBuffer
+    ) throws(SealError) {
+        let (metadata, shadow, personal) = (parts.metadata.byteCount, parts.shadow.byteCount, parts.personal.byteCount)
         body.removeAll()
-        for part in [payload.byteCount, metadata.byteCount, shadow.byteCount, personal.byteCount] {
-            body.append(littleEndian: UInt32(part))
-        }
-        body.append(payload)
-        body.append(metadata)
-        body.append(shadow)
-        body.append(personal)
+        for count in [parts.payload.byteCount, metadata, shadow, personal] { body.append(littleEndian: UInt32(count)) }
+        body.append(parts.payload)
+        body.append(parts.metadata)
+        body.append(parts.shadow)
+        body.append(parts.personal)
         guard body.count <= Envelope.bodyBytesMax else { throw .limit("\(body.count) bytes are more than one record holds") }
         let packed = packing.pack(body)
         let start = target.count
@@ -40,14 +43,14 @@ package struct RecordSealer: ~Copyable {
         target.append(key.suite.rawValue)
         target.append(packed == nil ? 0 : 1)
         target.append(
-            (metadata.isEmpty ? 0 : Envelope.Part.metadata) | (shadow.isEmpty ? 0 : Envelope.Part.shadow)
-                | (personal.isEmpty ? 0 : Envelope.Part.personal))
+            (metadata == 0 ? 0 : Envelope.Part.metadata) | (shadow == 0 ? 0 : Envelope.Part.shadow)
+                | (personal == 0 ? 0 : Envelope.Part.personal))
         target.append(littleEndian: key.id)
         target.append(littleEndian: UInt32(body.count))
-        target.append(salt)
-        let vector = Array(vector.prefix(key.suite.vectorBytes))
+        target.append(randomness.salt)
+        let vector = Array(randomness.vector.prefix(key.suite.vectorBytes))
         let (text, tag) = try key.suite.seal(
-            packed ?? body.array(), Self.key(key, salt, associated), vector: vector,
+            packed ?? body.array(), Self.key(key, randomness.salt, associated), vector: vector,
             Self.authenticated(associated, target.slice(start, Envelope.headerBytes)))
         target.append(vector)
         target.append(text)

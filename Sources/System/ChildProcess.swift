@@ -9,20 +9,31 @@ package final class ChildProcess {
         case signal(Int32)
     }
 
+    /// The paths of the files that a program has as its standard streams.
+    package struct StandardFiles: Sendable {
+        /// The program reads it; it exists.
+        package var input: String
+        /// The program writes these; each is created, or emptied first.
+        package var output, errors: String
+
+        package init(input: String = "/dev/null", output: String, errors: String) {
+            (self.input, self.output, self.errors) = (input, output, errors)
+        }
+    }
+
     package let id: Int32
     private var ending: Ending?
 
-    /// - Parameter environment: all of it, as `NAME=value`.
-    /// - Parameter input, output, errors: paths of files; the last two are made, or emptied.
+    /// - Parameter environment: the whole environment of the program, as `NAME=value`.
     /// - Throws: `SystemFailure` where the program can't be started.
     package init(
-        _ path: String, _ arguments: [String], environment: [String], input: String, output: String, errors: String
+        _ path: String, _ arguments: [String], environment: [String], files: StandardFiles
     ) throws(SystemFailure) {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-        unsafe posix_spawn_file_actions_addopen(&actions, 0, input, O_RDONLY, 0)
-        for (descriptor, file) in [(1, output), (2, errors)] {
+        unsafe posix_spawn_file_actions_addopen(&actions, 0, files.input, O_RDONLY, 0)
+        for (descriptor, file) in [(1, files.output), (2, files.errors)] {
             unsafe posix_spawn_file_actions_addopen(&actions, Int32(descriptor), file, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         }
         var attributes = posix_spawnattr_t()

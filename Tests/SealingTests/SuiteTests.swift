@@ -20,8 +20,8 @@ struct Sample {
         var sealer = RecordSealer()
         var target = ByteBuffer()
         try sealer.seal(
-            payload: payload.lent, metadata: metadata.lent, shadow: shadow.lent, personal: personal.lent, under: Self.key(suite),
-            associated.lent, into: &target)
+            PlainParts(payload: payload.lent, metadata: metadata.lent, shadow: shadow.lent, personal: personal.lent),
+            under: Self.key(suite), associated.lent, into: &target)
         return target.array()
     }
 
@@ -56,8 +56,10 @@ struct SuiteTests {
         var sealer = RecordSealer()
         var target = ByteBuffer()
         try sealer.seal(
-            sample.payload.lent, sample.metadata.lent, sample.shadow.lent, [UInt8]().lent, Sample.key(suite), sample.associated.lent,
-            salt: Array(0xa0 ..< 0xb0), vector: Array(0xc0 ..< 0xd0), into: &target)
+            PlainParts(
+                payload: sample.payload.lent, metadata: sample.metadata.lent, shadow: sample.shadow.lent, personal: sample.personal.lent),
+            under: Sample.key(suite), sample.associated.lent,
+            RecordSealer.Randomness(salt: Array(0xa0 ..< 0xb0), vector: Array(0xc0 ..< 0xd0)), into: &target)
         #expect(hex(target.array()) == answer)
         #expect(try sample.opened(target.array(), suite) == sample.payload + sample.metadata + sample.shadow)
     }

@@ -29,7 +29,8 @@ package final class LineSealer {
         let (place, none) = (place(epoch, position), [UInt8]())
         do throws(SealError) {
             try sealer.seal(
-                payload: line, metadata: none.lent, shadow: none.lent, personal: none.lent, under: writing, place.lent, into: &envelope)
+                PlainParts(payload: line, metadata: none.lent, shadow: none.lent, personal: none.lent), under: writing, place.lent,
+                into: &envelope)
         } catch { throw .misuse("a line can't be sealed: \(error.reason)") }
     }
 

@@ -83,7 +83,8 @@ struct RecordCipher: ~Copyable {
         into envelope: inout ByteBuffer
     ) throws(SealError) {
         try sealer.seal(
-            payload: parts.payload.lent, metadata: parts.metadata.lent, shadow: parts.shadow.lent, personal: personal.bytes,
+            PlainParts(
+                payload: parts.payload.lent, metadata: parts.metadata.lent, shadow: parts.shadow.lent, personal: personal.bytes),
             under: parts.key, binding.bytes, into: &envelope)
     }
 }

@@ -45,7 +45,7 @@ extension EventStore {
     public static func verifyBackups(
         in directory: String, cancellation: Cancellation? = nil, progress: Progress? = nil
     ) throws(EvstoreError) -> [BackupVerdict] {
-        try Backup.verify(directory, cancellation: cancellation, progress: progress)
+        try Backup.verify(directory, RunControl(cancellation, progress))
     }
 
     /// Makes a store at `store` from a backup's directory or its file: whole, or not at all. Its read models are built when they are
@@ -62,7 +62,8 @@ extension EventStore {
     ) async throws(EvstoreError) -> RestoreReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try Restore.run(
-                from: backup, run: number, into: store, to: target, options: options, cancellation: cancellation, progress: progress)
+                from: backup, run: number, into: RestoredStore(at: store, to: target, options: options),
+                RunControl(cancellation, progress))
         }
     }
 
@@ -76,8 +77,8 @@ extension EventStore {
         do {
             return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
                 try Restore.run(
-                    from: { count in try errors.noting { try source(count) } }, named: name, into: store, to: target, options: options,
-                    cancellation: cancellation, progress: progress)
+                    from: { count in try errors.noting { try source(count) } }, named: name,
+                    into: RestoredStore(at: store, to: target, options: options), RunControl(cancellation, progress))
             }
         } catch { throw errors.first ?? error }
     }

@@ -19,9 +19,9 @@ extension EventStore {
         progress: Progress? = nil
     ) async throws(EvstoreError) -> SalvageReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
-            try SalvageRun.run(
-                at: source, into: target, history: schemas?.history, definitions: schemas?.definitions, options: options,
-                cancellation: cancellation, progress: progress)
+            var request = SalvageRequest(at: source, into: target, options: options)
+            (request.history, request.definitions) = (schemas?.history, schemas?.definitions)
+            return try SalvageRun.run(request, RunControl(cancellation, progress))
         }
     }
 
@@ -31,6 +31,6 @@ extension EventStore {
     public static func examine(
         at path: String, cancellation: Cancellation? = nil, progress: Progress? = nil
     ) throws(EvstoreError) -> VerifyReport {
-        try SalvageRun.examine(path, cancellation: cancellation, progress: progress)
+        try SalvageRun.examine(path, RunControl(cancellation, progress))
     }
 }

@@ -80,8 +80,7 @@ struct DrillCommand: Command {
             let environment = ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" }
             let child = try ChildProcess(
                 program, ["--store", store, "rollback", "--to", "\(version)", "--json"] + words, environment: environment,
-                input: "/dev/null",
-                output: store + "/older-program.out", errors: store + "/older-program.err")
+                files: .init(output: store + "/older-program.out", errors: store + "/older-program.err"))
             while child.isRunning(after: 50) { if cancellation.isCancelled { child.send(signal: 15) } }
             let ending = child.wait()
             if cancellation.isCancelled { throw EvstoreError.interrupted(again: "evstore drill") }

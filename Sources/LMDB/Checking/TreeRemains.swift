@@ -58,8 +58,8 @@ package struct TreeRemains {
         let record = commit.bytes
         let main = TreeRecord(record.lent.slice(MetaPage.mainRecord, TreeRecord.size))
         let free = TreeRecord(record.lent.slice(MetaPage.freeRecord, TreeRecord.size))
-        try walk(free, "free", hasIntegerKeys: true) { remains, page, node, _ in try remains.takeFree(page, node) }
-        try walk(main, "main", hasIntegerKeys: false) { remains, page, node, _ in
+        try walk(Tree(free, named: "free", hasIntegerKeys: true)) { remains, page, node, _ in try remains.takeFree(page, node) }
+        try walk(Tree(main, named: "main", hasIntegerKeys: false)) { remains, page, node, _ in
             guard node.flags == PageView.subData, node.dataBytes == TreeRecord.size, let name = String(utf8: page.key(node)),
                 let isInteger = tables[name]
             else {
@@ -67,7 +67,7 @@ package struct TreeRemains {
                 return
             }
             let table = TreeRecord(page.bytes.slice(node.data, TreeRecord.size))
-            try remains.walk(table, name, hasIntegerKeys: isInteger) { remains, page, node, number in
+            try remains.walk(Tree(table, named: name, hasIntegerKeys: isInteger)) { remains, page, node, number in
                 guard node.flags & PageView.subData == 0, let value = try remains.value(node, of: number) else {
                     remains.broken.insert(name)
                     return
@@ -88,49 +88,59 @@ package struct TreeRemains {
 
     private typealias Entry = (inout TreeRemains, borrowing PageView, PageView.Node, UInt64) throws -> Void
 
-    private mutating func walk(_ tree: TreeRecord, _ name: String, hasIntegerKeys: Bool, _ entry: Entry) throws {
-        guard tree.depth <= TreeRecord.depthMax else {
-            broken.insert(name)
-            return
+    /// What the pages of one tree are checked against.
+    private struct Tree {
+        let record: TreeRecord
+        let name: String
+        let hasIntegerKeys: Bool
+
+        init(_ record: TreeRecord, named name: String, hasIntegerKeys: Bool) {
+            (self.record, self.name, self.hasIntegerKeys) = (record, name, hasIntegerKeys)
         }
-        if !tree.isEmpty { try visit(tree.root, 1, tree.depth, name, hasIntegerKeys, entry) }
     }
 
-    private mutating func visit(
-        _ number: UInt64, _ level: Int, _ depth: Int, _ name: String, _ hasIntegerKeys: Bool, _ entry: Entry
-    ) throws {
+    private mutating func walk(_ tree: Tree, _ entry: Entry) throws {
+        guard tree.record.depth <= TreeRecord.depthMax else {
+            broken.insert(tree.name)
+            return
+        }
+        if !tree.record.isEmpty { try visit(tree.record.root, level: 1, of: tree, entry) }
+    }
+
+    /// - Parameter level: 1 is the root's.
+    private mutating func visit(_ number: UInt64, level: Int, of tree: Tree, _ entry: Entry) throws {
         guard number >= 2, number < pages, seen.insert(number) else {
-            broken.insert(name)
+            broken.insert(tree.name)
             return
         }
         let bytes = try file.read(pageBytes, at: Int(number) * pageBytes)
-        guard bytes.count == pageBytes, isSound(bytes, number, name, level, depth, hasIntegerKeys) else {
-            broken.insert(name)
+        guard bytes.count == pageBytes, isSound(bytes, number, level: level, of: tree) else {
+            broken.insert(tree.name)
             return
         }
-        let page = try PageView(checking: bytes.lent, number: number) { damage(number, name, $0, $1) }
-        if hasIntegerKeys, !page.isBranch {
+        let page = try PageView(checking: bytes.lent, number: number) { damage(number, tree.name, $0, $1) }
+        if tree.hasIntegerKeys, !page.isBranch {
             let (first, last) = (page.key(page.node(0)), page.key(page.node(page.count - 1)))
             let (low, high) = (first.load(UInt64.self, at: 0), last.load(UInt64.self, at: 0))
-            if low <= high { leaves[name, default: []].append(low ... high) }
+            if low <= high { leaves[tree.name, default: []].append(low ... high) }
         }
         for index in 0 ..< page.count {
             let node = page.node(index)
             if page.isBranch {
-                try visit(node.child, level + 1, depth, name, hasIntegerKeys, entry)
+                try visit(node.child, level: level + 1, of: tree, entry)
             } else {
                 try entry(&self, page, node, number)
             }
         }
     }
 
-    private func isSound(_ bytes: [UInt8], _ number: UInt64, _ name: String, _ level: Int, _ depth: Int, _ hasIntegerKeys: Bool) -> Bool {
+    private func isSound(_ bytes: [UInt8], _ number: UInt64, level: Int, of tree: Tree) -> Bool {
         do throws(StructureDamage) {
-            let page = try PageView(checking: bytes.lent, number: number) { damage(number, name, $0, $1) }
-            guard page.isBranch ? level < depth : level == depth else { return false }
+            let page = try PageView(checking: bytes.lent, number: number) { damage(number, tree.name, $0, $1) }
+            guard page.isBranch ? level < tree.record.depth : level == tree.record.depth else { return false }
             for index in (page.isBranch ? 1 : 0) ..< max(page.count, 1) {
                 let count = page.node(index).keyBytes
-                guard hasIntegerKeys ? count == 8 : (1 ... PageView.keyBytesMax).contains(count) else { return false }
+                guard tree.hasIntegerKeys ? count == 8 : (1 ... PageView.keyBytesMax).contains(count) else { return false }
             }
             return true
         } catch { return false }

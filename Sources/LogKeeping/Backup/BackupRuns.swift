@@ -13,14 +13,15 @@ extension Backup {
     /// Reads every file of the runs once, as a restore would, and says of each run what is wrong with it.
     /// - Throws: `EvstoreError`: as `list` does, and interrupted.
     package static func verify(
-        _ path: String, cancellation: Cancellation? = nil, progress: Progress? = nil
+        _ path: String, _ control: RunControl = RunControl(nil, nil)
     ) throws(EvstoreError) -> [BackupVerdict] {
         try reading(path) { directory in
             var known: [BackupDirectory.Run.Blocks: String?] = [:]
             let numbers = try directory.numbers()
             return try numbers.enumerated().map { index, number in
-                if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "verify the backups in \(path) again") }
-                progress?(ProgressEvent(step: "verify", done: UInt64(index), total: UInt64(numbers.count)))
+                try control.report(
+                    ProgressEvent(step: "verify", done: UInt64(index), total: UInt64(numbers.count)),
+                    again: "verify the backups in \(path) again")
                 let run = try directory.run(number)
                 let damage = try directory.damage(of: run, &known)
                 return BackupVerdict(run: try BackupRun(run, in: directory), damage: damage)

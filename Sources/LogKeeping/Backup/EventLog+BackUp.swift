@@ -69,12 +69,8 @@ extension EventLog {
                 try access.keys?.subjects.copy { part in try frames.write(.subjects, part.lent) { try sink(.rows, $0) } }
                 for rows in end.rows { try frames.write(.rows, rows.lent) { try sink(.rows, $0) } }
                 let content = try pass.content ?? contentDigest(asOf: end.last) { try progress($0.rawValue, end.last.position.rawValue) }
-                body.removeAll()
-                body.append(littleEndian: end.last.epoch.rawValue)
-                body.append(littleEndian: end.last.position.rawValue)
-                body.append(end.link.bytes)
-                body.append(content.bytes)
-                try frames.write(.end, body.bytes) { try sink(.rows, $0) }
+                let logEnd = LogEnd(last: end.last, link: end.link, content: content).encoded
+                try frames.write(.end, logEnd.lent) { try sink(.rows, $0) }
                 return BackupSummary(last: end.last, content: content, bytes: frames.bytes, base: next, slots: pass.slots)
             }
         } catch let error as StorageError { throw storeError(error, path, doing: "backing up the store") } catch let damage as BackupDamage
@@ -100,9 +96,9 @@ extension EventLog {
             while true {
                 let (kind, body) = try frames.next()
                 guard kind == .end else { continue }
-                guard body.count == Frame.endBytes, frames.bytes == summary.bytes, try frames.isAtEnd(),
-                    body.lent.slice(44, 32).equals(summary.content.bytes.lent)
-                else { throw BackupDamage("its end is not what was written") }
+                guard let end = LogEnd(body), frames.bytes == summary.bytes, try frames.isAtEnd(), end.content == summary.content else {
+                    throw BackupDamage("its end is not what was written")
+                }
                 return
             }
         } catch let damage as BackupDamage {

@@ -27,9 +27,9 @@ extension EventLog {
             while true {
                 let (kind, body) = try frames.next()
                 guard kind == .end else { continue }
-                guard body.count == Frame.endBytes, try frames.isAtEnd(), body.lent.load(UInt64.self, at: 4) == position.rawValue,
-                    Digest([UInt8](copying: body.lent.slice(44, 32)))?.hex == content
-                else { throw BackupDamage("its end is not that of the run") }
+                guard let end = LogEnd(body), try frames.isAtEnd(), end.last.position == position, end.content.hex == content else {
+                    throw BackupDamage("its end is not that of the run")
+                }
                 return
             }
         }

@@ -37,7 +37,8 @@ extension EventLog {
         }
         try make(at: store) { made in
             do {
-                var restoring = try Restoring(FrameReader(source), named: name, made, point, options, ledger)
+                let target = RestoredStore(at: made, to: point, options: options)
+                var restoring = try Restoring(FrameReader(source), named: name, into: target, ledger)
                 defer { restoring.access.environment.close() }
                 summary = try restoring.run(progress, finish)
             } catch let damage as BackupDamage { throw EvstoreError.backupDamaged(path: name, reason: damage.reason) }
@@ -66,11 +67,9 @@ private struct Restoring {
     private var firstTime: Timestamp?
     private var lastLink: Digest?
 
-    init(
-        _ frames: FrameReader, named name: String, _ store: String, _ point: RestoreTarget?, _ options: Options,
-        _ ledger: [ForgottenLedger.Entry]
-    ) throws {
-        (self.frames, self.point, self.options, self.store, self.ledger) = (frames, point, options, store, ledger)
+    init(_ frames: FrameReader, named name: String, into target: RestoredStore, _ ledger: [ForgottenLedger.Entry]) throws {
+        (point, options, store) = (target.target, target.options, target.path)
+        (self.frames, self.ledger) = (frames, ledger)
         let (kind, body) = try self.frames.next()
         guard kind == .beginning, body.count == Frame.beginningBytes, let storeID = StoreID(Array(body[..<16])) else {
             throw BackupDamage("it does not begin with a beginning")
@@ -178,12 +177,11 @@ private struct Restoring {
     private mutating func end(
         _ body: [UInt8], _ progress: (UInt64) throws -> Void, _ finish: (inout LogUpdate) throws -> Void
     ) throws -> RestoreSummary {
-        let row = body.lent
-        guard body.count == Frame.endBytes, try frames.isAtEnd() else { throw BackupDamage("something follows its end") }
-        let backup = Checkpoint(epoch: Epoch(row.load(UInt32.self, at: 0)), position: Position(row.load(UInt64.self, at: 4)))
-        guard backup.position == read, lastLink.map({ row.slice(12, 32).equals($0.bytes.lent) }) ?? true,
-            row.slice(44, 32).equals(hasher.finalize().bytes.lent)
-        else { throw BackupDamage("its events are not those that its end tells of") }
+        guard let said = LogEnd(body), try frames.isAtEnd() else { throw BackupDamage("something follows its end") }
+        let backup = said.last
+        guard backup.position == read, lastLink.map({ $0 == said.link }) ?? true, said.content == hasher.finalize() else {
+            throw BackupDamage("its events are not those that its end tells of")
+        }
         let last = try cut(backup, finish)
         if let finding = try access.complete(at: store, options, { try progress(frames.bytes) }) {
             throw BackupDamage("\(finding.id) \(finding.message)")

@@ -26,7 +26,7 @@ internal import System
 /// - Keys: the file of the keys of a store whose events are sealed (`KeyFile`), right behind the beginning and wherever it has
 ///   changed; the last one counts.
 /// - Subjects: the next part of the file of the keys of subjects, beside the rows.
-/// - End: u32 epoch, u64 position, 32 link of the last block, 32 content digest: what the log was when the rows were read.
+/// - End: where the log ended when the rows were read (`LogEnd`).
 enum Frame {
     enum Kind: UInt8 { case beginning = 1, blocks, rows, end, keys, subjects }
 
@@ -36,7 +36,6 @@ enum Frame {
     static let linkedBytes = 24
     static let codeBytes = 16
     static let beginningBytes = 24
-    static let endBytes = 76
     /// How much is gathered before a frame is written; one block or row may go beyond.
     static let bytesWanted = 4 << 20
     static let bytesMax = 64 << 20

@@ -6,37 +6,46 @@ internal import Migration
 internal import Projections
 internal import System
 
+/// The store that a restore makes.
+package struct RestoredStore {
+    let path: String
+    /// Up to where its log goes; nil is the backup's end.
+    let target: RestoreTarget?
+    let options: Options
+
+    package init(at path: String, to target: RestoreTarget?, options: Options) {
+        (self.path, self.target, self.options) = (path, target, options)
+    }
+}
+
 /// Makes a store from a backup.
 package enum Restore {
     /// - Parameters:
     ///   - path: a backup's directory, or a file of frames.
-    ///   - number: which of the directory's runs; the newest where nil.
+    ///   - number: the number of one of the directory's runs; the newest run where nil.
     /// - Throws: `EvstoreError`: storeExists, backupDamaged, notInBackup, diskFull, interrupted.
     package static func run(
-        from path: String, run number: UInt64? = nil, into store: String, to target: RestoreTarget?, options: Options,
-        cancellation: Cancellation?, progress: Progress?
+        from path: String, run number: UInt64? = nil, into store: RestoredStore, _ control: RunControl
     ) throws(EvstoreError) -> RestoreReport {
         let (files, ledger) = try files(of: path, run: number)
-        return try run(
-            from: files.take, named: path, forgetting: ledger, into: store, to: target, options: options, cancellation: cancellation,
-            progress: progress)
+        return try run(from: files.take, named: path, forgetting: ledger, into: store, control)
     }
 
     /// - Parameters:
-    ///   - source: gives the next bytes of a backup, fewer only at its end.
-    ///   - ledger: what was forgotten since it was made.
+    ///   - source: returns the next bytes of a backup, fewer than asked for only at its end.
+    ///   - name: what an error calls the backup.
+    ///   - ledger: what was forgotten since the backup was made.
+    /// - Throws: `EvstoreError`: storeExists, backupDamaged, notInBackup, diskFull, interrupted.
     package static func run(
         from source: @escaping (Int) throws -> [UInt8], named name: String, forgetting ledger: [ForgottenLedger.Entry] = [],
-        into store: String, to target: RestoreTarget?,
-        options: Options, cancellation: Cancellation?, progress: Progress?
+        into store: RestoredStore, _ control: RunControl
     ) throws(EvstoreError) -> RestoreReport {
         let began = ContinuousClock.now
-        let again = "restore \(name) again"
         do {
-            let summary = try EventLog.restore(from: source, named: name, into: store, to: target, options: options, forgetting: ledger) {
-                bytes in
-                if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: again) }
-                progress?(ProgressEvent(step: "restore", done: bytes, total: 0, quarantined: 0, note: ""))
+            let summary = try EventLog.restore(
+                from: source, named: name, into: store.path, to: store.target, options: store.options, forgetting: ledger
+            ) { bytes in
+                try control.report(ProgressEvent(step: "restore", done: bytes, total: 0), again: "restore \(name) again")
             } finish: { update in
                 // The read models are made anew from the log.
                 update.state.generations = [:]
@@ -48,7 +57,7 @@ package enum Restore {
                 position: summary.last.position, epoch: summary.last.epoch, backupPosition: summary.backup.position,
                 leftOut: summary.leftOut,
                 content: summary.content.hex, bytes: summary.bytes, seconds: began.duration(to: .now).inSeconds)
-        } catch { throw storeError(error, store, doing: "restoring \(name)") }
+        } catch { throw storeError(error, store.path, doing: "restoring \(name)") }
     }
 
     /// Keeps backups from removing what is being read; nil where the directory can't be locked.

@@ -7,31 +7,39 @@ package import Projections
 package import SchemaEvolution
 internal import System
 
+/// What a salvage reads, and what it makes of it.
+package struct SalvageRequest {
+    /// A store's directory, or a `data.mdb` that lies alone.
+    let source: String
+    /// The path of the new store.
+    let target: String
+    let options: Options
+    /// The version files, for a store that has lost its own.
+    package var history: History?
+    package var definitions: DefinitionSet?
+
+    package init(at source: String, into target: String, options: Options) {
+        (self.source, self.target, self.options) = (source, target, options)
+    }
+}
+
 /// Makes a store of what a damaged one still holds.
 package enum SalvageRun {
-    /// - Parameters:
-    ///   - source: a store's directory, or a `data.mdb` that lies alone.
-    ///   - history: the version files, for a store that has lost its own.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeExists, locked, nothingToSalvage, usage, interrupted.
-    package static func run(
-        at source: String, into target: String, history: History?, definitions: DefinitionSet?, options: Options,
-        cancellation: Cancellation?, progress: Progress?
-    ) throws(EvstoreError) -> SalvageReport {
+    package static func run(_ request: SalvageRequest, _ control: RunControl) throws(EvstoreError) -> SalvageReport {
+        let (source, target) = (request.source, request.target)
         let began = ContinuousClock.now
         do {
             let summary = try EventLog.salvage(
-                at: source, into: target, options: options,
+                at: source, into: target, options: request.options,
                 progress: { step, done, total in
-                    if cancellation?.isCancelled == true {
-                        throw EvstoreError.interrupted(again: "salvage \(source) again")
-                    }
-                    progress?(ProgressEvent(step: step, done: done, total: total))
+                    try control.report(ProgressEvent(step: step, done: done, total: total), again: "salvage \(source) again")
                 },
                 unconfirmed: { directory, sealer, lend in
                     try write(lend, sealedBy: sealer, to: "\(directory)/\(SalvageReport.unconfirmedName)")
                 },
                 finish: { update, rows in
-                    try SalvagedCatalogues(rows, history, definitions).put(into: &update, of: source)
+                    try SalvagedCatalogues(rows, request.history, request.definitions).put(into: &update, of: source)
                     try Journal.append(
                         .init(
                             "salvage", to: update.state.live, position: update.last.position, seconds: began.duration(to: .now).inSeconds,
@@ -48,11 +56,10 @@ package enum SalvageRun {
     }
 
     /// What is wrong with a store that does not open, and what can be taken out of it.
-    package static func examine(_ store: String, cancellation: Cancellation?, progress: Progress?) throws(EvstoreError) -> VerifyReport {
+    package static func examine(_ store: String, _ control: RunControl) throws(EvstoreError) -> VerifyReport {
         let found = try migrating {
             try EventLog.examine(at: store) { step, done, total in
-                if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "examine \(store) again") }
-                progress?(ProgressEvent(step: step, done: done, total: total))
+                try control.report(ProgressEvent(step: step, done: done, total: total), again: "examine \(store) again")
             }
         }
         return VerifyReport(ok: false, findings: found.findings, laws: [], events: found.events)

@@ -54,12 +54,13 @@ public struct SignedHead: Hashable, Sendable {
     static let bytesMax = 1 << 20
     static let formatKnown = 2
 
+    /// Signs the end of a store's log, and what stands beside the log.
+    /// - Throws: `EvstoreError.usage` where the head would be too large.
     init(
-        _ walk: LogWalk, link: Digest, content: Digest, _ state: SignedState, after previous: SignedHead?, at time: Timestamp,
-        by key: SigningKey
+        _ end: LogEnd, of storeID: StoreID, _ state: SignedState, after previous: SignedHead?, by key: SigningKey
     ) throws(EvstoreError) {
-        (format, store, epoch, position) = (Self.formatKnown, walk.store.description, walk.end.epoch, walk.end.position)
-        (self.link, self.content, self.time, self.key) = (link.hex, content.hex, time, key.publicKey)
+        (format, store, epoch, position) = (Self.formatKnown, storeID.description, end.last.epoch, end.last.position)
+        (link, content, time, self.key) = (end.link.hex, end.content.hex, .now, key.publicKey)
         (self.state, self.previous) = (state, previous?.digest)
         var fields = Fields()
         fields.set("evstore", "head")

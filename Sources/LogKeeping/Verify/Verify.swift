@@ -35,8 +35,8 @@ package enum Verify {
         report.ok = !report.findings.contains { $0.severity == .error }
         report.since = since
         if let key, let link = walk.link, let beside, report.ok {
-            let content = try content(of: walk, site)
-            report.head = try SignedHead(walk, link: link, content: content, beside.state, after: heads.last, at: .now, by: key)
+            let end = LogEnd(last: walk.end, link: link, content: try content(of: walk, site))
+            report.head = try SignedHead(end, of: walk.store, beside.state, after: heads.last, by: key)
         }
         return report
     }

@@ -94,9 +94,10 @@ extension FuzzTarget {
             var sealed = ByteBuffer()
             var opened = ByteBuffer()
             try sealer.seal(
-                payload: plain.lent.slice(0, afterPayload), metadata: plain.lent.slice(afterPayload, parts.metadata),
-                shadow: plain.lent.slice(afterMetadata, parts.shadow), personal: plain.lent.slice(afterShadow, parts.personal), under: key,
-                associated.lent, into: &sealed)
+                PlainParts(
+                    payload: plain.lent.slice(0, afterPayload), metadata: plain.lent.slice(afterPayload, parts.metadata),
+                    shadow: plain.lent.slice(afterMetadata, parts.shadow), personal: plain.lent.slice(afterShadow, parts.personal)),
+                under: key, associated.lent, into: &sealed)
             let again: OpenedParts
             do { again = try sealer.open(sealed.bytes, under: key, associated.lent, into: &opened) } catch {
                 throw Broken(description: "what was sealed again does not open: \(error)")

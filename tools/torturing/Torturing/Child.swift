@@ -25,8 +25,8 @@ package final class Child {
         var values = ProcessInfo.processInfo.environment.merging(["SWIFT_BACKTRACE": "enable=no", "NO_COLOR": "1"]) { $1 }
         values.merge(environment) { $1 }
         process = try ChildProcess(
-            program, arguments, environment: values.map { "\($0)=\($1)" }, input: "/dev/null", output: files + ".out",
-            errors: files + ".err")
+            program, arguments, environment: values.map { "\($0)=\($1)" },
+            files: .init(output: files + ".out", errors: files + ".err"))
         self.files = files
         patience = .seconds(seconds)
     }
