@@ -107,9 +107,3 @@ public final class EventStore: Sendable {
         throw .unknownVersion(version.description, known: registered.versions.map(\.number.description))
     }
 }
-
-extension StoreVersions {
-    init(_ state: StoreState) {
-        self.init(state.numbers, state.epoch)
-    }
-}

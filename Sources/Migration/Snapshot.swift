@@ -98,8 +98,8 @@ package enum Snapshot {
     ) throws -> SnapshotReport {
         let state = update.state
         let report = SnapshotReport(
-            name: name, position: update.last.position, epoch: update.last.epoch, numbers: state.numbers, time: .now,
-            link: update.lastLink.hex, generations: try generationSet.noted(site, at: update.last))
+            name: name, position: update.last.position, epoch: update.last.epoch, floor: state.floor, live: state.live, top: state.top,
+            head: state.head, time: .now, link: update.lastLink.hex, generations: try generationSet.noted(site, at: update.last))
         try update.put(.snapshots, Array(name.utf8), report.row)
         let entry = Journal.Entry("snapshot", to: state.live, position: report.position, outcome: name, digest: report.link)
         try Journal.append(entry, to: &update)
@@ -113,7 +113,7 @@ extension SnapshotReport {
     func isMoment(of update: borrowing LogUpdate) -> Bool {
         let state = update.state
         return Checkpoint(epoch: epoch, position: position) == update.last && link == update.lastLink.hex
-            && numbers == state.numbers
+            && VersionNumbers(floor: floor, live: live, top: top, head: head) == state.numbers
     }
 
     package var row: [UInt8] {
@@ -138,7 +138,7 @@ extension SnapshotReport {
         else { throw .storeDamaged(path: "snapshots", reason: "\(quoted(name)) lacks a member") }
         self.name = name
         (self.position, self.epoch) = (Position(position), Epoch(epoch))
-        numbers = VersionNumbers(floor: floor, live: live, top: top, head: head)
+        (self.floor, self.live, self.top, self.head) = (floor, live, top, head)
         (self.time, self.link) = (time, link)
         self.generations = generations.compactMap(SnapshotGeneration.init)
     }

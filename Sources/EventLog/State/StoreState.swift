@@ -23,34 +23,12 @@ package struct VersionNumbers: Hashable, Sendable {
     package var isInOrder: Bool { floor <= live && live <= top && top <= head }
 }
 
-/// What an append was checked against: the check holds as long as none of these has changed.
-package struct StateStamp: Hashable, Sendable {
-    package var numbers: VersionNumbers
-    package var history: Digest
-
-    package var floor: SchemaVersion { numbers.floor }
-    package var live: SchemaVersion { numbers.live }
-    package var top: SchemaVersion { numbers.top }
-    package var head: SchemaVersion { numbers.head }
+/// What has the numbers of a store, each by its own name.
+package protocol VersionNumbered {
+    var numbers: VersionNumbers { get set }
 }
 
-/// The numbers of a store, changed only with what they describe.
-package struct StoreState: Hashable, Sendable {
-    package internal(set) var storeID: StoreID
-    package internal(set) var format: Int
-    package var epoch: Epoch
-    package var numbers: VersionNumbers
-    /// Of all registered version files and projection definitions.
-    package var history: Digest
-    /// Fingerprint in hexadecimal to the name of the directory in use.
-    package var generations: [String: String]
-    /// Up to where the log's indexes are written to their tables.
-    package internal(set) var indexed: Position
-
-    package var stamp: StateStamp { StateStamp(numbers: numbers, history: history) }
-}
-
-extension StoreState {
+extension VersionNumbered {
     package var floor: SchemaVersion {
         get { numbers.floor }
         set { numbers.floor = newValue }
@@ -67,6 +45,28 @@ extension StoreState {
         get { numbers.head }
         set { numbers.head = newValue }
     }
+}
+
+/// What an append was checked against: the check holds as long as none of these has changed.
+package struct StateStamp: VersionNumbered, Hashable, Sendable {
+    package var numbers: VersionNumbers
+    package var history: Digest
+}
+
+/// The numbers of a store, changed only with what they describe.
+package struct StoreState: VersionNumbered, Hashable, Sendable {
+    package internal(set) var storeID: StoreID
+    package internal(set) var format: Int
+    package var epoch: Epoch
+    package var numbers: VersionNumbers
+    /// Of all registered version files and projection definitions.
+    package var history: Digest
+    /// Fingerprint in hexadecimal to the name of the directory in use.
+    package var generations: [String: String]
+    /// Up to where the log's indexes are written to their tables.
+    package internal(set) var indexed: Position
+
+    package var stamp: StateStamp { StateStamp(numbers: numbers, history: history) }
 }
 
 /// Tables that upper rooms keep in the log's environment: the log knows the order of their keys, not their meaning.

@@ -1,4 +1,3 @@
-package import EventLog
 public import EventModel
 
 /// A named restore point.
@@ -6,29 +5,19 @@ public struct SnapshotReport: Hashable, Sendable {
     public var name: String
     public var position: Position
     public var epoch: Epoch
-    package var numbers: VersionNumbers
+    /// The four numbers of the store then (`StoreVersions`): the oldest version that was promised.
+    public var floor: SchemaVersion
+    /// The version whose read models were the default.
+    public var live: SchemaVersion
+    /// The highest version that had been live since the floor moved.
+    public var top: SchemaVersion
+    /// The newest version that the store knew.
+    public var head: SchemaVersion
     public var time: Timestamp
     /// The hash chain's link at the position, hexadecimal.
     public var link: String
     /// The read models of the live version at that time.
     public var generations: [SnapshotGeneration]
-
-    public var floor: SchemaVersion {
-        get { numbers.floor }
-        set { numbers.floor = newValue }
-    }
-    public var live: SchemaVersion {
-        get { numbers.live }
-        set { numbers.live = newValue }
-    }
-    public var top: SchemaVersion {
-        get { numbers.top }
-        set { numbers.top = newValue }
-    }
-    public var head: SchemaVersion {
-        get { numbers.head }
-        set { numbers.head = newValue }
-    }
 }
 
 /// One read model as a snapshot notes it.
