@@ -119,6 +119,13 @@ let package = Package(
         .executableTarget(name: "evstore", dependencies: ["EvstoreCLI"], swiftSettings: house),
         // What the tests share: directories, programs, pages, numbers by a seed, and the stores that several of them tell of.
         .target(name: "TestSupport", dependencies: ["Evstore", "EvstoreTesting"], path: "Tests/TestSupport", swiftSettings: house),
+        // The logs and stores that the tests of several rooms begin with; never a part of a release build.
+        .target(
+            name: "TestStores",
+            dependencies: [
+                "Bytes", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Migration",
+                "EvstoreTesting", "TestSupport",
+            ], path: "Tests/TestStores", swiftSettings: house),
         // Tests mirror the rooms; CrashTests kill real processes, DomainTests use Schemas/, HouseTests read the sources.
         .testTarget(name: "BytesTests", dependencies: ["Bytes", "Hashing", "EventModel"], swiftSettings: house),
         .testTarget(name: "SealingTests", dependencies: ["Bytes", "Sealing"], swiftSettings: house),
@@ -127,7 +134,7 @@ let package = Package(
         .testTarget(
             name: "EventLogTests",
             dependencies: [
-                "Bytes", "Hashing", "Sealing", "System", "LMDB", "EventModel", "EventLog", "LogKeeping", "EvstoreTesting", "TestSupport",
+                "Bytes", "Hashing", "Sealing", "System", "LMDB", "EventModel", "EventLog", "EvstoreTesting", "TestSupport", "TestStores",
                 "Torturing",
             ],
             exclude: ["Goldens"], swiftSettings: house),
@@ -148,9 +155,15 @@ let package = Package(
         .testTarget(
             name: "MigrationTests",
             dependencies: [
-                "Bytes", "Hashing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools", "Projections",
-                "Migration", "LogKeeping", "EvstoreTesting", "TestSupport",
-                "Torturing",
+                "Bytes", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools", "Projections",
+                "Migration",
+                "EvstoreTesting", "TestSupport", "TestStores",
+            ], swiftSettings: house),
+        .testTarget(
+            name: "LogKeepingTests",
+            dependencies: [
+                "Bytes", "Hashing", "Sealing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
+                "Migration", "LogKeeping", "EvstoreTesting", "TestSupport", "TestStores", "Torturing",
             ], swiftSettings: house),
         .testTarget(
             name: "EvstoreTests",

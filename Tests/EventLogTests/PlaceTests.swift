@@ -3,6 +3,7 @@ import EvstoreTesting
 import Foundation
 import LMDB
 import System
+import TestStores
 import TestSupport
 import Testing
 

@@ -4,6 +4,7 @@ import EventModel
 import EvstoreTesting
 import Foundation
 import Hashing
+import TestStores
 import TestSupport
 import Testing
 

@@ -4,12 +4,12 @@ import EvstoreTesting
 import Foundation
 import LMDB
 import System
+import TestStores
 import TestSupport
 import Testing
 import Torturing
 
 @testable import EventLog
-@testable import LogKeeping
 
 @Suite("A sealed store that somebody without its keys has changed")
 struct RowCodeTests {
@@ -18,30 +18,6 @@ struct RowCodeTests {
     private var intruder: Intruder { get throws { try Intruder(in: store) } }
 
     init() throws { scene = try SealedScene { ($0.sweepDueEvents, $0.sweepForcedEvents) = (4, 4) } }
-
-    private static let version = #"{"events":{"Paid":{"properties":{"name":{"personal":true}}}}}"#
-
-    /// A closed store with two rows in every table, of one length.
-    private func fill() async throws {
-        for number in 0 ..< 12 {
-            try await scene.log.add(event("s-\(number % 3)", "\(number)", type: "type-\(number % 2)", id: "i-\(number)"))
-        }
-        for at in [10, 9] as [UInt64] {
-            try await scene.log.update { update in
-                for catalogue in Catalogue.allCases {
-                    let value = catalogue == .imports ? bytes(at - 8) + Array("mark".utf8) : Array(Self.version.utf8) + [UInt8(at)]
-                    try update.put(catalogue, Array("\(at) of \(catalogue)".utf8), value)
-                }
-                try update.cut(to: Position(at))
-            }
-        }
-        try await scene.log.add(event("s-0", "after", type: "type-0"))
-        try await scene.log.add(event("s-1", "after", type: "type-1"))
-        try await scene.log.close()
-        let again = try scene.open("store")
-        try await again.add(event("s-1", "after", type: "type-1"))
-        try await again.close()
-    }
 
     /// What opening, reading everything and `verify` say of it, without the details of verify.
     private func found(in name: String = "store") async throws -> Set<String> {
@@ -59,7 +35,7 @@ struct RowCodeTests {
 
     @Test("tells that a row is not the one that was written, with its checksum made right", arguments: Intruder.tables)
     func rows(table: String) async throws {
-        try await fill()
+        try await scene.fillEveryTable()
         #expect(try await found() == [])
         try intruder.change(table) { $0[0].value[0] ^= 1 }
         #expect(try await !found().isDisjoint(with: ["STORE011", "corruptBlock", "storeDamaged"]))
@@ -67,14 +43,14 @@ struct RowCodeTests {
 
     @Test("tells two rows that have changed places", arguments: Intruder.tables.filter { !["state", "epochs"].contains($0) })
     func exchanged(table: String) async throws {
-        try await fill()
+        try await scene.fillEveryTable()
         #expect(try intruder.exchange(in: table))
         #expect(try await !found().isDisjoint(with: ["STORE011", "corruptBlock"]))
     }
 
     @Test("tells two types that have changed names, in their table and in every block")
     func types() async throws {
-        try await fill()
+        try await scene.fillEveryTable()
         #expect(try intruder.exchange(in: "types"))
         try intruder.changeBlocks { block in
             for index in block.indices where block[index...].starts(with: Array("type-".utf8)) { block[index + 5] ^= 1 }
@@ -84,14 +60,14 @@ struct RowCodeTests {
 
     @Test("tells a version file without its `personal: true`")
     func personal() async throws {
-        try await fill()
+        try await scene.fillEveryTable()
         try intruder.replace(#""personal":true"#, #""personal":!!!!"#, in: "schemas")
         #expect(try await found() == ["STORE011", "corruptBlock"])
     }
 
     @Test("tells types, times, names of streams and ids that were changed in a block")
     func blocks() async throws {
-        try await fill()
+        try await scene.fillEveryTable()
         for (what, old, new) in [("name of a type", "type-1", "type-9"), ("name of a stream", "s-1", "s-9"), ("id", "i-4", "i-7")] {
             let copy = scene.directory.path + "/" + what
             try FileManager.default.copyItem(atPath: store, toPath: copy)
@@ -114,7 +90,7 @@ struct RowCodeTests {
 
     @Test("does not believe that it has no codes, whatever its manifest and its rows say")
     func downgraded() async throws {
-        try await fill()
+        try await scene.fillEveryTable()
         for table in Intruder.tables { try intruder.change(table) { for index in $0.indices { $0[index].value.removeLast(16) } } }
         let path = URL(filePath: store + "/evstore.json")
         let manifest = try String(contentsOf: path, encoding: .utf8)
@@ -123,50 +99,6 @@ struct RowCodeTests {
             guard case EvstoreError.storeDamaged(_, let reason) = error else { return false }
             return reason.contains("codes")
         }
-    }
-
-    @Test("tells a frame of a backup that was changed, with every link made right, and one without codes")
-    func frames() async throws {
-        for number in 0 ..< 5 { try await scene.log.add(event("s-\(number)", "\(number)")) }
-        try await scene.log.update { try $0.put(.schemas, [1], Array(Self.version.utf8)) }
-        var backup: [UInt8] = []
-        _ = try scene.log.backUp { backup += [UInt8](copying: $1) }
-        try await scene.log.close()
-        func restore(_ bytes: [UInt8], _ name: String) throws {
-            let target = "\(scene.directory.path)/\(name)"
-            _ = try EventLog.restore(from: ByteSource(bytes).take, named: "b", into: target, options: scene.options)
-        }
-        try restore(backup, "whole")
-        var (frames, writer, changed) = (FrameReader(ByteSource(backup).take), FrameWriter(), [UInt8]())
-        while true {
-            var (kind, body) = try frames.next()
-            if kind == .rows, let found = Data(body).range(of: Data(#""personal":true"#.utf8)) {
-                body.replaceSubrange(found, with: Array(#""personal":null"#.utf8))
-            }
-            try writer.write(kind, body.lent) { changed += [UInt8](copying: $0) }
-            if kind == .end { break }
-        }
-        #expect(Data(changed).range(of: Data(#""personal":null"#.utf8)) != nil)
-        #expect { try restore(changed, "changed") } throws: { ($0 as? EvstoreError)?.code == "backupDamaged" }
-    }
-
-    @Test("gives a salvage neither rows nor blocks that its keys did not make")
-    func salvaged() async throws {
-        try await fill()
-        try intruder.replace(#""personal":true"#, #""personal":!!!!"#, in: "schemas")
-        #expect(try intruder.exchange(in: "types"))
-        var schemas: [(key: [UInt8], value: [UInt8])] = []
-        let summary = try EventLog.salvage(
-            at: store, into: scene.directory.path + "/new", options: scene.options, unconfirmed: { _, _, _ in },
-            finish: { schemas = $1.catalogues[.schemas] ?? [] })
-        #expect(summary.events == 12 && schemas.isEmpty && summary.lostRows.contains("schemas"))
-        let log = try scene.open("new")
-        #expect(try log.everything().filter { $0.contains("type-1") }.count == 6 && log.verify(deep: true).isEmpty)
-        try await log.close()
-        try intruder.replaceInBlocks("i-4", "i-7")
-        let later = try EventLog.salvage(
-            at: store, into: scene.directory.path + "/later", options: scene.options, unconfirmed: { _, _, _ in }, finish: { _, _ in })
-        #expect(later.events == 4 && later.unopened == 8, "the links of those behind it were made anew")
     }
 
     @Test("goes on after a crash for who has its keys, and is not put right by who has none")

@@ -6,6 +6,7 @@ import Hashing
 import LMDB
 import Sealing
 import System
+import TestStores
 import TestSupport
 import Testing
 

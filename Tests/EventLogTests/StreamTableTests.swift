@@ -1,6 +1,7 @@
 import EventLog
 import EventModel
 import EvstoreTesting
+import TestStores
 import TestSupport
 import Testing
 

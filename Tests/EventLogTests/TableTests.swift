@@ -3,6 +3,7 @@ import EventModel
 import EvstoreTesting
 import Foundation
 import LMDB
+import TestStores
 import TestSupport
 import Testing
 

@@ -3,6 +3,7 @@ import EventLog
 import EventModel
 import Foundation
 import JSONText
+import TestStores
 import Testing
 
 @testable import Migration

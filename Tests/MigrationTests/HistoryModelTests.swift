@@ -1,5 +1,6 @@
 import EventLog
 import EventModel
+import TestStores
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import EventLog
 import EventModel
+import TestStores
 import Testing
 
 @testable import Migration

@@ -1,6 +1,7 @@
 import EventModel
 import Projections
 import SchemaEvolution
+import TestStores
 import Testing
 
 @testable import Migration

@@ -4,6 +4,7 @@ import Foundation
 import Projections
 import SchemaEvolution
 import Synchronization
+import TestStores
 import Testing
 
 @testable import Migration

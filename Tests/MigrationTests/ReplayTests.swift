@@ -2,6 +2,7 @@ import EventLog
 import EventModel
 import Foundation
 import Projections
+import TestStores
 import Testing
 
 @testable import Migration

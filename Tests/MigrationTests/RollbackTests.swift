@@ -2,6 +2,7 @@ import Bytes
 import EventLog
 import EventModel
 import LMDB
+import TestStores
 import Testing
 
 @testable import Migration

@@ -1,4 +1,5 @@
 import EventModel
+import TestStores
 import Testing
 
 @testable import Migration

@@ -2,6 +2,7 @@ import EventLog
 import EventModel
 import Hashing
 import LogKeeping
+import TestStores
 import Testing
 
 @testable import Migration

@@ -1,13 +1,12 @@
-import Bytes
-import EventLog
-import EventModel
-import EvstoreTesting
-import Hashing
-import TestSupport
+internal import Bytes
+package import EventLog
+package import EventModel
+package import EvstoreTesting
+internal import TestSupport
 
 extension Options {
     /// Small numbers, so that tests stay quick and reach the limits.
-    static func small(_ change: (inout Options) -> Void = { _ in }) -> Options {
+    package static func small(_ change: (inout Options) -> Void = { _ in }) -> Options {
         var options = Options()
         options.mapBytes = 1 << 28
         options.ballastBytes = 0
@@ -17,7 +16,7 @@ extension Options {
     }
 }
 
-func makeLog(_ directory: TemporaryDirectory, _ options: Options = .small()) throws -> EventLog {
+package func makeLog(_ directory: TemporaryDirectory, _ options: Options = .small()) throws -> EventLog {
     try EventLog.create(at: directory.store, options: options) { update in
         update.state.live = SchemaVersion(1)
         update.state.floor = SchemaVersion(1)
@@ -26,7 +25,7 @@ func makeLog(_ directory: TemporaryDirectory, _ options: Options = .small()) thr
     }
 }
 
-func event(
+package func event(
     _ stream: String, _ payload: String = "{}", type: String = "noted", born: UInt32 = 1, id: String? = nil, metadata: String = ""
 ) throws -> StoredEvent {
     StoredEvent(
@@ -36,12 +35,12 @@ func event(
 
 extension EventLog {
     @discardableResult
-    func add(_ events: StoredEvent..., conditions: [StreamCondition] = []) async throws -> AppendOutcome {
+    package func add(_ events: StoredEvent..., conditions: [StreamCondition] = []) async throws -> AppendOutcome {
         try await append(AppendRequest(events: events, conditions: conditions))
     }
 
     /// The payloads of a stream as text.
-    func payloads(_ stream: String, from: UInt64 = 0, limit: Int = 1_000, backwards: Bool = false) throws -> [String] {
+    package func payloads(_ stream: String, from: UInt64 = 0, limit: Int = 1_000, backwards: Bool = false) throws -> [String] {
         let name = try StreamName(stream)
         return try read { reader in
             var texts: [String] = []
@@ -54,7 +53,7 @@ extension EventLog {
     }
 
     /// Every event as text, by position.
-    func everything(after: Position = .start) throws -> [String] {
+    package func everything(after: Position = .start) throws -> [String] {
         var texts: [String] = []
         try scan(after: after) { block, _ in
             for index in block.indices {
@@ -68,4 +67,4 @@ extension EventLog {
     }
 }
 
-func text(_ bytes: RawSpan) -> String { String(decoding: (0 ..< bytes.byteCount).map { bytes.byte(at: $0) }, as: UTF8.self) }
+package func text(_ bytes: RawSpan) -> String { String(decoding: (0 ..< bytes.byteCount).map { bytes.byte(at: $0) }, as: UTF8.self) }

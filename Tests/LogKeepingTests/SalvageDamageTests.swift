@@ -5,6 +5,7 @@ import Foundation
 import Hashing
 import LMDB
 import System
+import TestStores
 import TestSupport
 import Testing
 

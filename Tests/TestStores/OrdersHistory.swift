@@ -1,8 +1,8 @@
-import TestSupport
+internal import TestSupport
 
 /// The shop's first three versions, of which the third makes a number of a code, which can fail; then a new type, and a renamed one.
-enum OrdersHistory {
-    static let files = Dictionary(
+package enum OrdersHistory {
+    package static let files = Dictionary(
         uniqueKeysWithValues: (ShopHistory.versions.prefix(3) + [v4, v5]).enumerated().map { ("v\($0 + 1).yaml", $1) })
 
     private static let v4 =
@@ -26,7 +26,7 @@ enum OrdersHistory {
         """ + ShopHistory.placed + ShopHistory.paid("PaymentCaptured") + ShopHistory.voided
 
     /// `names` is the same from version 3 on, so that a replay to 4 or 5 carries it over.
-    static let projections = """
+    package static let projections = """
         evstore: 1
         projections:
           orders:

@@ -5,6 +5,7 @@ import Foundation
 import LMDB
 import Sealing
 import System
+import TestStores
 import TestSupport
 import Testing
 

@@ -3,6 +3,7 @@ import EventLog
 import EventModel
 import EvstoreTesting
 import Foundation
+import TestStores
 import TestSupport
 import Testing
 import Torturing

@@ -1,23 +1,22 @@
-import Bytes
-import EventModel
-import EvstoreTesting
-import Foundation
-import LMDB
-import System
-import TestSupport
-
-@testable import EventLog
+internal import Bytes
+package import EventLog
+package import EventModel
+package import EvstoreTesting
+internal import Foundation
+internal import LMDB
+internal import System
+internal import TestSupport
 
 /// A log whose events are sealed, and what goes into it.
-struct SealedScene {
-    static let canary = "canary-7c1e"
-    static let secret = StoreSecret.key([UInt8](1 ... 32))
+package struct SealedScene {
+    package static let canary = "canary-7c1e"
+    package static let secret = StoreSecret.key([UInt8](1 ... 32))
 
-    let directory: TemporaryDirectory
-    let options: Options
-    let log: EventLog
+    package let directory: TemporaryDirectory
+    package let options: Options
+    package let log: EventLog
 
-    init(_ change: (inout Options) -> Void = { _ in }) throws {
+    package init(_ change: (inout Options) -> Void = { _ in }) throws {
         directory = try TemporaryDirectory()
         options = .small {
             $0.secret = Self.secret
@@ -27,7 +26,7 @@ struct SealedScene {
     }
 
     /// Events of all kinds: short and long, of given ids and made ones, with metadata and shadows.
-    static func fill(_ log: EventLog, _ appends: Range<Int>, seed: UInt64 = 11) async throws {
+    package static func fill(_ log: EventLog, _ appends: Range<Int>, seed: UInt64 = 11) async throws {
         var random = SeededGenerator(seed: seed)
         for number in appends {
             let events = try (0 ..< Int.random(in: 1 ... 3, using: &random)).map { index in
@@ -43,7 +42,7 @@ struct SealedScene {
     }
 
     /// Every event with all of its parts.
-    static func parts(_ log: EventLog) throws -> [String] {
+    package static func parts(_ log: EventLog) throws -> [String] {
         var all: [String] = []
         try log.scan(after: .start) { block, _ in
             for index in block.indices {
@@ -58,7 +57,7 @@ struct SealedScene {
     }
 
     /// The files below a directory in which some bytes lie.
-    static func files(under path: String, with bytes: String) throws -> [String] {
+    package static func files(under path: String, with bytes: String) throws -> [String] {
         let names = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
         return try names.filter { name in
             guard try Directory.ownStatus("\(path)/\(name)")?.isFile == true else { return false }
@@ -67,7 +66,7 @@ struct SealedScene {
     }
 
     /// Each envelope in the log with what its key was derived from: the number of the data key, the salt and the place.
-    static func uses(_ log: EventLog) throws -> [[UInt8]] {
+    package static func uses(_ log: EventLog) throws -> [[UInt8]] {
         var uses: [[UInt8]] = []
         var scan = LogScan(log.access, log.options, after: .start, raw: true)
         while try log.access.environment.read({ transaction in
@@ -84,5 +83,30 @@ struct SealedScene {
         return uses
     }
 
-    func open(_ name: String) throws -> EventLog { try EventLog.open(at: "\(directory.path)/\(name)", options: options) }
+    package func open(_ name: String) throws -> EventLog { try EventLog.open(at: "\(directory.path)/\(name)", options: options) }
+
+    /// The value of each row of a catalogue, with a last byte of its own.
+    package static let version = #"{"events":{"Paid":{"properties":{"name":{"personal":true}}}}}"#
+
+    /// Makes two rows of one length in every table, and closes the log.
+    package func fillEveryTable() async throws {
+        for number in 0 ..< 12 {
+            try await log.add(event("s-\(number % 3)", "\(number)", type: "type-\(number % 2)", id: "i-\(number)"))
+        }
+        for at in [10, 9] as [UInt64] {
+            try await log.update { update in
+                for catalogue in Catalogue.allCases {
+                    let value = catalogue == .imports ? bytes(at - 8) + Array("mark".utf8) : Array(Self.version.utf8) + [UInt8(at)]
+                    try update.put(catalogue, Array("\(at) of \(catalogue)".utf8), value)
+                }
+                try update.cut(to: Position(at))
+            }
+        }
+        try await log.add(event("s-0", "after", type: "type-0"))
+        try await log.add(event("s-1", "after", type: "type-1"))
+        try await log.close()
+        let again = try open("store")
+        try await again.add(event("s-1", "after", type: "type-1"))
+        try await again.close()
+    }
 }

@@ -5,6 +5,7 @@ import Foundation
 import LMDB
 import Sealing
 import System
+import TestStores
 import TestSupport
 import Testing
 
@@ -54,7 +55,7 @@ struct SealedCopyTests {
     func golden() async throws {
         let scene = try SealedScene()
         try await scene.log.close()
-        let golden = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Goldens/sealed-5.evf")
+        let golden = URL(filePath: Checkout.path("Tests/EventLogTests/Goldens/sealed-5.evf"))
         try restore([UInt8](Data(contentsOf: golden)), scene, "older", scene.options)
         let log = try scene.open("older")
         try await log.add(event("s-3", "new"))

@@ -5,6 +5,7 @@ import Foundation
 import JSONText
 import Projections
 import SchemaEvolution
+import TestStores
 import Testing
 
 @testable import LogKeeping

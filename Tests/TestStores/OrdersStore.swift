@@ -1,27 +1,25 @@
-import Bytes
-import EventLog
-import EventModel
-import EvstoreTesting
-import Foundation
-import Hashing
-import JSONText
-import Projections
-import SchemaEvolution
-import TestSupport
-import Testing
+internal import Bytes
+package import EventLog
+package import EventModel
+internal import EvstoreTesting
+internal import Foundation
+internal import JSONText
+package import Projections
+package import SchemaEvolution
+internal import TestSupport
 
-@testable import Migration
+@testable package import Migration
 
 /// A store of orders in a temporary directory, with the history's files beside it.
-final class OrdersStore {
+package final class OrdersStore {
     private let temporary: TemporaryDirectory
-    let log: EventLog
-    let evolving: EvolvingLog
-    let history: History
-    let definitions: DefinitionSet
+    package let log: EventLog
+    package let evolving: EvolvingLog
+    package let history: History
+    package let definitions: DefinitionSet
 
     /// - Parameter edit: changes the files before they are read.
-    init(
+    package init(
         at version: Int = 1, knowing head: Int? = nil, options: Options = .init(), editing edit: (inout [String: String]) -> Void = { _ in }
     ) throws {
         temporary = try TemporaryDirectory()
@@ -38,22 +36,22 @@ final class OrdersStore {
         evolving = EvolvingLog(log)
     }
 
-    static func load(_ files: [String: String], in directory: String) throws -> (History, DefinitionSet) {
+    package static func load(_ files: [String: String], in directory: String) throws -> (History, DefinitionSet) {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         for (name, text) in files { try Data(text.utf8).write(to: URL(fileURLWithPath: directory + "/" + name)) }
         let history = try History.load(directory: directory)
         return (history, try DefinitionSet.load(file: directory + "/projections.yaml", history: history))
     }
 
-    var directory: String { temporary.path }
+    package var directory: String { temporary.path }
 
-    func site(_ cancellation: Cancellation? = nil) -> MigrationSite {
+    package func site(_ cancellation: Cancellation? = nil) -> MigrationSite {
         MigrationSite(evolving, options: log.options, task: "replay", cancellation: cancellation)
     }
 
-    var state: StoreState { get throws { try log.read { try $0.state } } }
-    var last: Position { get throws { try log.read { $0.last.position } } }
-    var numbers: [Int] {
+    package var state: StoreState { get throws { try log.read { try $0.state } } }
+    package var last: Position { get throws { try log.read { $0.last.position } } }
+    package var numbers: [Int] {
         get throws {
             let state = try state
             return [state.floor, state.live, state.top, state.head].map(\.number)
@@ -61,13 +59,13 @@ final class OrdersStore {
     }
 
     /// The names of the generations' directories, and of whatever else lies there.
-    var generations: [String] {
+    package var generations: [String] {
         let path = directory + "/store/generations"
         do { return try FileManager.default.contentsOfDirectory(atPath: path).sorted() } catch { return [] }
     }
 
     @discardableResult
-    func append(_ type: String, _ payload: String, born: Int, to stream: String) async throws -> Position {
+    package func append(_ type: String, _ payload: String, born: Int, to stream: String) async throws -> Position {
         let event = StoredEvent(
             stream: try StreamName(stream), type: type, born: SchemaVersion(born), payload: Array(payload.utf8), time: .now)
         guard case .appended(let receipt) = try await log.append(AppendRequest(events: [event])) else { throw Unexpected() }
@@ -75,49 +73,50 @@ final class OrdersStore {
     }
 
     /// An order as the version writes it; the read model shows its code as the amount.
-    func place(_ order: Int, amount: String = "100", name: String = "ada", born: Int) async throws {
+    package func place(_ order: Int, amount: String = "100", name: String = "ada", born: Int) async throws {
         let total = born == 1 ? #""total":1"# : #""cents":1,"currency":"USD""#
         let code = born < 3 ? "\"\(amount)\"" : amount
         let payload = #"{"id":"\#(order)","customer":"\#(name)",\#(total),"code":\#(code)}"#
         try await append("OrderPlaced", payload, born: born, to: "order-\(order)")
     }
 
-    func pay(_ order: Int, by method: String = "card", born: Int) async throws {
+    package func pay(_ order: Int, by method: String = "card", born: Int) async throws {
         let type = born < 5 ? "OrderPaid" : "PaymentCaptured"
         try await append(type, "{\"id\":\"\(order)\",\"method\":\"\(method)\"}", born: born, to: "order-\(order)")
     }
 
     /// From version 4 on.
-    func void(_ order: Int, born: Int) async throws {
+    package func void(_ order: Int, born: Int) async throws {
         try await append("OrderVoided", "{\"id\":\"\(order)\"}", born: born, to: "order-\(order)")
     }
 
     @discardableResult
-    func replay(to version: Int, _ options: ReplayOptions = .init(), cancellation: Cancellation? = nil) async throws -> ReplayReport {
+    package func replay(to version: Int, _ options: ReplayOptions = .init(), cancellation: Cancellation? = nil) async throws -> ReplayReport
+    {
         try await Replay.run(site(cancellation), to: SchemaVersion(version), files: history, definitions: definitions, options: options)
     }
 
     @discardableResult
-    func rollback(to version: Int? = nil) async throws -> RollbackReport {
+    package func rollback(to version: Int? = nil) async throws -> RollbackReport {
         try await Rollback.run(site(), to: version.map { SchemaVersion($0) })
     }
 
     /// What a replay from scratch gives at a version.
-    func freshDigests(at version: Int) async throws -> [String: String] {
+    package func freshDigests(at version: Int) async throws -> [String: String] {
         try await replay(to: version, ReplayOptions(dryRun: true, onError: .quarantine)).digests
     }
 
     /// The read models of the live version after following, by projection.
-    func liveDigests() throws -> [String: String] {
+    package func liveDigests() throws -> [String: String] {
         let state = try state
         let generationSet = try GenerationSet.registered(site(), at: state.live, state)
-        #expect(generationSet.isMapped(in: state))
+        guard generationSet.isMapped(in: state) else { throw Unexpected() }
         try generationSet.follow(site())
         return try generationSet.digests(site())
     }
 
     /// A row of a live read model, as canonical JSON text.
-    func row(_ key: String, of projection: String) throws -> String? {
+    package func row(_ key: String, of projection: String) throws -> String? {
         let state = try state
         let generationSet = try GenerationSet.registered(site(), at: state.live, state)
         try generationSet.follow(site())
@@ -126,4 +125,7 @@ final class OrdersStore {
     }
 }
 
-struct Unexpected: Error {}
+/// What a test did not reckon with.
+package struct Unexpected: Error {
+    package init() {}
+}

@@ -4,6 +4,7 @@ import EvstoreTesting
 import Foundation
 import Hashing
 import System
+import TestStores
 import TestSupport
 import Testing
 
