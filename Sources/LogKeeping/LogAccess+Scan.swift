@@ -3,7 +3,7 @@ internal import EventModel
 internal import LMDB
 
 extension LogAccess {
-    /// Lends the blocks of a log that is being made or copied, open, up to a position or its end, in short read transactions.
+    /// Lends the blocks of a log that is being made or copied, decrypted, up to a position or the log's end, in short read transactions.
     func scan(_ options: Options, through last: Position? = nil, _ body: (borrowing BlockView) throws -> Void) throws {
         var scan = LogScan(self, options, after: .start, through: last)
         while try environment.read({ transaction in

@@ -4,7 +4,7 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 
-/// A log that is written anew, in a directory that nobody else sees yet.
+/// A log that is written anew, in a directory that has a temporary name yet.
 struct NewLog {
     private static let bytesAtOnce = 64 << 20
 
@@ -17,8 +17,8 @@ struct NewLog {
         access = try EventLog.lay(store, storeID, options, keys)
     }
 
-    /// Runs `next` in one durable transaction after another until it gives no more blocks. It may run twice, from the start,
-    /// where the map has to grow, and so changes nothing but what it is given.
+    /// Runs `next` in one durable transaction after another until it returns false. Where LMDB's map has to grow, a transaction is
+    /// repeated from the `state` before it: `next` changes nothing else.
     func fill<State>(_ state: inout State, _ next: (inout State, (Position, RawSpan) throws -> Void) throws -> Bool) throws {
         var goesOn = true
         while goesOn {
@@ -59,7 +59,8 @@ struct NewLog {
         }
     }
 
-    /// Writes what stands beside the blocks, makes the indexes, and looks at everything.
+    /// Writes the rows that `change` adds to the blocks, makes the indexes, and verifies the log.
+    /// - Returns: the end of the log.
     /// - Throws: `EvstoreError.storeDamaged` where the log is not whole.
     func finish(_ progress: () throws -> Void, _ change: (inout LogUpdate) throws -> Void) throws -> Checkpoint {
         let last = try access.update { update in

@@ -2,22 +2,22 @@ package import Bytes
 internal import Crypto
 internal import FoundationEssentials
 
-/// Says of bytes that who has the key has written them: HMAC-SHA256 (RFC 2104), cut off to its first 128 bits.
+/// Makes codes that prove that bytes were written with a key: HMAC-SHA256 (RFC 2104), truncated to its first 128 bits.
 package struct Authenticator: Sendable {
     package static let codeBytes = 16
-    /// Has taken in the key, which costs as much as all that comes for a short text.
+    /// The HMAC with its key already processed, which costs as much as a short text.
     private let keyed: HMAC<SHA256>
 
     package init(_ key: SecretKey) { keyed = HMAC(key: key.symmetric) }
 
-    /// Appends the code of two texts, one after the other; who calls sees to it that no others are the same together.
+    /// Appends the code of two texts, one after the other. The caller ensures that no two other texts have the same concatenation.
     package func appendCode(of first: RawSpan, _ second: RawSpan, to target: inout ByteBuffer) {
         let (low, high) = code(first, second)
         target.append(littleEndian: low)
         target.append(littleEndian: high)
     }
 
-    /// Takes as long wherever two codes differ.
+    /// Compares in constant time.
     package func isCode(_ code: RawSpan, of first: RawSpan, _ second: RawSpan) -> Bool {
         guard code.byteCount == Self.codeBytes else { return false }
         let (low, high) = self.code(first, second)
@@ -43,7 +43,7 @@ package struct Authenticator: Sendable {
 }
 
 extension KeyRing {
-    /// Makes codes for one purpose of the store. Its key is made of the master key: it stays whichever data keys come and go.
+    /// Makes codes for one purpose. The key is derived from the master key, so that it stays when data keys change.
     package func authenticator(for purpose: String) -> Authenticator {
         Authenticator(key(for: purpose).derived(salt: [], info: file.storeID))
     }

@@ -23,7 +23,7 @@ package enum Envelope {
     static let format: UInt8 = 1
     static let headerBytes = 28
     static let lengthsBytes = 16
-    /// What an event may be with all its shadows.
+    /// The largest size of an event with all its shadows.
     package static let bodyBytesMax = 64 << 20
 
     enum Part {

@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// The file of a store's keys: what opens it is kept elsewhere. Integers are little-endian.
+/// The file of a store's keys; the secrets that open it are kept elsewhere. Integers are little-endian.
 ///
 ///     0   u32  "evk" and the format, 1
 ///     4   u32  entries, at most 120
@@ -32,18 +32,18 @@ internal import Bytes
 package struct KeyFile: Sendable {
     package enum Kind: UInt8, Sendable { case slot = 1, dataKey = 2 }
 
-    /// One of its entries, as anybody can read it.
+    /// One entry of the file, as it can be read without a secret.
     package struct Entry: Sendable {
         package let kind: Kind
         package let id: UInt32
-        /// Of a slot.
+        /// A slot's; `none` for a data key.
         package let stretching: Stretching
-        /// Of a data key.
+        /// A data key's; `gcm` for a slot.
         package let suite: Suite
         /// Microseconds since 1970.
         package let created: Int64
         package let label: String
-        /// All of it.
+        /// The 128 bytes of the entry.
         package let bytes: [UInt8]
 
         var salt: [UInt8] { Array(bytes[24 ..< 40]) }
@@ -63,24 +63,23 @@ package struct KeyFile: Sendable {
     package let generation: UInt64
     package let storeID: [UInt8]
     package let writing: UInt32
-    /// Whether what the store writes has codes; the same for as long as it exists.
+    /// Whether the store writes codes; it never changes.
     package let hasCodes: Bool
     package let entries: [Entry]
-    /// What the code is over, and the code.
+    /// The authenticated bytes, and their code.
     let body: [UInt8]
     let code: [UInt8]
 
-    /// All of it.
+    /// The bytes of the file.
     package var bytes: [UInt8] { body + code }
 
     package var slots: [Entry] { entries.filter { $0.kind == .slot } }
     package var dataKeys: [Entry] { entries.filter { $0.kind == .dataKey } }
 
-    /// All that the slots hold: another secret, or one that was given up, makes other bytes of them.
+    /// The bytes of all slots: they change when a slot is added or removed.
     package var slotBytes: [UInt8] { slots.sorted { $0.id < $1.id }.flatMap(\.bytes) }
 
-    /// Reads what needs no secret. Nothing of it is proved before `KeyRing` has opened it, and nothing that it asks for is
-    /// beyond its bounds.
+    /// Reads the parts that need no secret, and checks counts and costs against their bounds. Only `KeyRing` proves the content.
     /// - Throws: `SealError`: damaged, limit.
     package init(_ bytes: [UInt8]) throws(SealError) {
         let row = bytes.lent

@@ -31,7 +31,8 @@ extension KeyRing {
         return id
     }
 
-    /// Takes a slot or a data key off, of which the caller knows that nothing needs it.
+    /// Removes a slot or a data key. The caller has checked that no record needs the data key.
+    /// - Throws: `SealError.limit` where there is no such key, or it is the last slot or the key that records are sealed under.
     package mutating func retire(_ kind: KeyFile.Kind, _ id: UInt32) throws(SealError) {
         let rest = file.entries.filter { $0.kind != kind || $0.id != id }
         guard rest.count < file.entries.count else { throw .limit("there is no such key") }
@@ -40,7 +41,7 @@ extension KeyRing {
         try replace(rest.map(\.bytes), writing: file.writing)
     }
 
-    /// The file, whole.
+    /// The bytes of the key file.
     package var encoded: [UInt8] { file.bytes }
 
     private mutating func replace(_ entries: [[UInt8]], writing: UInt32) throws(SealError) {
@@ -49,6 +50,6 @@ extension KeyRing {
         self = try KeyRing(draft.file(under: master), master: master)
     }
 
-    /// No number is given twice while its key could still be met.
+    /// The number of a new entry: one more than the highest in use.
     private static func next(_ entries: [KeyFile.Entry]) -> UInt32 { (entries.map(\.id).max() ?? 0) + 1 }
 }

@@ -1,7 +1,7 @@
 internal import Bytes
 internal import Crypto
 
-/// What opens a slot of a key file.
+/// The secret that opens a slot of a key file.
 package enum KeySecret: Sendable {
     case key(SecretKey)
     case passphrase([UInt8])
@@ -21,12 +21,12 @@ package enum KeySecret: Sendable {
     }
 }
 
-/// The keys of a store, opened.
+/// The unwrapped keys of a store.
 package struct KeyRing: Sendable {
     package private(set) var file: KeyFile
     let master: SecretKey
     private var keys: [UInt32: DataKey] = [:]
-    /// The one that records are sealed under.
+    /// The key that records are sealed under.
     package private(set) var writing: DataKey
 
     package var generation: UInt64 { file.generation }
@@ -36,7 +36,7 @@ package struct KeyRing: Sendable {
         try self.init(file, master: Self.master(of: file, secret))
     }
 
-    /// Takes a file that was made, or written again, by who has the master key.
+    /// - Throws: `SealError.damaged` where the file was not written with this master key.
     init(_ file: KeyFile, master: SecretKey) throws(SealError) {
         guard Self.isAuthentic(file, master) else { throw .damaged("its code does not fit: it is not as it was written") }
         var keys: [UInt32: DataKey] = [:]
@@ -47,13 +47,13 @@ package struct KeyRing: Sendable {
         (self.file, self.master, self.keys, self.writing) = (file, master, keys, writing)
     }
 
-    /// The keys of a file that was written since by who has the same master key.
+    /// The keys of a newer file that was written with the same master key.
     /// - Throws: `SealError.damaged` where it was not.
     package func reading(_ file: KeyFile) throws(SealError) -> KeyRing { try KeyRing(file, master: master) }
 
     package func dataKey(_ id: UInt32) -> DataKey? { keys[id] }
 
-    /// A key for what is kept beside the log, by its name.
+    /// A key for one purpose, derived from the master key.
     package func key(for purpose: String) -> SecretKey { master.derived(salt: [], info: Array("evstore \(purpose)".utf8)) }
 
     private static func master(of file: KeyFile, _ secret: KeySecret) throws(SealError) -> SecretKey {

@@ -1,9 +1,9 @@
 internal import Bytes
 internal import CZstd
 
-/// Makes bytes fewer (zstd, RFC 8878), and exactly those again.
+/// Compresses and decompresses bytes (zstd, RFC 8878).
 @safe struct Packing: ~Copyable {
-    /// Fewer bytes are not worth it.
+    /// The smallest number of bytes that is compressed.
     private static let bytesMin = 1_024
     private static let level: Int32 = 3
     private let compressing = unsafe ZSTD_createCCtx()
@@ -15,7 +15,7 @@ internal import CZstd
         unsafe ZSTD_freeDCtx(decompressing)
     }
 
-    /// The bytes packed; nil where that does not save a tenth of them.
+    /// The compressed bytes; nil where that saves less than a tenth.
     mutating func pack(_ buffer: borrowing ByteBuffer) -> [UInt8]? {
         let bytes = buffer.bytes
         guard bytes.byteCount > Self.bytesMin else { return nil }
@@ -30,7 +30,8 @@ internal import CZstd
         return count > 0 && count <= bytes.byteCount / 10 * 9 ? room.array() : nil
     }
 
-    /// Unpacks exactly `count` bytes: a frame that says or holds another number is refused before there is room for it.
+    /// Decompresses to exactly `count` bytes. A frame that says another number is refused before memory is allocated for it.
+    /// - Throws: `SealError.broken`.
     mutating func unpack(_ bytes: [UInt8], count: Int) throws(SealError) -> [UInt8] {
         let packed = bytes.lent
         let said = unsafe packed.withUnsafeBytes { unsafe ZSTD_getFrameContentSize($0.baseAddress, $0.count) }

@@ -1,8 +1,8 @@
 package import Bytes
 
-/// Seals what a record holds, and opens it; its buffers are used again.
+/// Seals and opens the parts of records; reuses its buffers.
 package struct RecordSealer: ~Copyable {
-    /// How many of the first bytes of what is authenticated say the place: they go into the key.
+    /// How many of the first authenticated bytes name the record's place: the key is derived from them too.
     package static let placeBytes = 32
 
     private var body = ByteBuffer()
@@ -17,7 +17,7 @@ package struct RecordSealer: ~Copyable {
     }
 
     /// Appends an envelope.
-    /// - Parameter associated: what must be the same when it is opened: at least the place.
+    /// - Parameter associated: bytes that must be the same when the envelope is opened: at least the place.
     /// - Throws: `SealError.limit` where the parts are more than one record holds.
     package mutating func seal(
         _ parts: borrowing PlainParts, under key: DataKey, _ associated: RawSpan, into target: inout ByteBuffer
@@ -57,7 +57,7 @@ package struct RecordSealer: ~Copyable {
         target.append(tag)
     }
 
-    /// Appends the parts, one after the other.
+    /// Opens an envelope and appends its parts, one after the other; returns their sizes.
     /// - Throws: `SealError.broken` where a bit differs from what was sealed, there or in `associated`.
     package mutating func open(
         _ envelope: RawSpan, under key: DataKey, _ associated: RawSpan, into target: inout ByteBuffer

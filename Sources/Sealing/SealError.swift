@@ -1,17 +1,17 @@
 /// Why bytes were not sealed, or could not be opened.
 package enum SealError: Error, Hashable, Sendable {
-    /// They are not what was sealed, or not in the place where that was.
+    /// The bytes are not those that were sealed, or lie in another place.
     case broken(String)
-    /// What was given opens no slot of the key file.
+    /// The secret opens no slot of the key file.
     case refused
-    /// Not a key file, or not as it was written.
+    /// The bytes are no key file, or not as it was written.
     case damaged(String)
-    /// More, or less, than is allowed.
+    /// A size, count or cost is out of bounds.
     case limit(String)
 }
 
 extension SealError {
-    /// In words, without any secret.
+    /// The reason in words, without any secret.
     package var reason: String {
         switch self {
         case .broken(let reason), .damaged(let reason), .limit(let reason): reason

@@ -16,14 +16,14 @@ package struct SecretKey: Sendable {
     /// From the system's random numbers.
     package static func random() -> SecretKey { SecretKey(SymmetricKey(size: .bits256)) }
 
-    /// Another key, made of this one for one purpose: HKDF-SHA256 (RFC 5869).
+    /// Another key, derived from this one for one purpose: HKDF-SHA256 (RFC 5869).
     package func derived(salt: [UInt8], info: [UInt8]) -> SecretKey {
         SecretKey(HKDF<SHA256>.deriveKey(inputKeyMaterial: symmetric, salt: salt, info: info, outputByteCount: Self.byteCount))
     }
 
     package var bytes: [UInt8] { unsafe symmetric.withUnsafeBytes { unsafe Array($0) } }
 
-    /// Bytes that were never used before and never will be again.
+    /// 16 random bytes: no salt is used twice.
     static func salt() -> [UInt8] {
         var system = SystemRandomNumberGenerator()
         let (a, b) = (system.next(), system.next())

@@ -1,8 +1,7 @@
 internal import Crypto
 internal import CryptoExtras
 
-/// How a secret that a person or a file holds becomes the key of a slot. What a key file asks for is bounded before any of
-/// it is done.
+/// How a secret becomes the key of a slot. The cost that a key file asks for is checked against bounds before any of it is spent.
 package enum Stretching: Hashable, Sendable {
     /// None: the secret is 32 random bytes.
     case none
@@ -11,10 +10,10 @@ package enum Stretching: Hashable, Sendable {
     /// PBKDF2 with HMAC-SHA256 (RFC 8018).
     case pbkdf2(rounds: Int)
 
-    /// 128 MiB and some tenths of a second.
+    /// scrypt with 128 MiB, which takes some tenths of a second.
     package static let standard = Stretching.scrypt(logN: 17, r: 8, p: 1)
     package static let rounds = 600_000
-    /// Of one slot, and of all slots of a file, which are tried before anything of it is proved.
+    /// The largest cost of one slot, and of all slots of a file: these are tried before the file is authenticated.
     private static let (bytesMax, roundsMax) = (256 << 20, 2_000_000)
     private static let (allBytesMax, allRoundsMax) = (1 << 30, 8_000_000)
 
@@ -26,7 +25,7 @@ package enum Stretching: Hashable, Sendable {
         }
     }
 
-    /// - Throws: `SealError.limit` where it would be too weak, or take more time or memory than an opening may.
+    /// - Throws: `SealError.limit` where the stretching is too weak, or needs more time or memory than opening a store may.
     package func check() throws(SealError) {
         switch self {
         case .none: return
@@ -42,7 +41,7 @@ package enum Stretching: Hashable, Sendable {
         }
     }
 
-    /// - Throws: `SealError.limit` where trying them one after the other would take more than opening a store may.
+    /// - Throws: `SealError.limit` where trying all slots needs more time than opening a store may.
     static func check(all slots: [Stretching]) throws(SealError) {
         let costs = slots.map(\.cost)
         guard costs.reduce(0, { $0 + $1.bytes }) <= allBytesMax, costs.reduce(0, { $0 + $1.rounds }) <= allRoundsMax else {
@@ -50,7 +49,7 @@ package enum Stretching: Hashable, Sendable {
         }
     }
 
-    /// What scrypt writes, and the rounds of PBKDF2; of numbers that were checked.
+    /// The cost: the bytes that scrypt writes, or the rounds of PBKDF2.
     private var cost: (bytes: Int, rounds: Int) {
         switch self {
         case .none: (0, 0)

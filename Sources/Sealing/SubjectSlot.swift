@@ -2,18 +2,18 @@ internal import Bytes
 internal import Crypto
 
 /// The key of one subject, or of a file of event lines, in a place of its own, so that it can be overwritten there. Integers are
-/// little-endian; a slot is 128 bytes at a multiple of 128, so that it lies in one sector: a disk that loses power leaves it as
-/// it was or as it was to be. A disk that tears a sector nevertheless leaves one that is known to be damaged, with its code, which
-/// overwriting does not change: it is overwritten again.
+/// little-endian; a slot is 128 bytes at a multiple of 128, so that it lies in one sector: after a power
+/// cut it holds the old or the new bytes. On a disk that tears a sector nevertheless, the slot is known to be damaged; its code, which
+/// overwriting does not change, is still there, and the slot is overwritten again.
 ///
 ///     0   u8   1 live, 2 forgotten, 3 lost: a salvage has found it damaged
 ///     1   7    zero
 ///     8   16   code of the subject: HMAC-SHA256 (RFC 2104) of its name, cut off; of the key of lines: of the slot's number
 ///     24  48   the key (`WrappedKey`), wrapped with store id, number, bytes 0 … 23; forgotten or lost: zero
-///     72  16   its tag; forgotten or lost: HMAC-SHA256 over the same, cut off, so that nobody else can say so
+///     72  16   its tag; forgotten or lost: HMAC-SHA256 over the same, cut off, which only the store's keys make
 ///     88  40   zero
 ///
-/// The subjects' key and that of the codes are made of the master key. The number of a slot is its place, from 1 on. One of zeros was
+/// The keys that wrap and that make codes are derived from the master key. A slot's number is its place, from 1 on. A slot of zeros was
 /// never written.
 package struct SubjectSlot: Sendable {
     package enum State: UInt8, Sendable { case live = 1, forgotten, lost }
@@ -25,23 +25,23 @@ package struct SubjectSlot: Sendable {
 
     package init(_ number: UInt32, _ bytes: [UInt8]) { (self.number, self.bytes) = (number, bytes) }
 
-    /// Of the subject that it is for.
+    /// The code of the subject whose key the slot holds.
     package var code: [UInt8] { Array(bytes[8 ..< 24]) }
 
-    /// What it says of itself, which `KeyRing.key(of:)` proves.
+    /// The state by the first byte; `KeyRing.key(of:)` proves it.
     package var state: State? { State(rawValue: bytes[0]) }
 
-    /// Whether nobody has ever written it: what makes a file longer may come to the disk before what lies in it.
+    /// Whether the slot was never written: a file's new size may reach the disk before its bytes.
     package var isBlank: Bool { bytes.allSatisfy { $0 == 0 } }
 
     fileprivate var head: [UInt8] { Array(bytes[..<24]) }
 }
 
 extension KeyRing {
-    /// What a subject is found by.
+    /// The code by which a subject's slot is found.
     package func code(ofSubject name: [UInt8]) -> [UInt8] { code(name, "subject codes") }
 
-    /// What the slot of such a number carries where its key is that of a file of event lines.
+    /// The code of a slot whose key is that of a file of event lines.
     package func code(ofLines number: UInt32) -> [UInt8] { code(bytes(number), "line codes") }
 
     /// A slot with a new key.
@@ -91,12 +91,12 @@ extension KeyRing {
 
     // MARK: The ledger of what was forgotten
 
-    /// That something was forgotten, as nobody else can say it.
+    /// The proof, which only the store's keys make, that something was forgotten.
     package func proof(ofForgotten claim: [UInt8]) -> [UInt8] { code(file.storeID + claim, "ledger of what was forgotten") }
 
     package func isProof(_ proof: [UInt8], ofForgotten claim: [UInt8]) -> Bool { isEqual(self.proof(ofForgotten: claim), proof) }
 
-    /// Takes as long wherever two codes differ. In Swift `|` and `^` bind alike, from the left.
+    /// Compares in constant time. In Swift `|` and `^` have one precedence, and associate to the left.
     private func isEqual(_ code: [UInt8], _ other: [UInt8]) -> Bool {
         code.count == other.count && zip(code, other).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
     }

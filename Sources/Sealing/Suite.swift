@@ -2,12 +2,11 @@ internal import Crypto
 internal import CryptoExtras
 internal import FoundationEssentials
 
-/// How bytes are kept secret and unchanged at once. A key is used for one run of bytes and never again: the room derives
-/// one for each.
+/// A cipher that encrypts and authenticates. Each key encrypts one text alone: this room derives a key for each.
 package enum Suite: UInt8, CaseIterable, Sendable {
     /// AES-256 in CBC mode (NIST SP 800-38A, padded as in RFC 5652, 6.3), then HMAC-SHA256 (RFC 2104) over associated
-    /// data, vector, cipher text and the length of the associated data, as RFC 7518, 5.2 composes them. Always opened,
-    /// written only where asked for.
+    /// data, vector, cipher text and the length of the associated data, as RFC 7518, 5.2 composes them. Every store
+    /// opens it; a store writes it only where its creator asks for it.
     case cbcWithHMAC = 1
     /// AES-256-GCM (NIST SP 800-38D). The nonce is zero, which is sound where a key is used once.
     case gcm = 2

@@ -9,24 +9,25 @@ internal import FoundationEssentials
 ///     end  16  tag, over the cipher text and what was named with the value
 ///
 /// The key of a value is HKDF-Expand-SHA256 (RFC 5869, 2.3) of the sealer's key and the salt. It is used once, with a nonce of
-/// zeros: a counter would come back with a copy of the file that it lies in, and chance alone would bound how many values may
-/// be written under one key.
+/// zeros: a counter would repeat after an older copy of its file is put back, and random nonces would bound how many values may be
+/// written under one key.
 package struct ValueSealer: Sendable {
-    /// What a value takes more when it is sealed.
+    /// How many bytes a sealed value has more than the value.
     package static let addedBytes = saltBytes + tagBytes
 
     private static let (saltBytes, tagBytes) = (16, 16)
     private static let nonce = [UInt8](repeating: 0, count: 12)
-    /// Has taken in the key, which costs as much as all that comes for a value.
+    /// The HMAC with its key already processed, which costs as much as the rest of a value.
     private let expanding: HMAC<SHA256>
 
     package init(_ key: SecretKey) { expanding = HMAC(key: key.symmetric) }
 
-    /// One whose key nobody else has, for what is not read any more when this is gone.
+    /// A sealer with a random key, for values that nothing reads after the sealer is gone.
     package static func passing() -> ValueSealer { ValueSealer(.random()) }
 
-    /// Appends a value, sealed.
-    /// - Parameter place: what must be the same when it is opened; not empty.
+    /// Appends a sealed value.
+    /// - Parameter place: bytes that must be the same when the value is opened; not empty.
+    /// - Throws: `SealError.limit`.
     package func seal(_ value: RawSpan, _ place: RawSpan, into target: inout ByteBuffer) throws(SealError) {
         let start = target.count
         var system = SystemRandomNumberGenerator()
@@ -44,7 +45,7 @@ package struct ValueSealer: Sendable {
         } catch { throw .limit("these bytes can't be sealed: \(error)") }
     }
 
-    /// Appends the value that was sealed.
+    /// Opens a sealed value and appends it.
     /// - Throws: `SealError.broken` where a bit differs from what was sealed, there or in `place`.
     package func open(_ envelope: RawSpan, _ place: RawSpan, into target: inout ByteBuffer) throws(SealError) {
         let count = envelope.byteCount - Self.addedBytes

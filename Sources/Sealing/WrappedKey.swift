@@ -1,6 +1,6 @@
 internal import Bytes
 
-/// A key that lies on a disk, so that it is gone when these bytes are overwritten:
+/// A key as it lies on a disk; it is lost when these bytes are overwritten:
 ///
 ///     0   16  salt: random
 ///     16  32  the key, AES-256-GCM under HKDF-SHA256 (RFC 5869) of a key of the ring and the salt, authenticated with what is named
@@ -12,8 +12,8 @@ package enum WrappedKey {
 
 extension KeyRing {
     /// - Parameters:
-    ///   - purpose: names the key of the ring that it is wrapped under.
-    ///   - place: what must be the same when it is unwrapped.
+    ///   - purpose: names the key of the ring that wraps it.
+    ///   - place: bytes that must be the same when the key is unwrapped.
     package func wrap(_ key: SecretKey, for purpose: String, _ place: [UInt8]) throws(SealError) -> [UInt8] {
         let salt = SecretKey.salt()
         let (text, tag) = try Suite.gcm.seal(key.bytes, self.key(for: purpose).derived(salt: salt, info: []), vector: [], place)

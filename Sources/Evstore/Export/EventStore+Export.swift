@@ -12,11 +12,11 @@ public enum EventFormat: String, Sendable, Hashable, CaseIterable {
 }
 
 extension EventStore {
-    /// Gives the lines of all events, each with its line feed, to `body` in the order of positions, many at a time, until it
-    /// returns false.
+    /// Calls `body` with the lines of all events, each with its line feed, in the order of positions, until it returns false.
     ///
-    /// Each event is written as it was stored where `version` is nil, which loses nothing. `body` is called on the calling thread, about
-    /// 1 MiB at a time, while other threads write the lines that follow; no transaction is open while it runs.
+    /// `body` is called on the calling thread with about 1 MiB at a time, while other threads write the lines that follow; no transaction
+    /// is open while it runs. Where `version` is nil, each event is written at its birth version, which loses nothing.
+    ///
     /// Blocks the calling thread for as long as there are events; it waits for the disk alone.
     /// - Throws: `EvstoreError`: noImage, programNeeded, epochChanged where the log was cut meanwhile, interrupted; or what `body` throws,
     ///   as it is.
@@ -48,6 +48,6 @@ extension EventStore {
         return text.array()
     }
 
-    /// What names the store in a CloudEvent.
+    /// The `source` of the store's CloudEvents.
     var source: String { "urn:evstore:\(log.storeID)" }
 }

@@ -15,7 +15,7 @@ struct ExportRequest: Sendable {
     let cancellation: Cancellation?
 }
 
-/// One export: workers write the lines of the log's chunks, and the caller's thread gives them out in the log's order.
+/// One export: workers write the lines of the log's chunks, and the caller's thread passes them on in the log's order.
 final class ExportPass: Sendable {
     private let store: EventStore
     private let history: History
@@ -24,9 +24,9 @@ final class ExportPass: Sendable {
     private let names = SharedStreamNames()
 
     private static let chunkEvents: UInt64 = 4_096
-    /// How much text is given out at once.
+    /// How many bytes of text are passed on at once.
     private static let pieceBytes = 1 << 20
-    /// How much of it may wait for its turn.
+    /// How many bytes may wait for the chunks before them.
     private static let waitingBytes = 16 << 20
 
     init(_ store: EventStore, _ history: History, _ request: ExportRequest) {
@@ -35,7 +35,7 @@ final class ExportPass: Sendable {
         line = OrderedLine(units: Int(chunks), waitingMax: Self.waitingBytes)
     }
 
-    /// Gives the lines to `body` until it returns false.
+    /// Calls `body` with the lines until it returns false.
     func run(_ body: ([UInt8]) throws -> Bool) throws {
         try line.run(
             jobs: store.jobs, make: { [self] in try writer() }, work: { [self] in try write(chunk: $0, $1, $2) }, body)
@@ -46,7 +46,7 @@ final class ExportPass: Sendable {
         return LineWriter(eventReader, at: request.version, request.format, source: store.source)
     }
 
-    /// Writes the lines of a chunk and hands them over in pieces, until nobody wants more.
+    /// Writes the lines of a chunk and passes them on in pieces, until the export has ended.
     private func write(chunk: Int, _ writer: LineWriter, _ handOver: ([UInt8], Int) throws -> Bool) throws {
         let (begin, through) = (request.begin, request.through)
         var reached = Position(begin.position.rawValue + UInt64(chunk) * Self.chunkEvents)
@@ -66,7 +66,7 @@ final class ExportPass: Sendable {
                 }
                 return true
             }
-            // A cut may have taken off what was there when the export began.
+            // A cut may have discarded events that the log had when the export began.
             try store.requireValid(Checkpoint(epoch: begin.epoch, position: end))
             guard reached > start else { throw EvstoreError.corruptBlock(position: reached.next, reason: "there is no such event") }
             if try text.count > 0 && !handOver(text.array(), text.count) { return }

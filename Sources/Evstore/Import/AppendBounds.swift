@@ -4,10 +4,10 @@ internal import EventModel
 internal import Migration
 internal import SchemaEvolution
 
-/// Finds where lines may be parted into appends: not between events that a step merges, since only those of one append meet.
+/// Finds where an append of lines may end: not between events that a step merges, since a step merges only events of one append.
 ///
-/// Which lines meet is found out as it is for an append, by running the steps; how lines of other streams lie between them does
-/// not matter. Lines that are further apart than an append is long are of different ones.
+/// The steps are run on the lines, as for an append, to find which of them are merged; lines of other streams may lie between them. Lines
+/// that are further apart than the longest append belong to different ones.
 final class AppendBounds {
     private let history: History
     private let version: SchemaVersion
@@ -15,10 +15,10 @@ final class AppendBounds {
     private let viewer: Viewer
     private let sealer: LineSealer?
     private var parser: EventLineParser
-    /// The types that are merged with one, by that.
+    /// The types whose events a step merges with those of a type, by that type.
     private var merged: [TypeAtVersion: Set<String>] = [:]
 
-    /// Events are merged with those of their stream and birth version.
+    /// Only events of one stream and birth version are merged.
     private struct Key: Hashable {
         var stream: StreamName
         var born: SchemaVersion
@@ -29,31 +29,31 @@ final class AppendBounds {
         var event: AppendedEvent
     }
 
-    /// Lines that a step makes one event of.
-    private struct Tie {
+    /// Lines of which steps make one event.
+    private struct Merge {
         var lines: ClosedRange<Int>
         /// Whether another line may yet be merged with them.
         var isOpen: Bool
-        /// Whether there is an image of them as they are.
-        var isSeen: Bool
+        /// Whether these lines alone have an image.
+        var hasImage: Bool
         var key: Key
     }
 
-    /// What is seen of lines.
-    private struct Sight {
+    /// The images of some lines.
+    private struct Images {
         var images = 0
         var failures = 0
-        /// Images that others could have been merged to.
+        /// Images that further events could have been merged into.
         var open = 0
     }
 
-    /// What is known of the lines that come behind those that are looked at.
-    enum Rest {
-        /// None come, or so many are looked at that what belongs with those to be appended is among them.
+    /// Whether the lines behind those that are examined are known.
+    enum Following {
+        /// There are none, or enough lines are examined to have all that are merged with those to be appended.
         case known
-        /// They are waited for.
+        /// The input has not ended: further lines may be merged with these.
         case awaited
-        /// They have been waited for long enough, where an event can stand alone.
+        /// The import has waited long enough: events that have an image without further lines are appended.
         case late
     }
 
@@ -65,125 +65,127 @@ final class AppendBounds {
         parser = EventLineParser(options: options, takesOldData: version.rawValue == 0)
     }
 
-    /// Of lines whose ends are given, and which are those of `text` behind `start`: how many, at most `most`, can be appended
-    /// together now; 0 where none can.
+    /// Returns how many of the first lines can be appended together now; 0 where none can.
     ///
-    /// Where every place parts something, one is taken behind which all can be seen as well: events that can be seen alone can't be
-    /// told from others of their stream that were appended one by one.
-    func settled(_ text: borrowing ByteBuffer, from start: Int, _ ends: ArraySlice<Int>, most: Int, _ rest: Rest) -> Int {
+    /// Where every boundary separates lines that steps merge, one is chosen that costs no event its image: such events can't be
+    /// distinguished from others of their stream that were appended one by one.
+    /// - Parameters:
+    ///   - start: the offset of the first line in `text`.
+    ///   - ends: the ends of the lines, as offsets from `start`.
+    ///   - most: how many lines an append may have.
+    func appendable(_ text: borrowing ByteBuffer, from start: Int, _ ends: ArraySlice<Int>, most: Int, _ following: Following) -> Int {
         var groups: [Key: [Member]] = [:]
         for (line, index) in ends.indices.enumerated() {
             let begin = line == 0 ? 0 : ends[index - 1]
             guard let (key, event) = mergedLine(text.slice(start + begin, ends[index] - 1 - begin)) else { continue }
             groups[key, default: []].append(Member(line: line, event: event))
         }
-        var ties: [Tie] = []
-        for (key, members) in groups { ties += self.ties(members, key) }
-        // What is further apart than an append is long was not appended together.
-        ties.removeAll { $0.lines.count > linesMax }
-        if rest == .late { for index in ties.indices where ties[index].isSeen { ties[index].isOpen = false } }
-        let best = last(ties, in: ends.count, most: most, opensCount: rest != .known)
-        if rest != .known || best > most / 2 { return best }
-        return place(in: groups, ties, most) ?? best
+        var merges: [Merge] = []
+        for (key, members) in groups { merges += self.merges(members, key) }
+        // Lines that are further apart than the longest append were not appended together.
+        merges.removeAll { $0.lines.count > linesMax }
+        if following == .late { for index in merges.indices where merges[index].hasImage { merges[index].isOpen = false } }
+        let best = last(merges, in: ends.count, most: most, opensCount: following != .known)
+        if following != .known || best > most / 2 { return best }
+        return boundary(in: groups, merges, most) ?? best
     }
 
-    /// A place that parts lines which the steps would merge with each other and changes nothing all the same: as many events are
-    /// seen, and all that were. Where there is none, one that leaves all of them an image.
-    private func place(in groups: [Key: [Member]], _ ties: [Tie], _ most: Int) -> Int? {
-        var wholes: [Key: Sight] = [:]
-        var found: [(place: Int, more: Int, open: Int)] = []
+    /// A boundary between lines that steps would merge, which costs no event its image: the one that changes the number of images the least.
+    private func boundary(in groups: [Key: [Member]], _ merges: [Merge], _ most: Int) -> Int? {
+        var wholes: [Key: Images] = [:]
+        var found: [(boundary: Int, more: Int, open: Int)] = []
         var effort = 0
-        for place in stride(from: most, to: 0, by: -1) where effort < Self.effortMax * most && found.count < Self.placesMax {
+        for boundary in stride(from: most, to: 0, by: -1) where effort < Self.effortMax * most && found.count < Self.boundariesMax {
             var (images, failures, open) = (0, 0, 0)
-            effort += 1 + ties.count / 16
-            for key in Set(ties.filter { $0.lines.lowerBound < place && place <= $0.lines.upperBound }.map(\.key)) {
+            effort += 1 + merges.count / 16
+            for key in Set(merges.filter { $0.lines.lowerBound < boundary && boundary <= $0.lines.upperBound }.map(\.key)) {
                 guard let members = groups[key] else { continue }
                 effort += members.count
-                let whole = wholes[key] ?? sight(of: members[...], key)
+                let whole = wholes[key] ?? countImages(of: members[...], key)
                 wholes[key] = whole
                 let (left, right) = (
-                    sight(of: members.prefix { $0.line < place }, key), sight(of: members.drop { $0.line < place }, key)
+                    countImages(of: members.prefix { $0.line < boundary }, key), countImages(of: members.drop { $0.line < boundary }, key)
                 )
                 images += left.images + right.images - whole.images
                 failures += left.failures + right.failures - whole.failures
                 open += left.open
             }
-            if failures <= 0 { found.append((place, max(0, images), open)) }
+            if failures <= 0 { found.append((boundary, max(0, images), open)) }
         }
-        // What is left open the least takes the fewest from those behind it.
-        return found.min { ($0.more, $0.open, -$0.place) < ($1.more, $1.open, -$1.place) }?.place
+        // Of these, the boundary that leaves the fewest images without later lines that belong to them.
+        return found.min { ($0.more, $0.open, -$0.boundary) < ($1.more, $1.open, -$1.boundary) }?.boundary
     }
 
-    /// Lines that are looked at once more to find a place, for each that may be appended.
+    /// How many lines are examined again to find a boundary, for each line that may be appended.
     private static let effortMax = 20
-    /// How many are compared.
-    private static let placesMax = 16
+    /// How many boundaries are compared.
+    private static let boundariesMax = 16
 
-    private func sight(of members: ArraySlice<Member>, _ key: Key) -> Sight {
+    private func countImages(of members: ArraySlice<Member>, _ key: Key) -> Images {
         var target = history.head
         while target > key.born {
-            var sight = Sight()
+            var result = Images()
             do {
                 try viewer.view(
-                    appended: members.map(\.event), born: key.born, at: target, failed: { _, _ in sight.failures += 1 },
-                    met: { sight.open += $1 ? 0 : 1 }
-                ) { _, _ in sight.images += 1 }
-                if members.count == 1 { sight.open = 1 }
-                return sight
+                    appended: members.map(\.event), born: key.born, at: target, failed: { _, _ in result.failures += 1 },
+                    met: { result.open += $1 ? 0 : 1 }
+                ) { _, _ in result.images += 1 }
+                if members.count == 1 { result.open = 1 }
+                return result
             } catch {
                 target = SchemaVersion(rawValue: target.rawValue - 1)
             }
         }
-        return Sight()
+        return Images()
     }
 
-    /// The last place, behind so many lines, that lies within no tie; none lies behind one that is open and near the end.
-    private func last(_ ties: [Tie], in count: Int, most: Int, opensCount: Bool) -> Int {
+    /// The last boundary within no merge, as a number of lines; an open merge near the end extends to the end.
+    private func last(_ merges: [Merge], in count: Int, most: Int, opensCount: Bool) -> Int {
         var begun = [Int](repeating: 0, count: count + 2)
-        for tie in ties {
-            let isOpen = opensCount && tie.isOpen && tie.lines.lowerBound + linesMax > count
-            begun[tie.lines.lowerBound + 1] += 1
-            begun[isOpen ? count + 1 : tie.lines.upperBound + 1] -= 1
+        for merge in merges {
+            let isOpen = opensCount && merge.isOpen && merge.lines.lowerBound + linesMax > count
+            begun[merge.lines.lowerBound + 1] += 1
+            begun[isOpen ? count + 1 : merge.lines.upperBound + 1] -= 1
         }
         var (within, found) = (0, 0)
-        for place in stride(from: 1, through: min(most, count), by: 1) {
-            within += begun[place]
-            if within == 0 { found = place }
+        for boundary in stride(from: 1, through: min(most, count), by: 1) {
+            within += begun[boundary]
+            if within == 0 { found = boundary }
         }
         return found
     }
 
-    /// What is merged of events of one stream and birth version, at the newest version that this program has the steps to.
-    private func ties(_ members: [Member], _ key: Key) -> [Tie] {
+    /// Which events of one stream and birth version are merged, at the newest version that this program has the steps to.
+    private func merges(_ members: [Member], _ key: Key) -> [Merge] {
         var target = history.head
         while target > key.born {
-            var (ties, met, failed): ([Tie], [Int], Set<Int>) = ([], [], [])
+            var (merges, met, failed): ([Merge], [Int], Set<Int>) = ([], [], [])
             do {
                 try viewer.view(
                     appended: members.map(\.event), born: key.born, at: target, failed: { index, _ in failed.insert(index) },
                     met: { indices, isWhole in
                         guard let first = indices.first, let last = indices.last else { return }
                         met.append(last)
-                        ties.append(
-                            Tie(lines: members[first].line ... members[last].line, isOpen: !isWhole, isSeen: true, key: key))
+                        merges.append(
+                            Merge(lines: members[first].line ... members[last].line, isOpen: !isWhole, hasImage: true, key: key))
                     }
                 ) { _, _ in }
-                for (index, last) in met.enumerated() { ties[index].isSeen = !failed.contains(last) }
+                for (index, last) in met.enumerated() { merges[index].hasImage = !failed.contains(last) }
                 if let only = members.first, members.count == 1 {
-                    ties = [Tie(lines: only.line ... only.line, isOpen: true, isSeen: failed.isEmpty, key: key)]
+                    merges = [Merge(lines: only.line ... only.line, isOpen: true, hasImage: failed.isEmpty, key: key)]
                 }
-                return ties
+                return merges
             } catch {
-                // A program that lacks a step knows of those below it.
+                // Where this program lacks a step, the version below it decides.
                 target = SchemaVersion(rawValue: target.rawValue - 1)
             }
         }
         return []
     }
 
-    /// What a line says, where its event is one that is merged with others.
+    /// The event of a line, where its type is merged with others; else nil.
     private func mergedLine(_ line: RawSpan) -> (key: Key, event: AppendedEvent)? {
-        // What is wrong with a line is told where it is checked.
+        // `LineReader` reports what is wrong with a line.
         do {
             let event = try event(of: line)
             let born = event.version ?? version

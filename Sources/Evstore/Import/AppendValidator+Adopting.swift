@@ -4,20 +4,20 @@ internal import EventModel
 internal import Migration
 internal import SchemaEvolution
 
-/// What adoption makes of one line.
+/// The result of adopting one line.
 final class AdoptedLine: Sendable {
     let report: AdoptionReport
-    /// Why it has no image at a version that must see it.
+    /// Why the event has no image at a version that needs one; nil where it has all.
     let failure: EvstoreError?
 
     init(_ report: AdoptionReport, failure: EvstoreError?) { (self.report, self.failure) = (report, failure) }
 }
 
 extension AppendValidator {
-    /// Takes in data from before versions existed: finds the stream that it belongs in, where the input names none, and says
-    /// what becomes of it. Nil for any other event.
+    /// Adopts data from before versions existed: sets the event's stream, where the input names none, and reports which members are kept.
+    /// Nil for an event that has a birth version.
     ///
-    /// What no case takes is not refused, since it is kept as it came.
+    /// Data that no case of `adopt` fits is not refused: it is stored as it came.
     func adopt(_ event: inout NewEvent, line: UInt64, at now: Timestamp) throws(EvstoreError) -> AdoptedLine? {
         let birth = SchemaVersion(0)
         guard (event.version ?? rules.version) == birth else { return nil }
@@ -36,7 +36,7 @@ extension AppendValidator {
                 time: event.time ?? now, above: SchemaVersion(1))
             return AdoptedLine(report, failure: nil)
         } catch {
-            // That this program can't run a step says nothing of the data.
+            // A missing Swift step is a fault of this program and not of the data.
             if case .programNeeded = EvstoreError(converting: error) { throw EvstoreError(converting: error) }
             report = AdoptionReport(events: 1)
             report.quarantined = 1

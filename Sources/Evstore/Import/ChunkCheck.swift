@@ -9,32 +9,32 @@ internal import Migration
 struct CheckedLine: Sendable {
     var line: UInt64
     var event: StoredEvent
-    /// Whether the line says when it happened.
+    /// Whether the line gives the event's time.
     var hasTime: Bool
-    /// Where the line gives an id: a checksum over what the event says, in canonical form.
+    /// A checksum over the event in canonical form, where the line gives an id; else 0.
     var content: UInt64
-    /// What adoption makes of it, where it is from before versions existed.
+    /// The result of adoption, for data from before versions existed.
     var adopted: AdoptedLine?
 }
 
 /// A chunk of lines, read and checked by one worker.
 struct CheckedChunk: Sendable {
-    /// The lines that may be appended, but for those of which nothing has to be known before that.
+    /// The lines that may be appended; in a check without appending, only those that the importer has to examine further.
     var lines: [CheckedLine] = []
     var refused: [RefusedLine] = []
-    /// Lines that hold something.
+    /// Lines that are not blank.
     var read: UInt64 = 0
     /// Lines that may be appended and are not among `lines`.
     var plain: UInt64 = 0
     var streamMismatches: UInt64 = 0
-    /// Over the chunk's bytes, to find an input that changes while it is read twice.
+    /// Of the chunk's bytes, to find an input that changes between two readings.
     var checksum: UInt64
     var stamp: StateStamp
 }
 
 extension LineChunk {
-    /// Reads the lines that no mark covers. `isChecked`: they all passed before, but for the lines `refused`, and are
-    /// wanted as what is stored.
+    /// Reads and checks the lines that no mark covers.
+    /// - Parameter refused: the lines that an earlier reading refused.
     func check(
         by validator: AppendValidator, options: Options, _ pass: Importer.Pass, refused: Set<UInt64>, opening sealer: LineSealer?
     ) -> CheckedChunk {

@@ -8,8 +8,8 @@ internal import JSONText
 /// export adds (`position revision born part epoch`) is ignored, any other member is refused.
 /// A line of old data that has not both a `type` and `data` is the payload, of the type `$unknown`.
 /// A line that an archive of this store has sealed (`SealedLine`) is opened before it gets here.
-/// CloudEvents (told by `specversion`): `subject` is the stream, `dataschema` = `…/v<born>`; the extension attribute `metadata`
-/// is taken where it is the text of a JSON object, as exports write it; others are ignored.
+/// CloudEvents (known by `specversion`): `subject` is the stream, `dataschema` = `…/v<born>`; the extension attribute `metadata` is read
+/// where it is the text of a JSON object, as exports write it; other attributes are ignored.
 struct EventLineParser: ~Copyable {
     private var splice = Splice()
     /// Of a whole line.
@@ -27,8 +27,8 @@ struct EventLineParser: ~Copyable {
     /// Longer than any envelope with names and ids at their limits, all of it escaped.
     static let envelopeBytes = 8_192
 
-    /// What a line says to append; its payload and metadata are valid JSON objects.
-    /// `isValid`: the line is known to be valid JSON.
+    /// The event of a line; its payload and metadata are valid JSON objects.
+    /// - Parameter isValid: whether the line is known to be valid JSON.
     mutating func parse(_ line: RawSpan, isValid: Bool = false) throws(EvstoreError) -> NewEvent {
         do {
             if !isValid, try JSONScanner.validate(line, limits: limits) != .object {
@@ -97,7 +97,7 @@ struct EventLineParser: ~Copyable {
         return event
     }
 
-    /// The JSON object that a text is; nil for anything else, which is another's attribute of that name.
+    /// The JSON object in a text; nil for other text, which is an attribute of the same name with another meaning.
     private func object(inText node: Splice.Node) -> [UInt8]? {
         guard let text = splice.string(node).map({ Array($0.utf8) }) else { return nil }
         do { return try JSONScanner.validate(text.lent, limits: limits) == .object ? text : nil } catch { return nil }
@@ -125,7 +125,7 @@ struct EventLineParser: ~Copyable {
         return event
     }
 
-    /// Old data belongs where adoption says, if it does not say itself.
+    /// The stream of data from before versions existed: adoption finds it where the line names none.
     private func stream(_ fields: Fields, _ name: MemberName) throws(EvstoreError) -> StreamName {
         if fields.stream == nil, fields.version.map({ $0.rawValue == 0 }) ?? takesOldData { return .unknown }
         return try StreamName(try text(fields.stream, name))

@@ -56,7 +56,7 @@ extension EventStore {
 
     /// Waits until no other import is at work, as long as an append would wait.
     /// - Throws: `EvstoreError.locked`, naming the other one.
-    func importTurn(_ name: String, _ cancellation: Cancellation?) async throws(EvstoreError) -> HeldLock {
+    func importLock(_ name: String, _ cancellation: Cancellation?) async throws(EvstoreError) -> HeldLock {
         let end = ContinuousClock.now + .seconds(options.appendDeadlineSeconds)
         while true {
             do { return try StoreLock.importing.acquire(at: path, what: "imports \(name)") } catch {

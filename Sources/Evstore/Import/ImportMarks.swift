@@ -2,14 +2,14 @@ internal import Bytes
 internal import EventModel
 internal import Hashing
 
-/// How far an input had been imported: the hash of everything up to the end of a line, and the mark before it.
+/// How far an input was imported: the hash of its bytes up to the end of a line, and the mark before.
 struct ImportMark: Hashable, Sendable {
-    /// SHA-256 over the input up to and with this line.
+    /// SHA-256 over the input up to the end of this line.
     var hash: Digest
     var line: UInt64
     /// The hash of the mark before it in the same input; zero for the first.
     var previous: Digest
-    /// Of the last event that was appended with it; known of those that were read.
+    /// The position of the last event that was appended with it; known of marks that were read from the store.
     var position = Position.start
 
     /// A row of the catalogue: the position of the batch's last event (put there by the log), line, hash of the mark before.
@@ -22,7 +22,7 @@ struct ImportMark: Hashable, Sendable {
 
     init(hash: Digest, line: UInt64, previous: Digest) { (self.hash, self.line, self.previous) = (hash, line, previous) }
 
-    /// The whole row's value, which the log makes itself where the mark goes with an append.
+    /// The value of the row; where a mark is written with an append, the log makes it.
     func value(at position: Position) -> [UInt8] {
         var bytes = ByteBuffer(capacity: 48)
         bytes.append(littleEndian: position.rawValue)
@@ -39,75 +39,75 @@ struct ImportMark: Hashable, Sendable {
     }
 }
 
-/// Finds out how much of an input was imported before, by the marks that earlier imports left at lines of it.
+/// Finds how many lines of an input were imported before, by the marks that earlier imports wrote.
 ///
-/// A mark is known by what the input says up to its line, so one that is met covers every line before it. Marks name the one
-/// before them in their input: only those that follow one which was met may cover what is read now, and no more than that
-/// has to be held back.
+/// A mark has the hash of its input up to a line: where it matches, it covers every line before it. A mark names the mark before it in its
+/// input, so only marks that follow a matching one may cover the next lines, and only these lines have to wait.
 struct ImportMarks {
     private var all: [Digest: ImportMark] = [:]
     private var following: [Digest: [ImportMark]] = [:]
-    /// Where marks stand, of whatever input; sorted.
+    /// The lines of all marks, of any input; ascending.
     private var markedLines: [UInt64] = []
     private var hasher = SHA256Hasher()
-    /// The last line that was passed.
+    /// The last line that was read.
     private var line: UInt64 = 0
-    /// Marks that follow one which was met, at lines that were not read yet.
+    /// Marks that follow a matching one, at lines that were not read yet.
     private(set) var ahead: [ImportMark] = []
-    /// Nobody asks for hashes where no mark is looked for and none is left.
+    /// Whether this import writes marks; where it does not, and there are none, no hash is made.
     private let leavesSome: Bool
 
     private var isIdle: Bool { all.isEmpty && !leavesSome }
 
     init(leavesSome: Bool) { self.leavesSome = leavesSome }
 
-    /// Looks for these from here on; `tail` is the last mark that stands at a line which was passed.
-    mutating func look(for marks: [ImportMark], after tail: Digest) {
+    /// Looks for these marks from here on.
+    /// - Parameter lastMark: the hash of the last mark at a line that was read.
+    mutating func look(for marks: [ImportMark], after lastMark: Digest) {
         all = Dictionary(marks.map { ($0.hash, $0) }) { first, _ in first }
         following = Dictionary(grouping: marks, by: \.previous)
         markedLines = Set(marks.lazy.map(\.line)).sorted()
-        ahead = Array(Set(ahead + following[tail, default: []]).filter { $0.line > line })
+        ahead = Array(Set(ahead + following[lastMark, default: []]).filter { $0.line > line })
     }
 
-    /// Whether a mark is among those that are looked for.
+    /// Whether the store has a mark of this hash.
     func contains(_ hash: Digest) -> Bool { all[hash] != nil }
 
-    /// The last line that a mark may yet be met at; 0 where there is none.
+    /// The last line at which a mark may still match; 0 where there is none.
     var horizon: UInt64 { ahead.lazy.map(\.line).max() ?? 0 }
 
-    /// Goes on over a chunk; returns how many of its first lines are covered by a mark, and the last one that was met.
-    mutating func pass(_ chunk: LineChunk) -> (covered: Int, met: Digest?) {
+    /// Reads a chunk; returns how many of its first lines a mark covers, and the last mark that matches.
+    mutating func pass(_ chunk: LineChunk) -> (covered: Int, matched: Digest?) {
         line = chunk.lastLine
         if isIdle { return (0, nil) }
         var (hashed, covered) = (0, 0)
-        var met: Digest?
+        var matched: Digest?
         while let marked = nextMarkedLine(in: chunk, after: hashed) {
             let count = Int(marked - chunk.firstLine) + 1
             hash(chunk, from: hashed, to: count)
             hashed = count
             guard let mark = all[current], mark.line == marked else { continue }
-            (covered, met) = (count, mark.hash)
+            (covered, matched) = (count, mark.hash)
             ahead += following[mark.hash, default: []]
         }
         hash(chunk, from: hashed, to: chunk.ends.count)
         ahead.removeAll { $0.line <= chunk.lastLine }
-        return (covered, met)
+        return (covered, matched)
     }
 
-    /// The hash of what has been passed.
+    /// The hash of the input up to the last line that was read.
     var current: Digest {
         if isIdle { return .zero }
         let copy = hasher
         return copy.finalize()
     }
 
-    /// Goes on over the first lines of a chunk; returns the hash behind `line`.
+    /// Reads the first lines of a chunk; returns the hash up to the end of `line`.
     mutating func hash(_ chunk: LineChunk, through line: UInt64) -> Digest {
         hash(chunk, from: 0, to: Int(line + 1 - chunk.firstLine))
         return current
     }
 
-    /// The nearest line of a chunk, behind its first ones, at which a mark stands.
+    /// The first line of a chunk, behind `count` lines, that has a mark.
     private func nextMarkedLine(in chunk: LineChunk, after count: Int) -> UInt64? {
         let first = chunk.firstLine + UInt64(count)
         var (low, high) = (0, markedLines.count)

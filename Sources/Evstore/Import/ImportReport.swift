@@ -4,22 +4,23 @@ internal import Migration
 /// Where an import reads from.
 public enum ImportSource: Sendable, Hashable {
     case file(String)
-    /// An open descriptor, such as 0; not closed.
+    /// An open file descriptor, such as 0 for standard input; the import does not close it.
     case descriptor(Int32)
 }
 
+/// How an import treats its lines.
 public struct ImportOptions: Sendable, Hashable {
-    /// The input is one JSON document, and this pointer names the list of events in it; lines where nil.
+    /// A JSON pointer to the list of events, where the input is one JSON document; nil where it is lines.
     public var each: String?
-    /// What is done with a line that is refused.
+    /// Whether a line that is refused stops the import or is listed.
     public var onError: FailureRule
     /// Checks everything and appends nothing.
     public var dryRun: Bool
-    /// What a line with an id that is in the store does where its content differs.
+    /// Whether a line whose id is in the store is refused where its content differs.
     public var sameID: SameID
-    /// Appends also what an earlier import of the same input appended.
+    /// Whether to append lines again that an earlier import of the same input has appended.
     public var again: Bool
-    /// Takes events also into streams that their types' templates do not name; they are counted.
+    /// Whether to append events to streams that their types' templates do not name; the report counts them.
     public var takesAnyStream: Bool
 
     public init(
@@ -31,7 +32,7 @@ public struct ImportOptions: Sendable, Hashable {
     }
 }
 
-/// What an import works on, and how.
+/// The input of an import, and how to import it.
 struct ImportRequest {
     let source: ImportSource
     let rules: AppendRules
@@ -42,29 +43,32 @@ struct ImportRequest {
 
 /// A line that was refused and why.
 public struct RefusedLine: Hashable, Sendable {
-    /// From 1; the number of the element where the input is a document.
+    /// The number of the line, or of the element of a document, from 1.
     public var line: UInt64
+    /// Why it was refused.
     public var error: EvstoreError
 }
 
+/// What an import did.
 public struct ImportReport: Hashable, Sendable {
     /// Lines that hold an event, refused ones included.
     public var read: UInt64 = 0
-    /// Lines that were appended; those that would be, in a dry run.
+    /// Lines that were appended, or in a dry run would be.
     public var added: UInt64 = 0
     /// Lines that had been appended before.
     public var skipped: UInt64 = 0
+    /// Lines that were refused and did not stop the import.
     public var quarantined: UInt64 = 0
     /// The last position of the log.
     public var position: Position = .start
-    /// Events whose stream is not the one that the type's template names: taken where `takesAnyStream` says so.
+    /// Events whose stream is not the one that the type's template names; they are appended where `takesAnyStream` is set.
     public var streamMismatches: UInt64 = 0
     /// What adoption makes of the added lines that are from before versions existed; nil where none is.
     public var adoption: AdoptionReport?
     /// The first refused lines, at most `refusedMax`.
     public var refused: [RefusedLine] = []
 
-    /// The first added lines that adoption does not take, at most `refusedMax`: they are kept as they came, and quarantined.
+    /// The first added lines that no case of `adopt` fits, at most `refusedMax`: they are stored as they came, and quarantined.
     public var unadopted: [RefusedLine] = []
 
     public static let refusedMax = 1_000

@@ -3,10 +3,10 @@ internal import EventLog
 internal import EventModel
 
 extension Importer {
-    /// Whether what is left of an input is how a batch begins that an earlier import appended up to one of these marks: an
-    /// input that ends before one that was imported says nothing new.
+    /// Whether the last chunks of an input are the beginning of what an earlier import appended up to one of these marks: then the input
+    /// has no new events.
     ///
-    /// No mark stands where it ends, so its lines are compared with the events that became of them.
+    /// There is no mark at the input's end, so its lines are compared with the stored events.
     func isBeginning(_ entries: [Entry], of marks: [ImportMark]) async throws(EvstoreError) -> Bool {
         if marks.isEmpty { return false }
         guard let lines = try await newLines(of: entries), !lines.isEmpty else { return false }
@@ -18,9 +18,9 @@ extension Importer {
         }
     }
 
-    /// The lines whose ids, where they have some, are not in the store; nil where one of them is refused, or new by its id.
+    /// The lines without an id; nil where a line is refused, or has an id that is not in the store.
     private func newLines(of entries: [Entry]) async throws(EvstoreError) -> [CheckedLine]? {
-        // Nothing of this counts: it is read again where it is to be appended.
+        // The report must not count these lines: they are read again where they are to be appended.
         let kept = (report, contents)
         defer { (report, contents) = kept }
         var lines: [CheckedLine] = []
@@ -34,7 +34,7 @@ extension Importer {
         return lines
     }
 
-    /// Whether the append that ends where a mark says begins with these events, but for those that gave an id.
+    /// Whether the append that ends at a mark's position begins with these events; events whose ids were given are passed over.
     private func begins(
         _ mark: ImportMark, with events: [StoredEvent], hasTime: [Bool], _ reader: borrowing LogReader
     ) throws -> Bool {

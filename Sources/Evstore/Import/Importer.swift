@@ -5,7 +5,7 @@ internal import Hashing
 
 /// One run of an import: reads chunks, checks them on several threads, and appends them in order.
 ///
-/// What can be read twice is first checked from its beginning to its end, so that a bad line changes nothing.
+/// An input that can be read twice is checked as a whole before anything is appended.
 final class Importer {
     let store: EventStore
     private let input: LineInput
@@ -16,24 +16,24 @@ final class Importer {
     private let progress: Progress?
     private let cancellation: Cancellation?
     var report = ImportReport()
-    /// Whether what the report counts was appended.
+    /// Whether the report counts lines that were appended, and not only checked.
     private(set) var isAppending = false
     private var marks = ImportMarks(leavesSome: false)
-    /// The last mark that stands at a line which was read.
-    private var tail = Digest.zero
-    /// Held from the look at the marks until what they don't cover is appended with its own.
-    private var turn: HeldLock?
-    /// How many marks there were in the store, and in which epoch, when they were read or left last.
+    /// The hash of the last mark at a line that was read.
+    private var lastMark = Digest.zero
+    /// The lock of imports: held from the reading of the marks until the lines that they do not cover are appended with their own.
+    private var lock: HeldLock?
+    /// The number of marks in the store, and the epoch, when this import read or wrote marks last.
     private var known: (marks: Int, epoch: Epoch)?
-    /// Chunks that a mark ahead may cover.
-    private var held: [Entry] = []
+    /// Chunks that a mark at a later line may cover.
+    private var waiting: [Entry] = []
     /// Chunks that are being checked, in order.
     private var pending: [(entry: Entry, task: Task<CheckedChunk, any Error>)] = []
-    /// Of the first reading: the lines refused, and each chunk's checksum.
+    /// The lines that the first reading refused, and the checksum of each chunk, by its first line.
     private var refusedLines: Set<UInt64> = []
     private var checksums: [UInt64: UInt64] = [:]
     private var linesChecked: UInt64 = 0
-    /// Whether a line was one of an event, refused or not.
+    /// Whether any line had the form of an event, refused or not.
     private var hasEvents = false
     /// The content of each id that the input gives, to find one that it uses twice.
     var contents: [EventID: UInt64] = [:]
@@ -60,7 +60,7 @@ final class Importer {
     }
 
     func run() async throws(EvstoreError) -> ImportReport {
-        defer { turn = nil }
+        defer { lock = nil }
         guard input.isRepeatable || options.dryRun else {
             try await read(.streaming)
             return report
@@ -74,24 +74,24 @@ final class Importer {
         return report
     }
 
-    /// A chunk with the state of the marks before it, the input's hash behind it, and the last mark that was met in it.
+    /// A chunk with the state of the marks before it, the input's hash behind it, and the last mark that matches a line of it.
     struct Entry {
         var chunk: LineChunk
         var before: ImportMarks
         var end = Digest.zero
-        var met: Digest?
-        /// The mark before the one that it will leave.
+        var matched: Digest?
+        /// The hash of the mark before the one that this chunk will write.
         var previous = Digest.zero
 
         var isCovered: Bool { chunk.covered == chunk.ends.count }
     }
 
     private func read(_ pass: Pass) async throws(EvstoreError) {
-        (marks, tail, known) = (ImportMarks(leavesSome: pass != .checking), .zero, nil)
+        (marks, lastMark, known) = (ImportMarks(leavesSome: pass != .checking), .zero, nil)
         report.position = try store.last().position
         isAppending = pass != .checking
         reading: while true {
-            // Whatever can be done is done before the next line is waited for.
+            // Checked chunks are appended before this waits for the next line.
             if !pending.isEmpty, pending.count > store.jobs || !input.isReady {
                 try await finishFirst(pass)
                 continue
@@ -104,60 +104,61 @@ final class Importer {
             }
             switch piece {
             case .lines(let chunk):
-                try await takeTurn()
-                judge(Entry(chunk: chunk, before: marks))
-                if marks.horizon <= chunk.lastLine { startHeld(pass) }
+                try await acquireLock()
+                findCovered(Entry(chunk: chunk, before: marks))
+                if marks.horizon <= chunk.lastLine { startWaiting(pass) }
             case .nothingYet:
                 while !pending.isEmpty { try await finishFirst(pass) }
-                // Other imports need not wait for the program that writes into this one's pipe.
-                turn = nil
+                // Other imports need not wait for the program that writes to this one's pipe.
+                lock = nil
                 try input.wait()
             case .end: break reading
             }
         }
         while !pending.isEmpty { try await finishFirst(pass) }
-        if held.isEmpty { return }
-        try await takeTurn()
-        if try await isBeginning(held, of: marks.ahead) { coverHeld() }
-        startHeld(pass)
+        if waiting.isEmpty { return }
+        try await acquireLock()
+        if try await isBeginning(waiting, of: marks.ahead) { coverWaiting() }
+        startWaiting(pass)
         while !pending.isEmpty { try await finishFirst(pass) }
     }
 
-    /// One import at a time reads and writes marks: else two imports of one input would both append its lines.
-    private func takeTurn() async throws(EvstoreError) {
-        if !options.dryRun, turn == nil { turn = try await store.importTurn(name, cancellation) } else if known != nil { return }
+    /// Locks imports, where this one does not hold the lock, and reads the marks where others have changed them. Without the lock two
+    /// imports of one input would both append its lines.
+    private func acquireLock() async throws(EvstoreError) {
+        if !options.dryRun, lock == nil { lock = try await store.importLock(name, cancellation) } else if known != nil { return }
         let now = try store.importMarksCount()
         if let known, known == now { return }
         known = now
-        let entries = held
-        held = []
+        let entries = waiting
+        waiting = []
         if let first = entries.first { marks = first.before }
-        marks.look(for: try store.importMarks(), after: tail)
-        for entry in entries { judge(Entry(chunk: entry.chunk, before: marks)) }
+        marks.look(for: try store.importMarks(), after: lastMark)
+        for entry in entries { findCovered(Entry(chunk: entry.chunk, before: marks)) }
     }
 
-    /// Finds out how much of a chunk a mark covers, and with it what is held.
-    private func judge(_ entry: Entry) {
+    /// Finds how many lines of a chunk a mark covers; a mark covers all waiting chunks before it too.
+    private func findCovered(_ entry: Entry) {
         var entry = entry
-        (entry.chunk.covered, entry.met) = marks.pass(entry.chunk)
+        (entry.chunk.covered, entry.matched) = marks.pass(entry.chunk)
         entry.end = marks.current
-        if entry.met != nil { coverHeld() }
-        held.append(entry)
+        if entry.matched != nil { coverWaiting() }
+        waiting.append(entry)
     }
 
-    private func coverHeld() { for index in held.indices { held[index].chunk.covered = held[index].chunk.ends.count } }
+    private func coverWaiting() { for index in waiting.indices { waiting[index].chunk.covered = waiting[index].chunk.ends.count } }
 
-    private func startHeld(_ pass: Pass) {
-        for var entry in held {
-            if let met = entry.met { tail = met }
-            entry.previous = tail
-            if !entry.isCovered { tail = entry.end }
+    private func startWaiting(_ pass: Pass) {
+        for var entry in waiting {
+            if let matched = entry.matched { lastMark = matched }
+            entry.previous = lastMark
+            if !entry.isCovered { lastMark = entry.end }
             var chunk = entry.chunk
             if options.again { chunk.covered = 0 }
             skip(chunk)
             pending.append((entry, start(chunk, pass)))
         }
-        held = []
+        waiting = []
     }
 
     private func finishFirst(_ pass: Pass) async throws(EvstoreError) {
@@ -187,10 +188,10 @@ final class Importer {
         report.streamMismatches += chunk.streamMismatches
         if options.onError == .stop, let bad = chunk.refused.min(by: { $0.line < $1.line }) {
             if pass == .streaming {
-                // What the bad line belongs with is appended with it, once it is mended.
+                // Lines that are merged with the bad line are appended with it, once it is corrected.
                 let before = entry.chunk.ends.prefix(Int(bad.line - entry.chunk.firstLine))
-                let settled = bounds?.settled(entry.chunk.text.buffer, from: 0, before, most: before.count, .awaited) ?? before.count
-                try await append(chunk, of: entry, through: entry.chunk.firstLine + UInt64(settled) - 1)
+                let appendable = bounds?.appendable(entry.chunk.text.buffer, from: 0, before, most: before.count, .awaited) ?? before.count
+                try await append(chunk, of: entry, through: entry.chunk.firstLine + UInt64(appendable) - 1)
             }
             throw .refusedLine(bad.line, file: name, bad.error)
         }
@@ -210,7 +211,7 @@ final class Importer {
                 step: pass.name, done: entry.chunk.lastLine, total: pass == .applying ? linesChecked : 0, quarantined: report.quarantined))
     }
 
-    /// Ends an import of what has not begun with an event: a device, say, has no end to wait for.
+    /// Ends an import whose first lines hold no event: the input may be a device without an end.
     private func checkBeginning(_ chunk: CheckedChunk, _ last: UInt64) throws(EvstoreError) {
         let isStray = chunk.refused.count == Int(chunk.read) && chunk.refused.allSatisfy(\.error.isOfNoEvent)
         hasEvents = hasEvents || !isStray || report.skipped > 0
@@ -220,8 +221,8 @@ final class Importer {
             .invalidLine(reason: "nor is any line before it: no events are here to import", pointer: ""))
     }
 
-    /// Appends a chunk up to a line, and leaves a mark there. What a mark covers, where it is appended again, gets no other:
-    /// each stands behind what was appended with it since the mark before.
+    /// Appends a chunk up to a line, and writes a mark there. Lines that an earlier mark covers, where they are appended again, get no
+    /// other mark: each covers only lines that were appended with it since the mark before.
     private func append(_ chunk: CheckedChunk, of entry: Entry, through line: UInt64) async throws(EvstoreError) {
         let new = entry.chunk.firstLine + UInt64(entry.chunk.covered)
         if options.again, entry.chunk.covered > 0 { try await append(chunk.only(entry.chunk.firstLine ..< min(new, line + 1)), nil) }
@@ -236,7 +237,7 @@ final class Importer {
         }
     }
 
-    /// What was appended has left its mark.
+    /// Counts a mark that was written with an append.
     func note(_ mark: ImportMark) { if !marks.contains(mark.hash) { known?.marks += 1 } }
 
     /// The mark behind a line of a chunk.

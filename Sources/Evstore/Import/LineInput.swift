@@ -47,7 +47,7 @@ struct LineChunk: Sendable {
     }
 }
 
-/// Cuts a file, a pipe or a document into chunks of lines. The cuts of a regular file depend on its content alone.
+/// Divides a file, a pipe or a document into chunks of lines. The chunks of a regular file depend on its content alone.
 final class LineInput {
     private let file: InputFile
     private let name: String
@@ -55,17 +55,17 @@ final class LineInput {
     private let linesMax: Int
     private let chunkBytesMax: Int
     private let lineBytesMax: Int
-    /// The list of a document becomes one line an element, all of them in the buffer.
+    /// Whether the input is one JSON document: each element of its list becomes a line in the buffer.
     private let isDocument: Bool
-    /// Nil where lines may be parted anywhere.
+    /// Nil where an append may end behind any line.
     private let bounds: AppendBounds?
     private var buffer: ByteBuffer
     /// Where in the buffer the next line begins.
     private var cursor = 0
-    /// Where whole lines end behind the cursor, and how far was looked for such; no more than fill the window.
+    /// The ends of whole lines behind the cursor, and how many bytes were searched for them.
     private var ends: [Int] = []
     private var scanned = 0
-    /// When lines were first left that may belong with what follows them.
+    /// Since when lines wait that may be merged with later ones.
     private var leftSince: ContinuousClock.Instant?
     private var nextLine: UInt64 = 1
     private var ended: Bool
@@ -87,7 +87,7 @@ final class LineInput {
             }
         } catch { throw .usage("can't read \(source.name): \(error)") }
         linesMax = Self.linesMax(options)
-        // A commit has room for its events and what goes with them.
+        // A quarter, since a commit holds index entries and marks too.
         chunkBytesMax = max(1, min(options.appendBytesMax, options.commitBytesMax) / 4)
         lineBytesMax = options.eventBytesMax + EventLineParser.envelopeBytes
         bytesMax = file.isRegular ? file.size : .max
@@ -108,14 +108,14 @@ final class LineInput {
 
     enum Piece {
         case lines(LineChunk)
-        /// Nothing that can be appended has come for a while.
+        /// No line that can be appended has come for a while.
         case nothingYet
         case end
     }
 
     /// The next lines.
     ///
-    /// Does not wait for more where a slow writer has given whole lines, whether the next line is begun or not.
+    /// Where a slow writer has given whole lines, this does not wait for more, also where the next line has begun.
     func next() throws(EvstoreError) -> Piece {
         let began = ContinuousClock.now
         while true {
@@ -127,12 +127,12 @@ final class LineInput {
                     .invalidLine(reason: "has no line feed within the \(lineBytesMax) bytes that a line may have", pointer: ""))
             }
             if !file.isReady(withinMilliseconds: Self.patienceMilliseconds) || !file.isRegular && began.duration(to: .now) > Self.patience {
-                return takeSettled(isLate ? .late : .awaited).map { .lines($0) } ?? .nothingYet
+                return nextAppendable(isLate ? .late : .awaited).map { .lines($0) } ?? .nothingYet
             }
             try fill()
         }
         if ends.isEmpty { return .end }
-        if let chunk = takeSettled(.known) { return .lines(chunk) }
+        if let chunk = nextAppendable(.known) { return .lines(chunk) }
         throw .refusedLine(
             nextLine, file: name,
             .appendTooLarge(
@@ -140,7 +140,7 @@ final class LineInput {
                     + "where one append could end, and an append has at most \(linesMax) events"))
     }
 
-    /// Waits until there is more to read, or what was left has waited long enough.
+    /// Waits until there is more to read, or the waiting lines have waited long enough.
     func wait() throws(EvstoreError) {
         while !file.isReady(withinMilliseconds: Self.askMilliseconds) {
             try checkCancellation()
@@ -150,7 +150,7 @@ final class LineInput {
 
     private var scannedLines: Int { ends.last ?? 0 }
 
-    /// Lines are looked at twice as far as one append goes where they may belong together.
+    /// Where steps may merge lines, the buffer holds the lines of two appends.
     private var isFull: Bool {
         let appends = bounds == nil ? 1 : 2
         return ends.count >= appends * linesMax || scannedLines >= appends * chunkBytesMax
@@ -159,15 +159,15 @@ final class LineInput {
     /// How many of the lines fit into one append.
     private var most: Int { min(linesMax, (ends.firstIndex { $0 >= chunkBytesMax } ?? ends.count - 1) + 1) }
 
-    private var isLate: Bool { leftSince.map { $0.duration(to: .now) > Self.leftPatience } ?? false }
+    private var isLate: Bool { leftSince.map { $0.duration(to: .now) > Self.mergePatience } ?? false }
 
-    /// Takes lines that can be appended together; nil where there are none, or all may belong with what follows them.
-    private func takeSettled(_ rest: AppendBounds.Rest) -> LineChunk? {
+    /// Removes the next lines that can be appended together; nil where there are none, or all may be merged with later ones.
+    private func nextAppendable(_ following: AppendBounds.Following) -> LineChunk? {
         if ends.isEmpty { return nil }
         var count = most
         let isAll = ended && count == ends.count && cursor + scannedLines == buffer.count
-        if let bounds, !isAll { count = bounds.settled(buffer, from: cursor, ends[...], most: count, rest) }
-        leftSince = count == ends.count ? nil : rest == .late ? .now : leftSince ?? .now
+        if let bounds, !isAll { count = bounds.appendable(buffer, from: cursor, ends[...], most: count, following) }
+        leftSince = count == ends.count ? nil : following == .late ? .now : leftSince ?? .now
         if count == 0 { return nil }
         let end = ends[count - 1]
         let chunk = LineChunk(text: LineText(copying: buffer, cursor, end), ends: Array(ends[..<count]), firstLine: nextLine)
@@ -186,11 +186,11 @@ final class LineInput {
     }
 
     private static let patienceMilliseconds: Int32 = 20
-    /// How long to collect lines of a writer that gives a little all the time.
+    /// How long to collect lines of a slow writer.
     private static let patience = Duration.milliseconds(200)
     /// How long to wait for lines that may be merged with those that are there and can also stand alone.
-    private static let leftPatience = Duration.seconds(5)
-    /// How often a wait for input looks whether it was cancelled.
+    private static let mergePatience = Duration.seconds(5)
+    /// How often a wait for input checks for cancellation.
     private static let askMilliseconds: Int32 = 100
 
     private func checkCancellation() throws(EvstoreError) {
@@ -200,10 +200,10 @@ final class LineInput {
     }
 
     private static let readBytes = 1 << 20
-    /// A document is held whole: one that does not end must not take all memory.
+    /// A document is held in memory as a whole.
     private static let documentBytesMax = 1 << 30
 
-    /// Goes back to the beginning, to read what was there the first time and no more.
+    /// Goes back to the beginning, to read as many bytes as the first time.
     func rewind() throws(EvstoreError) {
         (nextLine, cursor, scanned, ends) = (1, 0, 0, [])
         if isDocument { return }
@@ -212,7 +212,7 @@ final class LineInput {
         do { try file.rewind() } catch { throw .ioFailure(doing: "reading \(name) again", reason: "\(error)") }
     }
 
-    /// Notes where lines end in the buffer, as far as the window goes.
+    /// Finds the ends of lines in the buffer, until it is full.
     private func findEnds() {
         while !isFull {
             guard let feed = Self.lineFeed(in: buffer, from: cursor + scanned) else {

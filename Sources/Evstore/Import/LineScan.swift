@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// What an event line says, by where it stands among the lines of its chunk. Texts are without their quotes.
+/// The members of an event line, as ranges of bytes in its chunk. Ranges of texts are without their quotes.
 struct LineFields {
     var stream: Range<Int>
     var type: Range<Int>
@@ -14,10 +14,10 @@ struct LineFields {
     var version: SchemaVersion?
 }
 
-/// Finds the members of event lines where they lie. Reused from line to line, allocates nothing.
+/// Finds the members of event lines in place. Reused from line to line; allocates nothing.
 ///
-/// It knows lines of this product's own form without escapes in names, as almost all are, and says nil to every other: what is
-/// right and wrong with those is the parser's business.
+/// It reads lines of this product's own form without escapes in names, as almost all are, and returns nil for every other line, which the
+/// parser then reads.
 struct LineScan: ~Copyable {
     private var slots = Slots<ValueSlot>(repeating: ValueSlot(kind: .null), count: Member.all.count)
     private var order = MemberOrder()

@@ -4,25 +4,25 @@ internal import EventModel
 internal import Projections
 internal import SchemaEvolution
 
-/// Events born at a version, made of events of a store.
+/// Makes events of a version from events of a store, for a drill to append.
 struct DrillEvents {
     private static let eventsMax: UInt64 = 2_000
-    /// How many are looked at in one read transaction.
+    /// How many events are read in one transaction.
     private static let atOnce: UInt64 = 100
-    /// How far from an event others of its append are looked for that a step merges with it.
+    /// How many positions before and behind an event are searched for events of its append that a step merges with it.
     private static let reach = 8
     private let store: EventStore
     private let version: SchemaVersion
     private let isChanged: Bool
     private let seed: UInt64
 
-    /// - Parameter changed: changes some of their values; else they are the same once more.
+    /// - Parameter changed: whether some of their values are changed; else the events are repeated as they are.
     init(_ store: EventStore, at version: SchemaVersion, changed isChanged: Bool, seed: UInt64) {
         (self.store, self.version, self.isChanged, self.seed) = (store, version, isChanged, seed)
     }
 
-    /// The appends of one for each of up to 2,000 events that lie evenly over the log, as far as one can be made. What a later
-    /// step merges is appended together, as a program would.
+    /// The appends for up to 2,000 events, evenly spread over the log; an event of which none can be made is left out. Events that a later
+    /// step merges are in one append, as a program would append them.
     func make() throws(EvstoreError) -> [[NewEvent]] {
         let history = try store.evolving.history
         var generator = EventGenerator(history, seed: seed)
@@ -51,7 +51,7 @@ struct DrillEvents {
         return made.filter { !$0.isEmpty }
     }
 
-    /// Adds what the event at a position is at the version, with what a later step merges with it.
+    /// Adds the images, at the version, of the event at a position and of the events that a later step merges with it.
     private func see(
         _ position: Position, _ eventReader: EventReader, _ merged: [String: Set<String>], _ seen: inout [[RecordedEvent]],
         _ reader: borrowing LogReader
@@ -75,14 +75,14 @@ struct DrillEvents {
         seen.append(events.filter { merged[$0.type]?.isEmpty == false })
     }
 
-    /// What has no image at the version is nothing to change.
+    /// An event without an image at the version is left out.
     private func see(
         _ record: borrowing RecordView, _ eventReader: EventReader, _ reader: borrowing LogReader, _ events: inout [RecordedEvent]
     ) throws {
         do { try eventReader.read(record, reader, into: &events) } catch EvstoreError.noImage { return }
     }
 
-    /// Of events to be appended together, those that have an image beside the others at every later version.
+    /// Of events to be appended together, those that have an image at every later version when they are appended with the others.
     private func together(
         _ events: [NewEvent], _ merged: [String: Set<String>], _ history: History
     ) throws(EvstoreError) -> [NewEvent] {
@@ -103,13 +103,13 @@ struct DrillEvents {
                 }
             }
             left = left.indices.filter { !lone.contains($0) }.map { left[$0] }
-            // What one leaves behind may be alone now.
+            // Without it, another event may lack the event that it is merged with.
             if lone.isEmpty { target = target.next }
         }
         return left
     }
 
-    /// In the stream that the version's program would write it to: where streams were merged since, it lies in another one.
+    /// The stream that a program of the version would append to; the event may lie in another one, where streams were merged since.
     private func again(_ event: RecordedEvent, _ history: History) -> NewEvent? {
         let name: String?
         do { name = try history.shape(of: event.type, at: version)?.stream?.name(for: event.payload.lent) } catch { return nil }

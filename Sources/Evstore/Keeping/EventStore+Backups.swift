@@ -15,8 +15,7 @@ extension EventStore {
         try Backup.run(site("back up into \(directory)", cancellation, progress: progress), into: directory, keep: keep)
     }
 
-    /// Gives a whole backup, piece by piece, to `sink`: for a pipe, or an object store. Works on the calling thread for as long as there
-    /// are events; no transaction is open while `sink` runs.
+    /// Calls `sink` with a whole backup, piece by piece: for a pipe, or an object store. No transaction is open while `sink` runs.
     ///
     /// Blocks the calling thread for as long as there are events; it waits for the disk alone.
     /// - Throws: `EvstoreError`: epochChanged (run it again), interrupted; or what `sink` throws, as it is.
@@ -31,14 +30,14 @@ extension EventStore {
         } catch { throw errors.first ?? error }
     }
 
-    /// The runs of a directory's backups, oldest first; reads their headers on the calling thread.
+    /// Lists the runs of a directory's backups, oldest first.
     ///
-    /// Blocks the calling thread while it reads the directory.
+    /// Blocks the calling thread while it reads the file of each run.
     /// - Throws: `EvstoreError`: usage where it holds none, backupDamaged, locked.
     public static func backups(in directory: String) throws(EvstoreError) -> [BackupRun] { try Backup.list(directory) }
 
-    /// Reads every file of a directory's backups on the calling thread, and checks the hash that links each frame to the one before it; a
-    /// run without damage can be restored. Needs no store, no keys and no room for a copy.
+    /// Checks every file of a directory's backups, by the hash that links each frame to the one before it; a run without damage can be
+    /// restored. Needs no store, no keys and no room for a copy.
     ///
     /// Blocks the calling thread while it reads every file.
     /// - Throws: `EvstoreError`: usage where it holds none, backupDamaged, locked, interrupted.
@@ -48,13 +47,14 @@ extension EventStore {
         try Backup.verify(directory, RunControl(cancellation, progress))
     }
 
-    /// Makes a store at `store` from a backup's directory or its file: whole, or not at all. Its read models are built when they are
-    /// asked for. Awaits the reading of the whole backup on the store's own threads.
+    /// Makes a store at the path `store` from a backup's directory or file: whole, or not at all. Its read models are built when a query
+    /// needs them. Awaits the reading of the whole backup on the store's own threads.
     ///
     /// - Parameters:
-    ///   - number: which of the directory's runs (`backups(in:)`); the newest where nil.
+    ///   - backup: the path of the directory or the file.
+    ///   - number: the number of one of the directory's runs (`backups(in:)`); the newest run where nil.
     ///   - target: nil restores all; a position within an append is rounded down to the end of the append before, and
-    ///     `RestoreReport.leftOut` says so. Within the first append there is nothing to restore.
+    ///     `RestoreReport.leftOut` has the rest of that append. A position within the first append is an error.
     /// - Throws: `EvstoreError`: storeExists, backupDamaged, notInBackup, diskFull, interrupted.
     public static func restore(
         from backup: String, run number: UInt64? = nil, into store: String, to target: RestoreTarget? = nil, options: Options = Options(),
@@ -67,7 +67,10 @@ extension EventStore {
         }
     }
 
-    /// The same from anything that gives bytes: `source` gives as many as it is asked for, fewer only at the end.
+    /// Makes a store at the path `store` from the bytes of a backup: whole, or not at all. Awaits as the other `restore` does.
+    /// - Parameters:
+    ///   - name: what an error calls the backup.
+    ///   - source: returns as many bytes as it is asked for, fewer only at the backup's end; called on a thread of the store's own.
     /// - Throws: `EvstoreError`, as the other `restore` does, or what `source` throws, as it is.
     public static func restore(
         named name: String, into store: String, to target: RestoreTarget? = nil, options: Options = Options(),

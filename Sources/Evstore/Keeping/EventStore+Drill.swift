@@ -7,20 +7,20 @@ internal import Migration
 internal import Projections
 internal import System
 
-/// Another release's program: rolls the store at a path back to a version, in a process of its own.
+/// Runs another release's program, which rolls the store at a path back to a version.
 public typealias OlderProgram = @Sendable (_ store: String, _ version: SchemaVersion) throws(EvstoreError) -> Void
 
 extension EventStore {
-    /// Rehearses a migration, its rollback and a restore on a copy, and compares digests after each. The store itself only gets the
-    /// report, in `drills/`, and a row in its journal.
+    /// Rehearses a migration, its rollback and a restore on a copy, and compares digests after each. In the store itself it writes only the
+    /// report, in `drills/`, and a row of the journal.
     ///
-    /// Awaits all of that on the store's own threads: several times the length of a replay, and room for about six copies of the log.
+    /// Awaits several times the duration of a replay, on the store's own threads, and needs disk space for about six copies of the log.
     ///
     /// - Parameters:
     ///   - version: the newest that the schemas given at opening or the store know where nil.
     ///   - backups: restores the newest run of that directory; nil makes one for it.
-    ///   - olderProgram: rolls the copy back in this program's place.
-    ///   - seed: of the events that are made up; the same ones for the same seed and store.
+    ///   - olderProgram: rolls the copy back in the place of this program.
+    ///   - seed: the seed of the events that are made up: the same seed and store give the same events.
     /// - Throws: `EvstoreError`: readOnly, diskFull, interrupted. What goes wrong in the rehearsal is a failed step of the report, no
     ///   error.
     public func drill(
@@ -74,7 +74,7 @@ extension EventStore {
     }
 }
 
-/// What `drill` is asked for; its parameters say what each means.
+/// The parameters of `drill`.
 struct DrillRequest {
     let version: SchemaVersion?
     let backups: String?
@@ -90,7 +90,7 @@ extension DrillReport {
         return "failed: " + (steps.first { !$0.ok }?.name ?? laws.first { $0.failed > 0 }.map { "law \($0.law)" } ?? "nothing was shown")
     }
 
-    /// All of it, as it is kept.
+    /// The report as JSON, as the store keeps it.
     /// - Parameter isDetailed: false where events are sealed: details may quote what an event says.
     fileprivate func json(detailed isDetailed: Bool) -> JSONValue {
         func number(_ value: some BinaryInteger) -> JSONValue { .number(String(value)) }

@@ -9,8 +9,8 @@ extension EventStore {
     /// Adds a slot, so that another secret opens the store too. Awaits one transaction, and for a passphrase its derivation.
     ///
     /// - Parameters:
-    ///   - derivation: of a passphrase; scrypt where nil.
-    ///   - label: at most 40 bytes that say whose it is; anybody can read it.
+    ///   - derivation: how a passphrase is stretched; scrypt where nil.
+    ///   - label: says whose the slot is, in at most 40 bytes; it is not encrypted.
     /// - Returns: the new slot.
     /// - Throws: `EvstoreError`: keysRefused for a store without keys, usage where the secret or the label can't be one, deadlinePassed.
     public func addKey(
@@ -31,8 +31,8 @@ extension EventStore {
 
     /// Removes a slot, or a data key under which no event of the log is sealed; for a data key nobody else may have the store open.
     ///
-    /// Whoever has an older copy of the file `keys` and the secret of the slot still has the keys: see `recipher`. Awaits one transaction;
-    /// for a data key a walk over the whole log first.
+    /// Somebody with an older copy of the file `keys` and the slot's secret still has the keys: see `recipher`. Awaits one transaction, and
+    /// for a data key a scan of the whole log before.
     /// - Throws: `EvstoreError`: keyNeeded, locked, usage where there is none, interrupted.
     public func retireKey(
         _ kind: StoreKey.Kind, _ id: UInt32, cancellation: Cancellation? = nil, progress: Progress? = nil
@@ -46,7 +46,7 @@ extension EventStore {
     /// Makes another store of this one's events under new keys, whole or not at all, with an id of its own and equal content. Awaits the
     /// writing of the whole log.
     ///
-    /// - Parameter secret: what opens the new store; nil makes one whose events are not sealed.
+    /// - Parameter secret: opens the new store; nil makes one whose events are not sealed.
     /// - Throws: `EvstoreError`: storeExists, epochChanged (run it again), verificationFailed, diskFull, interrupted.
     public func recipher(
         into store: String, secret: StoreSecret?, suite: CipherSuite = .gcm, cancellation: Cancellation? = nil, progress: Progress? = nil

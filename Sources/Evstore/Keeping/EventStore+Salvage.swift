@@ -3,15 +3,15 @@ public import LogKeeping
 internal import Projections
 
 extension EventStore {
-    /// Makes a store at `target` of what a damaged one still holds: whole, or not at all. The damaged one is read, never opened,
-    /// and nobody may have it open.
+    /// Makes a store at the path `target` of the whole blocks of a damaged one: whole, or not at all. The damaged store is read, never
+    /// opened, and no process may have it open.
     ///
-    /// It finds the log's blocks by their own headers and checksums, and takes those that later ones link to. Where no event is
-    /// missing between others, the new store goes on as the old one, in an epoch of its own; else its events are appended anew,
-    /// in their order, to a store with another id. Awaits a search through all bytes of the files.
+    /// A salvage finds the log's blocks by their own headers and checksums, and copies those that later blocks link to. Where no event is
+    /// missing between others, the new store continues the old one, in an epoch of its own; else the events are appended anew, in their
+    /// order, to a store with another id. Awaits a search through all bytes of the files.
     ///
     /// - Parameters:
-    ///   - source: a store's directory, or a `data.mdb` that lies alone.
+    ///   - source: the path of a store's directory, or of a `data.mdb` alone.
     ///   - schemas: the version files, for a store that has lost its own.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeExists, locked, nothingToSalvage, usage, interrupted.
     public static func salvage(
@@ -25,7 +25,8 @@ extension EventStore {
         }
     }
 
-    /// What is wrong with a store that does not open, and how much of it a salvage would give back; changes nothing.
+    /// Reports the damage of a store that does not open, and how many events a salvage would copy; changes nothing.
+    ///
     /// Blocks the calling thread while it reads all bytes of the files.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, interrupted.
     public static func examine(

@@ -12,7 +12,7 @@ extension StoreSecret {
     /// hexadecimal digits.
     ///
     /// Blocks the calling thread while it reads the file.
-    /// - Parameter store: the store that it opens, in whose directory it must not lie: a thief of the directory would have both.
+    /// - Parameter store: the path of the store that the key opens. The file must not lie in its directory: a copy of that would have both.
     /// - Throws: `EvstoreError.keyUnusable`.
     public static func key(file path: String, apartFrom store: String? = nil) throws(EvstoreError) -> StoreSecret {
         try check(path, apartFrom: store)

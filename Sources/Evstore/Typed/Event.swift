@@ -6,7 +6,7 @@ internal import JSONText
 /// Optional members are absent where nil. `Date` and `Timestamp` are RFC 3339 text in UTC, `Decimal` an exact number,
 /// `Data` Base64 text, `URL` text; everything else is what its `Codable` says.
 public protocol Event: Codable, Sendable {
-    /// What the version files call it.
+    /// The event type's name in the version files.
     static var type: String { get }
     /// The version whose shape this type is; it also reads later versions, as long as the shape stays.
     static var version: SchemaVersion { get }

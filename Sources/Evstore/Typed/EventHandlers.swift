@@ -16,7 +16,7 @@ public func on<E: Event>(
 /// Lists handlers one after the other.
 @resultBuilder
 public enum Handlers<Handler> {
-    // Tells the closure of a handler what it changes.
+    // Gives the closure of a handler the type that it changes.
     public static func buildExpression(_ handler: Handler) -> Handler { handler }
 
     public static func buildBlock(_ handlers: Handler...) -> [Handler] { handlers }
@@ -38,7 +38,7 @@ struct HandlerTable<Handler: Sendable>: Sendable {
     }
 }
 
-/// Closures for the event types that a reader wants; events of other types pass by.
+/// Closures for the event types that a reader wants; events of other types are passed over.
 public struct EventHandlers: Sendable {
     private let table: HandlerTable<EventHandler>
 
@@ -50,7 +50,7 @@ public struct EventHandlers: Sendable {
     /// The version that events are read at: the newest of the types'.
     public var version: SchemaVersion { table.version }
 
-    /// Hands an event to its handler; false where none wants it.
+    /// Calls the handler of an event's type; false where there is none.
     @discardableResult
     public func handle(_ event: RecordedEvent) throws -> Bool {
         guard let handler = table.handlers[event.type] else { return false }

@@ -3,23 +3,24 @@ public import EventModel
 internal import Projections
 internal import SchemaEvolution
 
-/// The state of a stream.
+/// A stream's state, folded from its events.
 public struct StreamState<State: Sendable>: Sendable {
+    /// What the fold made of the events.
     public var value: State
-    /// The stream's last event, also one that the fold passes by; nil where the stream is empty.
+    /// The revision of the stream's last event, also of one that the fold has no handler for; nil where the stream is empty.
     public var revision: Revision?
-    /// How many events were folded now: those since the kept state, or all.
+    /// How many events this call has folded: those since the cached state, or all.
     public var folded: Int
-    /// Whether a kept state was gone on from.
+    /// Whether the fold began with a cached state.
     public var wasKept: Bool
 
-    /// What an append that was decided on this state expects.
+    /// The expectation for an append that was decided on this state: fails where the stream has changed since.
     public var expectation: Expectation { revision.map { .revision($0) } ?? .noStream }
 }
 
 extension EventStore {
-    /// The state of a stream, by folding its events, or those since the state that `cache` kept. Works on the calling thread, a page in a
-    /// transaction; its cost grows with the number of events that are folded.
+    /// Folds the events of a stream, or those since the state in `cache`, to its state. The cost grows with the number of events that are
+    /// folded.
     ///
     /// Blocks the calling thread: it waits for the disk, in a read transaction for each page.
     /// - Throws: `EvstoreError`: invalidEvent, noImage, programNeeded; or what the fold throws, as it is.
@@ -32,7 +33,7 @@ extension EventStore {
             stamp: evolution.state.stamp)
         var place = StreamPlace(stream, limit: options.pageEventsMax)
         var result = StreamState(value: fold.initial, revision: nil, folded: 0, wasKept: false)
-        // Order: read before any event is.
+        // Order: the count of `forget` calls is read before any event, so that a state from before one is not cached as newer.
         let forgettings = cache == nil || log.keyFile == nil ? 0 : try converting(at: path) { try log.read { try $0.forgettings } }
         if let kept = cache?.entry(stream.text, fingerprint, asOf: forgettings), isValid(kept.checkpoint) {
             result = StreamState(value: kept.state, revision: kept.last, folded: 0, wasKept: true)
@@ -51,7 +52,7 @@ extension EventStore {
         }
         result.revision = place.last
         if let cache, let last = result.revision, !result.wasKept || checkpoint.position > .start {
-            // A page of hidden events has no position to be cut at: the state is kept as of the log's end before it was read.
+            // The last events may be hidden, without a position here: the checkpoint is the log's end before the reading.
             if checkpoint.position < evolution.last.position { checkpoint.position = evolution.last.position }
             cache.put(
                 .init(fingerprint: fingerprint, state: result.value, last: last, checkpoint: checkpoint), for: stream.text,

@@ -15,12 +15,12 @@ extension EventStore {
 
     /// Appends typed events to one stream together, all of them or none. Awaits and throws as `append(_:conditions:sameID:)` does.
     ///
-    /// What differs from event to event is for `append(_:conditions:)`, with a `NewEvent(event, to: stream, …)` for each.
+    /// Where id, time or metadata differ from event to event, use `append(_:conditions:)` with a `NewEvent(event, to: stream, …)` for each.
     ///
     /// - Parameters:
     ///   - metadata: JSON text of one object, which each of them has; none where nil.
-    ///   - id: the append's, which is its first event's: repeated with it, the append is made once.
-    ///   - time: when they happened; the moment of the append where nil.
+    ///   - id: the id of the append, which is its first event's: an append that is repeated with the same id is made once.
+    ///   - time: when the events happened; the moment of the append where nil.
     @discardableResult
     public func append(
         _ events: [any Event], to stream: StreamName, expecting expectation: Expectation, metadata: [UInt8]? = nil, id: EventID? = nil,
@@ -65,8 +65,8 @@ extension EventStore {
         return events
     }
 
-    /// Gives the events of a stream to the handlers that want them, on the calling thread; no transaction is open while a handler runs.
-    /// - Returns: how many events a handler took.
+    /// Calls the handlers with the events of a stream, on the calling thread; no transaction is open while a handler runs.
+    /// - Returns: how many events had a handler.
     ///
     /// Blocks the calling thread: it waits for the disk, in a read transaction for each page.
     /// - Throws: `EvstoreError`: invalidEvent, noImage; or what a handler throws, as it is.
@@ -105,7 +105,7 @@ public struct TypedSubscription: AsyncSequence, Sendable {
 
         init(pages: Subscription.Iterator, catalogue: EventCatalogue) { (self.pages, self.catalogue) = (pages, catalogue) }
 
-        /// Up to where the log was looked through.
+        /// Up to where the log was read, for a later `subscribe`.
         public var checkpoint: Checkpoint { pages.checkpoint }
 
         /// The next page, never empty; nil when the task is cancelled.

@@ -3,7 +3,7 @@ internal import EventModel
 internal import LMDB
 internal import System
 
-/// States of streams as they were folded last, in memory; whoever drops it loses time and nothing else.
+/// Keeps the last folded states of streams in memory; without it they are folded from all events.
 ///
 /// A state is used again by the fold of the same name, revision and version, on the same store, while the store's versions
 /// and the part of its log that was folded stay the same; every other case folds the stream anew. Nothing is kept over a
@@ -34,10 +34,10 @@ public final class StateCache<State: Sendable>: Sendable {
 
     private let kept = Monitor(Kept())
 
-    /// - Parameter streamsMax: beyond so many it begins anew.
+    /// - Parameter streamsMax: the number of streams beyond which the cache is emptied.
     public init(streamsMax: Int = 65_536) { limit = max(streamsMax, 1) }
 
-    /// How many streams it holds a state of.
+    /// How many streams have a cached state.
     public var count: Int { kept.withLock { $0.entries.count } }
 
     public func removeAll() { kept.withLock { $0.entries.removeAll() } }
@@ -55,7 +55,7 @@ public final class StateCache<State: Sendable>: Sendable {
     /// - Parameter forgettings: as it was before the entry's events were read.
     func put(_ entry: Entry, for stream: String, asOf forgettings: UInt64) {
         kept.withLock { kept in
-            // Folded of what has been forgotten since, perhaps.
+            // The state may be of data that was forgotten since.
             if kept.forgettings[entry.fingerprint.store] != forgettings { return }
             if kept.entries.count >= limit, kept.entries[stream] == nil { kept.entries.removeAll(keepingCapacity: true) }
             kept.entries[stream] = entry

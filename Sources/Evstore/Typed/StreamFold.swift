@@ -15,10 +15,10 @@ public func on<E: Event, State: Sendable>(
 
 /// How a stream's events become a Swift value: the state of an aggregate.
 ///
-/// Pure: the same events in the same order give the same state. Events of other types pass by.
+/// Pure: the same events in the same order give the same state. Events of other types are passed over.
 public struct StreamFold<State: Sendable>: Sendable {
     public let name: String
-    /// Grows with every change of what it does; a state kept of another revision is folded anew.
+    /// Increase it with every change of the handlers: a cached state of another revision is folded anew.
     public let revision: Int
     public let initial: State
     private let table: HandlerTable<StateHandler<State>>

@@ -109,7 +109,7 @@ struct KeyCommand: ParsableCommand, Group {
 extension StoreKey {
     fileprivate var object: OutputValue {
         [
-            "kind": .text(kind.rawValue), "id": .count(id), "way": .optional(way), "suite": .optional(suite?.rawValue),
+            "kind": .text(kind.rawValue), "id": .count(id), "way": .optional(openedBy), "suite": .optional(suite?.rawValue),
             "created": .time(created), "label": kind == .slot ? .text(label) : nil, "writing": .bool(isWriting),
         ]
     }
@@ -117,7 +117,7 @@ extension StoreKey {
     fileprivate func write(to output: Output) throws {
         if output.json { return try output.object(object) }
         let words = [
-            "\(kind.rawValue) \(id)".padded(to: 8), (way ?? suite?.rawValue ?? "").padded(to: 24), created.description.padded(to: 27),
+            "\(kind.rawValue) \(id)".padded(to: 8), (openedBy ?? suite?.rawValue ?? "").padded(to: 24), created.description.padded(to: 27),
             isWriting ? "written under" : label,
         ]
         try output.line(words.joined(separator: "  ").trimmed)

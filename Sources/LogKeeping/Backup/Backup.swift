@@ -6,9 +6,10 @@ internal import LMDB
 package import Migration
 internal import System
 
-/// A copy of a store that protects from what snapshots don't: damage, and the loss of the disk.
+/// Copies a log, so that it survives damage and the loss of its disk, which snapshots do not.
 package enum Backup {
-    /// Writes what came since the newest run of a directory, reads it again, and forgets all runs but `keep`.
+    /// Adds a run to a directory: writes the blocks behind those of the newest run, reads them again, and removes all runs but the
+    /// newest `keep`.
     /// - Throws: `EvstoreError`: otherBackup, backupDamaged, locked, epochChanged, diskFull, interrupted.
     package static func run(_ site: MigrationSite, into path: String, keep: Int? = nil) throws(EvstoreError) -> BackupReport {
         let began = ContinuousClock.now
@@ -22,7 +23,7 @@ package enum Backup {
             defer { withExtendedLifetime(lock) {} }
             let summary = try write(site, to: directory)
             let pruned = try keep.map { count in
-                // What a cut took off, and what another restored copy of the store has written, nobody else may have.
+                // A run that ends with events of another life of the log, before a cut or of a restored copy, may be the only copy of them.
                 try directory.prune(keeping: count, overwriting: site.log.keyFile != nil) { run in
                     try run.blocks.last?.base.map { try site.log.holds($0) } ?? false
                 }
@@ -31,16 +32,17 @@ package enum Backup {
         } catch { throw storeError(error, path, doing: "backing up to \(path)") }
     }
 
-    /// Gives a whole backup to `sink`.
+    /// Gives the frames of a whole backup to `sink`.
+    /// - Throws: `EvstoreError`: epochChanged, corruptBlock, interrupted; what `sink` throws becomes one.
     package static func run(_ site: MigrationSite, to sink: ([UInt8]) throws -> Void) throws(EvstoreError) -> BackupReport {
         let began = ContinuousClock.now
         let summary = try migrating {
-            try site.log.backUp(progress: { try tell(site, $0, $1) }, to: { try sink([UInt8](copying: $1)) })
+            try site.log.backUp(progress: { try report(site, $0, $1) }, to: { try sink([UInt8](copying: $1)) })
         }
         return BackupReport(summary, seconds: began.duration(to: .now).inSeconds, pruned: 0)
     }
 
-    private static func tell(_ site: MigrationSite, _ done: UInt64, _ total: UInt64) throws(EvstoreError) {
+    private static func report(_ site: MigrationSite, _ done: UInt64, _ total: UInt64) throws(EvstoreError) {
         try site.checkCancellation()
         site.say("backup", done: done, total: total)
     }
@@ -51,9 +53,9 @@ package enum Backup {
         if let before, before.store != store { throw EvstoreError.otherBackup(path: directory.path) }
         try directory.sweep(overwriting: site.log.keyFile != nil)
         var shared = try directory.whole(before?.blocks ?? [])
-        // A cut may have taken off what the newest runs ended with.
+        // A cut may have discarded the events that the newest runs end with.
         while let last = shared.last, try last.base.map({ try site.log.holds($0) }) != true { shared.removeLast() }
-        // A secret that was given up opens what was written before: nothing new is put behind it.
+        // A retired secret still opens the older files: new blocks are not written behind the keys that it opens.
         let slots = try site.log.slotsDigest()?.hex
         if shared.contains(where: { $0.slots != slots }) { shared = [] }
         let number = (before?.number ?? 0) + 1
@@ -61,7 +63,7 @@ package enum Backup {
         let made = "blocks/\(number).new"
         var blocks = FileWriter(directory.path + "/" + made)
         var rows = FileWriter(directory.path + "/" + rowsName)
-        let summary = try site.log.backUp(after: shared.last?.base, progress: { try tell(site, $0, $1) }) { part, bytes in
+        let summary = try site.log.backUp(after: shared.last?.base, progress: { try report(site, $0, $1) }) { part, bytes in
             switch part {
             case .blocks: try blocks.write(bytes)
             case .rows: try rows.write(bytes)
@@ -77,11 +79,11 @@ package enum Backup {
         let own = (isNew ? [blocksName] : []) + [rowsName]
         if Guard.backupRead.isOn {
             try EventLog.checkBackup(
-                from: FileSequence(own.map { directory.path + "/" + $0 }).take, after: shared.last?.base, ends: summary)
+                from: FileSequence(own.map { directory.path + "/" + $0 }).read, after: shared.last?.base, ends: summary)
         }
         if isNew { shared.append(.init(file: blocksName, bytes: blocks.bytes, summary.base, slots: summary.slots)) }
         for name in ["/blocks", "/rows"] { try Directory.sync(directory.path + name) }
-        // Order: what was forgotten before the run is told before the run counts.
+        // Order: the ledger is durable before the run's own file, so that a restore of the run forgets the same.
         try directory.add(site.log.ledger())
         try directory.finish(
             .init(
@@ -99,7 +101,7 @@ extension BackupReport {
     }
 }
 
-/// Writes a new file from its beginning to its end; there is none where nothing is written.
+/// Writes a new file from its beginning to its end; creates it with the first bytes.
 private struct FileWriter {
     private let path: String
     private var file: File?
@@ -118,7 +120,7 @@ private struct FileWriter {
         offset += bytes.byteCount
     }
 
-    /// Makes it durable; false where there is none.
+    /// Makes the file durable; false where nothing was written, so that there is no file.
     @discardableResult
     func finish() throws -> Bool {
         try file?.sync()
@@ -126,7 +128,7 @@ private struct FileWriter {
     }
 }
 
-/// Files that are read as one.
+/// Reads several files as one run of bytes.
 final class FileSequence {
     private var paths: ArraySlice<String>
     private var file: File?
@@ -134,11 +136,11 @@ final class FileSequence {
 
     private let lock: File?
 
-    /// - Parameter lock: what is held as long as they are read.
+    /// - Parameter lock: a lock that is held as long as this is in use.
     init(_ paths: [String], holding lock: File? = nil) { (self.paths, self.lock) = (paths[...], lock) }
 
-    /// The next bytes, fewer only at the end of the last file.
-    func take(_ count: Int) throws -> [UInt8] {
+    /// Returns the next bytes, fewer than `count` only at the end of the last file.
+    func read(_ count: Int) throws -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count < count {
             if file == nil {

@@ -13,7 +13,7 @@ extension BackupDirectory {
 
     private var ledgerPath: String { path + "/forgotten" }
 
-    /// What it says; only the store's keys prove it.
+    /// Reads the entries; only the store's keys prove them.
     func ledger() throws -> [ForgottenLedger.Entry] {
         guard try Directory.ownStatus(ledgerPath) != nil else { return [] }
         let file = try File(ledgerPath, .read)
@@ -35,7 +35,7 @@ extension BackupDirectory {
         return ForgottenLedger.Entry(number: number, Forgotten(code: code, through: through), proof: proof)
     }
 
-    /// Adds what is not there yet. Nothing is ever taken off: a store that was put back from before knows less.
+    /// Adds the entries that are missing. None is ever removed: an older copy of the store, put back, has a shorter ledger.
     func add(_ entries: [ForgottenLedger.Entry]) throws {
         let known = try ledger()
         let there = Set(known)

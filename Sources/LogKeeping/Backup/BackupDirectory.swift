@@ -6,8 +6,8 @@ internal import Hashing
 internal import LMDB
 internal import System
 
-/// A directory of backups that share their blocks: each run writes the blocks that came since the one before, and how the
-/// store was beside them.
+/// A directory of backups that share their blocks: each run writes the blocks since the run before, and the store's other rows as they
+/// are then.
 ///
 ///     blocks/<number>-<last position>.evf    frames of blocks; the first file begins, each goes on after the one before
 ///     rows/<number>.evf                      frames of rows, and the end
@@ -16,7 +16,7 @@ internal import System
 ///
 /// The files of a run, one after the other, are a backup as a pipe carries it (`Frame`). Names are ten digits and twenty.
 struct BackupDirectory {
-    /// What a run file says.
+    /// The content of a run's file.
     struct Run: Codable {
         struct Blocks: Codable, Hashable {
             var file: String
@@ -45,11 +45,11 @@ struct BackupDirectory {
     let path: String
 
     private static let formatKnown = 1
-    /// What a run file may have, which is a line for each run that it goes on after.
+    /// The largest size of a run's file, which lists the block files of all runs before it.
     private static let fileBytesMax = 64 << 20
 
-    /// Makes the directory where there is none.
-    /// - Throws: `EvstoreError.usage` where it holds something else than backups.
+    /// Creates the directory where there is none.
+    /// - Throws: `EvstoreError.usage` where it holds other files than those of backups.
     init(making path: String) throws {
         self.path = path
         if try Directory.status(path) != nil, try !Directory.isEmpty(path), try Directory.status(path + "/runs") == nil {
@@ -58,10 +58,10 @@ struct BackupDirectory {
         guard try Directory.status(Directory.parent(of: path)) != nil else {
             throw EvstoreError.usage("there is no directory \(Directory.parent(of: path))")
         }
-        // Order: what says that it is one of backups comes first.
+        // Order: `runs` is created first, since it marks a directory as one of backups.
         for name in ["", "/runs", "/blocks", "/rows"] {
             if try Directory.status(path + name) == nil { try Directory.create(path + name) }
-            // Also where another run has made it, which may have been ended before its sync.
+            // Also where an earlier run has created it: that may have been killed before its sync.
             if name.isEmpty { try Directory.syncName(of: path) } else { try Directory.sync(path) }
         }
     }
@@ -84,7 +84,7 @@ struct BackupDirectory {
         let run: Run
         do { run = try JSONDecoder().decode(Run.self, from: Data(bytes)) } catch { throw damaged("\(name) can't be read") }
         guard run.format <= Self.formatKnown else { throw EvstoreError.storeNewer(path: name, format: run.format, known: Self.formatKnown) }
-        // Names are ours and never lead elsewhere.
+        // A file name that leads out of the directory is refused.
         guard run.number == number, run.rows == Self.rowsName(number), run.blocks.allSatisfy({ Self.isBlocksName($0.file) }) else {
             throw damaged("\(name) names files that are none of a backup")
         }
@@ -96,7 +96,7 @@ struct BackupDirectory {
         return try run(number)
     }
 
-    /// The run of that number, the newest where nil.
+    /// The run of a number; the newest one where nil.
     func chosen(_ number: UInt64?) throws -> Run {
         guard let number else { return try newest() }
         let numbers = try numbers()
@@ -128,7 +128,7 @@ struct BackupDirectory {
 
     private static func isUnfinished(_ name: String) -> Bool { name.hasSuffix(".new") && UInt64(name.dropLast(4)) != nil }
 
-    /// Writes a run's file durably; the run is there from then on.
+    /// Writes a run's file durably: from then on the run counts.
     func finish(_ run: Run) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -149,7 +149,7 @@ struct BackupDirectory {
         try Directory.sync(directory)
     }
 
-    /// Of the files that a run shares, those before the first that is missing or cut off.
+    /// Returns a run's block files up to the first that is missing or has another size.
     func whole(_ blocks: [Run.Blocks]) throws -> [Run.Blocks] {
         var whole: [Run.Blocks] = []
         for part in blocks {
@@ -159,7 +159,7 @@ struct BackupDirectory {
         return whole
     }
 
-    /// Forgets all runs of this history but the newest ones, then files that no run names; returns how many runs.
+    /// Removes all runs of this history but the newest ones, then the files that no run names; returns the number of runs removed.
     @discardableResult
     func prune(keeping count: Int, overwriting: Bool, _ isOfThisHistory: (Run) throws -> Bool) throws -> Int {
         let old = try numbers().filter { try isOfThisHistory(run($0)) }.dropLast(count)
@@ -169,17 +169,17 @@ struct BackupDirectory {
         return old.count
     }
 
-    /// Removes what no run names: of runs that were forgotten, and of some that never ended.
-    /// - Parameter overwriting: what they held is not on the disk any more, where it opens what is sealed.
+    /// Removes the files that no run names: those of removed runs, and of runs that were killed.
+    /// - Parameter overwriting: whether bytes are overwritten first, since the files of a sealed store hold wrapped keys.
     func sweep(overwriting: Bool) throws {
-        // Order: runs that were forgotten stay so before their files go.
+        // Order: that the runs are removed is durable before their files are removed.
         try Directory.sync(path + "/runs")
         let runs = try numbers().map { try run($0) }
         let named = Set(runs.flatMap { run in run.blocks.map(\.file) + [run.rows] })
         for directory in ["blocks", "rows"] {
             try Directory.removeFiles(in: "\(path)/\(directory)", overwriting: overwriting) { name in
                 let file = "\(directory)/\(name)"
-                // Nothing else than what a backup has written.
+                // Only files that a backup has written.
                 return !named.contains(file) && (Self.isBlocksName(file) || Self.isRowsName(file) || Self.isUnfinished(name))
             }
         }
@@ -193,7 +193,7 @@ extension BackupDirectory.Run.Blocks {
         self.slots = slots?.hex
     }
 
-    /// Where a backup can go on behind this file.
+    /// Where the next file's frames continue; nil where the run's file says it in no valid form.
     var base: BackupBase? {
         guard let link = Digest(hex: link), let frameLink = Digest(hex: frameLink) else { return nil }
         return BackupBase(

@@ -1,22 +1,22 @@
 public import EventModel
 
-/// What a backup holds.
+/// What one call of `backUp` has written.
 public struct BackupReport: Hashable, Sendable {
     /// The last event in it.
     public var position: Position
     public var epoch: Epoch
     /// SHA-256 over the events themselves, in hexadecimal: the same for equal content in whatever store.
     public var content: String
-    /// Written by this run.
+    /// Bytes that this run has written.
     public var bytes: UInt64
     public var seconds: Double
-    /// Older runs that were forgotten.
+    /// How many older runs were removed.
     public var pruned: Int
 }
 
-/// One run of a directory's backups: what the store was at one time.
+/// One run of a directory's backups: the store as it was at one time.
 public struct BackupRun: Hashable, Sendable {
-    /// What it is named by in that directory.
+    /// The run's number in its directory.
     public var number: UInt64
     public var time: Timestamp
     /// The last event in it.
@@ -24,14 +24,14 @@ public struct BackupRun: Hashable, Sendable {
     public var epoch: Epoch
     /// As in `BackupReport`.
     public var content: String
-    /// Of all files that it is made of, also those that it shares with other runs.
+    /// The size of all files of the run, also of those that it shares with other runs.
     public var bytes: UInt64
 }
 
-/// What reading a run's files again came to.
+/// The result of verifying one run of a directory's backups.
 public struct BackupVerdict: Hashable, Sendable {
     public var run: BackupRun
-    /// What is wrong with them; nil where every byte is what was written.
+    /// What is wrong with the run's files; nil where every byte is as it was written.
     public var damage: String?
 }
 
@@ -42,16 +42,17 @@ public struct RestoreReport: Hashable, Sendable {
     public var epoch: Epoch
     /// The last event of the backup.
     public var backupPosition: Position
-    /// The append that the position asked for lies in and that goes on behind it, first to last position: it was left out, since an
-    /// append is whole or not there. Nil where nothing was parted.
+    /// The positions of the append that holds the requested position and ends behind it: it was left out, since an append is restored
+    /// as a whole or not at all. Nil where the requested position ends an append.
     public var leftOut: ClosedRange<UInt64>?
+    /// As in `BackupReport`, of the restored events.
     public var content: String
-    /// Read from the backup.
+    /// Bytes that were read from the backup.
     public var bytes: UInt64
     public var seconds: Double
 }
 
-/// How far a backup is restored: to a position, or to what was committed by a time.
+/// How far a backup is restored: up to a position, or up to the last commit at or before a time.
 public enum RestoreTarget: Hashable, Sendable {
     case position(Position)
     case time(Timestamp)

@@ -2,9 +2,9 @@ internal import Bytes
 internal import EventLog
 internal import LMDB
 
-/// The rows that a backup holds beside the blocks: what can't be made from the log.
+/// The rows that a backup holds beside the blocks, because they can't be made from these.
 enum BackupRows {
-    /// Each table with the row's key where one row alone is wanted.
+    /// The tables that a backup holds; `only` is the key of the one row that is wanted, nil where all are.
     private static func tables(_ tables: Tables) -> [(table: RowTable, only: [UInt8]?)] {
         tables.descriptors.compactMap { table in
             guard let kept = table.kept, let rows = tables[table] else { return nil }
@@ -12,7 +12,7 @@ enum BackupRows {
         }
     }
 
-    /// Bodies of frames.
+    /// Returns the bodies of the frames that hold the rows.
     static func bodies(_ transaction: borrowing ReadTransaction, _ all: Tables) throws -> [[UInt8]] {
         var bodies: [[UInt8]] = []
         var body = ByteBuffer()
@@ -41,7 +41,7 @@ enum BackupRows {
         body.append(value)
     }
 
-    /// Puts the rows of a frame's body where they belong.
+    /// Writes the rows of a frame's body to their tables.
     /// - Throws: `BackupDamage`.
     static func put(_ body: [UInt8], _ transaction: inout WriteTransaction, _ all: Tables) throws {
         let bytes = body.lent

@@ -10,7 +10,7 @@ extension Backup {
         try reading(path) { directory in try directory.numbers().map { try BackupRun(directory.run($0), in: directory) } }
     }
 
-    /// Reads every file of the runs once, as a restore would, and says of each run what is wrong with it.
+    /// Reads every file of the runs once, checks it as a restore would, and returns the damage of each run.
     /// - Throws: `EvstoreError`: as `list` does, and interrupted.
     package static func verify(
         _ path: String, _ control: RunControl = RunControl(nil, nil)
@@ -42,12 +42,13 @@ extension Backup {
 }
 
 extension BackupDirectory {
-    /// What is wrong with the files of a run; `known` has what was found of those that it shares with others.
+    /// Returns the damage of a run's files, nil where there is none.
+    /// - Parameter known: the results for files of other runs, which this one may share.
     fileprivate func damage(of run: Run, _ known: inout [Run.Blocks: String?]) throws -> String? {
         var base: BackupBase?
         for part in run.blocks {
             guard let end = part.base else { return "\(part.file): its end is not written down" }
-            // Behind other files than before it is another file; names are never used twice.
+            // The key is the file with its end, which no other file has: names are never used twice.
             let damage = try known[part] ?? damage(of: part.file) { try EventLog.checkFrames(from: $0, after: base, through: end) }
             known[part] = .some(damage)
             if let damage { return damage }
@@ -60,7 +61,7 @@ extension BackupDirectory {
 
     private func damage(of file: String, _ check: (@escaping (Int) throws -> [UInt8]) throws -> Void) throws -> String? {
         guard try Directory.status(path + "/" + file) != nil else { return "\(file) is missing" }
-        do { try check(FileSequence([path + "/" + file]).take) } catch EvstoreError.backupDamaged(_, let reason) {
+        do { try check(FileSequence([path + "/" + file]).read) } catch EvstoreError.backupDamaged(_, let reason) {
             return "\(file): \(reason)"
         }
         return nil

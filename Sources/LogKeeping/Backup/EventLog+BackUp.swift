@@ -5,7 +5,7 @@ package import Hashing
 internal import LMDB
 internal import System
 
-/// Where a backup's blocks end, and where its frames go on: with the same blocks behind it, a later one can.
+/// Where the blocks of a backup's file end, and which frame ends them: a later backup continues from here.
 package struct BackupBase: Hashable, Sendable {
     package var last: Checkpoint
     /// The link of the last block.
@@ -33,13 +33,13 @@ package struct BackupSummary: Hashable, Sendable {
 }
 
 extension EventLog {
-    /// What a part of the stream is: what every later backup holds too, or how the log is now.
+    /// What a part of the stream holds: blocks, which later backups share, or the rows as they are now.
     package enum BackupPart { case blocks, rows }
 
-    /// Gives the log as frames (`Frame`), while others go on appending; every block is checked on the way. No transaction
-    /// is open while `sink` runs, however slow it is.
-    /// - Parameter base: gives only what came after it; the frames follow those of the backup that ended there.
-    /// - Throws: `EvstoreError.epochChanged` where a cut took off what was given already, `corruptBlock`.
+    /// Gives the log as frames (`Frame`) to `sink`, while others go on appending, and checks every block. No transaction is open while
+    /// `sink` runs.
+    /// - Parameter base: where an earlier backup ended: only later blocks are written, in frames that follow that backup's.
+    /// - Throws: `EvstoreError`: epochChanged where a cut has discarded blocks that were written already, corruptBlock.
     package func backUp(
         after base: BackupBase? = nil, progress: (UInt64, UInt64) throws -> Void = { _, _ in },
         to sink: (BackupPart, RawSpan) throws -> Void
@@ -86,7 +86,7 @@ extension EventLog {
         return digest
     }
 
-    /// Reads what was written of a backup, after `base`, and compares its end.
+    /// Reads the frames of a backup that follow `base`, and compares the last one with `summary`.
     /// - Throws: `EvstoreError.backupDamaged`.
     package static func checkBackup(
         from source: @escaping (Int) throws -> [UInt8], after base: BackupBase?, ends summary: BackupSummary
@@ -106,7 +106,7 @@ extension EventLog {
         }
     }
 
-    /// Whether the log still has what a backup ended with.
+    /// Whether the log still has the block that a backup ended with.
     package func holds(_ base: BackupBase) throws -> Bool {
         try read { reader in
             guard base.last.position <= reader.last.position else { return false }
@@ -116,9 +116,9 @@ extension EventLog {
     }
 }
 
-/// A backup's place between its read transactions.
+/// The progress of a backup between its read transactions.
 private struct BackupPass {
-    /// What the log was in the transaction that came to its end.
+    /// The end of the log, and its other rows, in the transaction that reached it.
     struct End {
         var last: Checkpoint
         var link: Digest
@@ -128,7 +128,7 @@ private struct BackupPass {
 
     private let access: LogAccess
     private(set) var scan: LogScan
-    /// Of a whole backup; what goes on after another can't be hashed alone.
+    /// Nil for a backup that continues another: its blocks alone do not make the content's digest.
     private var hasher: ContentHasher?
     private(set) var last = Position.start
     private var keys: UInt64?
@@ -140,8 +140,8 @@ private struct BackupPass {
         hasher = last == nil ? ContentHasher() : nil
     }
 
-    /// The file of the store's keys, where it is not the one that was asked for before: with the key of every event that was
-    /// read until now, since a key is in the file before anything is sealed under it.
+    /// Returns the key file where it has changed since the last call. It has the key of every event that was read until now, since a key
+    /// is written there before anything is sealed under it.
     mutating func changedKeys() throws -> [UInt8]? {
         guard let current = try access.keys?.current(), current.generation != keys else { return nil }
         slots = keys == nil || slots == current.slots ? current.slots : nil
@@ -151,7 +151,7 @@ private struct BackupPass {
 
     var content: Digest? { hasher?.finalize() }
 
-    /// Copies the next blocks; where they are the last ones, also what the log is beside them.
+    /// Copies the next blocks; returns the log's end where they are the last.
     mutating func readBlocks(into body: inout ByteBuffer, _ transaction: borrowing ReadTransaction) throws -> End? {
         last = try Blocks.last(transaction, access)
         _ = try scan.runChunk(transaction) { block in

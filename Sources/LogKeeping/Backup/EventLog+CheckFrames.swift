@@ -4,7 +4,7 @@ package import EventModel
 internal import Hashing
 
 extension EventLog {
-    /// Reads the frames of blocks that go on after `base`, nil for those that begin, up to `end`, and nothing behind them.
+    /// Reads a file of block frames that follow `base` (nil: the first file), and checks that it ends exactly at `end`.
     /// - Throws: `EvstoreError.backupDamaged`.
     package static func checkFrames(from source: @escaping (Int) throws -> [UInt8], after base: BackupBase?, through end: BackupBase) throws
     {
@@ -17,7 +17,7 @@ extension EventLog {
         }
     }
 
-    /// Reads the frames of rows behind those of `base`, up to the end of a backup, which says its position and content.
+    /// Reads a file of row frames that follow `base`, and checks that the backup ends with this position and content.
     /// - Throws: `EvstoreError.backupDamaged`.
     package static func checkEnd(
         from source: @escaping (Int) throws -> [UInt8], after base: BackupBase?, position: Position, content: String

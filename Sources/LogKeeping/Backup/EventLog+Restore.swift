@@ -7,24 +7,24 @@ internal import System
 
 /// What was restored.
 package struct RestoreSummary: Hashable, Sendable {
-    /// In an epoch of its own: whoever has seen more is told.
+    /// The end of the new log, in an epoch of its own, so that a reader with a later checkpoint gets an error.
     package var last: Checkpoint
     /// The last position of the backup.
     package var backup: Checkpoint
-    /// The append that holds the position which was asked for, and goes on behind it; nil where that is the end of one.
+    /// The append that holds the requested position and ends behind it; nil where that position ends an append.
     package var leftOut: ClosedRange<UInt64>?
-    /// Of the events that were restored.
+    /// The digest of the restored events.
     package var content: Digest
     package var bytes: UInt64
 }
 
 extension EventLog {
-    /// Makes a store from a backup: whole at its path, or not at all. Every frame, block, link and index is checked first. A
-    /// point within an append is rounded down to the end of the append before; one within the first is an error.
+    /// Makes a store from a backup: whole at its path, or not at all. Every frame, block, link and index is checked first. A position
+    /// within an append is rounded down to the end of the append before; one within the first append is an error.
     /// - Parameters:
-    ///   - source: gives the next bytes of the backup, fewer only at its end.
-    ///   - ledger: what is known to be forgotten since, which the new store forgets too.
-    ///   - finish: what else is written, in the transaction that ends the log where it should.
+    ///   - source: returns the next bytes of the backup, fewer than asked for only at its end.
+    ///   - ledger: what was forgotten since the backup, which the new store forgets too.
+    ///   - finish: writes more, in the transaction that sets the end of the log.
     /// - Throws: `EvstoreError`: storeExists, backupDamaged, notInBackup, diskFull.
     package static func restore(
         from source: @escaping (Int) throws -> [UInt8], named name: String, into store: String, to point: RestoreTarget? = nil,
@@ -48,10 +48,10 @@ extension EventLog {
     }
 }
 
-/// A restore that is under way.
+/// The state of a running restore.
 private struct Restoring {
     let access: LogAccess
-    /// What was read to see whether the store is sealed.
+    /// The second frame, which was read to see whether the store is sealed.
     private var ahead: (kind: Frame.Kind, body: [UInt8])?
     private let ledger: [ForgottenLedger.Entry]
     private let point: RestoreTarget?
@@ -62,7 +62,7 @@ private struct Restoring {
     /// The end of the blocks that were read, and of those that were stored.
     private var read = Position.start
     private var stored = Position.start
-    /// Where the append ends that holds the position which is wanted, once that has been read.
+    /// The end of the append that holds the requested position, once it was read.
     private var appendEnd: Position?
     private var firstTime: Timestamp?
     private var lastLink: Digest?
@@ -100,12 +100,12 @@ private struct Restoring {
         while true {
             let (kind, body) = try next()
             switch kind {
-            case .keys: try take(keys: body)
+            case .keys: try replaceKeys(body)
             case .subjects:
                 guard let keys = access.keys else { throw BackupDamage("it has keys of subjects, and its events are not sealed") }
                 try keys.subjects.put(body)
             case .beginning: throw BackupDamage("it has two beginnings")
-            case .blocks: try take(body)
+            case .blocks: try storeBlocks(body)
             case .rows:
                 let access = access
                 try access.environment.writeOwned { transaction in
@@ -118,15 +118,15 @@ private struct Restoring {
         }
     }
 
-    /// Keys that were made, or given up, while the backup went on.
-    private func take(keys body: [UInt8]) throws {
+    /// Writes a key file that was changed while the backup went on.
+    private func replaceKeys(_ body: [UInt8]) throws {
         guard let keys = access.keys else { throw BackupDamage("it has keys, and its events are not sealed") }
         try StoreKeys.write(body, at: store)
         _ = try keys.current()
     }
 
     /// Checks the blocks of a frame and stores those that are wanted.
-    private mutating func take(_ body: [UInt8]) throws {
+    private mutating func storeBlocks(_ body: [UInt8]) throws {
         let frame = body.lent
         var wanted: [(first: Position, start: Int, count: Int)] = []
         var offset = 0
@@ -136,7 +136,7 @@ private struct Restoring {
             do {
                 let block = try Blocks.checked(rest.slice(0, min(size, rest.byteCount)), at: read.next, access)
                 let access = access
-                // The keys of subjects come behind, and the digest is the same without them.
+                // The frames of the subjects' keys follow later, and the content's digest does not need them.
                 try access.openWithoutPersons(block) { try hasher.add($0, access.names) }
                 noteAppendEnd(block)
                 (read, lastLink, firstTime) = (block.last, block.link, firstTime ?? block.time)
@@ -167,9 +167,9 @@ private struct Restoring {
     private func isWanted(_ block: BlockView) -> Bool {
         switch point {
         case nil: true
-        // One block more, so that it is seen whether an append goes on in it.
+        // One block more: the append may continue in it.
         case .position(let position): block.first <= position.next
-        // Clocks go back: what follows a block that is too late is too late.
+        // Clocks go back: a block behind one that is too late is not wanted, whatever its time.
         case .time(let time): block.time <= time && block.first == stored.next
         }
     }
@@ -200,7 +200,7 @@ private struct Restoring {
         return hasher.finalize()
     }
 
-    /// Ends the log at the point that is wanted and begins the next epoch; no read model is left.
+    /// Ends the log at the requested point and begins the next epoch.
     private func cut(_ backup: Checkpoint, _ finish: (inout LogUpdate) throws -> Void) throws -> Checkpoint {
         let (access, end) = (access, try wantedEnd(backup))
         try access.environment.read { transaction in
@@ -217,7 +217,7 @@ private struct Restoring {
                     wanted: "what was appended up to position \(end)",
                     has: "a first append of positions \(append.lowerBound) to \(append.upperBound): all of it or nothing")
             }
-            // Two restores of one backup are two histories, and so is what the original has become: none has the other's epoch.
+            // The original and each store that is restored from it go on with other events: each needs an epoch that no other has.
             try update.cut(to: position, later: Epoch(UInt32(clamping: Timestamp.now.microseconds / 1_000_000)))
             try forgetAgain(&update)
             try finish(&update)
@@ -225,13 +225,13 @@ private struct Restoring {
         }
     }
 
-    /// The append that begins behind `last`, where it holds the position which is wanted.
+    /// The append behind `last`, where it holds the requested position.
     private func leftOut(after last: Position, _ backup: Checkpoint) -> ClosedRange<UInt64>? {
         guard case .position(let wanted) = point, wanted > last else { return nil }
         return last.next.rawValue ... (appendEnd ?? backup.position).rawValue
     }
 
-    /// What was forgotten before the backup, or since, has no key in what is made of it.
+    /// Overwrites the keys of what was forgotten, before the backup or since.
     private func forgetAgain(_ update: inout LogUpdate) throws {
         guard let keys = access.keys else { return }
         let ring = keys.subjects.ring

@@ -5,7 +5,7 @@ internal import LMDB
 internal import Sealing
 internal import System
 
-/// A backup is a run of frames, each linked to the one before it: nothing in it can be changed, left out or cut off unnoticed.
+/// A backup is a sequence of frames, each linked to the one before it, so that a change, a gap or a missing end is found.
 /// Integers are little-endian.
 ///
 ///     0   u32  "evf" and the format: 1, or 2 where the store's rows have codes
@@ -36,7 +36,7 @@ enum Frame {
     static let linkedBytes = 24
     static let codeBytes = 16
     static let beginningBytes = 24
-    /// How much is gathered before a frame is written; one block or row may go beyond.
+    /// How many bytes are collected before a frame is written; the last block or row may exceed it.
     static let bytesWanted = 4 << 20
     static let bytesMax = 64 << 20
 
@@ -49,16 +49,16 @@ enum Frame {
     }
 }
 
-/// Writes frames, one after the other.
+/// Writes frames, each linked to the one before it.
 struct FrameWriter {
     private var number: UInt64
-    /// Of the last frame.
+    /// The link of the last frame.
     private(set) var link: Digest
     /// Bytes written so far.
     private(set) var bytes: UInt64 = 0
     private let codes: StoreCodes?
 
-    /// - Parameter last: the frame to go on after; nil begins.
+    /// - Parameter last: the frame that the next one follows; nil begins a backup.
     init(after last: (number: UInt64, link: Digest)? = nil, _ codes: StoreCodes? = nil) {
         (number, link) = last.map { ($0.number &+ 1, $0.link) } ?? (0, .zero)
         self.codes = codes
@@ -67,7 +67,7 @@ struct FrameWriter {
     /// The number of the last frame.
     var last: UInt64 { number &- 1 }
 
-    /// - Throws: `BackupDamage` where no reader would take the frame.
+    /// - Throws: `BackupDamage` where the frame is larger than readers accept.
     mutating func write(_ kind: Frame.Kind, _ body: RawSpan, to sink: (RawSpan) throws -> Void) throws {
         guard body.byteCount <= Frame.bytesMax, number < .max else { throw BackupDamage("a frame of \(body.byteCount) bytes is too large") }
         var header = ByteBuffer(capacity: Frame.headerBytes)
@@ -86,34 +86,35 @@ struct FrameWriter {
     }
 }
 
-/// Reads frames and believes none that does not follow the one before it.
+/// Reads frames and refuses one that does not follow the frame before it.
 struct FrameReader {
-    /// Gives the next bytes, fewer only at the end of the input.
+    /// Returns the next bytes, fewer only at the end of the input.
     private let source: (Int) throws -> [UInt8]
-    /// Of the frame that comes next, and the link of the one before it.
+    /// The number of the next frame, and the link of the one before it.
     private(set) var number: UInt64
     private(set) var link: Digest
     private(set) var bytes: UInt64 = 0
 
     private var proof = Proof.none
-    /// Of the beginning and the keys, which come before anybody has the keys: each link with its code, nil where there is none.
+    /// The first two frames, which are read before the keys are known: each link with its code, nil where there is none.
     private var unproven: [(link: Digest, code: [UInt8]?)] = []
     private static let beforeKeys: UInt64 = 2
 
     private enum Proof {
-        /// Links are looked at, and codes believed: without keys there is no more to look at.
+        /// Links are checked; codes can't be, without keys.
         case none
-        /// Nil where no frame has a code.
+        /// Codes are checked; nil where no frame may have one.
         case by(StoreCodes?)
     }
 
-    /// - Parameter last: the frame that they go on after; nil begins.
+    /// - Parameter last: the frame that the first one follows; nil reads from the beginning.
     init(_ source: @escaping (Int) throws -> [UInt8], after last: (number: UInt64, link: Digest)? = nil) {
         self.source = source
         (number, link) = last.map { ($0.number &+ 1, $0.link) } ?? (0, .zero)
     }
 
-    /// From now on, and of the beginning and the keys, codes are asked for that the keys make; none where they make none.
+    /// Checks the codes of the frames that were read, and of all that follow.
+    /// - Parameter codes: nil where the keys make none: then no frame may have one.
     /// - Throws: `BackupDamage`.
     mutating func prove(by codes: StoreCodes?) throws {
         proof = .by(codes)

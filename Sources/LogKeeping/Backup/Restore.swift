@@ -28,7 +28,7 @@ package enum Restore {
         from path: String, run number: UInt64? = nil, into store: RestoredStore, _ control: RunControl
     ) throws(EvstoreError) -> RestoreReport {
         let (files, ledger) = try files(of: path, run: number)
-        return try run(from: files.take, named: path, forgetting: ledger, into: store, control)
+        return try run(from: files.read, named: path, forgetting: ledger, into: store, control)
     }
 
     /// - Parameters:
@@ -47,7 +47,7 @@ package enum Restore {
             ) { bytes in
                 try control.report(ProgressEvent(step: "restore", done: bytes, total: 0), again: "restore \(name) again")
             } finish: { update in
-                // The read models are made anew from the log.
+                // The new store builds its read models from the log.
                 update.state.generations = [:]
                 let live = update.state.live
                 try Journal.append(
@@ -60,7 +60,7 @@ package enum Restore {
         } catch { throw storeError(error, store.path, doing: "restoring \(name)") }
     }
 
-    /// Keeps backups from removing what is being read; nil where the directory can't be locked.
+    /// Locks a directory against backups, which remove files; nil where it has no lock file.
     static func lock(_ path: String) throws -> File? {
         guard try Directory.status(path + "/lock") != nil else { return nil }
         let lock = try File(path + "/lock", .read)

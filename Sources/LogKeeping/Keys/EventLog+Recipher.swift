@@ -7,11 +7,11 @@ package import Sealing
 internal import System
 
 extension EventLog {
-    /// Makes another store with the same events under other keys, or with none: equal content, positions and epochs, but an id
-    /// and a hash chain of its own. Others may go on appending; what came last is in the summary.
+    /// Makes another store with the same events under other keys, or unsealed: equal content, positions and epochs, but an id and a hash
+    /// chain of its own. Others may go on appending meanwhile; the summary says the last event that was copied.
     /// - Parameters:
     ///   - secret: opens the new store's keys; nil makes a store whose events are not sealed.
-    ///   - finish: what else is written, in the transaction that ends the new log.
+    ///   - finish: writes more, in the transaction that ends the new log.
     /// - Throws: `EvstoreError`: storeExists, epochChanged, corruptBlock, verificationFailed, diskFull.
     package func recipher(
         into target: String, secret: StoreSecret?, suite: Suite = .gcm, progress: (Position, Position) throws -> Void = { _, _ in },
@@ -44,8 +44,8 @@ private struct Reciphering {
         var cuts: [(epoch: Epoch, at: Position, link: Digest)] = []
     }
 
-    /// The rows of the other tables, as of one moment.
-    private struct Beside {
+    /// The rows of the other tables, read in one transaction.
+    private struct OtherTables {
         var state: StoreState
         var epochs: [Checkpoint]
         var types: [TypeID: String]
@@ -64,18 +64,18 @@ private struct Reciphering {
 
     func run(_ progress: (Position, Position) throws -> Void, _ finish: (inout LogUpdate) throws -> Void) throws -> RestoreSummary {
         var state = State(link: Epochs.genesis(log.access.storeID))
-        var beside: Beside?
-        while beside == nil {
+        var others: OtherTables?
+        while others == nil {
             let last = try source.read { $0.last.position }
             if last >= state.next { try fill(&state, through: last, progress) }
-            beside = try self.beside(asOf: state.next)
+            others = try otherTables(asOf: state.next)
         }
-        guard let beside else { throw EvstoreError.misuse("a recipher without an end") }
+        guard let others else { throw EvstoreError.misuse("a recipher without an end") }
         try log.access.keys?.subjects.flush()
-        try log.put(types: beside.types)
-        try log.put(epochs: epochs(beside, state))
+        try log.put(types: others.types)
+        try log.put(epochs: epochs(others, state))
         let last = try log.finish({ try progress(state.next, state.next) }) { update in
-            try put(beside, into: &update)
+            try put(others, into: &update)
             try update.cut(to: update.last.position, later: Epoch(UInt32(clamping: Timestamp.now.microseconds / 1_000_000)))
             try finish(&update)
         }
@@ -91,7 +91,7 @@ private struct Reciphering {
         }
         let bytes = UInt64(try Directory.status(log.access.environment.directory + "/data.mdb")?.bytes ?? 0)
         return RestoreSummary(
-            last: last, backup: Checkpoint(epoch: beside.state.epoch, position: last.position), content: content.finalize(), bytes: bytes)
+            last: last, backup: Checkpoint(epoch: others.state.epoch, position: last.position), content: content.finalize(), bytes: bytes)
     }
 
     // MARK: Blocks
@@ -103,7 +103,7 @@ private struct Reciphering {
                     guard block.first == state.next else {
                         throw EvstoreError.epochChanged(seen: Checkpoint(epoch: state.epoch, position: state.next), cut: reader.last)
                     }
-                    try take(block, &state, put)
+                    try copy(block, &state, put)
                     return false
                 }
             }
@@ -112,7 +112,7 @@ private struct Reciphering {
         }
     }
 
-    private func take(_ block: borrowing BlockView, _ state: inout State, _ put: BlockWriter.Store) throws {
+    private func copy(_ block: borrowing BlockView, _ state: inout State, _ put: BlockWriter.Store) throws {
         if block.epoch > state.epoch {
             let at = Position(block.first.rawValue - 1)
             state.cuts.append((block.epoch, at, state.link))
@@ -128,7 +128,7 @@ private struct Reciphering {
 
         init(_ access: LogAccess) { writer = BlockWriter(access.storeID, access.keys) }
 
-        /// Writes the records of a block anew at their places; more than one block where they take more room now.
+        /// Writes the records of a block at their positions; in more than one block where they are larger now.
         func write(
             _ block: borrowing BlockView, after link: Digest, of source: EventLog, _ put: BlockWriter.Store
         ) throws -> Digest {
@@ -151,7 +151,7 @@ private struct Reciphering {
             return writer.lastLink
         }
 
-        /// A stream's first event carries its name, and one with personal data wants it.
+        /// The stream's name for its first event, which carries it, and for personal data, whose key it names; else an empty one.
         private func name(of record: borrowing RecordView, _ source: EventLog) throws -> StreamName {
             if let name = record.streamName { return name }
             guard record.isPersonal else { return StreamName(unchecked: "") }
@@ -163,26 +163,26 @@ private struct Reciphering {
     // MARK: Other tables
 
     /// Nil where events were appended meanwhile.
-    private func beside(asOf next: Position) throws -> Beside? {
+    private func otherTables(asOf next: Position) throws -> OtherTables? {
         try source.read { reader in
             guard reader.last.position.next == next else { return nil }
-            var beside = Beside(
+            var others = OtherTables(
                 state: try reader.state, epochs: try reader.cuts(), types: try Indexes.types(reader.transaction, reader.access.tables))
-            for catalogue in Catalogue.allCases { beside.rows[catalogue] = try reader.rows(catalogue) }
-            return beside
+            for catalogue in Catalogue.allCases { others.rows[catalogue] = try reader.rows(catalogue) }
+            return others
         }
     }
 
     /// An epoch that has no blocks left gets a link of its own, since nothing refers to it.
-    private func epochs(_ beside: Beside, _ state: State) -> [(epoch: Epoch, at: Position, link: Digest)] {
-        beside.epochs.map { row in state.cuts.first { $0.epoch == row.epoch } ?? (row.epoch, row.position, Digest.zero) }
+    private func epochs(_ others: OtherTables, _ state: State) -> [(epoch: Epoch, at: Position, link: Digest)] {
+        others.epochs.map { row in state.cuts.first { $0.epoch == row.epoch } ?? (row.epoch, row.position, Digest.zero) }
     }
 
-    private func put(_ beside: Beside, into update: inout LogUpdate) throws {
-        let state = beside.state
+    private func put(_ others: OtherTables, into update: inout LogUpdate) throws {
+        let state = others.state
         update.state.epoch = state.epoch
         (update.state.numbers, update.state.history) = (state.numbers, state.history)
-        // The ledger belongs to the old keys: nothing was forgotten under the new ones.
-        for (catalogue, rows) in beside.rows where catalogue != .notes { for row in rows { try update.put(catalogue, row.key, row.value) } }
+        // The ledger names keys of the old store: under the new ones nothing was forgotten.
+        for (catalogue, rows) in others.rows where catalogue != .notes { for row in rows { try update.put(catalogue, row.key, row.value) } }
     }
 }

@@ -4,15 +4,15 @@ package import Migration
 internal import Projections
 internal import System
 
-/// What stays of an event line when the personal data of streams is forgotten; nil where nothing of it goes.
-package typealias LineRest = @Sendable (RawSpan) throws(EvstoreError) -> [UInt8]?
+/// Returns an event line without the personal data of the forgotten streams; nil where the line has none.
+package typealias LineRedaction = @Sendable (RawSpan) throws(EvstoreError) -> [UInt8]?
 
-/// Makes the personal data of streams unreadable: their keys first, then the read models that were made with it.
+/// Makes the personal data of streams unreadable: overwrites their keys, then removes the read models that show it.
 package enum Forget {
-    /// - Parameter rest: returns what stays of a line of an archive.
+    /// - Parameter redact: called for each line of an archive.
     /// - Throws: `EvstoreError`: keysRefused where the store has no keys, migrationInProgress.
     package static func run(
-        _ site: MigrationSite, _ streams: [StreamName], rest: @escaping LineRest
+        _ site: MigrationSite, _ streams: [StreamName], redact: @escaping LineRedaction
     ) async throws(EvstoreError) -> ForgetReport {
         let lock = try MigrationLock.take(site)
         defer { lock.release() }
@@ -29,8 +29,8 @@ package enum Forget {
                 if done.isNew { report.forgotten.append(stream) } else { report.before.append(stream) }
             } catch { failure = error }
         }
-        // Order: the keys are overwritten before a read model is built again, as far as damage does not hide whose they are. A process that
-        // is killed in between is followed by another call of `forget`.
+        // Order: the keys are overwritten before a read model is built again; where damage hides whose a key is, the read models are
+        // removed all the same. After a process was killed in between, another call of `forget` does the rest.
         if !report.forgotten.isEmpty || !report.before.isEmpty || failure?.isOfDamage == true {
             let (noted, ledger) = (report, forgotten)
             try await migrating {
@@ -45,7 +45,7 @@ package enum Forget {
         }
         // Order: the read models of what was forgotten are removed before the error for the rest is thrown.
         if let failure { throw failure }
-        (report.lines, report.archives) = try await migrating { try await SealedLineFiles(site, rest).forget() }
+        (report.lines, report.archives) = try await migrating { try await SealedLineFiles(site, redact).forget() }
         try migrating {
             report.inUse = try Scratch.sweep(site)
             report.fileSystem = try FileSystem.keeping(site.store)

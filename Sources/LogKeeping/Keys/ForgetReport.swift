@@ -1,22 +1,23 @@
 public import EventModel
 
-/// What was forgotten.
+/// The result of forgetting the personal data of streams.
 public struct ForgetReport: Hashable, Sendable {
+    /// Streams whose data this call has made unreadable.
     public var forgotten: [StreamName] = []
-    /// What was forgotten earlier.
+    /// Streams that had been forgotten before this call.
     public var before: [StreamName] = []
-    /// Streams that never had personal data.
+    /// Streams without personal data in the log.
     public var unknown: [StreamName] = []
-    /// How many read models were taken away; each is built anew when it is asked for.
+    /// How many read models were removed; each is built anew when a query needs it.
     public var readModels = 0
-    /// How many lines of archives, and of what a salvage could not confirm, were written anew without it.
+    /// How many lines of archives, and of the events that a salvage could not confirm, were rewritten without the data.
     public var lines = 0
-    /// Those files, by their names below the store, that have lines which can't be read, and may hold it still.
+    /// The paths, below the store, of files with lines that can't be read, which may still hold the data.
     public var archives: [String] = []
-    /// Copies of the store that others work with just now, such as a drill's; each goes when they end.
+    /// Copies of the store that another process is using, such as a drill's; each is removed when that process ends.
     public var inUse: [String] = []
-    /// The kind of file system the store lies on, where that has copies of what is overwritten: there the keys may be on the disk for some
-    /// time, wrapped under the store's master key.
+    /// The store's file system, where that keeps copies of overwritten bytes: the keys may stay on its disk for some time, wrapped under
+    /// the store's master key. Nil where it keeps none.
     public var fileSystem: String?
 
     public init() {}

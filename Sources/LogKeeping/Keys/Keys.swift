@@ -3,15 +3,15 @@ package import EventModel
 package import Migration
 internal import Sealing
 
-/// The keys of a store whose events are sealed. Each change is noted in the journal, behind it: without anything secret.
+/// Changes the keys of a sealed store, and adds a row without secrets to the journal after each change.
 package enum Keys {
-    /// Slots, then data keys, each by their numbers; none where events are not sealed.
+    /// Lists slots, then data keys, each by their numbers; none where events are not sealed.
     package static func list(_ log: EventLog) -> [StoreKey] {
         guard let file = log.keyFile else { return [] }
         return (file.slots.sorted { $0.id < $1.id } + file.dataKeys.sorted { $0.id < $1.id }).map { StoreKey($0, file) }
     }
 
-    /// Lets in who has another secret; returns the slot.
+    /// Adds a slot, so that another secret opens the store; returns it.
     /// - Throws: `EvstoreError`: keysRefused, usage, readOnly, diskFull.
     package static func add(
         _ site: MigrationSite, _ secret: StoreSecret, _ derivation: KeyDerivation?, label: String
@@ -28,7 +28,8 @@ package enum Keys {
         return try await noted("add", .slot, id, site)
     }
 
-    /// Makes a data key, which events are sealed under from now on.
+    /// Makes a data key, and seals events under it from now on; returns it.
+    /// - Throws: `EvstoreError`: keysRefused, readOnly, diskFull.
     package static func rotate(_ site: MigrationSite, _ suite: CipherSuite) async throws(EvstoreError) -> StoreKey {
         let id = try migrating {
             try site.log.changeKeys { ring throws(SealError) in try ring.rotate(suite.sealing, time: Timestamp.now.microseconds) }
@@ -36,10 +37,10 @@ package enum Keys {
         return try await noted("rotate to", .data, id, site)
     }
 
-    /// Gives up a key that nothing in the log needs; returns what it was.
+    /// Removes a key that no event of the log needs; returns it.
     /// - Throws: `EvstoreError`: keyNeeded, usage where there is none, locked, keysRefused, readOnly, interrupted.
     package static func retire(_ site: MigrationSite, _ kind: StoreKey.Kind, _ id: UInt32) async throws(EvstoreError) -> StoreKey {
-        // Order: whoever has the store open may still seal events under a data key that is not written under any more.
+        // Order: the store is held alone first, since another process that has it open may still seal events under an older data key.
         if kind == .data { try migrating { try site.log.takeAlone(what: site.task) } }
         do throws(EvstoreError) {
             let key = try await retireAlone(site, kind, id)
@@ -89,7 +90,7 @@ package enum Keys {
         }
     }
 
-    /// A key file is random enough; a passphrase is stretched.
+    /// How a secret is stretched: a passphrase is, a key file of 32 random bytes is not.
     private static func stretching(_ secret: StoreSecret, _ derivation: KeyDerivation?) throws(EvstoreError) -> Stretching {
         switch (secret.kind, derivation) {
         case (.key, nil): return .none
@@ -123,7 +124,7 @@ extension StoreKey {
     fileprivate init(_ entry: KeyFile.Entry, _ file: KeyFile) {
         let isSlot = entry.kind == .slot
         self.init(
-            kind: isSlot ? .slot : .data, id: entry.id, way: isSlot ? entry.stretching.words : nil,
+            kind: isSlot ? .slot : .data, id: entry.id, openedBy: isSlot ? entry.stretching.words : nil,
             suite: isSlot ? nil : CipherSuite(entry.suite), created: Timestamp(microseconds: entry.created), label: entry.label,
             isWriting: !isSlot && entry.id == file.writing)
     }

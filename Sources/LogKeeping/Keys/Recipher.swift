@@ -4,15 +4,15 @@ internal import Hashing
 package import Migration
 internal import Sealing
 
-/// Makes another store of a store's events, under keys that nobody had before, or without keys.
+/// Makes another store with a store's events, under new keys or unsealed.
 package enum Recipher {
-    /// - Parameter secret: what opens the new store; nil makes one whose events are not sealed.
+    /// - Parameter secret: opens the new store; nil makes one whose events are not sealed.
     /// - Throws: `EvstoreError`: storeExists, epochChanged (run it again), verificationFailed, diskFull, interrupted.
     package static func run(
         _ site: MigrationSite, into store: String, secret: StoreSecret?, suite: CipherSuite
     ) throws(EvstoreError) -> RecipherReport {
         let began = ContinuousClock.now
-        // What is forgotten meanwhile would be in the new store.
+        // A `forget` meanwhile would not reach the new store.
         let lock = try MigrationLock.takeForReading(site)
         defer { lock.release() }
         let summary = try migrating {
@@ -23,7 +23,7 @@ package enum Recipher {
                     site.say("recipher", done: done.rawValue, total: total.rawValue)
                 },
                 finish: { update in
-                    // The read models are made anew from the log.
+                    // The new store builds its read models from the log.
                     update.state.generations = [:]
                     try relink(site.log, &update)
                     let seconds = began.duration(to: .now).inSeconds
@@ -36,7 +36,7 @@ package enum Recipher {
             seconds: began.duration(to: .now).inSeconds)
     }
 
-    /// Restore points name links, and the new log has others. One that the old log does not hold any more stays as it was.
+    /// Gives each snapshot the new log's link at its position. A snapshot whose link the old log no longer has stays as it was.
     private static func relink(_ log: EventLog, _ update: inout LogUpdate) throws {
         for row in try update.rows(.snapshots) {
             var snapshot = try SnapshotReport(name: String(decoding: row.key, as: UTF8.self), row: row.value)

@@ -6,19 +6,19 @@ internal import LMDB
 internal import Migration
 internal import System
 
-/// Rewrites the files of event lines beside a sealed store's log (archives, and events that a salvage could not confirm) without what was
-/// forgotten.
+/// Rewrites the files of event lines beside a sealed store's log (archives, and events that a salvage could not confirm) without the
+/// personal data that was forgotten.
 struct SealedLineFiles {
     private let site: MigrationSite
-    private let rest: LineRest
+    private let redact: LineRedaction
     private static let bytesAtOnce = 1 << 20
 
-    init(_ site: MigrationSite, _ rest: @escaping LineRest) { (self.site, self.rest) = (site, rest) }
+    init(_ site: MigrationSite, _ redact: @escaping LineRedaction) { (self.site, self.redact) = (site, redact) }
 
-    /// Returns how many lines were changed, and the files below the store with lines that can't be read, which stay as they are.
+    /// Returns how many lines were changed, and the paths below the store of files with lines that can't be read; those lines stay.
     ///
-    /// Order: a new file is durable, and has its name of a whole one, before the key of the old file is overwritten, then the old file
-    /// itself; it gets the old name last, so that after a crash the next call goes on from there.
+    /// Order: the new file is durable and has the suffix `.forgotten` before the key of the old file is overwritten, and then the old file
+    /// itself. The new file gets the old name last, so that after a crash the next call continues from there.
     func forget() async throws -> (lines: Int, unread: [String]) {
         let left = try paths { name, isOurs in name.hasSuffix(Self.whole) && isOurs(name.dropLast(Self.whole.count)) }
         let unfinished = try paths { name, isOurs in name.hasSuffix(".tmp") && isOurs(name.dropLast(4)) }
@@ -27,7 +27,7 @@ struct SealedLineFiles {
         for path in try paths({ name, isOurs in isOurs(name[...]) }) {
             try site.checkCancellation()
             site.say("forget", Directory.name(of: path))
-            let found = try look(SealedLineFile(path))
+            let found = try countLines(SealedLineFile(path))
             lines += found.changed
             if found.unread > 0 { unread.append(String(path.dropFirst(site.store.count + 1))) }
             if found.changed > 0 {
@@ -41,7 +41,8 @@ struct SealedLineFiles {
 
     private static let whole = ".forgotten"
 
-    /// The files beside the log whose names are wanted; the second argument tells of a name whether a file of lines has it.
+    /// The files beside the log whose names are wanted.
+    /// - Parameter isWanted: called with a name, and with a function that says whether a file of lines has a name.
     private func paths(_ isWanted: (String, (Substring) -> Bool) -> Bool) throws -> [String] {
         let archive = "\(site.store)/archive"
         return try [archive, site.store].flatMap { directory in
@@ -62,7 +63,7 @@ struct SealedLineFiles {
         for path in paths { try finish(path) }
     }
 
-    private func look(_ file: SealedLineFile) throws -> (changed: Int, unread: Int) {
+    private func countLines(_ file: SealedLineFile) throws -> (changed: Int, unread: Int) {
         var (changed, unread) = (0, 0)
         let sealer = site.log.lineSealer
         try file.forEachLine { line in
@@ -77,19 +78,19 @@ struct SealedLineFiles {
 
     private enum Line { case kept, changed, unread }
 
-    /// What stays of a line, open; nil where it can't be opened.
+    /// Opens a line and removes the personal data; the text is nil where the line can't be opened.
     private func line(_ line: RawSpan, _ sealer: LineSealer?) -> (what: Line, text: [UInt8]?) {
         var text: [UInt8]?
         do throws(EvstoreError) {
             var open = ByteBuffer(capacity: line.byteCount)
             if let sealed = SealedLine(line) { try sealed.open(by: sealer, into: &open) } else { open.append(line) }
             text = open.array()
-            guard let rest = try rest(open.bytes) else { return (.kept, text) }
-            return (.changed, rest)
+            guard let redacted = try redact(open.bytes) else { return (.kept, text) }
+            return (.changed, redacted)
         } catch { return (.unread, text) }
     }
 
-    /// Every line that can be opened is sealed anew: the old file's key opens none of the new one's.
+    /// Writes the new file, and seals every line that can be opened under a key of that file.
     private func write(_ path: String) throws {
         let made = "\(path).tmp"
         let file = try File(made, .createNew)

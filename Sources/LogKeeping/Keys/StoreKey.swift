@@ -1,32 +1,32 @@
 public import EventModel
 
-/// One of the keys of a sealed store: the part of it that is not secret.
+/// What a sealed store says about one of its keys, without the secret part.
 public struct StoreKey: Hashable, Sendable {
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         /// Holds the master key for whoever has a key file or a passphrase.
         case slot
-        /// What events are sealed under; the master key opens it.
+        /// Events are sealed under it; the master key opens it.
         case data
     }
 
     public var kind: Kind
-    /// Its number among those of its kind.
+    /// The key's number among those of its kind.
     public var id: UInt32
-    /// What opens a slot: `key file`, or how a passphrase is stretched.
-    public var way: String?
-    /// Of a data key.
+    /// The kind of secret that opens a slot: `key file`, or the derivation of a passphrase, such as `scrypt`. Nil for a data key.
+    public var openedBy: String?
+    /// Nil for a slot.
     public var suite: CipherSuite?
     public var created: Timestamp
-    /// Of a slot; empty where none was given.
+    /// A slot's label; empty where none was given, and for a data key.
     public var label: String
     /// Whether it is the data key that events are sealed under from now on.
     public var isWriting: Bool
 }
 
-/// How events are kept secret and unchanged at once.
+/// How events are encrypted and authenticated.
 public enum CipherSuite: String, Hashable, Sendable, CaseIterable {
     case gcm = "aes-256-gcm"
-    /// Of older systems: always opened, written only where it is asked for.
+    /// For systems without GCM: every store opens it, and one that asks for it writes it.
     case cbcWithHMAC = "aes-256-cbc-hmac-sha256"
 }
 
@@ -38,13 +38,13 @@ public enum KeyDerivation: String, Hashable, Sendable, CaseIterable {
     case pbkdf2 = "pbkdf2-sha256"
 }
 
-/// The result of copying a store under other keys.
+/// The result of reciphering a store.
 public struct RecipherReport: Hashable, Sendable {
     /// The last event.
     public var position: Position
     /// SHA-256 over the events themselves, in hexadecimal: the same in both stores.
     public var content: String
-    /// Of the new log.
+    /// The size of the new log.
     public var bytes: UInt64
     public var seconds: Double
 }

@@ -3,25 +3,24 @@ package import EventModel
 internal import LMDB
 internal import System
 
-/// What can be said of a log without opening it.
+/// What a damaged log is found to hold without opening it.
 package struct Examination: Sendable {
     package var findings: [Finding]
-    /// Events that a salvage would give back.
+    /// How many events a salvage would copy.
     package var events: UInt64
-    /// The last position that anything tells of.
+    /// The highest position that the log is known to have had.
     package var end: Position
 }
 
 extension EventLog {
-    /// Looks at a log that does not open, without LMDB: what is wrong with its pages, which blocks do not hold, and what can
-    /// be taken out of it.
+    /// Examines a log that does not open, without LMDB: which pages and blocks are damaged, and how many events a salvage would copy.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, ioFailure.
     package static func examine(at store: String, progress: (String, UInt64, UInt64) throws -> Void = { _, _, _ in }) throws -> Examination
     {
         do {
             let source = try SalvageSource(store)
             let salvage = try Salvage(source, nil, progress)
-            let rows = salvage.remains.sealTag.map { TableDescriptor.log.rowChecks(of: $0) } ?? [:]
+            let rows = salvage.remains.checksumTag.map { TableDescriptor.log.rowChecks(of: $0) } ?? [:]
             var findings: [Finding] = []
             if let data = source.data {
                 do { _ = try StructuralCheck.run(data, tables: TableDescriptor.log.kinds, rows: rows) } catch let damage

@@ -4,51 +4,52 @@ package import EventModel
 internal import Hashing
 internal import System
 
-/// What was taken out of a damaged log.
+/// The result of salvaging a log.
 package struct SalvageSummary: Sendable {
     package var last: Checkpoint
     package var events: UInt64
-    /// Positions that no block was found for.
+    /// Positions for which no block was found.
     package var gaps: [ClosedRange<UInt64>]
-    /// Events of which nobody says whether they were committed.
+    /// How many events may have been committed or discarded: nothing proves either.
     package var unconfirmed: UInt64
     /// Streams whose names were lost with their first events.
     package var lostNames: [StreamName]
     /// Tables of which the newest rows may be missing.
     package var lostRows: [String]
-    /// Whether something tells which commit was the newest.
+    /// Whether it is known which commit was the newest.
     package var isEndKnown: Bool
     package var bytesScanned: UInt64
     /// Whether events have new positions, in a store with an id of its own.
     package var isRenumbered: Bool
-    /// Streams whose key for personal data was damaged, with how many events show what stays without it.
+    /// Streams whose key for personal data was damaged, and how many of their events have lost that data.
     package var lostKeys: [(stream: StreamName, events: UInt64)]
-    /// Events in blocks that no key opens, which are in no other count; those that were committed are among the gaps. And the data keys that are missing.
+    /// Events in blocks that no key opens, which are in no other count; those that were committed are among the gaps.
     package var unopened: UInt64
+    /// The data keys that are missing for them.
     package var dataKeys: [UInt32]
 }
 
-/// What a salvage has found beside the events.
+/// The rows that a salvage has found beside the blocks.
 package struct SalvagedRows: Sendable {
-    /// The store's numbers; nil where they were lost.
+    /// The store's versions and the digest over them; nil where they were lost.
     package var numbers: StateStamp?
     package var newestBirth: SchemaVersion
     package var isRenumbered: Bool
-    /// Rows that are not proven to be whole.
+    /// Rows as they were found: their checksums hold, but some may be missing.
     package var catalogues: [Catalogue: [(key: [UInt8], value: [UInt8])]]
 }
 
 extension EventLog {
     package typealias UnconfirmedEvent = (borrowing RecordView, StreamName, String) throws -> Void
 
-    /// Makes a store of what a damaged one still holds: whole at its path, or not at all. The damaged one is only read, and
-    /// without LMDB. Where events are missing between others, or a slot
-    /// holds another key than the one that an event was sealed under, all is appended anew to a store with another id.
+    /// Makes a store of the whole blocks of a damaged one: whole at its path, or not at all. The damaged store is only read, and without
+    /// LMDB. Where events are missing between others, or a slot holds another key than the one that an event was sealed under, all events
+    /// are appended anew to a store with another id.
     /// - Parameters:
     ///   - source: a store, or a `data.mdb` that lies alone.
-    ///   - unconfirmed: gets the new store's directory, what seals lines there (nil where events are not), and a call that lends the
-    ///     events which were not confirmed.
-    ///   - finish: what else is written, in the transaction that ends the new log.
+    ///   - unconfirmed: called with the new store's directory, the sealer of lines there (nil where events are not sealed), and a function
+    ///     that lends the unconfirmed events.
+    ///   - finish: writes more, in the transaction that ends the new log.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeExists, locked, nothingToSalvage, diskFull.
     package static func salvage(
         at source: String, into target: String, options: Options,

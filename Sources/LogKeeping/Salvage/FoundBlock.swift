@@ -3,7 +3,7 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 
-/// A block that lies whole in a file, whatever leads to it.
+/// A block that lies whole in a file, whether or not a table leads to it.
 struct FoundBlock: Hashable {
     enum File: UInt8 { case data, ahead }
 
@@ -16,12 +16,12 @@ struct FoundBlock: Hashable {
     let file: File
     let offset: Int
     let bytes: Int
-    /// Whether it lies where LMDB, or an entry of `log/ahead`, would have put it; else it may be a part of an event.
+    /// Whether LMDB, or an entry of `log/ahead`, would put a block at this offset; else the bytes may be a part of an event.
     let isPlaced: Bool
 
     var last: Position { Position(first.rawValue + UInt64(count) - 1) }
 
-    /// 32 bytes that need no memory of their own.
+    /// 32 bytes without a heap allocation.
     struct Link: Hashable {
         private let a, b, c, d: UInt64
 
@@ -39,7 +39,7 @@ struct FoundBlock: Hashable {
         }
     }
 
-    /// Takes what a checked block says of itself.
+    /// Reads the header of a checked block.
     init(_ block: RawSpan, in file: File, at offset: Int, isPlaced: Bool) {
         first = Position(block.load(UInt64.self, at: BlockLayout.Header.first))
         count = block.load(UInt32.self, at: BlockLayout.Header.count)

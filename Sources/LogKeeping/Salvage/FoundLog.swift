@@ -5,35 +5,36 @@ internal import Hashing
 internal import LMDB
 internal import System
 
-/// Which of the blocks that were found were the log: those that later ones link to, from its end backwards.
+/// Chooses which of the blocks that were found were the log: those that later ones link to, from its end backwards.
 ///
-/// Old pages still hold what a cut took off and what was never committed. A block that the log's newest commit, its anchor or
-/// `log/ahead` names was in it, and so was whatever it links to. Of what came after, the last commit is in doubt: its blocks
-/// say nothing about each other. Below a gap goes on what has the highest position, unless it is known to be left over.
+/// Old pages still hold blocks that a cut has discarded, and blocks that were never committed. A block that the log's newest commit, its
+/// anchor or `log/ahead` names was in the log, and so was every block that it links to. Of the blocks behind it, those of the last commit
+/// are in doubt, since none of a later commit links to them. Below a gap the log continues with the highest block that is not known to be
+/// left over.
 struct FoundLog {
     /// Ascending, and without overlaps.
     private(set) var blocks: [FoundBlock] = []
-    /// Ascending: nobody says whether they were committed.
+    /// Ascending: blocks that may have been committed or discarded; nothing proves either.
     private(set) var unconfirmed: [FoundBlock] = []
     private(set) var gaps: [ClosedRange<UInt64>] = []
     /// Where each epoch that has blocks cut off the one before, as the blocks' links prove it.
     private(set) var cuts: [(epoch: Epoch, at: Position, link: Digest)] = []
     /// Whether the first block links to the store's id.
     private(set) var hasRoot = false
-    /// The last position that anything tells of.
+    /// The highest position that the log is known to have had.
     private(set) var end = Position.start
 
-    /// As many predecessors of a block are tried: a log has few, and a file that is made to keep us busy may have any number.
-    private static let rivalsMax = 64
+    /// How many predecessors of a block are tried: a log has few, a crafted file any number.
+    private static let candidatesMax = 64
 
     private let all: [FoundBlock]
     private let storeID: StoreID?
     private let remains: LogRemains
     private let read: (FoundBlock) throws -> [UInt8]
     private var byLast: [Position: [Int]] = [:]
-    private let falling: [Int]
+    private let descending: [Int]
     private var next = 0
-    private var aside: [Int] = []
+    private var setAside: [Int] = []
     private var contradictions: [Int: Bool] = [:]
     private let knownCuts: [Epoch: Position]
 
@@ -42,7 +43,7 @@ struct FoundLog {
     ///   - read: a block's bytes.
     init(_ found: [FoundBlock], _ storeID: StoreID?, _ remains: LogRemains, read: @escaping (FoundBlock) throws -> [UInt8]) {
         (self.storeID, self.remains, self.read) = (storeID, remains, read)
-        // LMDB leaves copies: one that lies where it belongs, in use if any is, stands for all.
+        // LMDB leaves copies of a block on old pages: the one of the highest rank is kept.
         var copies: [Copy: FoundBlock] = [:]
         for block in found {
             let copy = Copy(first: block.first, link: block.link)
@@ -54,7 +55,7 @@ struct FoundLog {
         }
         all = Array(copies.values)
         let all = all
-        falling = all.indices.sorted {
+        descending = all.indices.sorted {
             (all[$0].last, all[$0].epoch, all[$0].time, all[$0].offset) > (all[$1].last, all[$1].epoch, all[$1].time, all[$1].offset)
         }
         var known: [Epoch: Position] = [:]
@@ -62,7 +63,7 @@ struct FoundLog {
             known[Epoch(key.lent.load(UInt32.self, at: 0).byteSwapped)] = Position(row.lent.load(UInt64.self, at: 0))
         }
         knownCuts = known
-        for index in falling { byLast[all[index].last, default: []].append(index) }
+        for index in descending { byLast[all[index].last, default: []].append(index) }
     }
 
     private struct Copy: Hashable {
@@ -75,8 +76,8 @@ struct FoundLog {
         return (block.isPlaced ? 2 : 0) + (remains.isFree(block) ? 0 : 4) + (remains.entries[block.offset] == nil ? 0 : 8)
     }
 
-    /// Leaves out blocks: their positions become gaps.
-    mutating func leave(_ closed: Set<FoundBlock>) {
+    /// Removes blocks: their positions become gaps.
+    mutating func leaveOut(_ closed: Set<FoundBlock>) {
         if closed.isEmpty { return }
         let left = blocks.filter { closed.contains($0) }.map { $0.first.rawValue ... $0.last.rawValue }
         blocks.removeAll { closed.contains($0) }
@@ -119,12 +120,12 @@ struct FoundLog {
         keepUnconfirmed()
     }
 
-    /// The block that the log ends with. What came after the last commit that is vouched for is set aside.
+    /// The last block of the log. Blocks behind the last commit that is proven are set aside.
     private mutating func tip(_ claim: LogRemains.Claim?) throws -> Int? {
         let named = claim.flatMap { claim in byLast[claim.last]?.first { all[$0].link == claim.link } }
         if remains.isCertain {
-            // Whatever lies beyond was not committed.
-            if let named, let claim { aside += followers(of: named, before: claim.epoch) }
+            // Nothing behind it was committed.
+            if let named, let claim { setAside += followers(of: named, before: claim.epoch) }
             return named
         }
         let seen = claim.map { ($0.epoch, $0.last) } ?? (.first, .start)
@@ -136,10 +137,10 @@ struct FoundLog {
             break
         }
         guard var current = last, current != named else { return last }
-        // The newest commit of which nobody says that it was made.
+        // The blocks of the newest commit, which nothing proves to have been made.
         let time = all[current].time
         while all[current].time == time, current != named {
-            aside.append(current)
+            setAside.append(current)
             guard let before = try parent(of: all[current]) else {
                 return leftBelow(all[current].first, all[current].epoch)
             }
@@ -148,13 +149,14 @@ struct FoundLog {
         return current
     }
 
-    /// Blocks of the same life that lie beyond one: at most one commit, or what is left of some that were never made.
+    /// Blocks of the same epoch behind a block: those of one commit, or of commits that were never made.
     private func followers(of index: Int, before epoch: Epoch) -> [Int] {
         let block = all[index]
-        return falling.filter { all[$0].first > block.last && all[$0].epoch == block.epoch && !isDiscarded(all[$0], before: epoch) }
+        return descending.filter { all[$0].first > block.last && all[$0].epoch == block.epoch && !isDiscarded(all[$0], before: epoch) }
     }
 
-    /// Whether a block takes the place of one that was committed, or goes back to such a one. Known for all on the way then.
+    /// Whether a block, or one that it links back to, has the positions of another block that was committed. The answer is kept for every
+    /// block on the way.
     private mutating func contradicts(_ index: Int, _ claim: LogRemains.Claim?) throws -> Bool {
         guard let claim else { return false }
         var (path, current) = ([index], index)
@@ -180,9 +182,9 @@ struct FoundLog {
 
     /// The block that a block links to.
     private mutating func parent(of block: FoundBlock) throws -> Int? {
-        guard block.first > Position(1), let rivals = byLast[Position(block.first.rawValue - 1)] else { return nil }
+        guard block.first > Position(1), let candidates = byLast[Position(block.first.rawValue - 1)] else { return nil }
         let bytes = try read(block)
-        for index in rivals.prefix(Self.rivalsMax) where all[index].epoch <= block.epoch {
+        for index in candidates.prefix(Self.candidatesMax) where all[index].epoch <= block.epoch {
             let before = all[index]
             let link = before.link.digest
             let start = before.epoch == block.epoch ? link : Epochs.link(block.epoch, cut: before.last, link: link)
@@ -214,21 +216,21 @@ struct FoundLog {
 
     // MARK: Below a gap
 
-    /// What the log went on with below a gap. What may be left over from another life is set aside.
+    /// The block with which the log continues below a gap. Blocks that may be left over from another epoch are set aside.
     private mutating func leftBelow(_ position: Position, _ epoch: Epoch) -> Int? {
         var lowestDoubt = Position(.max)
-        while next < falling.count {
-            let index = falling[next]
+        while next < descending.count {
+            let index = descending[next]
             next += 1
             let block = all[index]
             guard block.last < position, !isDiscarded(block, before: epoch) else { continue }
             if isNamed(block) { return index }
-            aside.append(index)
-            // It ends where the next block begins, which links to another one.
+            setAside.append(index)
+            // A block that ends where the next one begins is not the one that the next links to.
             guard block.epoch <= epoch, block.isPlaced, block.last.next < position, !isLeftOver(block) else { continue }
-            let hasRival = lowestDoubt <= block.last || hasRival(block, before: epoch)
-            if !hasRival, block.epoch == epoch || remains.hasAllEpochs {
-                aside.removeLast()
+            let hasAlternative = lowestDoubt <= block.last || hasAlternative(block, before: epoch)
+            if !hasAlternative, block.epoch == epoch || remains.hasAllEpochs {
+                setAside.removeLast()
                 return index
             }
             lowestDoubt = min(lowestDoubt, block.first)
@@ -240,31 +242,31 @@ struct FoundLog {
         block.file == .data && remains.entries[block.offset] == block.first.rawValue
     }
 
-    /// Whether the newest commit has no use for the page that it lies in, or has other blocks in its place.
+    /// Whether no tree of the newest commit uses the block's page, or its table has other blocks at the same positions.
     private func isLeftOver(_ block: FoundBlock) -> Bool {
         remains.hasBothCommits && (remains.isFree(block) || remains.isUnknown(block))
     }
 
-    /// Whether another one has a place in the same positions: neither is known to be the right one then.
-    private func hasRival(_ block: FoundBlock, before epoch: Epoch) -> Bool {
-        for index in falling[next...].prefix(Self.rivalsMax) {
-            let rival = all[index]
-            if rival.last < block.first { return false }
-            if rival.epoch >= block.epoch, !isDiscarded(rival, before: epoch), !isLeftOver(rival) { return true }
+    /// Whether another block has some of the same positions, so that neither is known to be the log's.
+    private func hasAlternative(_ block: FoundBlock, before epoch: Epoch) -> Bool {
+        for index in descending[next...].prefix(Self.candidatesMax) {
+            let other = all[index]
+            if other.last < block.first { return false }
+            if other.epoch >= block.epoch, !isDiscarded(other, before: epoch), !isLeftOver(other) { return true }
         }
         return false
     }
 
-    /// Whether a cut that is known took it off.
+    /// Whether a known cut has discarded the block.
     private func isDiscarded(_ block: FoundBlock, before epoch: Epoch) -> Bool {
         knownCuts.contains { $0.key > block.epoch && $0.key <= epoch && $0.value < block.last }
             || cuts.contains { $0.epoch > block.epoch && $0.at < block.last }
     }
 
-    /// What was set aside and has no place in the log.
+    /// Keeps the blocks that were set aside and overlap no block of the log.
     private mutating func keepUnconfirmed() {
         var kept: [FoundBlock] = []
-        for block in Set(aside).map({ all[$0] }) where !overlaps(block) { kept.append(block) }
+        for block in Set(setAside).map({ all[$0] }) where !overlaps(block) { kept.append(block) }
         unconfirmed = kept.sorted { ($0.first, $0.epoch, $0.offset) < ($1.first, $1.epoch, $1.offset) }
     }
 

@@ -6,34 +6,34 @@ internal import LMDB
 internal import Sealing
 internal import System
 
-/// What is left of a log beside its blocks: who it was, where it ended, and the rows that no block has.
+/// The readable parts of a damaged log beside its blocks: the store's id, the log's end, and the rows that no block has.
 struct LogRemains {
-    /// The log's end as something tells of it.
+    /// The log's end by one source: the anchor, `log/ahead` or the newest commit.
     struct Claim {
         var epoch: Epoch
         var last: Position
-        /// Of the block that ends there; nil where nobody says.
+        /// The link of the block that ends there; nil where the source does not say it.
         var link: FoundBlock.Link?
     }
 
     /// A row of a table, by its key.
     typealias Rows = [[UInt8]: [UInt8]]
 
-    /// Which store it is, from the surest source on.
+    /// The store's id by each source, the most reliable first.
     private(set) var storeIDs: [StoreID] = []
     private var claims: [Claim] = []
     /// The blocks of a round that was not ended: all of them were acknowledged.
     private(set) var running: [FoundBlock] = []
-    /// Other blocks of entries that are whole.
+    /// Blocks of earlier rounds, whose entries are whole.
     private(set) var ended: [FoundBlock] = []
-    /// Where `log/ahead` holds something, and no whole entry.
+    /// The pages of `log/ahead` that are not empty and have no whole entry.
     private(set) var brokenEntries: [Range<Int>] = []
-    /// What the newest commit's table leads to: first positions by offsets in `data.mdb`.
+    /// The blocks in the newest commit's table: first positions by offsets in `data.mdb`.
     private(set) var entries: [Int: UInt64] = [:]
     private(set) var pageBytes = 4_096
     private(set) var rows: [String: Rows] = [:]
     private(set) var numbers: StateStamp?
-    /// Of the newest commit: where its last block lies, and its epoch.
+    /// The offset of the newest commit's last block, and that commit's epoch.
     private(set) var tip: Int?
     private(set) var epoch: Epoch?
     /// Both meta pages and the newest commit's table of blocks are whole: nothing else was committed.
@@ -45,18 +45,18 @@ struct LogRemains {
     /// Whether all cuts are known.
     private(set) var hasAllEpochs = false
     private var newest: TreeRemains?
-    private var sealing = Sealing.unknown
-    /// The tables whose rows are all there.
+    private var rowCheck = RowCheck.unknown
+    /// The tables of which no row is missing.
     private var hasAll: Set<String> = []
 
     private let source: SalvageSource
-    /// Nil where rows have none, or their keys are not known.
+    /// Nil where rows have no codes, or the store's keys are not known.
     private let codes: StoreCodes?
     private let hasCodes: Bool
 
     init(of source: SalvageSource, _ keys: StoreKeys? = nil) throws {
         (self.source, codes) = (source, keys?.codes)
-        hasCodes = try keys?.file.hasCodes ?? Self.saysCodes(source)
+        hasCodes = try keys?.file.hasCodes ?? Self.keyFileHasCodes(source)
         if let store = source.store {
             try readManifest(store)
             if let anchor = try Anchor.read(at: store) {
@@ -77,60 +77,63 @@ struct LogRemains {
         return newest?.leaves["blocks"]?.contains { $0.contains(block.first.rawValue) } ?? false
     }
 
-    /// A format that this program does not know is the one thing it must not guess at.
+    /// Throws where the manifest has a format that this program does not know; a missing or damaged manifest is no error.
     private mutating func readManifest(_ store: String) throws {
         do {
             let identity = try Manifest.identity(at: store)
             storeIDs.append(identity.id)
-            sealing = identity.hasRowChecksums ? .by(identity.id.tag) : .byNothing
+            rowCheck = identity.hasRowChecksums ? .checksum(identity.id.tag) : .none
         } catch EvstoreError.notAStore {}
     }
 
-    // MARK: Seals
+    // MARK: Checksums of rows
 
-    private enum Sealing {
-        case unknown, byNothing
-        case by(UInt64)
+    private enum RowCheck {
+        case unknown, none
+        /// By a store's tag.
+        case checksum(UInt64)
     }
 
-    /// The tag that rows are sealed with; nil where they are not.
-    var sealTag: UInt64? { if case .by(let tag) = sealing { tag } else { nil } }
+    /// The store's tag in the checksums of rows; nil where rows have none.
+    var checksumTag: UInt64? { if case .checksum(let tag) = rowCheck { tag } else { nil } }
 
-    /// The value of a row; nil where its seal or its code says that it is not as it was written.
+    /// The value of a row; nil where its checksum or its code does not hold.
     func value(_ table: String, _ key: [UInt8], _ row: [UInt8]) -> [UInt8]? {
-        guard let sealTag, let seal = TableDescriptor.log[named: table].flatMap({ RowChecksum($0, storeTag: sealTag) }) else { return row }
-        guard let value = seal.value(key.lent, row.lent) else { return nil }
+        guard let checksumTag, let descriptor = TableDescriptor.log[named: table],
+            let checksum = RowChecksum(descriptor, storeTag: checksumTag)
+        else { return row }
+        guard let value = checksum.value(key.lent, row.lent) else { return nil }
         guard hasCodes else { return [UInt8](copying: value) }
-        let code = codes.map { RowCode(seal, $0) }
+        let code = codes.map { RowCode(checksum, $0) }
         guard let proven = code == nil ? RowCode.unproven(value) : code?.value(key.lent, value) else { return nil }
         return [UInt8](copying: proven)
     }
 
-    /// What the file of the keys says to anybody; who believes more of rows than their form has the keys.
-    private static func saysCodes(_ source: SalvageSource) throws -> Bool {
+    /// Whether the key file says that rows have codes; it can be read without a secret.
+    private static func keyFileHasCodes(_ source: SalvageSource) throws -> Bool {
         do { return try source.store.flatMap { try StoreKeys.file(at: $0) }?.hasCodes ?? false } catch EvstoreError.storeDamaged {
             return false
         }
     }
 
-    /// Where no manifest says it, the rows themselves do: one that carries its seal, by the store's own id or another's.
-    private mutating func findSealing(_ rows: [String: Rows]) {
-        guard case .unknown = sealing else { return }
+    /// Without a manifest, finds the store's tag by the rows: one whose checksum holds, by the id in `state` or another known one.
+    private mutating func findChecksumTag(_ rows: [String: Rows]) {
+        guard case .unknown = rowCheck else { return }
         let state = rows["state"] ?? [:]
         let own = state[StateRows.numbersKey].flatMap { StateRows.numbers(of: $0) }?.storeID
         for id in [own].compactMap(\.self) + storeIDs {
-            let isSealed = state.contains { key, row in
-                guard let seal = RowChecksum(.state, storeTag: id.tag) else { return false }
-                return seal.value(key.lent, row.lent) != nil
+            let isFound = state.contains { key, row in
+                guard let checksum = RowChecksum(.state, storeTag: id.tag) else { return false }
+                return checksum.value(key.lent, row.lent) != nil
             }
-            if isSealed { sealing = .by(id.tag) }
+            if isFound { rowCheck = .checksum(id.tag) }
         }
     }
 
-    /// Whether something tells which commit was the newest: both meta pages, the anchor, or a round that was not ended.
+    /// Whether it is known which commit was the newest: by both meta pages, the anchor, or a round that was not ended.
     var isEndKnown: Bool { hasBothCommits || !claims.isEmpty }
 
-    /// What is said of the log's end, once it is known which blocks there are.
+    /// The log's end by each source, given the blocks that were found.
     func claims(_ blocks: [FoundBlock]) -> [Claim] {
         let claims = claims.filter { $0.last.rawValue <= 2 * BlockLayout.positionMax }
         guard let tip, let first = entries[tip] else { return claims }
@@ -164,7 +167,7 @@ struct LogRemains {
             for block in Self.blocks(of: frame, rest, at: offset) { found.append((round, block)) }
             offset += frame.pagesBytes
         }
-        // Without a header the highest round is taken for one that was not ended: its blocks were acknowledged either way.
+        // Without a header the highest round counts as not ended: its blocks were acknowledged either way.
         let round = header.map { $0.base == nil ? 0 : $0.round } ?? found.map(\.round).max() ?? 0
         running = found.filter { $0.round == round }.map(\.block)
         ended = found.filter { $0.round != round }.map(\.block)
@@ -215,14 +218,14 @@ struct LogRemains {
                     if bytes.count == value.count { found[table, default: [:]][[UInt8](copying: key)] = bytes }
                 }
             }
-            findSealing(found)
-            var unsealed: Set<String> = []
+            findChecksumTag(found)
+            var damaged: Set<String> = []
             for (table, all) in found {
                 let whole = all.compactMap { key, row in value(table, key, row).map { (key, $0) } }
-                if whole.count < all.count { unsealed.insert(table) }
+                if whole.count < all.count { damaged.insert(table) }
                 found[table] = Rows(uniqueKeysWithValues: whole)
             }
-            let isWhole = { (table: String) in tree.broken.isDisjoint(with: ["main", table]) && !unsealed.contains(table) }
+            let isWhole = { (table: String) in tree.broken.isDisjoint(with: ["main", table]) && !damaged.contains(table) }
             for table in Self.wanted where index == 0 || !hasAll.contains(table) {
                 rows[table, default: [:]].merge(found[table] ?? [:]) { newer, _ in newer }
                 if isWhole(table) { hasAll.insert(table) }

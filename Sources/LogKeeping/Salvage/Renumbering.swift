@@ -3,19 +3,19 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 
-/// Appends events anew that others are missing between: with dense positions and revisions, in their order.
+/// Appends events anew, in their order, where some between them are missing: their new positions and revisions have no gaps.
 final class Renumbering {
-    /// How far it has come; what is copied with each transaction that may be run again.
+    /// The progress, copied before each transaction, since a transaction may be repeated.
     struct State {
         var names: SalvagedNames
         var link: Digest
-        /// Blocks that were taken.
+        /// How many blocks were appended.
         var blocks = 0
         var next = Position(1)
         var types: [String: TypeID] = [:]
         var newestBirth: UInt32 = 0
         fileprivate var streams: [UInt64: Stream] = [:]
-        /// The last event's position before.
+        /// The old position of the last event.
         fileprivate var last = Position.start
 
         init(names: SalvagedNames, link: Digest) { (self.names, self.link) = (names, link) }
@@ -49,7 +49,7 @@ final class Renumbering {
     }
 
     private static func event(_ record: RecordView, _ stream: StreamName, _ type: String) -> StoredEvent {
-        // An id that was made stays what it is, without becoming one that was given.
+        // An id that the store had made is kept through `place`, so that it does not count as one that was given.
         let isMade = !record.idGiven && record.id.uuid != nil
         var event = StoredEvent(
             stream: stream, type: type, born: record.born, payload: [UInt8](copying: record.payload),

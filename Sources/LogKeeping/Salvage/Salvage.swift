@@ -4,16 +4,16 @@ internal import EventModel
 internal import LMDB
 internal import System
 
-/// What a damaged log still holds: read, and not yet written anywhere.
+/// The blocks and rows of a damaged log that are whole: read, and not yet written anywhere.
 struct Salvage {
-    /// Of its steps: the bytes or events that are done, and all of them.
+    /// Called with a step's name, and how many of its bytes or events are done, of how many.
     typealias Progress = (_ step: String, _ done: UInt64, _ total: UInt64) throws -> Void
 
     let source: SalvageSource
-    /// Nil where there are none, or nothing was given that opens them.
+    /// Nil where there are none, or no secret was given that opens them.
     let keys: StoreKeys?
     let remains: LogRemains
-    /// Nil where nothing tells which store it was.
+    /// Nil where no file says the store's id.
     let storeID: StoreID?
     private(set) var log: FoundLog
     let bytesScanned: UInt64
@@ -25,27 +25,27 @@ struct Salvage {
         var found = remains.running + remains.ended
         var scanned: UInt64 = 0
         if let data = source.data {
-            var hunt = try BlockHunt(data, .data, pageBytes: remains.pageBytes)
-            let size = hunt.fileBytes
-            try hunt.run { try progress("scan", $0, size) }
-            found += hunt.blocks
-            scanned += hunt.fileBytes
+            var search = try BlockSearch(data, .data, pageBytes: remains.pageBytes)
+            let size = search.fileBytes
+            try search.run { try progress("scan", $0, size) }
+            found += search.blocks
+            scanned += search.fileBytes
         }
         if let ahead = source.ahead {
-            var hunt = try BlockHunt(ahead, .ahead, pageBytes: remains.pageBytes)
-            // There blocks follow each other, at even and odd places.
+            var search = try BlockSearch(ahead, .ahead, pageBytes: remains.pageBytes)
+            // In `log/ahead` blocks follow each other at even and odd offsets.
             for range in remains.brokenEntries {
-                for first in 0 ... 1 { try hunt.run(in: range.lowerBound + first ..< range.upperBound) { _ in } }
+                for first in 0 ... 1 { try search.run(in: range.lowerBound + first ..< range.upperBound) { _ in } }
             }
-            found += hunt.blocks
-            scanned += hunt.fileBytes
+            found += search.blocks
+            scanned += search.fileBytes
         }
         bytesScanned = scanned
         places = Dictionary(found.filter { $0.file == .data }.map { ($0.offset, $0.first) }) { first, _ in first }
         var tags: [UInt64: Int] = [:]
         for block in found { tags[block.tag, default: 0] += block.bytes }
         storeID = remains.storeIDs.first { tags[$0.tag] != nil }
-        // Blocks of another store may lie within events of this one.
+        // An event may hold blocks of another store.
         let tag = storeID?.tag ?? tags.max { ($0.value, $0.key) < ($1.value, $1.key) }?.key
         log = FoundLog(found.filter { $0.tag == tag }, storeID, remains) { try Self.read($0, source) }
         try log.choose { try progress("chain", $0, $1) }
@@ -63,13 +63,13 @@ struct Salvage {
         return bytes
     }
 
-    /// Leaves out blocks that are of no use to anybody.
-    mutating func leave(_ closed: Set<FoundBlock>) { log.leave(closed) }
+    /// Removes blocks that no key opens.
+    mutating func leaveOut(_ unopenable: Set<FoundBlock>) { log.leaveOut(unopenable) }
 
     /// How many events the blocks hold.
     var events: UInt64 { log.blocks.reduce(0) { $0 + UInt64($1.count) } }
 
-    /// Whether the log is whole from its first event on, up to wherever it ends: then it can go on as what it was.
+    /// Whether no event is missing from the first to the last one, so that the blocks can be copied as they are.
     var isWhole: Bool {
         guard storeID != nil, log.hasRoot || log.blocks.isEmpty, log.blocks.last?.epoch.rawValue != .max else { return false }
         var next = Position(1)

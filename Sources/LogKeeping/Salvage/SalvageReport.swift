@@ -1,13 +1,13 @@
 public import EventModel
 
-/// What was taken out of a damaged store.
+/// The result of a salvage.
 public struct SalvageReport: Hashable, Sendable {
     /// The last event of the new store.
     public var position: Position
     public var epoch: Epoch
+    /// How many events the new store has.
     public var events: UInt64
-    /// Positions of the damaged store for which no event was found. Whether there were events after the last known position can't be found
-    /// out.
+    /// Positions of the damaged store for which no event was found. Events behind the last known position can't be known of.
     public var gaps: [ClosedRange<UInt64>]
     /// Events of which it is not known whether they were committed: in `unconfirmed.jsonl` of the new store, not in its log.
     public var unconfirmed: UInt64
@@ -15,22 +15,23 @@ public struct SalvageReport: Hashable, Sendable {
     public var lostNames: [String]
     /// Tables beside the events of which the newest rows may be missing, such as `journal` or `imports`.
     public var lostRows: [String]
-    /// Whether something tells which commit was the newest; else it may have cut off what came back, or added what did not.
+    /// Whether it is known which commit was the newest. Where it is not, that commit may have discarded some of these events by a cut, or
+    /// added events that are missing here.
     public var endKnown: Bool
     /// Whether the events have new positions, in a store with an id of its own: so it is where events are missing between others, or a
     /// slot holds another key than the one that an event was sealed under.
     public var renumbered: Bool
-    /// Streams of a sealed store whose key for personal data was damaged: their events are as if that had been forgotten.
+    /// Streams of a sealed store whose key for personal data was damaged: the new store has their events as if they had been forgotten.
     public var lostKeys: [LostKey]
     /// Events of a sealed store that were found and can't be opened, which are not in the new store; those that were committed are among
     /// the gaps.
     public var unopened: UInt64
-    /// The data keys, given up or never known, that those were sealed under.
+    /// The numbers of the missing data keys that those events were sealed under.
     public var dataKeys: [UInt32]
     public var bytesScanned: UInt64
     public var seconds: Double
 
-    /// Whether nothing is known to be lost or in doubt.
+    /// Whether no event, name, row or key is known to be lost or in doubt.
     public var isComplete: Bool {
         gaps.isEmpty && unconfirmed == 0 && lostNames.isEmpty && lostRows.isEmpty && endKnown && lostKeys.isEmpty && unopened == 0
     }
@@ -42,5 +43,6 @@ public struct SalvageReport: Hashable, Sendable {
 /// A stream whose personal data a salvage could not read.
 public struct LostKey: Hashable, Sendable {
     public var stream: String
+    /// How many events have lost it.
     public var events: UInt64
 }

@@ -23,7 +23,7 @@ package struct SalvageRequest {
     }
 }
 
-/// Makes a store of what a damaged one still holds.
+/// Makes a store of the whole blocks and rows of a damaged one.
 package enum SalvageRun {
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeExists, locked, nothingToSalvage, usage, interrupted.
     package static func run(_ request: SalvageRequest, _ control: RunControl) throws(EvstoreError) -> SalvageReport {
@@ -55,7 +55,7 @@ package enum SalvageRun {
         } catch { throw storeError(error, target, doing: "salvaging \(source)") }
     }
 
-    /// What is wrong with a store that does not open, and what can be taken out of it.
+    /// Reports the damage of a store that does not open, and how many events a salvage would copy.
     package static func examine(_ store: String, _ control: RunControl) throws(EvstoreError) -> VerifyReport {
         let found = try migrating {
             try EventLog.examine(at: store) { step, done, total in
@@ -65,7 +65,7 @@ package enum SalvageRun {
         return VerifyReport(ok: false, findings: found.findings, laws: [], events: found.events)
     }
 
-    /// Writes events as an archive does, each at its birth.
+    /// Writes events as lines, as an archive has them: each at its birth version.
     private static func write(
         _ lend: ((borrowing RecordView, StreamName, String) throws -> Void) throws -> Void, sealedBy sealer: LineSealer?, to path: String
     ) throws {
@@ -85,8 +85,8 @@ package enum SalvageRun {
     }
 }
 
-/// The rows of a damaged store that no block has, as far as they can be believed: digests prove versions and definitions, the
-/// others must be what this program writes.
+/// Writes the catalogues of a damaged store to the new one: versions and definitions where their digest proves them, other rows where they
+/// have the form that this program writes.
 private struct SalvagedCatalogues {
     private let rows: SalvagedRows
     private let history: History?
@@ -99,7 +99,7 @@ private struct SalvagedCatalogues {
     func put(into update: inout LogUpdate, of store: String) throws {
         try putVersions(into: &update, of: store)
         for row in rows.catalogues[.journal] ?? [] where isJournal(row) { try update.put(.journal, row.key, row.value) }
-        // Other positions, other restore points; and a line that is lost may be imported again.
+        // Snapshots and import marks name positions, which renumbering has changed.
         if rows.isRenumbered { return }
         try update.takeForgotten(rows.catalogues[.notes] ?? [])
         for row in rows.catalogues[.snapshots] ?? [] where isSnapshot(row) { try update.put(.snapshots, row.key, row.value) }
@@ -124,7 +124,7 @@ private struct SalvagedCatalogues {
         if let numbers = rows.numbers, numbers.top <= update.state.head {
             (update.state.floor, update.state.live, update.state.top) = (numbers.floor, numbers.live, numbers.top)
         } else {
-            // Every event is seen at the version of the newest.
+            // At the newest birth version every event has an image.
             let live = max(rows.newestBirth, SchemaVersion(1))
             (update.state.floor, update.state.live, update.state.top) = (live, live, live)
         }
@@ -135,7 +135,7 @@ private struct SalvagedCatalogues {
         }
     }
 
-    /// Whether the versions carry their digests, from 1 on, and the definitions can be read.
+    /// Whether the versions from 1 on match their digests, and the definitions can be parsed.
     private func isSound(_ schemas: RegisteredRows.Rows, _ definitions: RegisteredRows.Rows, _ store: String) -> Bool {
         do {
             let history = try RegisteredRows.history(schemas, in: store)

@@ -25,12 +25,12 @@ struct SalvageSource {
         }
     }
 
-    /// Keeps everybody out, also who would bring the log back to what it was; nil where nobody can have the store open.
+    /// Locks the store against other processes, which would open and recover it; nil where it has no lock file.
     /// - Throws: `EvstoreError.locked`.
     func lock() throws -> HeldLock? {
         guard let store, try Self.isThere(store + StoreLock.fileName) else { return nil }
         do { return try StoreLock.presence.acquire(at: store, what: "salvages it") } catch EvstoreError.readOnly {
-            // Who can't write the lock can only see to it that nobody has the store alone; a disk that is not written does not change.
+            // On a disk that can't be written the lock is shared: nobody can change the files there.
             return try StoreLock.presence.acquire(at: store, shared: true, what: "salvages it")
         }
     }
@@ -39,7 +39,7 @@ struct SalvageSource {
 
     private static func file(_ path: String) throws -> File? { try isThere(path) ? File(path, .read) : nil }
 
-    /// The store whose log a directory is, however it was named.
+    /// The store whose `log` directory this is, also where it was named through a link.
     private static func store(around log: String) throws -> String? {
         let store = log + "/.."
         guard let own = try Directory.status(log + "/data.mdb"), let other = try Directory.status(store + "/log/data.mdb"),

@@ -6,14 +6,14 @@ internal import LMDB
 
 /// Writes what was salvaged to a new log: as it was, or renumbered.
 struct SalvageWriting {
-    /// What the blocks tell on their way.
+    /// The progress of copying, and what the copied blocks hold of types and versions.
     private struct Copying {
         var index = 0
         var types: [TypeID: String] = [:]
         var newestBirth: UInt32 = 0
     }
 
-    /// A hole in the ids of types takes a row: no store has more of them than types that were forgotten.
+    /// How many ids of types may be missing: each is given a row with a made-up name.
     private static let typeHolesMax = 4_096
 
     private var salvage: Salvage
@@ -22,14 +22,14 @@ struct SalvageWriting {
     private let progress: Salvage.Progress
     private let keys: SalvagedKeys?
     /// Nil where the events are not sealed.
-    private let sieve: SalvageSieve?
+    private let coverage: KeyCoverage?
 
     /// - Throws: `EvstoreError`: keysRefused, nothingToSalvage where the keys open nothing.
     init(_ salvage: Salvage, _ store: String, _ options: Options, _ progress: @escaping Salvage.Progress) throws {
         (self.salvage, self.store, self.options, self.progress) = (salvage, store, options, progress)
         keys = try SalvagedKeys.find(of: salvage, options)
-        sieve = try keys.map { try SalvageSieve(salvage, $0, progress) }
-        self.salvage.leave(sieve?.closed ?? [])
+        coverage = try keys.map { try KeyCoverage(salvage, $0, progress) }
+        self.salvage.leaveOut(coverage?.unopenable ?? [])
         if self.salvage.log.blocks.isEmpty, self.salvage.log.unconfirmed.isEmpty {
             throw EvstoreError.nothingToSalvage(path: salvage.source.path)
         }
@@ -39,10 +39,10 @@ struct SalvageWriting {
         _ unconfirmed: (String, LineSealer?, (EventLog.UnconfirmedEvent) throws -> Void) throws -> Void,
         _ finish: (inout LogUpdate, SalvagedRows) throws -> Void
     ) throws -> SalvageSummary {
-        let isWhole = salvage.isWhole && sieve?.isMixed != true
+        let isWhole = salvage.isWhole && coverage?.isMixed != true
         let log = try NewLog(at: store, isWhole ? salvage.storeID ?? .make() : .make(), options, keys?.new(isWhole: isWhole))
         defer { log.access.environment.close() }
-        if isWhole, let subjects = log.access.keys?.subjects { try keys?.keys.subjects.copy(to: subjects, losing: sieve?.slots ?? [:]) }
+        if isWhole, let subjects = log.access.keys?.subjects { try keys?.keys.subjects.copy(to: subjects, losing: coverage?.slots ?? [:]) }
         var names = try SalvagedNames(salvage)
         let newestBirth = try isWhole ? copy(to: log) : renumber(to: log, &names)
         let rows = SalvagedRows(
@@ -58,8 +58,8 @@ struct SalvageWriting {
             last: last, events: salvage.events, gaps: salvage.log.gaps,
             unconfirmed: salvage.log.unconfirmed.reduce(0) { $0 + UInt64($1.count) }, lostNames: names.lost,
             lostRows: salvage.remains.lostRows.sorted(), isEndKnown: salvage.remains.isEndKnown,
-            bytesScanned: salvage.bytesScanned, isRenumbered: !isWhole, lostKeys: sieve?.lost(names) ?? [], unopened: sieve?.unopened ?? 0,
-            dataKeys: sieve?.dataKeys.sorted() ?? [])
+            bytesScanned: salvage.bytesScanned, isRenumbered: !isWhole, lostKeys: coverage?.lost(names) ?? [],
+            unopened: coverage?.unopened ?? 0, dataKeys: coverage?.dataKeys.sorted() ?? [])
     }
 
     private var catalogues: [Catalogue: [(key: [UInt8], value: [UInt8])]] {
@@ -73,7 +73,7 @@ struct SalvageWriting {
 
     // MARK: As it was
 
-    /// Stores the blocks as they lie; returns the newest birth version.
+    /// Copies the blocks unchanged; returns the newest birth version.
     private func copy(to log: NewLog) throws -> UInt32 {
         let blocks = salvage.log.blocks
         var copying = Copying()
@@ -94,7 +94,7 @@ struct SalvageWriting {
         return copying.newestBirth
     }
 
-    /// The next new type gets the number after as many as there are: none may be missing.
+    /// Adds the types that are missing between others, since a new type's id is the count of types plus one.
     private func withoutHoles(_ types: [TypeID: String]) throws -> [TypeID: String] {
         var types = types
         var names = Set(types.values)
@@ -113,7 +113,7 @@ struct SalvageWriting {
         return types
     }
 
-    /// Every epoch's row, as links prove it or, for one without blocks, as it was noted.
+    /// A row for every epoch: as the links of blocks prove it, or as the damaged table has it for an epoch without blocks.
     private var epochs: [(epoch: Epoch, at: Position, link: Digest)] {
         let proven = salvage.log.cuts
         let noted = (salvage.remains.rows["epochs"] ?? [:]).compactMap { key, row -> (epoch: Epoch, at: Position, link: Digest)? in
@@ -125,7 +125,7 @@ struct SalvageWriting {
         return noted + proven
     }
 
-    /// Begins an epoch of its own, after all that there were: what the damaged log has held beyond is not its history.
+    /// Begins a new epoch after all known ones, since the damaged log may have held more events than were found.
     private func continueEpochs(_ update: inout LogUpdate) throws {
         let seen = epochs.map(\.epoch) + [salvage.remains.epoch, salvage.log.blocks.last?.epoch].compactMap(\.self)
         update.state.epoch = seen.filter { $0.rawValue < .max }.max() ?? .first
@@ -148,7 +148,7 @@ struct SalvageWriting {
             return state.blocks < blocks.count
         }
         if let subjects = log.access.keys?.subjects {
-            for lost in sieve?.lost(state.names) ?? [] { try subjects.lose(lost.stream) }
+            for lost in coverage?.lost(state.names) ?? [] { try subjects.lose(lost.stream) }
             try subjects.flush()
         }
         try log.put(types: Dictionary(uniqueKeysWithValues: state.types.map { ($0.value, $0.key) }))

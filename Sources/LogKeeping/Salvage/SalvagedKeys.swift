@@ -43,11 +43,11 @@ struct SalvagedKeys {
         return SalvagedKeys(keys: keys, file: file, secret: secret, storeID: storeID)
     }
 
-    /// Of the new store: blocks that are copied as they lie keep theirs.
+    /// The keys of the new store: copied blocks need the old ones.
     func new(isWhole: Bool) -> NewKeys { isWhole ? .copied(file, secret) : .made(secret) }
 
-    /// Personal data whose key is damaged is left out.
-    /// - Throws: `EvstoreError.corruptBlock` beside others, where who wrote the block had not these keys.
+    /// Lends a block decrypted, without personal data whose key is damaged.
+    /// - Throws: `EvstoreError.corruptBlock` beside others, where the block's code is not one that these keys make.
     func open(_ block: borrowing BlockView, _ body: (borrowing BlockView) throws -> Void) throws {
         guard block.isCoded(by: keys.codes) else { throw Blocks.forged(block.first) }
         try keys.withOpener(storeID) { try $0.lend(block, .leftWhereLost, body) }

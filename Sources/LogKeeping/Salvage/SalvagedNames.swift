@@ -8,7 +8,7 @@ internal import System
 struct SalvagedNames {
     private var names: [UInt64: StreamName] = [:]
     private var ids: [String: UInt64] = [:]
-    /// Of streams whose first event is lost, as the table has them.
+    /// The table's names of streams whose first event is lost.
     private let noted: [UInt64: StreamName]
     /// The names that were made up.
     private(set) var lost: [StreamName] = []
@@ -63,7 +63,7 @@ struct SalvagedNames {
             return name
         }
         var name = StreamName(unchecked: "lost:\(stream)")
-        // A stream that was lost before may have the name.
+        // An earlier salvage may have given another stream this name.
         while ids[name.text] != nil { name = StreamName(unchecked: name.text + "+") }
         learn(stream, name)
         lost.append(name)

@@ -5,18 +5,18 @@ internal import LMDB
 internal import System
 
 extension SignedHead {
-    /// Whose signature it is.
-    /// - Throws: `EvstoreError.signatureInvalid` where it is not the trusted one's.
+    /// Checks that the trusted key has signed the head.
+    /// - Throws: `EvstoreError.signatureInvalid` where another key has.
     func require(_ trusted: PublicKey) throws(EvstoreError) {
         guard key == trusted else {
             throw .signatureInvalid(reason: "it was signed by the key \(key), and the one that is trusted is \(trusted)")
         }
     }
 
-    /// What is no longer as it was signed; nothing where the log holds all of that, and perhaps more.
+    /// Compares the log with the head; no findings where every byte up to the head's position is as it was signed.
     ///
     /// A link is the hash of everything before it, from the store's id on: where the chain holds and the link is the same, so is
-    /// every byte. Of a cut that was made below what was signed, nobody can tell what it has taken.
+    /// every byte. Nothing shows which events a cut below the signed position has discarded.
     /// - Parameter walk: of the whole log, without findings, asked for the link at this head's position.
     package func findings(_ walk: LogWalk) -> [Finding] {
         func finding(_ id: String, at place: Position? = nil, _ message: String, _ advice: Advice) -> [Finding] {
@@ -55,12 +55,12 @@ extension SignedHead {
         return []
     }
 
-    /// What of that which stands beside the log is another, and what has come since.
+    /// Compares versions, definitions, keys and ledger with the head; additions since are a note.
     func findings(_ now: SignedState, _ ledger: [ForgottenLedger.Entry]) -> [Finding] {
         guard let state, Guard.headState.isOn else { return [] }
         return state.findings(now, ledger, signed: time.description)
     }
 
-    /// The findings of changes that may have been meant, which only the signer knows: a cut or a restore, and what a replay has registered.
+    /// The ids of findings that a cut, a restore or a replay by the store's owner also causes: only the signer can judge them.
     package static let acceptable: Set<String> = ["STORE104", "STORE108"]
 }

@@ -7,8 +7,8 @@ internal import LMDB
 internal import Migration
 internal import System
 
-/// The log's end and what stands beside the log, signed: kept elsewhere, it shows later that nothing of it was changed, left out or
-/// put in. Each may name the one before it, so that a series of them has no gap that nobody sees.
+/// The log's end, versions, definitions and keys of a store, signed. Kept elsewhere, a head shows later whether any of these was changed,
+/// left out or inserted. A head may name the head before it, so that a missing one in a series is found.
 ///
 /// One JSON object: `evstore` "head", `format` 2, `store` (hex), `epoch`, `position`, `link` (hex: the hash chain's end at that
 /// position), `content` (hex: as `backup` prints it), `time`, `key` (hex: the public key), `signature` (hex: Ed25519 over
@@ -24,7 +24,7 @@ internal import System
 ///
 /// Format 1 has none of these; it is read and not written any more.
 public struct SignedHead: Hashable, Sendable {
-    /// 2, or 1 where an older program has signed it: then it says nothing but of the log.
+    /// 2; or 1 where an older program has signed the head, which then covers the log alone.
     public let format: Int
     /// The store's id.
     public let store: String
@@ -34,17 +34,18 @@ public struct SignedHead: Hashable, Sendable {
     public let link: String
     /// The digest of all events up to there, as `backup` prints it.
     public let content: String
-    /// When it was signed, by the clock of who signed it.
+    /// When the head was signed, by the signer's clock.
     public let time: Timestamp
+    /// The public half of the key that has signed the head.
     public let key: PublicKey
-    /// The digest of the head before it in its series; nil where it begins one.
+    /// The `digest` of the head before this one in its series; nil where this one begins a series.
     public let previous: String?
     /// Nil in format 1.
     let state: SignedState?
     /// The head as one line of JSON, in its RFC 8785 form.
     public let line: String
 
-    /// What the next head of the series names it by.
+    /// SHA-256 of `line`, as hexadecimal digits: the next head of the series names this one by it.
     public var digest: String {
         var hasher = SHA256Hasher()
         hasher.update(line)
@@ -77,11 +78,11 @@ public struct SignedHead: Hashable, Sendable {
         let signature = try key.signature(of: Self.signed(fields.value, format))
         fields.set("signature", hex(signature))
         line = try Self.canonical(fields.value)
-        // What nobody could read later is not signed.
+        // `init(parsing:)` refuses a longer one.
         guard line.utf8.count <= Self.bytesMax else { throw .usage("the head would have more than \(Self.bytesMax) bytes") }
     }
 
-    /// Reads a head and checks its signature; that it is the key of somebody who is trusted is another matter.
+    /// Reads a head and checks that the key it names has signed it; whether that key is trusted the caller compares.
     /// - Throws: `EvstoreError.signatureInvalid`.
     public init(parsing text: [UInt8]) throws(EvstoreError) {
         func invalid(_ reason: String) -> EvstoreError { .signatureInvalid(reason: reason) }
@@ -114,7 +115,7 @@ public struct SignedHead: Hashable, Sendable {
         line = try Self.canonical(value)
     }
 
-    /// What is signed.
+    /// The bytes that the signature covers.
     private static func signed(_ unsigned: JSONValue, _ format: Int) throws(EvstoreError) -> [UInt8] {
         Array("evstore head \(format)\n".utf8) + Array(try canonical(unsigned).utf8)
     }

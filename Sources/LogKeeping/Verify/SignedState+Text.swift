@@ -3,7 +3,7 @@ internal import EventModel
 internal import JSONText
 internal import Migration
 
-/// How a signed head writes it.
+/// The members of a signed head's JSON.
 extension SignedState {
     static let names = ["versions", "definitions", "keys", "forgotten"]
 

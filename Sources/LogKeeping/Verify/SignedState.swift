@@ -6,7 +6,7 @@ internal import Projections
 internal import SchemaEvolution
 internal import Sealing
 
-/// What a signed head says of a store beside its log: what events mean, what opens them, and what was forgotten.
+/// What a signed head covers beside the log: version files, definitions, keys, and the ledger of what was forgotten.
 struct SignedState: Hashable, Sendable {
     struct Definition: Hashable, Sendable {
         var name: String
@@ -36,20 +36,20 @@ struct SignedState: Hashable, Sendable {
         var digest: String
     }
 
-    // Of the four numbers of a store the head is not here: the list of versions tells it.
+    // The fourth number, the head, is the count of `versions`.
     var floor, live, top: SchemaVersion
-    /// Up to here versions stay as they are for good: events were born at them, or they are released.
+    /// The newest version whose file may not change any more: an event was born there, or it is released.
     var fixed: SchemaVersion
     /// The digest of each version file, from version 1 on.
     var versions: [String]
     var definitions: [Definition]
-    /// Nil where events are not sealed; so is `forgotten`.
+    /// Nil where events are not sealed; `forgotten` is nil then too.
     var keys: Keys?
     var forgotten: Ledger?
 }
 
 extension SignedState {
-    /// The store as it is now, and its ledger too, of which a head that was signed before knows the beginning.
+    /// Reads the state of the store now, and its ledger: an earlier head covers the first rows of it.
     static func read(_ site: MigrationSite) throws(EvstoreError) -> (state: SignedState, ledger: [ForgottenLedger.Entry]) {
         try migrating {
             let log = site.log
@@ -58,7 +58,7 @@ extension SignedState {
             return try log.read { reader in
                 let numbers = reader.stamp
                 let history = try RegisteredRows.history(reader.rows(.schemas), in: site.store)
-                // What begins above the versions that there are waits for its own.
+                // A definition that begins above the registered versions is not in use yet.
                 let definitions = try RegisteredRows.definitions(reader.rows(.definitions)).through(history.head).stored
                 let born = try reader.census().filter { $0.count > 0 }.map(\.born)
                 let released = history.versions.filter(\.isReleased).map(\.number)

@@ -3,13 +3,14 @@ public import EventModel
 internal import FoundationEssentials
 internal import Hashing
 
-/// An Ed25519 key that signs heads: kept away from the store, since who has both can rewrite the one and sign it with the other.
+/// An Ed25519 key that signs heads. Keep it away from the store: whoever has both can rewrite the store and sign that.
 public struct SigningKey: Sendable, CustomStringConvertible {
     private let seed: [UInt8]
     public let publicKey: PublicKey
 
-    /// What `openssl genpkey -algorithm ed25519` writes (PKCS#8, PEM), or 64 hexadecimal digits.
-    /// - Parameter name: what an error calls it.
+    /// Reads what `openssl genpkey -algorithm ed25519` writes (PKCS#8, PEM), or 64 hexadecimal digits.
+    /// - Parameter name: what an error calls the key, such as its file's path.
+    /// - Throws: `EvstoreError.keyUnusable`.
     public init(parsing text: [UInt8], named name: String = "the key") throws(EvstoreError) {
         let prefix: [UInt8] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20]
         let seed = try KeyText.bytes(text, label: "PRIVATE KEY", prefix: prefix, name)
@@ -26,7 +27,7 @@ public struct SigningKey: Sendable, CustomStringConvertible {
     public var description: String { publicKey.description }
 }
 
-/// The half of a key that says whose a signature is.
+/// The public half of a `SigningKey`: it proves which key has made a signature.
 public struct PublicKey: Hashable, Sendable, CustomStringConvertible {
     let bytes: [UInt8]
 
@@ -38,8 +39,9 @@ public struct PublicKey: Hashable, Sendable, CustomStringConvertible {
         self.bytes = bytes
     }
 
-    /// What `openssl pkey -pubout` writes (PEM), or 64 hexadecimal digits.
-    /// - Parameter name: what an error calls it.
+    /// Reads what `openssl pkey -pubout` writes (PEM), or 64 hexadecimal digits.
+    /// - Parameter name: what an error calls the key, such as its file's path.
+    /// - Throws: `EvstoreError.keyUnusable`.
     public init(parsing text: [UInt8], named name: String = "the key") throws(EvstoreError) {
         let prefix: [UInt8] = [0x30, 0x2a, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 3, 0x21, 0]
         bytes = try KeyText.bytes(text, label: "PUBLIC KEY", prefix: prefix, name)
@@ -49,7 +51,7 @@ public struct PublicKey: Hashable, Sendable, CustomStringConvertible {
     public var description: String { hex(bytes) }
 }
 
-/// The two ways in which a key of 32 bytes is written down.
+/// The two text forms of a key of 32 bytes: PEM and hexadecimal digits.
 private enum KeyText {
     /// - Parameter prefix: what stands before the key in its DER form, which is always the same.
     static func bytes(_ text: [UInt8], label: String, prefix: [UInt8], _ name: String) throws(EvstoreError) -> [UInt8] {

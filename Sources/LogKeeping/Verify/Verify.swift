@@ -5,12 +5,14 @@ package import Migration
 
 /// Verifies a store: its log, its read models, and the steps on its own events.
 package enum Verify {
-    /// `deep` recomputes the read models' digests; `laws` tries the steps on the whole log, and on made events.
     /// - Parameters:
-    ///   - key: signs the log's end where nothing is wrong.
-    ///   - heads: heads that were signed before, each after the one that it names; the store is compared with the last.
-    ///   - trusted: who must have signed them; `key`'s owner where it is nil.
-    ///   - isAccepted: whether changes that only the signer can judge (`SignedHead.acceptable`) were meant.
+    ///   - deep: recomputes the digests of the read models.
+    ///   - laws: tries the steps on the whole log, and on events that are made up from `seed`.
+    ///   - key: signs the log's end where no finding is an error.
+    ///   - heads: a series of earlier heads, oldest first; the store is compared with the last.
+    ///   - trusted: the key that must have signed them; `key` where nil.
+    ///   - isAccepted: makes findings that only the signer can judge (`SignedHead.acceptable`) warnings.
+    /// - Throws: `EvstoreError`: signatureInvalid, epochChanged, interrupted.
     package static func run(
         _ site: MigrationSite, deep: Bool, laws: Bool, seed: UInt64? = nil, signing key: SigningKey? = nil, since heads: [SignedHead] = [],
         trusting trusted: PublicKey? = nil, accepting isAccepted: Bool = false
@@ -22,8 +24,8 @@ package enum Verify {
         }
         var findings = walk.findings
         // In a damaged store the signed state proves nothing.
-        let beside = findings.isEmpty && (key != nil || !heads.isEmpty) ? try SignedState.read(site) : nil
-        let since = compare(heads, walk, beside, isTrusted: trusted != nil, &findings)
+        let current = findings.isEmpty && (key != nil || !heads.isEmpty) ? try SignedState.read(site) : nil
+        let since = compare(heads, walk, current, isTrusted: trusted != nil, &findings)
         if isAccepted {
             for index in findings.indices where SignedHead.acceptable.contains(findings[index].id) { findings[index].severity = .warning }
         }
@@ -34,24 +36,24 @@ package enum Verify {
         report.events = try site.last().position.rawValue
         report.ok = !report.findings.contains { $0.severity == .error }
         report.since = since
-        if let key, let link = walk.link, let beside, report.ok {
+        if let key, let link = walk.link, let current, report.ok {
             let end = LogEnd(last: walk.end, link: link, content: try content(of: walk, site))
-            report.head = try SignedHead(end, of: walk.store, beside.state, after: heads.last, by: key)
+            report.head = try SignedHead(end, of: walk.store, current.state, after: heads.last, by: key)
         }
         return report
     }
 
     private static func compare(
-        _ heads: [SignedHead], _ walk: LogWalk, _ beside: (state: SignedState, ledger: [ForgottenLedger.Entry])?, isTrusted: Bool,
+        _ heads: [SignedHead], _ walk: LogWalk, _ current: (state: SignedState, ledger: [ForgottenLedger.Entry])?, isTrusted: Bool,
         _ findings: inout [Finding]
     ) -> SinceReport? {
         guard let head = heads.last else { return nil }
         var changed = SignedHead.findings(ofSeries: heads)
-        if let beside {
+        if let current {
             changed += head.findings(walk)
-            if head.store == walk.store.description { changed += head.findings(beside.state, beside.ledger) }
+            if head.store == walk.store.description { changed += head.findings(current.state, current.ledger) }
         }
-        let holds = beside != nil && !changed.contains { $0.severity == .error }
+        let holds = current != nil && !changed.contains { $0.severity == .error }
         findings += changed
         if !isTrusted {
             findings.append(
@@ -74,7 +76,7 @@ package enum Verify {
             }
         }
         let last = try site.last()
-        // The digest is of the log that was walked only where nothing was cut off meanwhile.
+        // After a cut meanwhile the digest would be of another log than the one that was walked.
         guard last.epoch == walk.end.epoch else { throw .epochChanged(seen: walk.end, cut: last) }
         return content
     }

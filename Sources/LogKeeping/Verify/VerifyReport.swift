@@ -18,13 +18,13 @@ public struct VerifyReport: Hashable, Sendable {
     public var cases = LawCases()
     /// What the log's events lose on their way to the live version, and what newer ones have that it does not show.
     public var loss: [PlannedLoss] = []
-    /// The log's end, where it was to be signed and no finding is an error.
+    /// The new head, where a key was given and no finding is an error.
     public var head: SignedHead?
-    /// What has become of what was signed before, where that was asked.
+    /// How the store compares with the heads that were given; nil where none were.
     public var since: SinceReport?
 }
 
-/// What a verification says of a head that was signed before.
+/// How a store compares with a head that was signed before.
 public struct SinceReport: Hashable, Sendable {
     public var position: Position
     public var epoch: Epoch
@@ -32,14 +32,14 @@ public struct SinceReport: Hashable, Sendable {
     public var key: PublicKey
     /// Whether the key is one that the caller has named.
     public var isTrusted: Bool
-    /// Everything up to the position is as it was signed, and what stands beside the log, as far as it may not change.
+    /// Whether the log up to the position, and the versions, definitions and keys as far as they may not change, are as they were signed.
     public var holds: Bool
     /// How many heads there were in the series; the last is the one that was compared.
     public var heads: Int = 1
 }
 
 extension VerifyReport {
-    /// Takes in what came of trying the laws.
+    /// Adds the results of trying the laws.
     mutating func add(_ proved: LawReport) {
         (laws, exercised, notExercised, cases) = (proved.laws, proved.exercised, proved.notExercised, proved.cases)
         (seed, loss) = (proved.seed, proved.loss)

@@ -4,13 +4,13 @@ internal import EventModel
 internal import LMDB
 internal import System
 
-/// Looks for blocks in a file by what they say of themselves, at every second byte, where LMDB puts a value. What was found to be
-/// one is not looked into: an event may hold a block's bytes.
-struct BlockHunt {
+/// Searches a file for blocks by their own headers and checksums, at every second byte, where LMDB puts values. The bytes of a block
+/// that was found are skipped: an event may hold a block's bytes.
+struct BlockSearch {
     private static let windowBytes = 4 << 20
-    /// What an append may have, in a block of its own.
+    /// The largest block: an event of the largest size, with its header.
     private static let blockBytesMax = 64 << 20 + 65_536
-    /// "ev" four times, and one in each of the four places.
+    /// The first two bytes of a block, "ev", in each 16-bit lane of a word; and a 1 in each lane.
     private static let marks: UInt64 = 0x7665_7665_7665_7665
     private static let ones: UInt64 = 0x0001_0001_0001_0001
 
@@ -19,8 +19,8 @@ struct BlockHunt {
     private let size: Int
     private let pageBytes: Int
     private(set) var blocks: [FoundBlock] = []
-    /// What was summed up for nothing. A file that is made to keep a hunt busy is looked through for blocks of the usual size
-    /// alone in the end.
+    /// How many bytes were checksummed that were no block. Beyond 16 times the file's size only blocks of the usual size are tried, so
+    /// that a crafted file can't keep a search busy.
     private var wasted = 0
 
     init(_ file: File, _ kind: FoundBlock.File, pageBytes: Int) throws(StorageError) {
@@ -31,29 +31,29 @@ struct BlockHunt {
     var fileBytes: UInt64 { UInt64(size) }
 
     /// - Parameters:
-    ///   - range: where blocks may begin; nil is anywhere.
-    ///   - progress: gets how many bytes were looked through; what it throws ends the hunt.
+    ///   - range: offsets at which blocks may begin; nil is the whole file.
+    ///   - progress: called with the number of bytes that were searched; an error that it throws ends the search.
     mutating func run(in range: Range<Int>? = nil, _ progress: (UInt64) throws -> Void) throws {
         var next = range?.lowerBound ?? 0
         let size = min(self.size, range?.upperBound ?? .max)
         while next < size {
-            // Holes hold no blocks, and a file may be made of little else.
+            // A sparse file has holes, which hold no blocks.
             guard let data = try file.data(from: next), data < size else { break }
             next = data
             try progress(UInt64(next))
             let start = next
             next += min(Self.windowBytes, size - next)
-            // A beginning that lies across is whole in one of the two windows.
+            // Windows overlap by 8 bytes: a block's first bytes that lie across their border are whole in one of them.
             let window = try file.read(next - start + 8, at: start)
             var offset = start
             while offset < next, offset - start + 8 <= window.count {
                 let word = window.lent.load(UInt64.self, at: offset - start) ^ Self.marks
                 var step = 8
-                // A place of the word is zero, or comes after one that is.
+                // True where a lane is zero, which is a match, or follows one.
                 if (word &- Self.ones) & ~word & (Self.ones << 15) != 0 {
                     for lane in stride(from: 0, to: 8, by: 2) where offset - start + lane + 4 <= window.count {
                         let magic = window.lent.load(UInt32.self, at: offset - start + lane)
-                        guard BlockLayout.entryBytes(of: magic) != nil, let count = try take(at: offset + lane, window, start) else {
+                        guard BlockLayout.entryBytes(of: magic) != nil, let count = try addBlock(at: offset + lane, window, start) else {
                             continue
                         }
                         step = lane + (count + 1) / 2 * 2
@@ -67,8 +67,8 @@ struct BlockHunt {
         try progress(UInt64(size))
     }
 
-    /// Takes the block at an offset; returns its bytes, nil where none is.
-    private mutating func take(at offset: Int, _ window: [UInt8], _ start: Int) throws -> Int? {
+    /// Adds the block at an offset and returns its size; nil where there is none.
+    private mutating func addBlock(at offset: Int, _ window: [UInt8], _ start: Int) throws -> Int? {
         guard size - offset >= BlockLayout.headerBytes + BlockLayout.checksumBytes else { return nil }
         let inside = offset - start
         var header = window.lent.slice(inside, min(BlockLayout.headerBytes, window.count - inside))
@@ -80,7 +80,7 @@ struct BlockHunt {
         return try check(block.lent, at: offset)
     }
 
-    /// How long a header says its block is; nil where no header of a block would say what it does.
+    /// The size of a block by its header; nil where the header is out of bounds.
     private func claimed(_ header: RawSpan, at offset: Int) -> Int? {
         let count = Int(header.load(UInt32.self, at: BlockLayout.Header.bytes))
         let offsets = Int(header.load(UInt32.self, at: BlockLayout.Header.offsets))
@@ -107,7 +107,7 @@ struct BlockHunt {
         return bytes.byteCount
     }
 
-    /// Whether it begins a run of pages, or is the data of a node whose key is its first position.
+    /// Whether the block begins a run of overflow pages, or is the value of a node whose key is the block's first position.
     private func isPlaced(_ first: Position, _ count: Int, at offset: Int) throws(StorageError) -> Bool {
         guard kind == .data, offset >= 16 else { return false }
         let before = try file.read(16, at: offset - 16)

@@ -3,23 +3,23 @@ internal import EventLog
 internal import EventModel
 internal import Sealing
 
-/// What the keys of a sealed log open of the blocks that were found.
-struct SalvageSieve {
+/// Which of the blocks that were found the keys of a sealed log open, and which keys are missing.
+struct KeyCoverage {
     /// Blocks that can't be opened, and the numbers of the data keys that are missing for it.
-    private(set) var closed: Set<FoundBlock> = []
+    private(set) var unopenable: Set<FoundBlock> = []
     private(set) var dataKeys: Set<UInt32> = []
-    /// Slots that are damaged or not there, with whose they were.
+    /// Slots that are damaged or missing, with the streams whose keys they held.
     private(set) var slots: [UInt32: StreamName] = [:]
-    /// How many events of each stream show what stays; without those that nobody says were committed.
+    /// How many confirmed events of each stream have lost their personal data.
     private var lost: [UInt64: (name: StreamName, events: UInt64)] = [:]
-    /// Whether a slot holds another key than the one that an event was sealed under, as where its file was begun anew: such an
-    /// event is written anew too.
+    /// Whether a slot holds another key than the one that an event was sealed under, as after its file was lost and begun anew: then
+    /// all events are written anew.
     private(set) var isMixed = false
 
-    /// Events of blocks that can't be opened.
-    var unopened: UInt64 { closed.reduce(0) { $0 + UInt64($1.count) } }
+    /// How many events are in blocks that can't be opened.
+    var unopened: UInt64 { unopenable.reduce(0) { $0 + UInt64($1.count) } }
 
-    /// The same by the names that the new store has for them.
+    /// The streams that have lost personal data, by the names that the new store gives them.
     func lost(_ names: SalvagedNames) -> [(stream: StreamName, events: UInt64)] {
         lost.map { (names.name(ofStream: $0.key) ?? $0.value.name, $0.value.events) }.sorted { $0.0 < $1.0 }
     }
@@ -32,14 +32,14 @@ struct SalvageSieve {
             if index % 64 == 0 { try progress("open", UInt64(index), UInt64(blocks.count)) }
             let bytes = try salvage.read(found)
             let block = try BlockView(checking: bytes.lent, at: found.first, storeTag: found.tag)
-            // Rule 8: what anybody can write is not believed.
+            // Rule 8: a block that is not sealed is refused, since anybody can write one.
             guard block.isSealed else {
-                closed.insert(found)
+                unopenable.insert(found)
                 continue
             }
-            do { try keys.open(block) { try take($0, isConfirmed: index < confirmed, &names, keys) } } catch let error as EvstoreError {
+            do { try keys.open(block) { try noteLost($0, isConfirmed: index < confirmed, &names, keys) } } catch let error as EvstoreError {
                 guard case .corruptBlock = error else { throw error }
-                closed.insert(found)
+                unopenable.insert(found)
                 for index in 0 ..< block.count {
                     if let id = Envelope.keyID(of: block.record(index).payload), !keys.keys.file.dataKeys.contains(where: { $0.id == id }) {
                         dataKeys.insert(id)
@@ -49,7 +49,8 @@ struct SalvageSieve {
         }
     }
 
-    private mutating func take(
+    /// Notes which records of an opened block have lost their personal data.
+    private mutating func noteLost(
         _ block: borrowing BlockView, isConfirmed: Bool, _ names: inout SalvagedNames, _ keys: SalvagedKeys
     ) throws {
         for index in 0 ..< block.count {
