@@ -64,7 +64,7 @@ extension EventStore {
     }
 
     /// The event at a position as it was stored; nil where there is none. Blocks the calling thread for one short read transaction.
-    public func event(at position: Position) throws(EvstoreError) -> RecordedEvent? {
+    public func event(position: Position) throws(EvstoreError) -> RecordedEvent? {
         var events: [RecordedEvent] = []
         try converting(at: path) {
             try log.read { reader in

@@ -2,10 +2,9 @@ internal import Bytes
 internal import EventModel
 internal import System
 
-/// What the process was given to do, as it was given.
+/// The arguments of the process.
 enum Arguments {
-    /// Refuses arguments that are not UTF-8: they reach a Swift program with U+FFFD in place of what was there, and would be
-    /// stored like that.
+    /// Refuses arguments that are not UTF-8: a Swift program gets them with U+FFFD in place of other bytes, and would store them so.
     static func check(_ arguments: [String]) throws {
         guard arguments.contains(where: { $0.unicodeScalars.contains("\u{fffd}") }) else { return }
         let file = try InputFile(path: "/proc/self/cmdline")

@@ -1,7 +1,6 @@
 internal import EventModel
 
-/// What went wrong, where, and what to do next, for people on standard error or as one JSON object on
-/// standard output.
+/// Prints an error, its place and what to do next, for people on standard error or as one JSON object on standard output.
 struct ErrorReport {
     let details: ErrorDetails
     let exit: Int32

@@ -7,7 +7,7 @@ public import SchemaEvolution
 
 /// The command line of evstore, as a program of its own or inside an application.
 public enum EvstoreCLI {
-    /// Carries out one command line and ends the process with its exit code.
+    /// Runs one command line and ends the process with its exit code.
     ///
     /// - Parameters:
     ///   - arguments: What follows the program's name.
@@ -41,7 +41,7 @@ public enum EvstoreCLI {
         } catch is OutputClosed {
             return 0
         } catch {
-            // The results can't be written, and neither can this error beside them.
+            // Neither the results nor this error can be written.
             output.note("evstore: \(error)")
             return ErrorReport(error, again: invocation).exit
         }
@@ -71,7 +71,7 @@ public enum EvstoreCLI {
                 if !output.json { output.raw(RootCommand.helpMessage(for: type(of: parsed)) + "\n") }
                 throw UsageError("a command is missing", see: type(of: group).path)
             }
-            // What is left is the parser's own `help`.
+            // The only other command is the parser's own `help`.
             try parsed.run()
             return nil
         } catch let error as UsageError {

@@ -1,14 +1,14 @@
 internal import EventModel
 
 extension EvstoreError {
-    /// What the command line prints of it: the same as the library says, with the command that mends it where there is one.
+    /// The message as the command line prints it: the library's, with the command that helps where there is one.
     var report: ErrorDetails {
         var details = details
         details.fix = command
         return details
     }
 
-    /// What to do next, as commands and options of this program where it takes some; else as the library says it.
+    /// What to do next, with commands and options of this program in the place of the library's calls.
     var command: String? {
         switch self {
         case .storeNotFound(let path): "make one: evstore --store \(path.shellWord) init --schemas DIR"

@@ -2,7 +2,7 @@ package import EventModel
 
 /// An error that the command line has words and an exit code for.
 protocol CommandError: Error {
-    /// What a person and a script read.
+    /// The message for people and for scripts.
     var report: ErrorDetails { get }
     /// A contract with scripts, listed on the page Errors.
     var exit: Int32 { get }
@@ -32,6 +32,6 @@ extension EvstoreError: CommandError {
 }
 
 extension [Finding] {
-    /// The exit code of a command that is refused for these: newer than this program comes before wrong.
+    /// The exit code of a command that is refused for these findings: that of a newer format goes before others.
     var exit: Int32 { hasNewerFormat ? 6 : 3 }
 }

@@ -4,7 +4,7 @@ internal import Evstore
 internal import FoundationEssentials
 internal import System
 
-/// What every command takes, before its name or after it.
+/// The options of every command, before its name or after it.
 struct GlobalOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The store's directory; EVSTORE_STORE where it is not given.", valueName: "dir"))
     var store: String?
@@ -48,7 +48,7 @@ struct GlobalOptions: ParsableArguments {
         return ProcessInfo.processInfo.environment["EVSTORE_STORE"].flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// What opens the store's keys: in the file that is named, or handed over by systemd.
+    /// The secret of the store's keys: from the named file, or from systemd's credentials.
     func secret() throws(EvstoreError) -> StoreSecret? {
         let secret: StoreSecret?
         if let file = SecretFile(key: keyFile, passphrase: passphraseFile) {
@@ -60,12 +60,12 @@ struct GlobalOptions: ParsableArguments {
         return secret
     }
 
-    /// What names the store's keys to another program.
+    /// The options that name the same key file to another program.
     var keyWords: [String] {
         (keyFile.map { ["--key-file", $0] } ?? []) + (passphraseFile.map { ["--passphrase-file", $0] } ?? [])
     }
 
-    /// The directory of version files, for the commands that can't do without.
+    /// The directory of version files, for commands that need one.
     func schemasPath(for command: String) throws(EvstoreError) -> String {
         guard let schemas else { throw .usage("\(command) needs --schemas DIR, the directory of v1.yaml … vN.yaml") }
         return schemas
@@ -75,7 +75,7 @@ struct GlobalOptions: ParsableArguments {
 enum ProgressStyle: String, ExpressibleByArgument, CaseIterable {
     /// A bar on a terminal, a line every five seconds elsewhere.
     case auto
-    /// A JSON object a line.
+    /// Progress as one JSON object on each line.
     case jsonl
     case none
 }

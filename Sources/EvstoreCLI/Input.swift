@@ -2,10 +2,10 @@ internal import Bytes
 internal import Evstore
 internal import System
 
-/// A file or standard input (`-`), read in a way that ^C can end.
+/// A file or standard input (`-`); ^C ends a read.
 enum Input {
-    /// Everything that comes, where that is no more than `bytesMax`: of an endless input no more is read than that.
-    /// - Parameter refusal: makes an error of how many bytes there were.
+    /// The whole input, of at most `bytesMax` bytes; no more than that is read of an endless one.
+    /// - Parameter refusal: makes the error for a larger input from its size.
     static func all(
         _ path: String, atMost bytesMax: Int, _ cancellation: Cancellation, refusal: ((Int) -> EvstoreError)? = nil
     ) throws -> [UInt8] {
@@ -17,7 +17,7 @@ enum Input {
         return bytes.array()
     }
 
-    /// Gives each line to `body`, without its line feed; none may have more than `bytesMax`.
+    /// Calls `body` with each line, without its line feed; no line may have more than `bytesMax` bytes.
     static func lines(_ path: String, atMost bytesMax: Int, _ cancellation: Cancellation, _ body: ([UInt8]) throws -> Void) throws {
         let file = try open(path)
         var piece = ByteBuffer()
@@ -39,13 +39,13 @@ enum Input {
     /// Whether there is something at a path that is read as one run of bytes.
     static func isFile(_ path: String) -> Bool { InputFile.isThere(path) }
 
-    /// Gives as many bytes as it is asked for, fewer only at the end.
+    /// Returns as many bytes as it is asked for, fewer only at the end.
     static func pieces(_ path: String, _ cancellation: Cancellation) throws -> (Int) throws -> [UInt8] {
         let reader = PieceReader(try open(path), path, cancellation)
         return reader.take
     }
 
-    /// Bytes that are taken as they are wanted.
+    /// Bytes that are read on demand.
     private final class PieceReader {
         private let file: InputFile
         private let path: String
@@ -78,7 +78,7 @@ enum Input {
         }
     }
 
-    /// Appends what comes next; false at the end.
+    /// Appends the next bytes; false at the end.
     private static func more(
         of file: borrowing InputFile, into bytes: inout ByteBuffer, _ path: String, _ cancellation: Cancellation
     ) throws(EvstoreError) -> Bool {

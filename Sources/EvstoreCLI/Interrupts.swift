@@ -5,17 +5,17 @@ internal import Glibc
 internal import Synchronization
 internal import System
 
-/// ^C, SIGTERM and a terminal that is closed: the first asks the work to stop at its next chunk, the second ends the program at
-/// once, which a store survives as it survives a power cut.
+/// Handles ^C, SIGTERM and the closing of the terminal: the first signal cancels the work at its next chunk, the second ends the program
+/// at once, which a store survives as it survives a power cut.
 final class Interrupts: Sendable {
     let cancellation = Cancellation()
     private let onFirst = Mutex<(@Sendable () -> Void)?>(nil)
 
-    /// From here on the signals are this object's business. A reader that goes away is a failed write.
+    /// Handles the signals from here on, and makes a closed pipe the error of a write.
     init() {
         signal(SIGPIPE, SIG_IGN)
         let queue = DispatchQueue(label: "evstore.interrupts")
-        // Whoever was started by nohup goes on.
+        // Under nohup the program goes on.
         for number in Self.isHangupIgnored ? [SIGINT, SIGTERM] : [SIGINT, SIGTERM, SIGHUP] {
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
@@ -37,7 +37,7 @@ final class Interrupts: Sendable {
         } catch { return false }
     }
 
-    /// What is done at the first signal, in addition.
+    /// Called at the first signal, besides the cancellation.
     func atFirst(_ body: @escaping @Sendable () -> Void) {
         onFirst.withLock { $0 = body }
         if cancellation.isCancelled { body() }
@@ -49,6 +49,6 @@ final class Interrupts: Sendable {
         onFirst.withLock(\.self)?()
     }
 
-    /// Ends work that a signal asked to stop; called between the lines of a listing.
+    /// Throws where a signal has cancelled the work; called between the lines of a listing.
     func check() throws { if cancellation.isCancelled { throw EvstoreError.interrupted(again: "") } }
 }

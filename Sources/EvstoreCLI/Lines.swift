@@ -1,7 +1,7 @@
 internal import Evstore
 
-/// The lines of a listing while the store lends them one by one. What goes wrong in printing, or an
-/// interruption, ends the listing and is thrown after it: it is none of the store's errors.
+/// Prints the lines of a listing while the store lends them one by one. An error of printing, or an interruption, ends the listing and is
+/// thrown after it, since it is not an error of the store.
 struct Lines {
     private let session: Session
     private var failure: (any Error)?

@@ -1,9 +1,9 @@
 internal import EventModel
 
 extension Output {
-    /// What a check found, as one object or as lines that editors jump to.
+    /// Prints findings as one object, or as lines whose places editors recognize.
     /// - Parameters:
-    ///   - isAside: whether these are no results, but notes beside them.
+    ///   - isAside: whether the findings go to standard error, as notes beside the results.
     ///   - before: lines for people above the first finding.
     func findings(
         _ findings: [Finding], ok: Bool, extra: [(name: String, value: OutputValue)] = [], checked: String, isAside: Bool = false,
@@ -41,7 +41,7 @@ extension Finding {
 }
 
 extension FileEdit {
-    /// The edit as people read it: where, the lines that go, and those that come.
+    /// The edit for people: its place, the lines that are removed, and those that are added.
     var lines: [String] {
         let isChange = !remove.isEmpty || !insert.isEmpty
         return (isChange ? ["@ \(file):\(line)"] : []) + remove.map { "- " + $0 } + insert.map { "+ " + $0 }

@@ -4,11 +4,11 @@ internal import FoundationEssentials
 internal import Synchronization
 internal import System
 
-/// The reader of the results has gone (`| head`): nothing more is wanted and nothing is wrong.
+/// Thrown where the reader of the results has closed the pipe (`| head`): the program ends without an error.
 struct OutputClosed: Error {}
 
-/// Where words go: results to standard output, everything else to standard error. Results are
-/// collected into large writes; payloads and names never reach a terminal as they are.
+/// Prints results to standard output, and everything else to standard error. Results are collected into large writes; payloads and names
+/// are escaped before they reach a terminal.
 final class Output: Sendable {
     /// Whether results and errors are JSON objects.
     let json: Bool
@@ -37,7 +37,7 @@ final class Output: Sendable {
     /// One line of a result for programs.
     func object(_ value: OutputValue) throws { try put(value.utf8) }
 
-    /// One line that was made elsewhere, as it is unless a terminal would act on it.
+    /// One line of text, escaped only where a terminal might act on it.
     func put(_ line: [UInt8]) throws {
         let shown = resultsOnTerminal ? Array(String(decoding: line, as: UTF8.self).shown.utf8) : line
         try collected.withLock { collected in
@@ -48,7 +48,7 @@ final class Output: Sendable {
         }
     }
 
-    /// The same for many lines at once, each with its line feed.
+    /// Many such lines at once, each with its line feed.
     func put(lines: [UInt8]) throws {
         if resultsOnTerminal {
             for line in lines.split(separator: UInt8(ascii: "\n")) { try put(Array(line)) }
@@ -70,7 +70,7 @@ final class Output: Sendable {
         }
     }
 
-    /// Hands over what was collected: before waiting, before a note that belongs after it, at the end.
+    /// Writes the collected bytes: before waiting, before a note that follows them, and at the end.
     func flush() throws { try collected.withLock { try Self.flush(&$0) } }
 
     private static func flush(_ collected: inout Collected) throws {
@@ -92,11 +92,10 @@ final class Output: Sendable {
         }
     }
 
-    /// One line for people about how things go, beside the results.
+    /// One line for people on standard error, beside the results.
     func note(_ text: String) { raw(text.shown + "\n") }
 
-    /// Text for standard error that may steer the terminal. Where standard error is gone there is
-    /// nobody left to tell.
+    /// Text for standard error that may have control sequences. A failed write is ignored: there is no other place to report it.
     func raw(_ text: String) {
         do { try Descriptor.standardError.write(Array(text.utf8).lent) } catch {}
     }

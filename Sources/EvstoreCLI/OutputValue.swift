@@ -1,7 +1,6 @@
 internal import EventModel
 
-/// A value on its way out as JSON text. Objects keep the order in which their members were written
-/// down, which is part of the contract with the scripts that read them.
+/// A value that is printed as JSON text. Objects keep the order of their members in the source, which scripts may rely on.
 enum OutputValue: Sendable, ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral,
     ExpressibleByDictionaryLiteral, ExpressibleByStringInterpolation
 {
@@ -30,7 +29,7 @@ enum OutputValue: Sendable, ExpressibleByNilLiteral, ExpressibleByBooleanLiteral
     static func version(_ version: SchemaVersion?) -> OutputValue { .count(version?.rawValue) }
     static func time(_ time: Timestamp?) -> OutputValue { .optional(time?.description) }
 
-    /// A measured number, to three digits after the point.
+    /// A measured number, rounded to three digits after the point.
     static func measure(_ value: Double?) -> OutputValue {
         guard let value, value.isFinite else { return .null }
         return .number(String((value * 1_000).rounded() / 1_000))

@@ -30,9 +30,9 @@ final class ProgressBar: Sendable {
             }
     }
 
-    /// Takes an event from the thread that does the work; draws only as often as its form allows.
+    /// Draws an event; called on the thread that does the work, and drops events that come too soon after another.
     func take(_ event: ProgressEvent) {
-        // What has no numbers stands in the results as well, where people find it.
+        // Events without numbers are in the results too.
         let isWords = event.done == 0 && event.total == 0
         if form == .nothing || isWords && form != .objects { return }
         shown.withLock { shown in
@@ -40,7 +40,7 @@ final class ProgressBar: Sendable {
             if shown.step != event.step {
                 end(&shown)
                 shown = Shown(step: event.step, began: now)
-                // A step that takes less than its interval leaves no line.
+                // A step that is shorter than the interval prints no line.
                 if form == .lines { shown.last = now }
             }
             shown.latest = event
@@ -50,7 +50,7 @@ final class ProgressBar: Sendable {
         }
     }
 
-    /// Leaves the last state of the bar standing, on a line of its own.
+    /// Ends the line of the bar, so that its last state stays.
     func finish() { shown.withLock { end(&$0) } }
 
     private var interval: Duration {
@@ -90,13 +90,13 @@ final class ProgressBar: Sendable {
 
     /// `replay     [##############------]  71 %  855,200 / 1,204,511   1.1 M/s   0.3 s left   0 quarantined`
     ///
-    /// What does not fit goes as a whole, the last first.
+    /// Parts that do not fit are left out as a whole, the last one first.
     static func line(_ event: ProgressEvent, seconds: Double, bar: Bool, width: Int = .max) -> String {
         var parts: [String] = []
         let perSecond = seconds > 0 ? Double(event.done) / seconds : 0
         if event.total > 0 {
             let share = min(1, Double(event.done) / Double(event.total))
-            // Only what is finished is 100 %.
+            // Only a finished step shows 100 %.
             let percent = event.done < event.total ? min(99, Int((share * 100).rounded())) : 100
             let filled = Int(share * 20)
             let drawn = bar ? "[" + String(repeating: "#", count: filled) + String(repeating: "-", count: 20 - filled) + "]" : ""

@@ -1,6 +1,6 @@
 internal import ArgumentParser
 
-/// `evstore`: what there is and how a migration goes.
+/// `evstore`: lists the commands, and the steps of a migration.
 struct RootCommand: ParsableCommand, Group {
     static let configuration = CommandConfiguration(
         commandName: "evstore",
@@ -56,10 +56,10 @@ struct RootCommand: ParsableCommand, Group {
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
 }
 
-/// A command that only gathers others.
+/// A command that only has subcommands.
 protocol Group: ParsableCommand {}
 
 extension Group {
-    /// What is typed to reach it.
+    /// The words that lead to it on the command line.
     static var path: String { Self.self == RootCommand.self ? "evstore" : "evstore \(_commandName)" }
 }

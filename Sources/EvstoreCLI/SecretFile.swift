@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import Evstore
 
-/// A file that holds what opens a store: secrets have no place in arguments, which others can read.
+/// A file with a store's secret: arguments can be read by other users, so none takes a secret.
 enum SecretFile {
     case key(String)
     case passphrase(String)
@@ -20,7 +20,7 @@ enum SecretFile {
     }
 }
 
-/// What will open a store.
+/// The options that name a store's new secret.
 struct NewSecretOptions: ParsableArguments {
     @Option(help: ArgumentHelp("What opens it from now on: a file of 32 random bytes or 64 hexadecimal digits.", valueName: "file"))
     var newKeyFile: String?

@@ -3,8 +3,7 @@ internal import EventModel
 internal import Synchronization
 
 extension Session {
-    /// Carries out work that changes nothing and asks nobody whether it should stop: the first signal ends the wait for it, and with
-    /// the wait the program.
+    /// Runs work that changes nothing and never checks for cancellation: the first signal ends the wait for it, and with that the program.
     func computing<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
         let answer = Answer<R>()
         return try await withTaskCancellationHandler {
@@ -18,7 +17,7 @@ extension Session {
     }
 }
 
-/// What is given first, to one who may come before it or after.
+/// Keeps the first of several results for one waiter, which may begin to wait before or after it comes.
 private final class Answer<R: Sendable>: Sendable {
     private struct State {
         var given: Result<R, any Error>?

@@ -4,15 +4,15 @@ internal import Logging
 internal import Projections
 internal import SchemaEvolution
 
-/// One command line being carried out: where words go, what stops it, and the store it names.
+/// The context of one command line: its output, its cancellation, and the store that it names.
 struct Session: Sendable {
     let global: GlobalOptions
     let output: Output
     let interrupts: Interrupts
     let bar: ProgressBar
-    /// What was typed, as a shell takes it: an interrupted command says to run this again.
+    /// The command line as a shell reads it: an interrupted command says to run it again.
     let invocation: String
-    /// What the program that calls this command line brings along.
+    /// The code of the application that has this command line.
     let application: Application
 
     var cancellation: Cancellation { interrupts.cancellation }
@@ -21,7 +21,7 @@ struct Session: Sendable {
 
     var logger: Logger { Logger(label: "evstore") { [output] _ in NoteLog(output: output) } }
 
-    /// What a store is opened with.
+    /// The options for opening a store.
     func options() throws -> Options {
         var options = Options()
         options.allowsUnsafeFileSystem = global.anyFileSystem
@@ -31,7 +31,7 @@ struct Session: Sendable {
 
     func schemas() throws -> Schemas? { try global.schemas.map { directory throws(EvstoreError) in try Schemas.load(directory) } }
 
-    /// Opens the store, hands it to `body` and closes it again, also where the body throws. What `body` has done stands.
+    /// Opens the store, calls `body` with it, and closes it, also where `body` throws.
     func withStore<R>(_ access: Access = .writing, _ body: (EventStore) async throws -> R) async throws -> R {
         let store = try await open(access)
         let result: R
@@ -39,19 +39,19 @@ struct Session: Sendable {
             result = try await body(store)
         } catch {
             bar.finish()
-            // The first error is the one to tell; a store that then fails to close has lost nothing.
+            // The error of `body` is reported; a store that then fails to close has lost nothing.
             do { try await store.close() } catch { output.note("note: closing the store: \(error.message)") }
             throw error
         }
         bar.finish()
-        // What was done is durable whatever becomes of the closing, and is told.
+        // The work is durable even where closing fails, so its result is returned.
         do { try await store.close() } catch { output.note("warning: closing the store: \(error.message)") }
         return result
     }
 }
 
 extension Session {
-    /// What a command wants of the store.
+    /// How a command opens the store.
     enum Access { case reading, writing, writingIfAllowed }
 
     private func open(_ access: Access) async throws -> EventStore {
@@ -74,13 +74,13 @@ struct Application: Sendable {
     var projections: [any SwiftProjection] = []
 }
 
-/// One verb of the command line: parsed by the argument parser, carried out in a session.
+/// A command: parsed by the argument parser, run in a session.
 protocol Command: ParsableCommand {
     var global: GlobalOptions { get }
     func run(in session: Session) async throws
 }
 
-/// A result that was printed whole and whose exit code is not 0.
+/// Thrown after a result was printed, to end with an exit code other than 0.
 struct Exit: Error {
     let code: Int32
 
@@ -90,7 +90,7 @@ struct Exit: Error {
     static let quarantined = Exit(code: 8)
 }
 
-/// Warnings of the store as notes on standard error; what is less than a warning is not for people.
+/// Prints the store's warnings as notes on standard error; lower levels are not printed.
 private struct NoteLog: LogHandler {
     let output: Output
     var metadata: Logger.Metadata = [:]

@@ -13,8 +13,8 @@ extension Unicode.Scalar {
 }
 
 extension String {
-    /// The text with everything spelled out that a terminal might act on, so that a name or a payload
-    /// can't move the cursor, change the title or hide what stands beside it.
+    /// The text with every scalar escaped that a terminal might act on, so that a name or a payload can't move the cursor, change the title
+    /// or hide other text.
     var shown: String {
         if !unicodeScalars.contains(where: \.commandsTerminals) { return self }
         var result = String.UnicodeScalarView()

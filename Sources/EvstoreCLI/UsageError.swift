@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import EventModel
 
-/// Arguments that no command takes: what is wrong, and where the right ones are listed.
+/// Arguments that no command accepts: what is wrong, and which help lists the right ones.
 struct UsageError: CommandError {
     let exit: Int32 = 2
     let report: ErrorDetails
@@ -10,8 +10,8 @@ struct UsageError: CommandError {
         report = ErrorDetails("usage", message, fix: "see: \(command) --help")
     }
 
-    /// What the argument parser says, in one sentence. Its whole message is an `Error:` line, a usage
-    /// and a pointer to the help, each of which may be missing.
+    /// The argument parser's message in one sentence. The whole message is an `Error:` line, a usage and a hint to the help, each of which
+    /// may be missing.
     init(parsing error: any Error) {
         let lines = RootCommand.fullMessage(for: error).split(separator: "\n").map(String.init)
         var message = lines.first ?? "the arguments are not understood"

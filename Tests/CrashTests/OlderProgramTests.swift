@@ -35,7 +35,7 @@ struct OlderProgramTests {
         let again = try await older.append([try Self.order("before")])
         #expect(again.duplicate && again.position == first.position, "a retry across the flip finds the first")
         let receipt = try await older.append([try Self.order("after")])
-        #expect(try older.event(at: receipt.position)?.born == SchemaVersion(4))
+        #expect(try older.event(position: receipt.position)?.born == SchemaVersion(4))
         #expect(try orders.program.must("read", "order-after").output.contains(#""total":{"amount":7"#), "the newer one sees it at 5")
         #expect(try orders.program.must("query", "orders", "after").output.contains(#""cents":7"#))
 

@@ -20,7 +20,7 @@ struct RemindersTests {
         let seen = try plugin.read(try StreamName("reminder-tea"))
         #expect(seen.first?.json.contains(#""content":{"title":"Tea","body":"The green one"}"#) == true)
         _ = try await plugin.append([Reminder.scheduled("late", "2026-11-01T09:00:00Z", at: 3)])
-        #expect(try plugin.event(at: try plugin.last().position)?.born == SchemaVersion(1))
+        #expect(try plugin.event(position: try plugin.last().position)?.born == SchemaVersion(1))
         #expect(try EventStore.versions(at: temporary.path).head == SchemaVersion(1), "observing migrates nothing")
     }
 

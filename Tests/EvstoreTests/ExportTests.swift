@@ -32,7 +32,7 @@ struct ExportTests {
             }
             var expected: [String] = []
             for position in 7 ... Self.count {
-                let stored = try #require(try store.event(at: Position(UInt64(position))))
+                let stored = try #require(try store.event(position: Position(UInt64(position))))
                 let seen = try store.view(stored.position, at: version ?? stored.born)
                 expected += seen.map { String(decoding: store.line($0), as: UTF8.self) }
             }
@@ -89,7 +89,7 @@ struct ExportTests {
             #expect(try await ImportTests().run(copy, text).added == 4)
             for number in 1 ... 4 {
                 let position = Position(UInt64(number))
-                #expect(try copy.store.event(at: position)?.time == temporary.store.event(at: position)?.time)
+                #expect(try copy.store.event(position: position)?.time == temporary.store.event(position: position)?.time)
             }
         }
         let never = try NewEvent.event("order-9", "OrderPlaced", #"{"id":"9","customer":"Ann","total":1}"#)

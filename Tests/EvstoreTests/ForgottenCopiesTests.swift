@@ -109,7 +109,7 @@ struct ForgottenCopiesTests {
     func states() async throws {
         let temporary = try await SealedPersons.store()
         let store = temporary.store
-        let fold = try StreamFold("names", revision: 1, from: [String]()) {
+        let fold = try StreamFold("names", revision: 1, initial: [String]()) {
             on(Joined.self) { names, joined, _ in names.append(joined.name) }
         }
         let cache = StateCache<[String]>()

@@ -157,7 +157,7 @@ struct ImportTests {
             "dataschema":"https://example.com/orders/v1","data":{"id":"1","customer":"Ann","total":5}}
             """
         #expect(try await run(temporary, text).added == 1)
-        let event = try #require(try temporary.store.event(at: Position(1)))
+        let event = try #require(try temporary.store.event(position: Position(1)))
         #expect(event.id.text == "c-1" && event.stream.text == "order-1" && event.born == SchemaVersion(1))
         #expect(event.time == Timestamp("2026-01-02T03:04:05Z"))
     }
@@ -201,8 +201,8 @@ struct ImportTests {
             #expect(try await run(copy, text).added == 2)
             for position in 1 ... 2 {
                 let (a, b) = (
-                    try #require(try temporary.store.event(at: Position(UInt64(position)))),
-                    try #require(try copy.store.event(at: Position(UInt64(position))))
+                    try #require(try temporary.store.event(position: Position(UInt64(position)))),
+                    try #require(try copy.store.event(position: Position(UInt64(position))))
                 )
                 #expect(try SameJSON.holds(a.payload, b.payload))
                 #expect((a.id, a.stream, a.time, a.born, a.type) == (b.id, b.stream, b.time, b.born, b.type))

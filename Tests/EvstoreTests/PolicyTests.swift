@@ -40,7 +40,7 @@ struct PolicyTests {
         let stream = try StreamName("order-1")
         #expect(try store.read(stream).allSatisfy { $0.json.contains("\"total\":100") })
         _ = try await store.append([try Orders.placed("1", at: 1)])
-        #expect(try store.event(at: Position(3))?.born == SchemaVersion(1))
+        #expect(try store.event(position: Position(3))?.born == SchemaVersion(1))
     }
 
     @Test("observe above the top reads through the program's own chain and appends at the live version")
@@ -50,7 +50,7 @@ struct PolicyTests {
         let stream = try StreamName("order-1")
         #expect(try store.read(stream).allSatisfy { $0.json.contains("\"cents\":\"100\"") && $0.version == SchemaVersion(5) })
         _ = try await store.append([try Orders.placed("1", at: 5)])
-        let stored = try #require(try store.event(at: Position(3)))
+        let stored = try #require(try store.event(position: Position(3)))
         #expect(stored.born == SchemaVersion(4) && stored.json.contains("\"cents\":100"))
         await #expect {
             try await store.append([try .event("order-1", "PaymentCaptured", #"{"id":"1","method":"coins"}"#, at: 5)])

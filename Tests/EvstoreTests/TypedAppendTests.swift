@@ -47,6 +47,6 @@ struct TypedAppendTests {
         #expect(stored.map(\.metadata) == [by, by] && stored.map(\.time) == [time, time])
         #expect(Set(stored.map(\.id)).count == 2)
         let one = try await store.append(Voided(id: "0"), to: StreamName("order-0"), expecting: .any, metadata: by, time: time)
-        #expect(try store.event(at: one.position)?.metadata(as: [String: String].self) == ["by": "ada"])
+        #expect(try store.event(position: one.position)?.metadata(as: [String: String].self) == ["by": "ada"])
     }
 }

@@ -122,7 +122,7 @@ struct TypedTests {
         try store.read(order, with: handlers)
         #expect(seen.withLock { $0 } == ["0 1250"])
 
-        let fold = try StreamFold("order", revision: 1, from: Order()) {
+        let fold = try StreamFold("order", revision: 1, initial: Order()) {
             on(OrderPlaced.self) { order, placed, _ in order.cents += placed.cents }
             on(OrderVoided.self) { order, _, _ in order.isVoid = true }
         }
@@ -277,7 +277,7 @@ struct TypedTests {
         let store = temporary.store
         let stream = try StreamName("order-0")
         func fold(_ revision: Int) throws -> StreamFold<Int> {
-            try StreamFold("cents", revision: revision, from: 0) {
+            try StreamFold("cents", revision: revision, initial: 0) {
                 on(OrderPlaced.self) { sum, placed, _ in sum += placed.cents * revision }
             }
         }

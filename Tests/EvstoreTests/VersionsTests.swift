@@ -81,7 +81,7 @@ struct VersionsTests {
             return event.position < Position(9)
         }
         #expect(positions == [8, 9])
-        #expect(try store.event(at: Position(3))?.born == SchemaVersion(5))
-        #expect(try store.event(at: Position(11)) == nil)
+        #expect(try store.event(position: Position(3))?.born == SchemaVersion(5))
+        #expect(try store.event(position: Position(11)) == nil)
     }
 }

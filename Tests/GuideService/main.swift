@@ -31,7 +31,7 @@ struct Shop: Sendable {
 
     init(_ store: EventStore, _ log: Logger) throws {
         (self.store, self.log) = (store, log)
-        orders = try StreamFold("order", revision: 1, from: Order()) {
+        orders = try StreamFold("order", revision: 1, initial: Order()) {
             on(OrderPlaced.self) { order, _, _ in order.isPlaced = true }
             on(OrderPaid.self) { order, _, _ in order.isPaid = true }
         }

@@ -47,10 +47,10 @@ struct BackupTests {
     private func restore(_ bytes: [UInt8], _ name: String = "restored", to point: RestoreTarget? = nil) throws -> RestoreSummary {
         let source = ByteSource(bytes)
         return try EventLog.restore(
-            from: source.take, named: "b", into: directory.path + "/" + name, to: point, options: .small())
+            from: source.read, named: "b", into: directory.path + "/" + name, to: point, options: .small())
     }
 
-    @Test("holds everything: what is restored has the same events, ids, streams and rows, and goes on in an epoch of its own")
+    @Test("is complete: the restored store has the same events, ids, streams and rows, and appends in a new epoch")
     func whole() async throws {
         try await fill()
         let (bytes, made) = try backup()
@@ -128,7 +128,7 @@ struct BackupTests {
         try await log.close()
     }
 
-    @Test("restored twice, gives two histories of which neither takes the other's checkpoints")
+    @Test("that is restored twice makes two stores, each of which refuses the other's checkpoints")
     func twice() async throws {
         try await fill()
         let bytes = try backup().bytes
@@ -139,7 +139,7 @@ struct BackupTests {
         try await log.close()
     }
 
-    @Test("is restored to a time: what was committed by then")
+    @Test("is restored to a time, with the events that were committed by then")
     func times() async throws {
         for number in 1 ... 3 {
             try await log.add(event("a", "\(number)"))
@@ -157,7 +157,7 @@ struct BackupTests {
         try await log.close()
     }
 
-    @Test("that is cut off or changed anywhere is refused, and nothing is left where it should have been restored")
+    @Test("that is truncated or changed anywhere is refused, and a refused restore leaves no files")
     func damaged() async throws {
         for number in 1 ... 12 { try await log.add(event("s-\(number % 3)", "\(number)", id: "id-\(number)")) }
         let bytes = try backup().bytes
@@ -181,11 +181,11 @@ struct BackupTests {
         try await log.close()
     }
 
-    @Test("whose rows name a type otherwise than its blocks is refused, with every checksum made right")
+    @Test("whose rows give a type another name than its blocks do is refused, also where every checksum holds")
     func otherNames() async throws {
         for number in 1 ... 3 { try await log.add(event("s", "\(number)", type: "type-\(number)")) }
         let bytes = try backup().bytes
-        var (frames, changed, names) = (FrameReader(ByteSource(bytes).take), [UInt8](), 0)
+        var (frames, changed, names) = (FrameReader(ByteSource(bytes).read), [UInt8](), 0)
         var writer = FrameWriter()
         while changed.count < bytes.count {
             var (kind, body) = try frames.next()
@@ -204,7 +204,7 @@ struct BackupTests {
         try await log.close()
     }
 
-    @Test("that is made while others append holds a prefix, whole appends only")
+    @Test("that is made while others append holds a prefix of the log, which ends with a whole append")
     func beside() async throws {
         try await fill()
         let log = log
@@ -225,7 +225,7 @@ final class ByteSource {
 
     init(_ bytes: [UInt8]) { rest = bytes[...] }
 
-    func take(_ count: Int) -> [UInt8] {
+    func read(_ count: Int) -> [UInt8] {
         defer { rest = rest.dropFirst(count) }
         return Array(rest.prefix(count))
     }

@@ -10,7 +10,7 @@ import Torturing
 
 @testable import LogKeeping
 
-@Suite("What backups and salvages take of a sealed store that somebody without its keys has changed")
+@Suite("Restores and salvages of a sealed store that somebody without its keys has changed")
 struct ChangedSealedStoreTests {
     private let scene: SealedScene
     private var store: String { scene.directory.store }
@@ -18,7 +18,7 @@ struct ChangedSealedStoreTests {
 
     init() throws { scene = try SealedScene { ($0.sweepDueEvents, $0.sweepForcedEvents) = (4, 4) } }
 
-    @Test("a restore refuses a frame that was changed, with every link made right, and one without codes")
+    @Test("a restore refuses a changed frame whose links all hold, and one without codes")
     func frames() async throws {
         for number in 0 ..< 5 { try await scene.log.add(event("s-\(number)", "\(number)")) }
         try await scene.log.update { try $0.put(.schemas, [1], Array(SealedScene.version.utf8)) }
@@ -27,10 +27,10 @@ struct ChangedSealedStoreTests {
         try await scene.log.close()
         func restore(_ bytes: [UInt8], _ name: String) throws {
             let target = "\(scene.directory.path)/\(name)"
-            _ = try EventLog.restore(from: ByteSource(bytes).take, named: "b", into: target, options: scene.options)
+            _ = try EventLog.restore(from: ByteSource(bytes).read, named: "b", into: target, options: scene.options)
         }
         try restore(backup, "whole")
-        var (frames, writer, changed) = (FrameReader(ByteSource(backup).take), FrameWriter(), [UInt8]())
+        var (frames, writer, changed) = (FrameReader(ByteSource(backup).read), FrameWriter(), [UInt8]())
         while true {
             var (kind, body) = try frames.next()
             if kind == .rows, let found = Data(body).range(of: Data(#""personal":true"#.utf8)) {
@@ -43,7 +43,7 @@ struct ChangedSealedStoreTests {
         #expect { try restore(changed, "changed") } throws: { ($0 as? EvstoreError)?.code == "backupDamaged" }
     }
 
-    @Test("a salvage takes neither rows nor blocks that the store's keys did not make")
+    @Test("a salvage copies only rows and blocks whose codes the store's keys make")
     func salvaged() async throws {
         try await scene.fillEveryTable()
         try intruder.replace(#""personal":true"#, #""personal":!!!!"#, in: "schemas")

@@ -8,10 +8,11 @@ import Testing
 @testable import Migration
 @testable import Projections
 
-@Suite("Read models whose rows do not add up")
+@Suite("A read model whose digest or count of rows is wrong")
 struct DamagedDigestTests {
     @Test(
-        "verify --deep finds it, for versions that are promised too, and a replay builds anew", arguments: ["STORE203", "STORE204"], [1, 3])
+        "is found by a deep verification, also of another promised version, and built anew by a replay",
+        arguments: ["STORE203", "STORE204"], [1, 3])
     func digests(finding: String, version: Int) async throws {
         let store = try OrdersStore()
         try await store.place(1, born: 1)

@@ -52,7 +52,9 @@ struct DamagedSlotTests {
         return reason.contains(stream)
     }
 
-    @Test("is damage to its stream alone: others are read and appended to, and so is what comes to it", arguments: [0, 8, 30, 50, 75])
+    @Test(
+        "damages its stream alone: other streams are read and appended to, and so are new events of this one",
+        arguments: [0, 8, 30, 50, 75])
     func reads(offset: Int) async throws {
         try await fill(scene.log, 0 ..< 6)
         try flip(slot: 2, at: offset)
@@ -69,7 +71,9 @@ struct DamagedSlotTests {
         try await scene.log.close()
     }
 
-    @Test("is named with its stream by verify, and so is every other one, whatever is left of it", arguments: [8, 50])
+    @Test(
+        "is reported by a verification with its stream's name, and so is each other damaged key, however little is left of it",
+        arguments: [8, 50])
     func verify(offset: Int) async throws {
         try await fill(scene.log, 0 ..< 6)
         try flip(slot: 1, at: offset)
@@ -88,7 +92,7 @@ struct DamagedSlotTests {
         try await scene.log.close()
     }
 
-    @Test("that is torn in the middle of a forget is told as damage or as what it was, and forgotten by saying it again")
+    @Test("that a power cut tears during a forget is reported as damage or is as before, and a repeated forget overwrites it")
     func torn() async throws {
         try await fill(scene.log, 0 ..< 6)
         let before = [UInt8](try Data(contentsOf: subjects))
@@ -110,7 +114,7 @@ struct DamagedSlotTests {
     }
 
     @Test(
-        "whose code is what is damaged is forgotten with its stream, whose events name it, and so is one that was put back",
+        "whose code is damaged is forgotten with its stream, whose events name it, and so is an older copy that was put back",
         arguments: [8, 50])
     func putBack(offset: Int) async throws {
         try await fill(scene.log, 0 ..< 6)
@@ -131,7 +135,7 @@ struct DamagedSlotTests {
         try await scene.log.close()
     }
 
-    @Test("is forgotten by a handle that has seen it damaged, whatever became of it since, and said again it was so before")
+    @Test("is forgotten by a handle that has read it damaged, whatever its state is now, and a repeated forget says that it was")
     func seen() async throws {
         try await fill(scene.log, 0 ..< 6)
         let whole = [UInt8](try Data(contentsOf: subjects))
@@ -148,7 +152,7 @@ struct DamagedSlotTests {
         try await scene.log.close()
     }
 
-    @Test("costs a salvage that data alone: the rest of its events is there, and the new store says whose key was lost")
+    @Test("costs a salvage only the personal data: it copies the rest of the events, and the new store says whose key was lost")
     func salvaged() async throws {
         try await fill(scene.log, 0 ..< 9)
         _ = try scene.log.forget(StreamName("person-0"))
@@ -171,7 +175,7 @@ struct DamagedSlotTests {
         try await log.close()
     }
 
-    @Test("and blocks under a data key that was given up cost a salvage no more than that: they are left out and counted")
+    @Test("beside blocks under a retired data key: a salvage leaves those blocks out, counts them, and copies the rest")
     func unopened() async throws {
         try await fill(scene.log, 0 ..< 6)
         for numbers in [6 ..< 9, 9 ..< 12] {
@@ -191,13 +195,13 @@ struct DamagedSlotTests {
         try await log.close()
     }
 
-    @Test("makes no backup, and one that holds it is refused with the stream's name")
+    @Test("stops a backup, and a restore of a backup that holds it, with the stream's name")
     func backups() async throws {
         try await fill(scene.log, 0 ..< 6)
         var backup: [UInt8] = []
         _ = try scene.log.backUp { backup += [UInt8](copying: $1) }
         try restore(backup, "whole")
-        var (frames, changed) = (FrameReader(ByteSource(backup).take), [UInt8]())
+        var (frames, changed) = (FrameReader(ByteSource(backup).read), [UInt8]())
         var writer = FrameWriter(after: nil, scene.log.access.keys?.codes)
         while changed.count < backup.count {
             var (kind, body) = try frames.next()
@@ -216,10 +220,10 @@ struct DamagedSlotTests {
 
     private func restore(_ backup: [UInt8], _ name: String) throws {
         _ = try EventLog.restore(
-            from: ByteSource(backup).take, named: "b", into: "\(scene.directory.path)/\(name)", options: scene.options)
+            from: ByteSource(backup).read, named: "b", into: "\(scene.directory.path)/\(name)", options: scene.options)
     }
 
-    @Test("is none where a power cut has left slots that were never written: they are in nobody's way")
+    @Test("is not reported for slots that a power cut has left blank: they are skipped")
     func blank() async throws {
         try await fill(scene.log, 0 ..< 3)
         try change { $0 += [UInt8](repeating: 0, count: 3 * 128 + 17) }
@@ -237,7 +241,7 @@ struct DamagedSlotTests {
         try await scene.log.close()
     }
 
-    @Test("a file of them that is longer than it can be is damage that costs no time, and what it holds is still read")
+    @Test("a file of keys that is longer than possible is reported as damage at once, and its slots are still read")
     func sparse() async throws {
         try await fill(scene.log, 0 ..< 6)
         let file = try FileHandle(forUpdating: subjects)
@@ -254,7 +258,7 @@ struct DamagedSlotTests {
         try await scene.log.close()
     }
 
-    @Test("whose file was lost and begun anew: no other stream's key is taken for it, and a salvage gives back what stays")
+    @Test("in a file that was lost and begun anew: no other stream's key is used in its place, and a salvage copies the rest of the events")
     func begunAnew() async throws {
         try await fill(scene.log, 0 ..< 3)
         try await scene.log.close()

@@ -13,7 +13,7 @@ import Testing
 @testable import LogKeeping
 
 /// Blocks that somebody else has made: whole, with right checksums and links, and wrong in what they say.
-@Suite("Foreign blocks")
+@Suite("Blocks of which one value is wrong though their checksum holds")
 struct ForeignBlockTests {
     /// Where things lie in the one block of the store.
     struct Places {
@@ -96,7 +96,7 @@ struct ForeignBlockTests {
         return false
     }
 
-    @Test("are refused by whoever reads, verifies, backs up or salvages them", arguments: changes)
+    @Test("are refused by reads, verification, backups and salvages", arguments: changes)
     func refused(_ change: Change) async throws {
         let directory = try TemporaryDirectory()
         try await store(directory, change)
@@ -116,7 +116,7 @@ struct ForeignBlockTests {
         }
     }
 
-    @Test("that say nothing wrong are taken")
+    @Test("are accepted where no value is wrong")
     func taken() async throws {
         let directory = try TemporaryDirectory()
         try await store(directory, Change("nothing") { _, _ in })
@@ -125,7 +125,7 @@ struct ForeignBlockTests {
         try await log.close()
     }
 
-    @Test("which name a type otherwise than the others do are found by verify")
+    @Test("are found by a verification where they give a type another name than other blocks do")
     func otherNames() async throws {
         let directory = try TemporaryDirectory()
         try await store(directory, Change("another name") { $0.store(littleEndian: UInt8(ascii: "x"), at: $1.names + 5) })

@@ -33,8 +33,8 @@ private final class SignedStore: Sendable {
         try FileManager.default.copyItem(atPath: store.directory + "/store", toPath: path)
     }
 
-    /// What is said of a copy of the store that `forge` has made anew.
-    func judged(keepsEpochs: Bool = false, _ forge: (inout Forgery) -> Void) throws -> (deep: [Finding], since: [Finding]) {
+    /// The findings of a deep verification of a copy that `forge` has rewritten, and of its comparison with the head.
+    func findings(keepsEpochs: Bool = false, _ forge: (inout Forgery) -> Void) throws -> (deep: [Finding], since: [Finding]) {
         let copy = directory.path + "/" + UUID().uuidString
         defer { do { try FileManager.default.removeItem(atPath: copy) } catch {} }
         try FileManager.default.copyItem(atPath: path, toPath: copy)
@@ -59,16 +59,16 @@ extension Options {
     }
 }
 
-@Suite("A log that was made anew")
+@Suite("A log that was rewritten with valid checksums and links")
 struct ForgeryTests {
-    @Test("is what was signed where nothing was changed: every byte is as it was")
+    @Test("matches the signed head where no value was changed: every byte is as before")
     func same() async throws {
         let store = try await SignedStore()
-        let (deep, since) = try store.judged { _ in }
+        let (deep, since) = try store.findings { _ in }
         #expect(deep == [] && since == [])
     }
 
-    @Test("with one change is whole to verify --deep, and never what was signed")
+    @Test("with one change passes a deep verification, and never matches the signed head")
     func changed() async throws {
         let store = try await SignedStore()
         let environment = ProcessInfo.processInfo.environment
@@ -79,7 +79,7 @@ struct ForgeryTests {
             var random = SeededGenerator(seed: seed &+ UInt64(number))
             let edit = Forgery.Edit.allCases[Int((seed &+ UInt64(number)) % UInt64(Forgery.Edit.allCases.count))]
             var isChanged = false
-            let (deep, since) = try store.judged { isChanged = edit.apply(to: &$0, &random) }
+            let (deep, since) = try store.findings { isChanged = edit.apply(to: &$0, &random) }
             let place: Comment = "EVSTORE_SEED=\(seed &+ UInt64(number)), \(edit)"
             #expect(deep == [], place)
             #expect(since.map(\.id) == (isChanged ? [edit.finding] : []), place)
@@ -88,19 +88,19 @@ struct ForgeryTests {
         #expect(count < 100 || done.count == Forgery.Edit.allCases.count, "seed \(seed): some change was never made: \(done)")
     }
 
-    @Test("with a change before a cut, and the links behind the cut kept, is a broken chain")
+    @Test("with a change before a cut, and the old links behind the cut, has a broken chain")
     func joined() async throws {
         let store = try await SignedStore()
-        let same = try store.judged(keepsEpochs: true) { _ in }
+        let same = try store.findings(keepsEpochs: true) { _ in }
         #expect(same.deep == [] && same.since == [])
-        let (deep, _) = try store.judged(keepsEpochs: true) { $0.blocks[3].entries[0].event.payload = Array("{}".utf8) }
+        let (deep, _) = try store.findings(keepsEpochs: true) { $0.blocks[3].entries[0].event.payload = Array("{}".utf8) }
         #expect(deep.map(\.id) == ["STORE003"], "the end's link is what was signed")
     }
 
-    @Test("only beyond what was signed is what was signed: nobody vouches for the rest")
+    @Test("only behind the signed position matches the signed head, which does not cover those events")
     func later() async throws {
         let store = try await SignedStore()
-        let (deep, since) = try store.judged { forgery in
+        let (deep, since) = try store.findings { forgery in
             var last = forgery.blocks[forgery.blocks.count - 1]
             last.entries = last.entries.map { entry in
                 var copy = entry

@@ -31,7 +31,7 @@ struct ForgettingTests {
         Set(try log.payloads("person-\(stream)").map { $0.contains("Ada") })
     }
 
-    @Test("is there until it is forgotten, and gone for every handle from then on; the rest stays, and so does the content's digest")
+    @Test("is read until it is forgotten, and by no handle from then on; the other members stay, and so does the content's digest")
     func forgotten() async throws {
         try await fill(scene.log, 0 ..< 12)
         let other = try scene.open("store")
@@ -55,7 +55,7 @@ struct ForgettingTests {
         try await again.close()
     }
 
-    @Test("that comes after its stream was forgotten has a key of its own")
+    @Test("that is appended after its stream was forgotten has a new key")
     func later() async throws {
         try await fill(scene.log, 0 ..< 6)
         _ = try scene.log.forget(StreamName("person-0"))
@@ -70,7 +70,7 @@ struct ForgettingTests {
         try await again.close()
     }
 
-    @Test("is told as forgotten by a handle that had read its key before, and a file of keys that was never begun is begun anew")
+    @Test("is shown as forgotten by a handle that had read its key before, and an empty file of keys is begun anew")
     func interrupted() async throws {
         _ = try File(scene.directory.store + "/subjects", .createNew)
         try await fill(scene.log, 0 ..< 6)
@@ -82,14 +82,14 @@ struct ForgettingTests {
         try await scene.log.close()
     }
 
-    @Test("is in backups and in stores under other keys as long as it is here, and can be forgotten there too")
+    @Test("is in backups and reciphered stores that were made before a forget, and can be forgotten there too")
     func copies() async throws {
         try await fill(scene.log, 0 ..< 12)
         _ = try scene.log.forget(StreamName("person-1"))
         var backup: [UInt8] = []
         let made = try scene.log.backUp { backup += [UInt8](copying: $1) }
         _ = try EventLog.restore(
-            from: ByteSource(backup).take, named: "b", into: scene.directory.path + "/restored", options: scene.options)
+            from: ByteSource(backup).read, named: "b", into: scene.directory.path + "/restored", options: scene.options)
         let moved = try scene.log.recipher(into: scene.directory.path + "/moved", secret: SealedScene.secret)
         #expect(moved.content == made.content)
         for name in ["restored", "moved"] {
@@ -107,7 +107,7 @@ struct ForgettingTests {
     }
 
     @Test(
-        "is not read, and not taken for forgotten, where the file of its keys is damaged", arguments: [0, 8, 30, 50, 75, 88, 127, 128 + 3])
+        "is neither read nor shown as forgotten where its slot is damaged", arguments: [0, 8, 30, 50, 75, 88, 127, 128 + 3])
     func damaged(offset: Int) async throws {
         try await fill(scene.log, 0 ..< 6)
         try await scene.log.close()
@@ -126,7 +126,7 @@ struct ForgettingTests {
         try await bare.close()
     }
 
-    @Test("two processes that give keys to subjects at the same time give none twice")
+    @Test("two processes that add keys for streams at the same time use no slot twice")
     func together() async throws {
         let other = try scene.open("store")
         for number in stride(from: 0, to: 40, by: 2) {

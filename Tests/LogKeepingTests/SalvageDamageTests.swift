@@ -29,7 +29,7 @@ struct SalvageDamageTests {
         return true
     }
 
-    @Test("every event that is not on a damaged page comes back as it was, and nothing else does")
+    @Test("a salvage copies exactly the events that are on no damaged page, each as it was")
     func pages() async throws {
         let seed = Self.setting("EVSTORE_SALVAGE_SEED", or: Int.random(in: 0 ..< 1 << 30))
         print("seed \(seed)")
@@ -71,7 +71,7 @@ struct SalvageDamageTests {
             || salvaged.summary.isRenumbered
     }
 
-    @Test("a file that is cut off anywhere gives back all blocks before its end")
+    @Test("of a file that was truncated anywhere, a salvage copies all blocks before the end")
     func truncated() async throws {
         var random = SeededGenerator(seed: 8)
         let scene = try await SalvageScene { try await SalvageScene.fill($0, &random, appends: 40) }
@@ -91,7 +91,7 @@ struct SalvageDamageTests {
         }
     }
 
-    @Test("a file that ends in terabytes of holes gives back what lies before them, and does not keep a salvage busy")
+    @Test("of a file that ends in terabytes of holes, a salvage copies the blocks before them, in bounded time")
     func holes() async throws {
         var random = SeededGenerator(seed: 9)
         let scene = try await SalvageScene { try await SalvageScene.fill($0, &random, appends: 10) }
@@ -114,7 +114,7 @@ struct SalvageDamageTests {
         return bytes
     }
 
-    @Test("an event that holds a block's bytes stays an event, and what it holds does not come into the log where it is damaged")
+    @Test("an event that holds a block's bytes is copied as an event, and where it is damaged, that block is not copied")
     func blockInside() async throws {
         let directory = try TemporaryDirectory()
         let log = try makeLog(directory)
@@ -141,7 +141,7 @@ struct SalvageDamageTests {
         #expect(rest.events.map(\.payload) == ["\"first\"", "\"last\""] && rest.summary.gaps == [2 ... 3])
     }
 
-    @Test("a file of a million beginnings of blocks, none of which is one, is looked through in bounded time")
+    @Test("a file of a million headers without blocks is searched in bounded time")
     func fakes() async throws {
         let directory = try TemporaryDirectory()
         let storeID = StoreID.make()

@@ -19,7 +19,7 @@ struct SalvageTests {
         try await SalvageScene.fill(log, &random, appends: appends)
     }
 
-    @Test("of a store that is whole gives the same events at the same positions, in an epoch of its own")
+    @Test("of an undamaged store makes a store with the same events at the same positions, in a new epoch")
     func whole() async throws {
         let scene = try await SalvageScene { log in
             try await fill(log)
@@ -39,7 +39,7 @@ struct SalvageTests {
         try await new.close()
     }
 
-    @Test("a tail that a cut took off does not come back, nor where the blocks after it are damaged")
+    @Test("does not copy events that a cut has discarded, also where the blocks behind the cut are damaged")
     func discarded() async throws {
         let scene = try await SalvageScene { log in
             try await fill(log)
@@ -58,7 +58,7 @@ struct SalvageTests {
         #expect(salvaged.unconfirmed.isEmpty && salvaged.summary.isRenumbered)
     }
 
-    @Test("an append of many blocks that was never committed is in doubt, and not in the log")
+    @Test("lists an append of many blocks that was never committed as unconfirmed, and does not append it")
     func neverCommitted() async throws {
         let scene = try await SalvageScene { try await fill($0) }
         let before = try ["/log/data.mdb", "/anchor"].map { try Data(contentsOf: URL(filePath: scene.store + $0)) }
@@ -76,7 +76,9 @@ struct SalvageTests {
         #expect(Set(salvaged.unconfirmed.map(\.stream)) == ["late"])
     }
 
-    @Test("below a gap, a block that was never committed is in doubt where it is not known which pages are free", arguments: [false, true])
+    @Test(
+        "lists a block below a gap that was never committed as unconfirmed, where it is not known which pages are free",
+        arguments: [false, true])
     func freePages(isBroken: Bool) async throws {
         let long = "\"" + String(repeating: "x", count: 9_000) + "\""
         var link = Digest.zero
@@ -114,7 +116,7 @@ struct SalvageTests {
         #expect(salvaged.unconfirmed.map(\.payload) == ["\"never\""])
     }
 
-    @Test("what was acknowledged in log/ahead alone comes back, also where the pages below it are damaged")
+    @Test("copies events that were acknowledged in log/ahead alone, also where the pages before them are damaged")
     func ahead() async throws {
         let directory = try TemporaryDirectory()
         let log = try makeLog(directory)
@@ -148,7 +150,7 @@ struct SalvageTests {
         #expect(rest.unconfirmed == [])
     }
 
-    @Test("a data.mdb that lies alone is salvaged, and so is one that has lost both meta pages but for its last commit")
+    @Test("copies the events of a data.mdb without a store, and of one without meta pages all but those of its last commit")
     func bare() async throws {
         let scene = try await SalvageScene { try await fill($0) }
         let bare = scene.directory.path + "/found.mdb"
@@ -161,7 +163,7 @@ struct SalvageTests {
         #expect((1 ... 5).contains(rest.unconfirmed.count) && rest.summary.isRenumbered)
     }
 
-    @Test("a stream's name that is lost with its first event comes from the table, and is made up where that is lost too")
+    @Test("names a stream that has lost its first event by the table, and makes up a name where that is lost too")
     func names() async throws {
         let long = "\"" + String(repeating: "x", count: 9_000) + "\""
         let scene = try await SalvageScene(.small { ($0.sweepDueEvents, $0.sweepForcedEvents) = (1, 1) }) { log in
@@ -182,7 +184,7 @@ struct SalvageTests {
         #expect(unnamed.events.map(\.stream) == ["s-0", "s-2", "s-0", "lost:2", "s-2", "last"])
     }
 
-    @Test("of a log's directory is one of its store, and is as complete")
+    @Test("of a log's directory is that of its store, and as complete")
     func directories() async throws {
         let scene = try await SalvageScene { try await fill($0, appends: 5) }
         for (index, path) in ["/log", "/log/", "/log/data.mdb", "/log/../log", "/"].enumerated() {
@@ -192,7 +194,7 @@ struct SalvageTests {
         }
     }
 
-    @Test("without an anchor, says that the end is not known where a meta page is lost that may have led to a cut")
+    @Test("without an anchor reports that the end is not known, where a lost meta page may have been that of a cut")
     func lostCut() async throws {
         let scene = try await SalvageScene { log in
             try await fill(log)
@@ -206,7 +208,7 @@ struct SalvageTests {
         #expect(salvaged.events.count > 20 && !salvaged.summary.isEndKnown && salvaged.summary.lostRows.contains("epochs"))
     }
 
-    @Test("is refused on a store in use and into a directory that holds something; nothing is left of one that is stopped")
+    @Test("is refused on a store in use and into a directory that is not empty; one that is stopped leaves no files")
     func refused() async throws {
         let scene = try await SalvageScene { try await fill($0, appends: 5) }
         let target = scene.directory.path + "/new"

@@ -17,10 +17,10 @@ struct SealedCopyTests {
     private func restore(_ backup: [UInt8], _ scene: SealedScene, _ name: String, _ options: Options, to point: RestoreTarget? = nil) throws
     {
         _ = try EventLog.restore(
-            from: ByteSource(backup).take, named: "b", into: "\(scene.directory.path)/\(name)", to: point, options: options)
+            from: ByteSource(backup).read, named: "b", into: "\(scene.directory.path)/\(name)", to: point, options: options)
     }
 
-    @Test("a backup is sealed as the log is, goes on under new keys, and is restored by whoever has what opens them")
+    @Test("a backup is sealed as the log is, continues under new keys, and is restored with a secret that opens them")
     func backup() async throws {
         let scene = try SealedScene()
         try await SealedScene.fill(scene.log, 1 ..< 40)
@@ -51,7 +51,7 @@ struct SealedCopyTests {
         try await scene.log.close()
     }
 
-    @Test("a backup of an earlier program is restored as it is: in a store of its format, without codes")
+    @Test("a backup of an earlier program is restored to a store of its own format, without codes")
     func golden() async throws {
         let scene = try SealedScene()
         try await scene.log.close()
@@ -68,7 +68,7 @@ struct SealedCopyTests {
         #expect(manifest.contains("\"format\" : 5"))
     }
 
-    @Test("a plain backup is not restored with a key, as if it had been sealed")
+    @Test("a restore of an unsealed backup with a key is refused")
     func plainBackup() async throws {
         let scene = try SealedScene { $0.secret = nil }
         try await SealedScene.fill(scene.log, 1 ..< 4)
@@ -81,7 +81,7 @@ struct SealedCopyTests {
     }
 
     @Test(
-        "recipher makes a store of equal content under other keys or none, with the same positions, across cuts",
+        "a recipher makes a store of equal content and positions under other keys or none, also of a log with cuts",
         arguments: [(true, true), (true, false), (false, true)])
     func recipher(from isSealed: Bool, to becomesSealed: Bool) async throws {
         let scene = try SealedScene { $0.secret = isSealed ? SealedScene.secret : nil }
@@ -106,7 +106,7 @@ struct SealedCopyTests {
         try await scene.log.close()
     }
 
-    @Test("salvage takes sealed events out of a damaged log, whole or across gaps, and they stay sealed", arguments: [false, true])
+    @Test("a salvage copies the sealed events of a damaged log, with or without gaps, and they stay sealed", arguments: [false, true])
     func salvage(hasGap: Bool) async throws {
         let scene = try SealedScene()
         for start in stride(from: 1, to: 80, by: 10) { try await SealedScene.fill(scene.log, start ..< start + 10) }

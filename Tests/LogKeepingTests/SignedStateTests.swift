@@ -11,7 +11,7 @@ import Testing
 @testable import LogKeeping
 @testable import Migration
 
-@Suite("What stands beside the log, signed")
+@Suite("The signed state of versions, definitions and keys")
 struct SignedStateTests {
     /// A store that knows three versions, of which events were born at the first two, and its head.
     private func signed() async throws -> (store: OrdersStore, head: SignedHead) {
@@ -25,7 +25,7 @@ struct SignedStateTests {
         try #require(try Verify.run(store.site(), deep: false, laws: false, signing: SigningKey.ofTests, since: heads).head)
     }
 
-    private func judged(_ store: OrdersStore, _ heads: SignedHead..., accepting: Bool = false) throws -> [Finding] {
+    private func findings(_ store: OrdersStore, _ heads: SignedHead..., accepting: Bool = false) throws -> [Finding] {
         let report = try Verify.run(
             store.site(), deep: false, laws: false, signing: SigningKey.ofTests, since: heads, accepting: accepting)
         #expect(report.since?.holds == !report.findings.contains { $0.severity != .note && $0.id.hasPrefix("STORE1") })
@@ -42,26 +42,26 @@ struct SignedStateTests {
         return try #require(history[SchemaVersion(UInt32(number))])
     }
 
-    @Test("a version file that was exchanged is found: one that nothing was born at may be the work of its user, and is told")
+    @Test("an exchanged version file is found: an error where events were born at it, else for the signer to judge")
     func versions() async throws {
         for number in 1 ... 3 {
             let (store, head) = try await signed()
-            #expect(try judged(store, head) == [])
+            #expect(try findings(store, head) == [])
             let file = try other(number, of: store)
             try await store.log.update { try RegisteredRows.register(&$0, versions: [file]) }
-            let found = try judged(store, head)
+            let found = try findings(store, head)
             #expect(found.map(\.id) == [number < 3 ? "STORE107" : "STORE108"])
             #expect(found.first?.message.contains("the stored v\(number) is not what") == true)
-            #expect(try judged(store, head, accepting: true).map(\.severity) == [number < 3 ? .error : .warning])
+            #expect(try findings(store, head, accepting: true).map(\.severity) == [number < 3 ? .error : .warning])
         }
     }
 
-    @Test("a version file that was taken away is found, and one that came is a note")
+    @Test("a removed version file is found, and an added one is a note")
     func grown() async throws {
         let (store, head) = try await signed()
         let history = store.history
         try await store.log.update { try RegisteredRows.register(&$0, versions: [history.versions[3]]) }
-        let found = try judged(store, head)
+        let found = try findings(store, head)
         #expect(found.map(\.id) == ["STORE112"] && found.first?.severity == .note && found.first?.message.contains("v4 added") == true)
         let newer = try sign(store)
         try await store.log.update { update in
@@ -69,42 +69,42 @@ struct SignedStateTests {
             update.state.head = SchemaVersion(3)
             update.state.history = RegisteredRows.digest(schemas: try update.rows(.schemas), definitions: try update.rows(.definitions))
         }
-        #expect(try Set(judged(store, newer).map(\.id)) == ["STORE108"])
-        #expect(try judged(store, head) == [])
+        #expect(try Set(findings(store, newer).map(\.id)) == ["STORE108"])
+        #expect(try findings(store, head) == [])
         try await store.log.update { update in
             for row in try update.rows(.schemas).dropFirst() { try update.delete(.schemas, row.key) }
         }
-        #expect(try judged(store, head).first?.message.contains("the stored v2 is gone") == true)
+        #expect(try findings(store, head).first?.message.contains("the stored v2 is gone") == true)
     }
 
-    @Test("a definition that was exchanged or taken away is told, and signed anew where it was meant; one that came is a note")
+    @Test("an exchanged or removed definition is found, and signed anew where the signer accepts it; an added one is a note")
     func definitions() async throws {
         let (store, head) = try await signed()
         let rows = try store.log.read { try $0.rows(.definitions) }
         let row = try #require(rows.first { String(decoding: $0.value, as: UTF8.self).contains("paid") })
         let changed = String(decoding: row.value, as: UTF8.self).replacing("paid", with: "free")
         try await store.log.update { try $0.put(.definitions, row.key, Array(changed.utf8)) }
-        let found = try judged(store, head)
+        let found = try findings(store, head)
         #expect(found.map(\.id) == ["STORE108"] && found.first?.message.contains("definition of orders since v1 is not what") == true)
-        #expect(try judged(store, head, accepting: true).map(\.severity) == [.warning])
+        #expect(try findings(store, head, accepting: true).map(\.severity) == [.warning])
         try await store.log.update { try $0.delete(.definitions, row.key) }
-        #expect(try judged(store, head).first?.message.contains("is gone") == true)
+        #expect(try findings(store, head).first?.message.contains("is gone") == true)
         let newer = try sign(store)
         try await store.log.update { try $0.put(.definitions, row.key, row.value) }
-        #expect(try judged(store, newer).map(\.id) == ["STORE112"])
+        #expect(try findings(store, newer).map(\.id) == ["STORE112"])
     }
 
-    @Test("the live version is a note where it is another, as a replay and a rollback make it")
+    @Test("another live version, after a replay or a rollback, is a note")
     func live() async throws {
         let (store, head) = try await signed()
         try await store.replay(to: 3)
-        let found = try judged(store, head)
+        let found = try findings(store, head)
         #expect(found.map(\.id) == ["STORE112"] && found.first?.message.contains("v3 is live, and v2 was") == true)
         try await store.rollback()
-        #expect(try judged(store, head) == [])
+        #expect(try findings(store, head) == [])
     }
 
-    @Test("a head of format 1 speaks for the log as ever, and the next one names it")
+    @Test("a head of format 1 still covers the log, and the next head names it")
     func older() async throws {
         let (store, head) = try await signed()
         var fields = Fields()
@@ -124,11 +124,11 @@ struct SignedStateTests {
         #expect(older.format == 1 && older.previous == nil)
         let file = try other(1, of: store)
         try await store.log.update { try RegisteredRows.register(&$0, versions: [file]) }
-        #expect(try judged(store, older) == [])
+        #expect(try findings(store, older) == [])
         #expect(try sign(store, after: [older]).previous == older.digest)
     }
 
-    @Test("a head is read as it was written, and with any member changed, left out or put in it is none")
+    @Test("a head is read as it was written, and refused with any member changed, left out or added")
     func text() async throws {
         let (_, head) = try await signed()
         #expect(try SignedHead(parsing: Array(head.line.utf8)) == head && head.format == 2)

@@ -32,7 +32,7 @@ struct VerifyTests {
         #expect(report.findings.contains { $0.id == "LAW101" && $0.position == Position(1) })
     }
 
-    @Test("a value in another form than its codec's is accepted and needs no consent")
+    @Test("a value that is not in its codec's own form is accepted, and its conversion needs no consent")
     func nonCanonical() async throws {
         let store = try OrdersStore(at: 2)
         try await store.place(1, amount: "007", born: 2)

@@ -17,15 +17,20 @@ public func on<E: Event, State: Sendable>(
 ///
 /// Pure: the same events in the same order give the same state. Events of other types are passed over.
 public struct StreamFold<State: Sendable>: Sendable {
+    /// A `StateCache` finds the states of a fold by its name.
     public let name: String
     /// Increase it with every change of the handlers: a cached state of another revision is folded anew.
     public let revision: Int
+    /// The state of a stream without events.
     public let initial: State
     private let table: HandlerTable<StateHandler<State>>
 
+    /// - Parameters:
+    ///   - name: the fold's name, by which a `StateCache` finds its states.
+    ///   - initial: the state of a stream without events.
     /// - Throws: `EvstoreError.misuse` where two handlers want one event type.
     public init(
-        _ name: String, revision: Int, from initial: State, @Handlers<StateHandler<State>> _ handlers: () -> [StateHandler<State>]
+        _ name: String, revision: Int, initial: State, @Handlers<StateHandler<State>> _ handlers: () -> [StateHandler<State>]
     ) throws(EvstoreError) {
         (self.name, self.revision, self.initial) = (name, revision, initial)
         table = try HandlerTable(handlers(), \.type)

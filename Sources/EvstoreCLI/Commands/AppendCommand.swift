@@ -72,7 +72,7 @@ struct AppendCommand: Command {
         }
     }
 
-    /// What the words of the command line say to append.
+    /// The events that the arguments describe.
     private func event(_ cancellation: Cancellation) throws -> NewEvent {
         let stream = try StreamName(stream ?? "")
         let id = try id.map { text throws(EvstoreError) in try EventID(text) }
@@ -82,7 +82,7 @@ struct AppendCommand: Command {
 }
 
 extension AppendCommand {
-    /// Standard input, of which no more is read than an event may have.
+    /// Standard input, up to the largest size of an event.
     private static func payload(_ cancellation: Cancellation) throws -> [UInt8] {
         let limit = Options().eventBytesMax
         return try Input.all("-", atMost: limit, cancellation) { .eventTooLarge(bytes: $0, limit: limit) }

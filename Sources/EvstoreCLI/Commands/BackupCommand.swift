@@ -68,7 +68,7 @@ extension BackupCommand {
 }
 
 extension BackupRun {
-    /// - Parameter verdict: what is wrong with it, or "ok"; nil where nobody has looked.
+    /// - Parameter verdict: the run's damage, or "ok"; nil where it was not checked.
     fileprivate func write(_ verdict: String?, to output: Output) throws {
         if output.json {
             return try output.object([

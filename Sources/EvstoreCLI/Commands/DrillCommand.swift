@@ -38,7 +38,7 @@ struct DrillCommand: Command {
         if session.output.json { try session.output.object(report.object) } else { try show(report, session.output) }
         guard !report.passed else { return }
         let failed = report.steps.last { !$0.ok }
-        // What is written for people has it in its place.
+        // The text for people has the failed step among the others.
         if session.output.json, let failed { session.output.note("\(failed.name): \(failed.detail)") }
         throw Exit(code: failed?.error?.exit ?? 7)
     }

@@ -79,8 +79,8 @@ struct ImportCommand: Command {
         text == "0" || text == "v0" ? SchemaVersion(0) : try store.version(named: text)
     }
 
-    /// The store that is there, or a new one at the version of `--as`, which is taken back where nothing came of it: then it is as
-    /// if the command had not been run. Of several that find none, one makes it, and the others wait for their turn in it.
+    /// Opens the store, or makes a new one at the version of `--as`, which is removed where nothing was imported. Where several imports
+    /// find no store, one makes it, and the others wait for that one's import.
     private func withStore(_ session: Session, _ body: (EventStore) async throws -> ImportReport) async throws -> ImportReport {
         while true {
             let (there, beginning) = (try place(), Beginning())
@@ -88,9 +88,9 @@ struct ImportCommand: Command {
                 if there == nil { return try await make(session) { store in try await beginning.make { try await body(store) } } }
                 return try await session.withStore { store in try await beginning.make { try await body(store) } }
             } catch EvstoreError.storeExists where there == nil && !dryRun {
-                // Another import was faster, and may have taken back already what it made.
+                // Another import has made the store first, and may have removed it again.
             } catch {
-                // Another import has made the store meanwhile, or taken back what it had made.
+                // Another import has made the store meanwhile, or removed it.
                 if try beginning.isMade || dryRun && there == nil || place() == there { throw error }
             }
         }
@@ -118,7 +118,7 @@ struct ImportCommand: Command {
             logger: session.logger)
     }
 
-    /// What tells the store that is there from one that comes after it; nil where there is none.
+    /// Distinguishes the store at the path from a later one there; nil where there is none.
     private func place() throws -> Data? {
         let path = try global.storePath()
         do { return try Data(contentsOf: URL(filePath: path + "/evstore.json")) } catch {
@@ -131,7 +131,7 @@ struct ImportCommand: Command {
     }
 }
 
-/// Whether what must not be begun twice has begun.
+/// Whether work has begun that must not begin twice.
 private final class Beginning {
     private(set) var isMade = false
 

@@ -52,7 +52,7 @@ struct QuarantineCommand: ParsableCommand, Group {
                 if rows.isEmpty {
                     throw EvstoreError.usage("no read model has quarantined position \(position); see: evstore quarantine list")
                 }
-                let event: OutputValue = try store.event(at: Position(position)).map { .json(store.line($0)) } ?? nil
+                let event: OutputValue = try store.event(position: Position(position)).map { .json(store.line($0)) } ?? nil
                 if session.output.json {
                     try session.output.object([
                         "position": .count(position), "event": event,

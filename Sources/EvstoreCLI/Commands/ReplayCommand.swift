@@ -99,7 +99,7 @@ extension ReplayReport {
             try output.line(
                 "flip       \(to) is live at position \(grouped(position.rawValue)) (\(meanwhile)writers waited \(duration(seconds: pause / 1_000)))"
             )
-            // What goes back to a version below is told by `status`: a replay of the live version again opens nothing.
+            // A repeated replay of the live version opens no window; `status` says to which version a rollback leads.
             if to > from {
                 try output.line(
                     "window     open: `evstore rollback` returns to \(from) and keeps new events; `evstore finalize \(to)` closes it")

@@ -46,10 +46,10 @@ struct SchemaCheckCommand: Command {
         if !ok { throw Exit(code: findings.exit) }
     }
 
-    /// As a person reads it; files that can't be read are findings too.
+    /// For people; files that can't be read are findings too.
     static func said(of texts: SchemaTexts) throws -> MendingTrial.Verdict { try verdict(on: texts, isWhole: false) }
 
-    /// Each finding of its own, also what only repeats others.
+    /// Every finding, also one that only repeats others.
     static func whole(_ texts: SchemaTexts) throws -> MendingTrial.Verdict { try verdict(on: texts, isWhole: true) }
 
     private static func verdict(on texts: SchemaTexts, isWhole: Bool) throws -> MendingTrial.Verdict {

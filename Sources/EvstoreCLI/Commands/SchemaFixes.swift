@@ -3,7 +3,7 @@ internal import FoundationEssentials
 internal import SchemaEvolution
 internal import SchemaTools
 
-/// The mends that `schema check --fix` makes: those that take no decision, of files that are not released.
+/// The fixes that `schema check --fix` applies: those that need no decision, in files that are not released.
 struct SchemaFixes: Sendable {
     /// What was found, and the edits that mended it in the files as they were at that moment.
     private(set) var made: [Finding] = []
@@ -11,7 +11,7 @@ struct SchemaFixes: Sendable {
 
     init(_ texts: SchemaTexts) { self.texts = texts }
 
-    /// One mend after the other, until none is left that holds; none twice, should two bring one another.
+    /// Applies one fix after the other until none is left; none twice, since two fixes might undo each other.
     mutating func makeAll() throws {
         var done: Set<String> = []
         while let mend = try next(done) {
@@ -37,12 +37,12 @@ struct SchemaFixes: Sendable {
         return nil
     }
 
-    /// Order: what is new is there before what is old goes.
+    /// Order: new files are written before old ones are removed.
     func write() throws {
         for (path, text) in texts.changed.sorted(by: { $0.key < $1.key }) {
             guard let text else { continue }
             do {
-                // Where a link stands, what it leads to is written.
+                // Where the path is a symbolic link, its target is written.
                 let place = URL(filePath: path).resolvingSymlinksInPath()
                 try FileManager.default.createDirectory(at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
                 try Data(text).write(to: place, options: .atomic)

@@ -59,10 +59,10 @@ struct SchemaFormatCommand: Command {
             fix: "evstore schema fmt \(file)" + (to.map { " --to \($0.rawValue)" } ?? ""))
     }
 
-    /// Order: the new file is there before the old one goes.
+    /// Order: the new file is written before the old one is removed.
     private func write(_ text: [UInt8], to target: String, insteadOf file: String) throws {
         do {
-            // Where a link stands, what it leads to is written.
+            // Where the path is a symbolic link, its target is written.
             try Data(text).write(to: URL(filePath: target).resolvingSymlinksInPath(), options: .atomic)
             if target != file { try FileManager.default.removeItem(atPath: file) }
         } catch { throw EvstoreError.ioFailure(doing: "writing \(target)", reason: "\(error)") }

@@ -44,7 +44,7 @@ struct SchemaLintCommand: Command {
 
     private static func exposedKeys(in directory: String, _ history: History) throws -> [Finding] {
         do { return try Schemas.load(directory).definitions.exposedKeys(history) } catch EvstoreError.schemaInvalid {
-            // What is wrong with projections is for the check to say.
+            // `schema check` reports errors of projections.
             return []
         }
     }

@@ -18,7 +18,7 @@ struct SchemaLockCommand: Command {
 
     func run(in session: Session) async throws {
         let directory = try global.schemasPath(for: "schema lock")
-        // Reading the directory compares what is there with the lock.
+        // Reading the directory compares its files with the lock.
         let (history, errors) = try await session.computing {
             let history = try History.load(directory: directory)
             return (history, history.check().filter { $0.severity == .error })

@@ -64,7 +64,7 @@ struct SchemaNewCommand: Command {
 
         """
 
-    /// The file of the version behind the last one, laid out as `schema fmt` does and in the order that its author chose.
+    /// The file of the next version, in the layout of `schema fmt` and the order of the file before it.
     private static func file(after history: History, at path: String, _ cancellation: Cancellation) throws -> String {
         guard let last = history.versions.last else { throw EvstoreError.usage("the directory holds no version: write v1.yaml first") }
         let same = Mending.complete(history.check()).first { $0.id == Rule.changesNothing && $0.file == last.file }

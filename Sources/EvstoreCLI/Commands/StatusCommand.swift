@@ -47,7 +47,7 @@ struct StatusCommand: Command {
         return try store.version(named: text)
     }
 
-    /// What waits to be done, as a clause with the command that does it.
+    /// What remains to be done, as a clause with the command for it.
     static func pending(_ report: StatusReport, schemas: Schemas?) -> String? {
         let (live, newest) = (report.versions.live, max(report.versions.head, schemas?.head ?? report.versions.head))
         return newest > live ? "\(newest) is there and \(live) is live: evstore replay --to \(newest)" : nil

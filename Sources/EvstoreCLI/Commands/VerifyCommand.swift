@@ -98,8 +98,8 @@ struct VerifyCommand: Command {
             checked: (["\(counted(report.events, "event")): structure, checksums, hash chain, indexes"] + checked).joined(separator: ", "),
             isAside: isAside)
         if isAside, let head = report.head { try session.output.line(head.line) }
-        // A law that does not hold says that a step is wrong, and a cut is what a rollback or a restore makes, a definition what a
-        // replay brings; the bytes are as they were written.
+        // These findings are no damage: a law that fails shows a wrong step, a cut comes of a rollback or a restore, a definition of a
+        // replay. The bytes are as they were written.
         if !errors.allSatisfy({ $0.id.hasPrefix("LAW") || SignedHead.acceptable.contains($0.id) }) { throw Exit.integrity }
         if !ok { throw Exit.refused }
         if quarantined > 0 {
@@ -108,10 +108,10 @@ struct VerifyCommand: Command {
         }
     }
 
-    /// Whether the signed head alone is the result, and everything else is said beside it.
+    /// Whether standard output is the signed head alone, and everything else goes to standard error.
     private func isAside(_ session: Session) -> Bool { sign != nil && !session.output.json }
 
-    /// Looks at a store that does not open, where that is what the error says.
+    /// Examines a store that does not open, where the error says so.
     private func examine(after error: EvstoreError, _ session: Session) throws {
         switch error {
         case .storeDamaged, .corruptBlock, .notAStore: break

@@ -34,7 +34,7 @@ struct WatchCommand: Command {
                     try session.output.flush()
                 }
             } catch  where session.cancellation.isCancelled {
-                // That is how a watch ends.
+                // An interruption is the normal end of a watch.
             }
         }
     }

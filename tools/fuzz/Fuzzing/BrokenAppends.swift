@@ -37,7 +37,7 @@ final class BrokenAppends {
             ])
         } catch { return Judge.verdict(error) }
         do {
-            guard let event = try store.event(at: receipt.position) else { return .wrong("what was appended is not there") }
+            guard let event = try store.event(position: receipt.position) else { return .wrong("what was appended is not there") }
             if event.payload != input.text { return .wrong("what was appended is \(event.json)") }
             for file in seed.history.versions { _ = try store.view(receipt.position, at: file.number) }
             return .accepted

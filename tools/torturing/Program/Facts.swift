@@ -35,7 +35,7 @@ struct Facts: Codable, Hashable {
         try store.readAll { event in
             do {
                 // It is shown at the live version; what it was written as is what is promised.
-                guard let stored = event.version == event.born ? event : try store.event(at: event.position) else {
+                guard let stored = event.version == event.born ? event : try store.event(position: event.position) else {
                     throw Failure("the event at position \(event.position) is not there")
                 }
                 let (number, isForgotten) = try read(stored)

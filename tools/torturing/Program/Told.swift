@@ -73,7 +73,7 @@ struct Sightings {
             return true
         }
         all["an export"] = String(decoding: lines, as: UTF8.self)
-        some["an event"] = try positions.compactMap { try store.event(at: $0)?.json }.joined()
+        some["an event"] = try positions.compactMap { try store.event(position: $0)?.json }.joined()
         var rows = ""
         try await store.query("people") { row in
             rows += row.json
