@@ -15,7 +15,7 @@ final class Interrupts: Sendable {
     init() {
         signal(SIGPIPE, SIG_IGN)
         let queue = DispatchQueue(label: "evstore.interrupts")
-        // Under nohup the program goes on.
+        // Under nohup the program ignores the closing of the terminal.
         for number in Self.isHangupIgnored ? [SIGINT, SIGTERM] : [SIGINT, SIGTERM, SIGHUP] {
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)

@@ -6,7 +6,7 @@ internal import JSONText
 
 /// What was done to a store, who did it and what came of it: rows of the log environment that are only ever added.
 package enum Journal {
-    /// Adds a row within the transaction that does what it tells of.
+    /// Adds a row in the transaction that makes the change.
     package static func append(_ entry: Entry, to update: inout LogUpdate) throws {
         try update.appendJournal(entry.bytes(at: Timestamp.now, by: Journal.caller))
     }
@@ -19,7 +19,7 @@ package enum Journal {
         return result
     }
 
-    /// What a row tells; the time and the caller are added as it is written.
+    /// The content of a row; the time and the caller are added when it is written.
     package struct Entry: Sendable {
         package var what: String
         package var from: SchemaVersion?

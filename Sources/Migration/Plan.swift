@@ -47,7 +47,7 @@ package enum Plan {
             }
         }
         report.quarantined = try target.quarantinedCount(site)
-        // What stops the replay stops it before it comes to the rest.
+        // An error that stops the build comes before the later checks.
         if stopped == nil { report.notSeen = try notSeen(target, seen, census, sample, site) }
         if report.pending, report.needs.isEmpty { refused += route.refusedAfterBuild(laws, target, stopped: stopped != nil, site) }
         report.refused = refused.map { PlannedRefusal(error: $0) }

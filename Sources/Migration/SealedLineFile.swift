@@ -16,13 +16,13 @@ package struct SealedLineFile {
         for path in paths { try SealedLineFile(path).remove() }
     }
 
-    /// Overwrites the keys of lines. The ledger names a key before the last line that names it is gone.
+    /// Overwrites the keys of lines. The ledger has a key before the last line that names the key is removed.
     package static func forget(_ slots: Set<UInt32>, of log: EventLog) async throws {
         let forgotten = try log.forgetLines(slots)
         if !forgotten.isEmpty { try await log.update { update in try update.note(forgotten) } }
     }
 
-    /// Overwrites the file and takes it away, where there is one.
+    /// Overwrites the file and removes it, where there is one.
     package func remove() throws {
         try Directory.removeFiles(in: Directory.parent(of: path), overwriting: true) { $0 == Directory.name(of: path) }
     }

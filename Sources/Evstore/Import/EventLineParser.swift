@@ -19,7 +19,7 @@ struct EventLineParser: ~Copyable {
     /// - Parameter takesOldData: whether lines are data from before versions existed, unless they say otherwise.
     init(options: Options, takesOldData: Bool) {
         self.takesOldData = takesOldData
-        // The envelope is one level, has some members of its own, and stands beside payload and metadata.
+        // The line has one level and some members more than payload and metadata.
         limits = JSONLimits(
             depth: options.jsonDepthMax + 1, members: options.jsonMembersMax + 64, bytes: options.eventBytesMax + Self.envelopeBytes)
     }

@@ -49,12 +49,12 @@ extension EventStore {
         }
     }
 
-    /// How many there are, and the epoch: both are the same only where no other import has left one and no cut has taken one.
+    /// The number of marks, and the epoch: both stay the same only where no other import has written a mark and no cut has removed one.
     func importMarksCount() throws(EvstoreError) -> (marks: Int, epoch: Epoch) {
         try converting(at: path) { try log.read { reader in (try reader.count(.imports), reader.last.epoch) } }
     }
 
-    /// Waits until no other import is at work, as long as an append would wait.
+    /// Locks imports; waits for another import as long as an append would wait.
     /// - Throws: `EvstoreError.locked`, naming the other one.
     func importLock(_ name: String, _ cancellation: Cancellation?) async throws(EvstoreError) -> HeldLock {
         let end = ContinuousClock.now + .seconds(options.appendDeadlineSeconds)
@@ -69,7 +69,7 @@ extension EventStore {
         }
     }
 
-    /// Leaves a mark where there was nothing to append with it. One that is there stays, as it does beside an append.
+    /// Writes a mark without an append. A mark of the same hash stays, as it does with an append.
     func leave(_ mark: ImportMark) async throws(EvstoreError) {
         do {
             try await log.update { update in

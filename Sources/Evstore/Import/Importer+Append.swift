@@ -3,7 +3,7 @@ internal import EventModel
 internal import Hashing
 
 extension Importer {
-    /// Takes out lines whose id is in the store, or further up in the input, already: the same event is skipped, another one refused.
+    /// Removes lines whose id is in the store, or in an earlier line: the same event is skipped, another one refused.
     func resolveIDs(_ chunk: inout CheckedChunk, _ pass: Pass) throws(EvstoreError) {
         guard chunk.lines.contains(where: { $0.event.id != nil }) else { return }
         var seen = pass == .checking ? contents : [:]
@@ -43,11 +43,11 @@ extension Importer {
         if pass == .checking { contents = seen }
         (chunk.lines, report.skipped) = (lines, report.skipped + repeated)
         chunk.refused += refused
-        // What a line that is taken out was to be merged with is left alone.
+        // Lines that were to be merged with a removed line may lack an image now.
         if lines.count < all.count, history.mergesEvents { chunk.refuseUnmerged(by: try store.validator(rules)) }
     }
 
-    /// Appends a chunk and leaves its mark, if it has one, in the same commit.
+    /// Appends a chunk and writes its mark, if it has one, in the same commit.
     func append(_ chunk: CheckedChunk, _ mark: ImportMark?) async throws(EvstoreError) {
         var chunk = chunk
         while !chunk.lines.isEmpty {
@@ -70,7 +70,7 @@ extension Importer {
                 if let mark { note(mark) }
                 return
             case .revalidate: try recheck(&chunk)
-            // Somebody else has just appended one of the ids.
+            // Another caller has just appended one of the ids.
             case .known, nil: try resolveIDs(&chunk, .streaming)
             }
             try refuse(&chunk)
@@ -116,7 +116,7 @@ extension CheckedChunk {
 }
 
 extension EvstoreError {
-    /// Whether a line is refused for what it says, and not because the store can't be read.
+    /// Whether a line is refused for its content, and not because the store can't be read.
     fileprivate var isOfTheLine: Bool {
         switch self {
         case .idReused, .invalidLine, .invalidJSON: true

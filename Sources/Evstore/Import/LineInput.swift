@@ -100,7 +100,7 @@ final class LineInput {
     /// Whether it can be read a second time.
     var isRepeatable: Bool { isDocument || file.isRegular }
 
-    /// Whether `next` returns lines or the end without waiting for whoever writes into the pipe.
+    /// Whether `next` returns without waiting for the program that writes to the pipe.
     var isReady: Bool { ended || file.isReady(withinMilliseconds: 0) }
 
     /// Lines of one append, at most.

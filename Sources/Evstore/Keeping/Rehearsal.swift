@@ -7,10 +7,10 @@ internal import Projections
 internal import SchemaEvolution
 internal import System
 
-/// A drill on a copy. Each step makes a claim and proves it by comparing.
+/// A drill on a copy of a store. Each step proves a claim by comparing digests or events.
 final class Rehearsal {
     private let original: EventStore
-    /// Between which versions it goes; nil where there are no two.
+    /// The older and the newer version of the rehearsed migration; nil where the store knows only one.
     private let versions: (from: SchemaVersion, to: SchemaVersion)?
     private let backups: String?
     private let olderProgram: OlderProgram?
@@ -125,7 +125,7 @@ final class Rehearsal {
 
     private func makeCopy() async throws -> String {
         let free = try Directory.freeBytes(directory)
-        // A backup, two stores that are made of it, and read models; the rest stays the store's.
+        // A backup, two stores that are restored from it, and read models.
         let needed = try original.log.usage.bytes * 6 + UInt64(original.options.freeDiskFloorBytes)
         guard free >= needed else { throw EvstoreError.diskFull(path: directory, freeBytes: free, neededBytes: needed) }
         let made = try original.backUp(into: directory + "/backup", cancellation: cancellation)
@@ -175,7 +175,7 @@ final class Rehearsal {
         return lines
     }
 
-    /// Of a version's read models, which have followed to the log's end.
+    /// The digests of a version's read models at the log's end.
     private func digests(_ store: EventStore, at version: SchemaVersion) async throws(EvstoreError) -> [String: String] {
         var digests: [String: String] = [:]
         for model in try store.projections(at: version) {
@@ -195,7 +195,7 @@ final class Rehearsal {
         }
         let copy = try opened()
         try require(try copy.versions.live == from, "\(from) is not live")
-        // What the newer version's events have that the older one does not show.
+        // Losses of the newer version's events at the older version.
         for loss in try await copy.plan(to: from, cancellation: cancellation).loss where loss.count > 0 && loss.version > from {
             report.loss.removeAll { $0.count == 0 && $0.version == loss.version && $0.type == loss.type && $0.what == loss.what }
             report.loss.append(loss)

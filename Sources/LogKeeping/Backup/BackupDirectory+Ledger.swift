@@ -5,8 +5,8 @@ internal import Hashing
 internal import LMDB
 internal import System
 
-/// The ledger of what was forgotten, as it lies beside backups: a line for each row of the log's (`ForgottenLedger`), its number, the
-/// code, the last slot and the proof, the bytes in hexadecimal.
+/// The file `forgotten` beside backups: a line for each row of the log's ledger of what was forgotten (`ForgottenLedger`), with its number,
+/// the code, the last slot and the proof, bytes in hexadecimal.
 extension BackupDirectory {
     private static let head = "evstore forgotten 1"
     private static let bytesMax = 1 << 30

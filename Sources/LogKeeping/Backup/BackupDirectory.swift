@@ -9,7 +9,7 @@ internal import System
 /// A directory of backups that share their blocks: each run writes the blocks since the run before, and the store's other rows as they
 /// are then.
 ///
-///     blocks/<number>-<last position>.evf    frames of blocks; the first file begins, each goes on after the one before
+///     blocks/<number>-<last position>.evf    frames of blocks; the frames of each file follow those of the file before
 ///     rows/<number>.evf                      frames of rows, and the end
 ///     runs/<number>.json                     which of these a run is made of, in order; written last
 ///     forgotten                              the ledger of what was forgotten, of a store whose events are sealed

@@ -3,7 +3,7 @@ public import EventModel
 /// What a sealed store says about one of its keys, without the secret part.
 public struct StoreKey: Hashable, Sendable {
     public enum Kind: String, Hashable, Sendable, CaseIterable {
-        /// Holds the master key for whoever has a key file or a passphrase.
+        /// Holds the master key, wrapped under a key file or a passphrase.
         case slot
         /// Events are sealed under it; the master key opens it.
         case data

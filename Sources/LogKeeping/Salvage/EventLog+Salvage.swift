@@ -46,7 +46,7 @@ extension EventLog {
     /// LMDB. Where events are missing between others, or a slot holds another key than the one that an event was sealed under, all events
     /// are appended anew to a store with another id.
     /// - Parameters:
-    ///   - source: a store, or a `data.mdb` that lies alone.
+    ///   - source: the path of a store, or of a `data.mdb` alone.
     ///   - unconfirmed: called with the new store's directory, the sealer of lines there (nil where events are not sealed), and a function
     ///     that lends the unconfirmed events.
     ///   - finish: writes more, in the transaction that ends the new log.

@@ -7,9 +7,9 @@ package import Projections
 package import SchemaEvolution
 internal import System
 
-/// What a salvage reads, and what it makes of it.
+/// The parameters of a salvage.
 package struct SalvageRequest {
-    /// A store's directory, or a `data.mdb` that lies alone.
+    /// The path of the damaged store's directory, or of a `data.mdb` alone.
     let source: String
     /// The path of the new store.
     let target: String

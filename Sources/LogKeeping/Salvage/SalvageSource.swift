@@ -3,7 +3,7 @@ internal import EventModel
 internal import LMDB
 internal import System
 
-/// The files that a salvage reads: a store's, or a `data.mdb` that lies alone.
+/// The files that a salvage reads: those of a store, or a `data.mdb` alone.
 struct SalvageSource {
     let path: String
     /// The store's directory; nil where there is only a file.

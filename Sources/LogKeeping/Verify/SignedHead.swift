@@ -55,7 +55,7 @@ public struct SignedHead: Hashable, Sendable {
     static let bytesMax = 1 << 20
     static let formatKnown = 2
 
-    /// Signs the end of a store's log, and what stands beside the log.
+    /// Signs the end of a store's log, and its versions, definitions and keys.
     /// - Throws: `EvstoreError.usage` where the head would be too large.
     init(
         _ end: LogEnd, of storeID: StoreID, _ state: SignedState, after previous: SignedHead?, by key: SigningKey

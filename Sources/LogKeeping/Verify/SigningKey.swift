@@ -53,7 +53,7 @@ public struct PublicKey: Hashable, Sendable, CustomStringConvertible {
 
 /// The two text forms of a key of 32 bytes: PEM and hexadecimal digits.
 private enum KeyText {
-    /// - Parameter prefix: what stands before the key in its DER form, which is always the same.
+    /// - Parameter prefix: the bytes before the key in its DER form, which are always the same.
     static func bytes(_ text: [UInt8], label: String, prefix: [UInt8], _ name: String) throws(EvstoreError) -> [UInt8] {
         func unusable(_ reason: String) -> EvstoreError { .keyUnusable(path: name, reason: reason) }
         guard let text = String(utf8: text.lent) else { throw unusable("it is no text") }

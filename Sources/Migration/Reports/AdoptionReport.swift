@@ -4,11 +4,11 @@ public struct AdoptionReport: Hashable, Sendable {
     public var events: UInt64
     /// Members that are kept, under their own or another name.
     public var kept: UInt64 = 0
-    /// Members that were not there, in whose place a default stands.
+    /// Members that were missing and have got a default.
     public var defaulted: UInt64 = 0
     /// How often each member, by its pointer, is not kept.
     public var notKept: [String: UInt64] = [:]
-    /// Events that no case takes, or whose members do not fit: they have no image, and are listed in quarantine.
+    /// Events that no case fits, or whose members do not fit: they have no image, and are listed in quarantine.
     public var quarantined: UInt64 = 0
 
     public init(events: UInt64 = 0) { self.events = events }

@@ -19,13 +19,13 @@ public struct DrillReport: Hashable, Sendable {
     public var refused: UInt64 = 0
     public var loss: [PlannedLoss] = []
     public var quarantined: UInt64 = 0
-    /// How long it took to have a store again from the backup, with the live version's read models.
+    /// How long the restore from the backup took, with the building of the live version's read models.
     public var recoverySeconds: Double?
-    /// How far the backup lies behind the store.
+    /// How many events of the store the backup does not have.
     public var recoveryPointEvents: UInt64?
     /// Of the events that were made up.
     public var seed: UInt64
-    /// Where the report lies.
+    /// The path of the report.
     public var report: String = ""
 
     public init(position: Position, seed: UInt64) { (self.position, self.seed) = (position, seed) }
