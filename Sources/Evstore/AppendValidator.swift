@@ -151,8 +151,8 @@ final class AppendValidator: @unchecked Sendable {
         let metadata = event.metadata ?? []
         do {
             stored[stored.count - 1].shadow = try viewer.shadow(
-                type: event.type, born: entry.birth, payload: event.payload.lent, time: event.time ?? now, stream: event.stream.text,
-                metadata: metadata.lent, for: entry.shadowed)
+                of: SourceEvent(payload: event.payload.lent, time: event.time ?? now, metadata: metadata.lent),
+                TypeAtVersion(type: event.type, version: entry.birth), stream: event.stream.text, for: entry.shadowed)
         } catch { throw EvstoreError(converting: error) }
     }
 
@@ -223,9 +223,10 @@ final class AppendValidator: @unchecked Sendable {
         _ entry: Entry, payload: RawSpan, stream: StreamName, metadata: RawSpan, time: Timestamp, above version: SchemaVersion? = nil
     ) throws(EvstoreError) {
         do {
+            let source = SourceEvent(payload: payload, time: time, metadata: metadata)
             for (target, path) in entry.targets where version.map({ target > $0 }) ?? true {
                 if rekeys { _ = try history.streamName(stream, from: entry.birth, to: target) }
-                try viewer.run(path, payload: payload, time: time, stream: stream.text, metadata: metadata, validating: true) { _ in }
+                try viewer.run(path, source, stream: stream.text, validating: true) { _ in }
             }
         } catch { throw EvstoreError(converting: error) }
     }
@@ -243,8 +244,8 @@ final class AppendValidator: @unchecked Sendable {
         let count = images.count
         do {
             try aheadViewer.view(
-                type: event.type, born: birth, payload: event.payload.lent, time: event.time ?? now, stream: event.stream.text,
-                metadata: metadata.lent, at: stamp.live
+                SourceEvent(payload: event.payload.lent, time: event.time ?? now, metadata: metadata.lent),
+                of: TypeAtVersion(type: event.type, version: birth), stream: event.stream.text, at: stamp.live
             ) { image in
                 var down = event
                 (down.type, down.payload, down.version) = (image.type, [UInt8](copying: image.payload), stamp.live)

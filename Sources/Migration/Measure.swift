@@ -39,8 +39,8 @@ struct Measure {
                     continue
                 }
                 try viewer.view(
-                    type: event.type, born: event.born, payload: event.payload.lent, time: event.time, stream: event.stream,
-                    metadata: event.metadata.lent, at: target, validating: true
+                    SourceEvent(payload: event.payload.lent, time: event.time, metadata: event.metadata.lent),
+                    of: TypeAtVersion(type: event.type, version: event.born), stream: event.stream, at: target, validating: true
                 ) { _ in }
             } catch {
                 switch evstoreError(error) {

@@ -123,8 +123,8 @@ struct ExampleStore {
         for event in given.events {
             let (payload, metadata) = (Array(event.payload.utf8), Array((event.metadata ?? "").utf8))
             try viewer.view(
-                type: event.type, born: given.born, payload: payload.lent, time: ExampleEvents.time, stream: event.stream ?? "s",
-                metadata: metadata.lent, at: version
+                SourceEvent(payload: payload.lent, time: ExampleEvents.time, metadata: metadata.lent),
+                of: TypeAtVersion(type: event.type, version: given.born), stream: event.stream ?? "s", at: version
             ) { image in texts.append("\(image.type) \(String(decoding: [UInt8](copying: image.payload), as: UTF8.self))") }
         }
         return "\(version) " + (texts.isEmpty ? "nothing" : texts.joined(separator: " + "))

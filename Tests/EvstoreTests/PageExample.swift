@@ -119,8 +119,8 @@ extension History {
         let viewer = Viewer(self)
         let (payload, metadata) = (Array(event.payload.utf8), Array((event.metadata ?? "").utf8))
         try viewer.view(
-            type: event.type, born: events.born, payload: payload.lent, time: ExampleEvents.time, stream: event.stream ?? "s",
-            metadata: metadata.lent, at: target
+            SourceEvent(payload: payload.lent, time: ExampleEvents.time, metadata: metadata.lent),
+            of: TypeAtVersion(type: event.type, version: events.born), stream: event.stream ?? "s", at: target
         ) { _ in }
         let counts = viewer.counts
         let words = [

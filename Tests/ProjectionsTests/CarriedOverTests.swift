@@ -60,9 +60,10 @@ extension Viewer {
     fileprivate func sees(
         _ event: (type: String, payload: String), born: SchemaVersion, at target: SchemaVersion, _ stream: String
     ) throws -> Bool {
+        let (payload, none) = (Array(event.payload.utf8), [UInt8]())
         try view(
-            type: event.type, born: born, payload: Array(event.payload.utf8).lent, time: Timestamp(microseconds: 1_000_000),
-            stream: stream, metadata: [UInt8]().lent, at: target, validating: true
+            SourceEvent(payload: payload.lent, time: Timestamp(microseconds: 1_000_000), metadata: none.lent),
+            of: TypeAtVersion(type: event.type, version: born), stream: stream, at: target, validating: true
         ) { _ in }
         return true
     }

@@ -27,9 +27,10 @@ struct AdoptHostileTests {
         let viewer = Viewer(try History(files: files))
         for raw in [#"{"list":["x"]}"#, #"{"list":[{},[1]]}"#, #"{"list":[7]}"#] {
             #expect(throws: EvstoreError.self, "\(raw)") {
+                let (payload, none) = (Array(raw.utf8), [UInt8]())
                 try viewer.view(
-                    type: "$unknown", born: SchemaVersion(0), payload: Array(raw.utf8).lent, time: Timestamp(microseconds: 0), stream: "s",
-                    metadata: [UInt8]().lent, at: SchemaVersion(2)
+                    SourceEvent(payload: payload.lent, time: Timestamp(microseconds: 0), metadata: none.lent),
+                    of: TypeAtVersion(type: "$unknown", version: SchemaVersion(0)), stream: "s", at: SchemaVersion(2)
                 ) { _ in }
             }
         }
@@ -55,9 +56,10 @@ struct AdoptHostileTests {
         let viewer = Viewer(history)
         for raw in [#"{"purse":"none","coins":3}"#, #"{"purse":[1],"coins":3}"#, #"{"purse":null,"coins":3}"#] {
             #expect(throws: EvstoreError.self, "\(raw)") {
+                let (payload, none) = (Array(raw.utf8), [UInt8]())
                 try viewer.view(
-                    type: "$unknown", born: SchemaVersion(0), payload: Array(raw.utf8).lent, time: Timestamp(microseconds: 0), stream: "s",
-                    metadata: [UInt8]().lent, at: SchemaVersion(1)
+                    SourceEvent(payload: payload.lent, time: Timestamp(microseconds: 0), metadata: none.lent),
+                    of: TypeAtVersion(type: "$unknown", version: SchemaVersion(0)), stream: "s", at: SchemaVersion(1)
                 ) { _ in }
             }
         }

@@ -75,8 +75,9 @@ struct FusedSplitTests {
     private func seen(_ path: Path, _ json: String, _ viewer: Viewer, _ pointers: [JSONPointer]) -> [String] {
         var found: [String] = []
         do {
-            try viewer.run(path, payload: Array(json.utf8).lent, time: Timestamp(microseconds: 0), stream: "s", metadata: [UInt8]().lent) {
-                image in
+            let (payload, none) = (Array(json.utf8), [UInt8]())
+            let source = SourceEvent(payload: payload.lent, time: Timestamp(microseconds: 0), metadata: none.lent)
+            try viewer.run(path, source, stream: "s") { image in
                 var values: [String] = []
                 for (index, pointer) in pointers.enumerated() {
                     if image.isWhole {

@@ -193,10 +193,9 @@ private func outcome(_ path: Path, _ json: String, _ viewer: Viewer) -> String {
     var images: [String] = []
     let metadata = json.utf8.count % 2 == 0 ? "" : #"{"app":"x"}"#
     do {
-        try viewer.run(
-            path, payload: Array(json.utf8).lent, time: Timestamp(microseconds: 0), stream: "a \"stream\"",
-            metadata: Array(metadata.utf8).lent
-        ) {
+        let (payload, beside) = (Array(json.utf8), Array(metadata.utf8))
+        let source = SourceEvent(payload: payload.lent, time: Timestamp(microseconds: 0), metadata: beside.lent)
+        try viewer.run(path, source, stream: "a \"stream\"") {
             images.append(String(decoding: [UInt8](copying: $0.payload), as: UTF8.self))
         }
     } catch { return "\(error)" }
@@ -233,8 +232,9 @@ func fusedIsTheSame() throws {
 private func values(_ pointers: [JSONPointer], _ path: Path, _ json: String, _ viewer: Viewer) -> (text: String, isPart: Bool) {
     var (found, isPart): ([String], Bool) = ([], false)
     do {
-        try viewer.run(path, payload: Array(json.utf8).lent, time: Timestamp(microseconds: 0), stream: "", metadata: [UInt8]().lent) {
-            image in
+        let (payload, none) = (Array(json.utf8), [UInt8]())
+        let source = SourceEvent(payload: payload.lent, time: Timestamp(microseconds: 0), metadata: none.lent)
+        try viewer.run(path, source, stream: "") { image in
             isPart = isPart || !image.isWhole
             for (index, pointer) in pointers.enumerated() {
                 if image.isWhole {

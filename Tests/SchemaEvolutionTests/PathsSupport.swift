@@ -37,11 +37,11 @@ extension Viewer {
         metadata: String = "", stream: String = "s-1"
     ) throws -> [Seen] {
         var seen: [Seen] = []
-        let payload = Array(json.utf8)
+        let (payload, beside) = (Array(json.utf8), Array(metadata.utf8))
         let time = try #require(Timestamp(time))
         try view(
-            type: type, born: SchemaVersion(born), payload: payload.lent, time: time, stream: stream, metadata: Array(metadata.utf8).lent,
-            at: SchemaVersion(target), validating: validating
+            SourceEvent(payload: payload.lent, time: time, metadata: beside.lent),
+            of: TypeAtVersion(type: type, version: SchemaVersion(born)), stream: stream, at: SchemaVersion(target), validating: validating
         ) { image in
             seen.append(Seen(type: image.type, json: String(decoding: [UInt8](copying: image.payload), as: UTF8.self), part: image.part))
         }

@@ -75,9 +75,10 @@ func types() throws {
         try viewer.images("OrderSettled", settled, from: 5, to: 2, validating: true)
             == [Seen(type: "OrderPaid", json: #"{"id":"7","method":"cc"}"#, part: 0)])
     let index = viewer.history.types(at: SchemaVersion(5)).firstIndex(of: "PaymentCaptured")
+    let (payload, none) = (Array(#"{"id":"7","method":"cc"}"#.utf8), [UInt8]())
     try viewer.view(
-        type: "OrderPaid", born: SchemaVersion(1), payload: Array(#"{"id":"7","method":"cc"}"#.utf8).lent, time: Timestamp(microseconds: 0),
-        stream: "", metadata: [UInt8]().lent, at: SchemaVersion(5)
+        SourceEvent(payload: payload.lent, time: Timestamp(microseconds: 0), metadata: none.lent),
+        of: TypeAtVersion(type: "OrderPaid", version: SchemaVersion(1)), stream: "", at: SchemaVersion(5)
     ) { image in #expect(image.typeIndex == index) }
 }
 

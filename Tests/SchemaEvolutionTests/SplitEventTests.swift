@@ -42,10 +42,10 @@ private let after = """
 private func joined(_ viewer: Viewer, _ parts: [Seen], to target: Int = 1, from born: Int = 2) throws -> [Seen] {
     var seen: [Seen] = []
     let none: [UInt8] = []
+    let time = try #require(Timestamp("2026-01-01T00:00:00Z"))
     try viewer.view(
         group: parts.map { GroupPart(type: $0.type, payload: Array($0.json.utf8)) }, born: SchemaVersion(born),
-        time: try #require(Timestamp("2026-01-01T00:00:00Z")), stream: "o-1", metadata: none.lent, at: SchemaVersion(target),
-        validating: true
+        EventContext(time: time, stream: "o-1", metadata: none.lent), at: SchemaVersion(target), validating: true
     ) { image in
         seen.append(Seen(type: image.type, json: String(decoding: [UInt8](copying: image.payload), as: UTF8.self), part: image.part))
     }

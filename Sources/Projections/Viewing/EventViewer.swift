@@ -57,8 +57,8 @@ package final class EventViewer {
         if try viewShadow(record, reader, body) { return }
         do {
             try paths.run(
-                path, payload: record.payload, time: record.time, stream: try names.name(of: record, at: record.born, reader).text,
-                metadata: record.metadata, body)
+                path, SourceEvent(payload: record.payload, time: record.time, metadata: record.metadata),
+                stream: try names.name(of: record, at: record.born, reader).text, body)
         } catch let error as EvstoreError { throw error.at(record.position) }
     }
 
@@ -76,7 +76,8 @@ package final class EventViewer {
         do {
             guard record.hasShadow, let shadow = try Shadow(record.shadow, born: record.born, at: target) else { return false }
             let stream = try names.name(of: record, at: shadow.version, reader).text
-            try paths.view(shadow, time: record.time, stream: stream, metadata: record.metadata, at: target, body)
+            let context = EventContext(time: record.time, stream: stream, metadata: record.metadata)
+            try paths.view(shadow, context, at: target, body)
             return true
         } catch let error as EvstoreError { throw error.at(record.position) }
     }

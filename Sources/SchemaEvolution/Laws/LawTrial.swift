@@ -218,16 +218,15 @@ package struct LawTrial {
         do {
             if all.count == 1 {
                 try viewer.view(
-                    type: first.type, born: from, payload: first.payload.lent, time: event.time, stream: event.stream,
-                    metadata: event.metadata.lent, at: to, validating: true
+                    SourceEvent(payload: first.payload.lent, time: event.time, metadata: event.metadata.lent),
+                    of: TypeAtVersion(type: first.type, version: from), stream: event.stream, at: to, validating: true
                 ) { image in
                     result.append(GroupPart(type: image.type, payload: [UInt8](copying: image.payload)))
                     parts.append(image.part)
                 }
             } else {
-                try viewer.view(
-                    group: all, born: from, time: event.time, stream: event.stream, metadata: event.metadata.lent, at: to, validating: true
-                ) { image in
+                let context = EventContext(time: event.time, stream: event.stream, metadata: event.metadata.lent)
+                try viewer.view(group: all, born: from, context, at: to, validating: true) { image in
                     result.append(GroupPart(type: image.type, payload: [UInt8](copying: image.payload)))
                     parts.append(image.part)
                 }

@@ -66,9 +66,8 @@ final class LossProbe {
         var images: [GroupPart] = []
         let before = workspace.run.counts
         do {
-            try Viewer.run(
-                path, payload: image.payload.lent, time: event.time, stream: event.stream, metadata: event.metadata.lent, in: &workspace
-            ) { images.append(GroupPart(type: $0.type, payload: [UInt8](copying: $0.payload))) }
+            let source = SourceEvent(payload: image.payload.lent, time: event.time, metadata: event.metadata.lent)
+            try Viewer.run(path, source, stream: event.stream, in: &workspace) { images.append(GroupPart(type: $0.type, payload: [UInt8](copying: $0.payload))) }
         } catch { return nil }
         return (LawTrial.sorted(images), workspace.run.counts - before)
     }

@@ -10,6 +10,20 @@ struct PathCompiler {
         let isLast: Bool
     }
 
+    /// The op on whole events at which a segment ends, for one type.
+    private struct Terminator {
+        /// The crossing's index.
+        let index: Int
+        let crossing: Crossing
+        let label: String
+        let mark: Mark
+        /// What the op may lose of the type.
+        let loss: LossDeclaration
+
+        /// A change to the payload that belongs to the op.
+        func op(_ change: any BoundOp, _ direction: Direction) -> PathOp { PathOp(change, direction, loss, label, mark) }
+    }
+
     private let history: History
     private let target: VersionFile
     private let direction: Direction
@@ -109,28 +123,26 @@ struct PathCompiler {
             case .event(let event, let label, let mark):
                 if let rekey = event.rekey { note(rekey, of: type, crossing.step.version) }
                 let why = event.loss.map { $0.type == type ? $0.why : "" } ?? ""
-                var turn = LossDeclaration(version: crossing.step.version, type: type, op: event.name, because: why)
+                let loss = LossDeclaration(version: crossing.step.version, type: type, op: event.name, because: why)
+                let terminator = Terminator(index: index, crossing: crossing, label: label, mark: mark, loss: loss)
                 switch (direction == .up ? event.up : event.down)[type] {
                 case nil: break
                 case .becomes(let next, let change)?:
                     type = next
-                    if let change { ops.append(PathOp(change, direction, turn, label, mark)) }
-                case .dispatch(let by, let cases)?:
-                    return dispatch(by, cases, crossing, index, label, mark, ops, isUnproved, turn)
-                case .parts(let parts, let unpicked)?: return fan(parts, unpicked, crossing, index, label, mark, ops, isUnproved, turn)
+                    if let change { ops.append(terminator.op(change, direction)) }
+                case .dispatch(let by, let cases)?: return dispatch(by, cases, terminator, ops, isUnproved)
+                case .parts(let parts, let unpicked)?: return fan(parts, unpicked, terminator, ops, isUnproved)
                 case .rejoin(let split, let arm)?:
                     if direction == .up { found.merges = true }
-                    let undone = split.arms[arm].ops.reversed().map { PathOp($0, .down, turn, label, mark) }
-                    let junction = junction(split, crossing, index, turn, label, mark)
-                    if isGroup { return PathSegment(ops: ops + undone, next: .junction(junction, arm: arm), turn: turn) }
+                    let undone = split.arms[arm].ops.reversed().map { terminator.op($0, .down) }
+                    let junction = junction(split, terminator)
+                    if isGroup { return PathSegment(ops: ops + undone, next: .junction(junction, arm: arm), turn: loss) }
                     let lone = junction.arms[arm].lone
-                    return PathSegment(ops: ops + undone + lone.ops, next: lone.next, turn: lone.turn ?? turn)
+                    return PathSegment(ops: ops + undone + lone.ops, next: lone.next, turn: lone.turn ?? loss)
                 case .hidden(let why)?:
-                    turn = turn.because(why)
-                    return PathSegment(ops: ops, next: .hidden(step: crossing.step.version, why: why), turn: turn)
+                    return PathSegment(ops: ops, next: .hidden(step: crossing.step.version, why: why), turn: loss.because(why))
                 case .dropped(let because)?:
-                    turn = turn.because(because)
-                    return PathSegment(ops: ops, next: .dropped(step: crossing.step.version, because: because), turn: turn)
+                    return PathSegment(ops: ops, next: .dropped(step: crossing.step.version, because: because), turn: loss.because(because))
                 case .blocked(let why)?:
                     let block = PathBlock(step: crossing.step.version, label: label, why: why, mark: mark)
                     return PathSegment(ops: ops, next: .blocked(block))
@@ -160,31 +172,33 @@ struct PathCompiler {
     }
 
     private func dispatch(
-        _ by: JSONPointer, _ cases: [DispatchCase], _ crossing: Crossing, _ index: Int, _ label: String, _ mark: Mark, _ ops: [PathOp],
-        _ isUnproved: Bool, _ turn: LossDeclaration
+        _ by: JSONPointer, _ cases: [DispatchCase], _ terminator: Terminator, _ ops: [PathOp], _ isUnproved: Bool
     ) -> PathSegment {
+        let crossing = terminator.crossing
         let branches = cases.map { one in
-            let change = PathOp(one.change, direction, turn, label, mark)
+            let change = terminator.op(one.change, direction)
             let unproved = isUnproved || crossing.isLast && crossing.step.narrowed.contains(one.type)
             return PathDispatch.Branch(
-                value: one.value, segment: segment(of: one.type, from: index + 1, ops: [change], isUnproved: unproved))
+                value: one.value, segment: segment(of: one.type, from: terminator.index + 1, ops: [change], isUnproved: unproved))
         }
-        return PathSegment(
-            ops: ops, next: .dispatch(PathDispatch(by: by, branches: branches, step: crossing.step.version, label: label)), turn: turn)
+        let dispatch = PathDispatch(by: by, branches: branches, step: crossing.step.version, label: terminator.label)
+        return PathSegment(ops: ops, next: .dispatch(dispatch), turn: terminator.loss)
     }
 
     private func fan(
-        _ parts: [EventPart], _ unpicked: [JSONPointer], _ crossing: Crossing, _ index: Int, _ label: String, _ mark: Mark, _ ops: [PathOp],
-        _ isUnproved: Bool, _ turn: LossDeclaration
+        _ parts: [EventPart], _ unpicked: [JSONPointer], _ terminator: Terminator, _ ops: [PathOp], _ isUnproved: Bool
     ) -> PathSegment {
         var group = self
         group.isGroup = parts.count > 1 || isGroup
         let made = parts.map { part in
-            let moves = part.moves.map { PathOp($0, .up, turn, label, mark) }
+            let moves = part.moves.map { terminator.op($0, .up) }
             return PathFan.Part(
-                rule: part, segment: group.segment(of: part.type, from: index + 1, ops: moves, isUnproved: isUnproved || part.isUnproved))
+                rule: part,
+                segment: group.segment(
+                    of: part.type, from: terminator.index + 1, ops: moves, isUnproved: isUnproved || part.isUnproved))
         }
-        return PathSegment(ops: ops, next: .fan(PathFan(parts: made, unpicked: unpicked, step: crossing.step.version)), turn: turn)
+        let fan = PathFan(parts: made, unpicked: unpicked, step: terminator.crossing.step.version)
+        return PathSegment(ops: ops, next: .fan(fan), turn: terminator.loss)
     }
 
     /// The first case whose guard holds, then the steps from version 1 on.
@@ -200,26 +214,26 @@ struct PathCompiler {
     }
 
     /// Where the parts of a split meet again.
-    private func junction(
-        _ split: PartedEvent, _ crossing: Crossing, _ index: Int, _ turn: LossDeclaration, _ label: String, _ mark: Mark
-    ) -> PathJunction {
+    private func junction(_ split: PartedEvent, _ terminator: Terminator) -> PathJunction {
+        let (index, loss) = (terminator.index, terminator.loss)
         let key = Found.Key(index: index, type: split.type)
         if let made = found.junctions[key] { return made }
-        let version = crossing.step.version
+        let version = terminator.crossing.step.version
         func whole(_ ops: [PathOp]) -> PathSegment { segment(of: split.type, from: index + 1, ops: ops, isUnproved: true) }
         let fills = split.arms.compactMap { arm in if case .alone(let fill?) = arm.lone { fill } else { nil } }
         let arms = split.arms.map { arm in
             let lone =
                 switch arm.lone {
-                case .alone(let fill): whole(fill.map { [PathOp($0, .down, turn, label, mark)] } ?? [])
-                case .hidden(let why): PathSegment(ops: [], next: .hidden(step: version, why: why), turn: turn.because(why))
+                case .alone(let fill): whole(fill.map { [terminator.op($0, .down)] } ?? [])
+                case .hidden(let why): PathSegment(ops: [], next: .hidden(step: version, why: why), turn: loss.because(why))
                 case .blocked(let why):
-                    PathSegment(ops: [], next: .blocked(PathBlock(step: version, label: label, why: why, mark: mark)))
+                    PathSegment(
+                        ops: [], next: .blocked(PathBlock(step: version, label: terminator.label, why: why, mark: terminator.mark)))
                 }
             return PathJunction.Arm(pick: arm.pick, lone: lone)
         }
         let junction = PathJunction(
-            order: index, step: version, arms: arms, on: split.on, joined: whole(fills.map { PathOp($0, .down, turn, label, mark) }))
+            order: index, step: version, arms: arms, on: split.on, joined: whole(fills.map { terminator.op($0, .down) }))
         found.junctions[key] = junction
         return junction
     }

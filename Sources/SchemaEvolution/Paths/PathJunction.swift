@@ -30,6 +30,14 @@ struct PartOrigin: Equatable {
     let number: Int
 }
 
+/// Where a part comes from.
+struct PartSource {
+    /// The index of its event in the group.
+    let event: Int
+    /// Nil for one that is a part of no event within its step.
+    let origin: PartOrigin?
+}
+
 /// The parts of one event of a version, which are taken on together.
 final class PathGroup: Sendable {
     /// Names the group in messages.
@@ -101,15 +109,15 @@ struct PathWaiting: ~Copyable {
     }
 
     mutating func add(
-        _ doc: inout Splice, _ object: Splice.Node, _ junction: PathJunction, _ arm: Int, from source: Int, _ origin: PartOrigin?
+        _ doc: inout Splice, _ object: Splice.Node, _ junction: PathJunction, _ arm: Int, of source: PartSource
     ) {
         let key = key(&doc, object, junction)
         let start = texts.count
         doc.write(object, into: &texts)
-        let within = origin.flatMap { $0.step == junction.step ? $0 : nil }
+        let within = source.origin.flatMap { $0.step == junction.step ? $0 : nil }
         waiting[junction.order, default: 0] += 1
         if within != nil { related[junction.order, default: 0] += 1 }
-        add(Part(stand: .junction(junction, arm: arm, key: key), text: start ..< texts.count, source: source, origin: within))
+        add(Part(stand: .junction(junction, arm: arm, key: key), text: start ..< texts.count, source: source.event, origin: within))
     }
 
     mutating func add(_ end: PathEnd, _ payload: borrowing ByteBuffer, from source: Int) {

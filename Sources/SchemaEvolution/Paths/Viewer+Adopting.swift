@@ -22,8 +22,8 @@ extension Viewer {
         let before = counts
         var image = GroupPart(type: type, payload: [])
         try view(
-            type: type, born: SchemaVersion(0), payload: payload, time: time, stream: "", metadata: metadata, at: SchemaVersion(1),
-            validating: true
+            SourceEvent(payload: payload, time: time, metadata: metadata), of: TypeAtVersion(type: type, version: SchemaVersion(0)),
+            stream: "", at: SchemaVersion(1), validating: true
         ) { image = GroupPart(type: $0.type, payload: [UInt8](copying: $0.payload)) }
         let name =
             if let template = workspace.adopted?.stream {

@@ -28,6 +28,23 @@ package struct Image: ~Escapable {
     }
 }
 
+/// What the images of an event are made from, but for the name of its stream; lent for one call.
+package struct SourceEvent: ~Escapable {
+    package let payload: RawSpan
+    package let time: Timestamp
+    /// Empty where the event has none.
+    package let metadata: RawSpan
+
+    @_lifetime(copy payload, copy metadata)
+    package init(payload: RawSpan, time: Timestamp, metadata: RawSpan) {
+        (self.payload, self.time, self.metadata) = (payload, time, metadata)
+    }
+
+    /// - Parameter stream: nil where the path does not read it.
+    @_lifetime(copy self)
+    func context(stream: String?) -> EventContext { EventContext(time: time, stream: stream, metadata: metadata) }
+}
+
 /// Runs compiled paths: the one function that decodes an event. One per thread, reused; once warm it
 /// allocates nothing for an event.
 package final class Viewer {
@@ -87,47 +104,50 @@ package final class Viewer {
     /// Calls the body once for each image of an event at a version, in order: none where a step hides or drops it.
     ///
     /// - Parameters:
+    ///   - kind: the event's type and birth version.
+    ///   - stream: the stream's name; evaluated only where the path reads it.
     ///   - validating: whether every image is checked against its shape, also where the steps prove that it fits.
-    ///   - stream: the stream's name; asked for only where the path reads it.
     /// - Throws: `EvstoreError.noImage`, without a position, or what the body throws.
     package func view(
-        type: String, born: SchemaVersion, payload: RawSpan, time: Timestamp, stream: @autoclosure () throws -> String, metadata: RawSpan,
-        at target: SchemaVersion, validating: Bool = false, _ body: (borrowing Image) throws -> Void
-    ) throws {
-        let path = try path(type: type, born: born, to: target)
-        try run(path, payload: payload, time: time, stream: try stream(), metadata: metadata, validating: validating, body)
-    }
-
-    /// The images of events that are parts of one: where the way down leads through their split, they are joined again.
-    package func view(
-        group: [GroupPart], born: SchemaVersion, time: Timestamp, stream: String, metadata: RawSpan, at target: SchemaVersion,
+        _ event: borrowing SourceEvent, of kind: TypeAtVersion, stream: @autoclosure () throws -> String, at target: SchemaVersion,
         validating: Bool = false, _ body: (borrowing Image) throws -> Void
     ) throws {
+        let path = try path(type: kind.type, born: kind.version, to: target)
+        try run(path, event, stream: try stream(), validating: validating, body)
+    }
+
+    /// Calls the body once for each image of the parts of one event: where the way down leads through their split, they are joined
+    /// again.
+    /// - Throws: as for one event.
+    package func view(
+        group: [GroupPart], born: SchemaVersion, _ context: borrowing EventContext, at target: SchemaVersion, validating: Bool = false,
+        _ body: (borrowing Image) throws -> Void
+    ) throws {
         let paths = try self.group(of: group.map(\.type), born: born, to: target)
-        let context = EventContext(time: time, stream: stream, metadata: metadata)
         try workspace.run(paths, group, context, validating: validating, body)
     }
 
-    /// The same along a path that the caller keeps.
+    /// Calls the body once for each image along a path that the caller keeps.
+    /// - Throws: as for one event.
     package func run(
-        _ path: Path, payload: RawSpan, time: Timestamp, stream: @autoclosure () throws -> String, metadata: RawSpan,
-        validating: Bool = false, _ body: (borrowing Image) throws -> Void
+        _ path: Path, _ event: borrowing SourceEvent, stream: @autoclosure () throws -> String, validating: Bool = false,
+        _ body: (borrowing Image) throws -> Void
     ) throws {
-        try Self.run(
-            path, payload: payload, time: time, stream: try stream(), metadata: metadata, validating: validating, in: &workspace, body)
+        try Self.run(path, event, stream: try stream(), validating: validating, in: &workspace, body)
     }
 
-    /// The same with what the caller reuses from event to event.
+    /// Calls the body once for each image along a path, with the buffers that the caller reuses from event to event.
+    /// - Throws: as for one event.
     package static func run(
-        _ path: Path, payload: RawSpan, time: Timestamp, stream: @autoclosure () throws -> String, metadata: RawSpan,
-        validating: Bool = false, in workspace: inout Workspace, _ body: (borrowing Image) throws -> Void
+        _ path: Path, _ event: borrowing SourceEvent, stream: @autoclosure () throws -> String, validating: Bool = false,
+        in workspace: inout Workspace, _ body: (borrowing Image) throws -> Void
     ) throws {
+        let checked = CheckedPath(path: path, checksAll: validating)
         if let end = path.unchanged {
-            if validating || end.isUnproved { try path.check(end, payload) }
-            try body(Image(type: end.type, typeIndex: end.typeIndex, payload: payload, part: 0))
+            try checked.check(end, event.payload)
+            try body(Image(type: end.type, typeIndex: end.typeIndex, payload: event.payload, part: 0))
             return
         }
-        let context = EventContext(time: time, stream: path.readsStream ? try stream() : nil, metadata: metadata)
-        try workspace.run(path, payload, context, validating: validating, body)
+        try workspace.run(checked, event.payload, event.context(stream: path.readsStream ? try stream() : nil), body)
     }
 }

@@ -23,31 +23,30 @@ package struct Workspace: ~Copyable {
     package init() {}
 
     mutating func run(
-        _ path: Path, _ payload: RawSpan, _ context: borrowing EventContext, validating: Bool,
-        _ body: (borrowing Image) throws -> Void
+        _ checked: CheckedPath, _ payload: RawSpan, _ context: borrowing EventContext, _ body: (borrowing Image) throws -> Void
     ) throws {
-        if let program = path.fused {
+        if let program = checked.path.fused {
             run.begin()
             if fused.run(program, payload, &run, context) {
-                for part in 0 ..< fused.images.count { try show(fused.images[part], part, path, validating: validating, body) }
+                for part in 0 ..< fused.images.count { try show(fused.images[part], part, checked, body) }
                 return
             }
         }
         begin()
-        try load(payload, path)
-        try follow(path.root, at: doc.root, path, context, validating: validating, body)
-        try settle(path, context, validating: validating, body)
+        try load(payload, checked.path)
+        try follow(checked.path.root, at: doc.root, checked, context, body)
+        try settle(checked, context, body)
     }
 
     /// Hands over an image that a program made.
     @inline(__always)
     private func show(
-        _ image: FusedRun.Image, _ part: Int, _ path: Path, validating: Bool, _ body: (borrowing Image) throws -> Void
+        _ image: FusedRun.Image, _ part: Int, _ checked: CheckedPath, _ body: (borrowing Image) throws -> Void
     ) throws {
-        guard let end = path.fused?.ends[Int(image.end)] else { return }
+        guard let end = checked.path.fused?.ends[Int(image.end)] else { return }
         if image.isWhole {
             let payload = fused.output.slice(Int(image.start), Int(image.count))
-            if validating || end.isUnproved { try path.check(end, payload) }
+            try checked.check(end, payload)
             try body(Image(type: end.type, typeIndex: end.typeIndex, payload: payload, part: part))
         } else {
             let places = fused.places.span.extracting(Int(image.start) ..< Int(image.start &+ image.count))
@@ -55,55 +54,61 @@ package struct Workspace: ~Copyable {
         }
     }
 
-    /// The same for events that are parts of one.
+    /// Hands over the images of the parts of one event.
     mutating func run(
         _ group: PathGroup, _ parts: [GroupPart], _ context: borrowing EventContext, validating: Bool,
         _ body: (borrowing Image) throws -> Void
     ) throws {
         begin()
+        let checked = CheckedPath(path: group.path, checksAll: validating)
         for (part, root) in zip(parts, group.roots) {
             try load(part.payload.lent, group.path)
-            try follow(root, at: doc.root, group.path, context, validating: validating, body)
+            try follow(root, at: doc.root, checked, context, body)
         }
-        try settle(group.path, context, validating: validating, body)
+        try settle(checked, context, body)
     }
 
-    /// The same for events of one append that may be merged; each has its own context, and a merged one that of the last.
+    /// Hands over the images of events of one append that may be merged; each has its own context, and a merged one that of the last.
     mutating func run(
         _ group: PathGroup, appended events: [AppendedEvent], failed: (Int, ImageFailure) -> Void, met: ([Int], Bool) -> Void,
         _ body: (Int, borrowing Image) -> Void
     ) throws {
         begin()
+        let checked = CheckedPath(path: group.path, checksAll: true)
         for (index, event) in events.enumerated() {
-            try attempt(index, events, group.path, failed, body) { (workspace: inout Workspace) throws(EvstoreError) in
+            source = event.first ?? index
+            let failure = try attempt(event, checked, { body(index, $0) }) { (workspace: inout Workspace) throws(EvstoreError) in
                 workspace.origin = nil
                 try workspace.load(event.payload.lent, group.path)
                 return group.roots[index]
             }
+            if let failure { failed(index, failure) }
         }
         while true {
             try flush { body($1, $0) }
             guard let meeting = try next(group.path) else { return }
             met(meeting.sources, meeting.isWhole)
-            try attempt(meeting.source, events, group.path, failed, body) { (_: inout Workspace) throws(EvstoreError) in meeting.segment }
+            let index = meeting.source
+            source = events[index].first ?? index
+            let failure = try attempt(events[index], checked, { body(index, $0) }) { (_: inout Workspace) in meeting.segment }
+            if let failure { failed(index, failure) }
         }
     }
 
-    /// Follows one event of an append; that it has no image concerns it alone.
+    /// Follows one event of an append, and returns why it has no image: the others may have theirs.
     private mutating func attempt(
-        _ index: Int, _ events: [AppendedEvent], _ path: Path, _ failed: (Int, ImageFailure) -> Void,
-        _ body: (Int, borrowing Image) -> Void, _ start: (inout Workspace) throws(EvstoreError) -> PathSegment
-    ) throws {
-        source = events[index].first ?? index
+        _ event: AppendedEvent, _ checked: CheckedPath, _ body: (borrowing Image) -> Void,
+        from start: (inout Workspace) throws(EvstoreError) -> PathSegment
+    ) throws -> ImageFailure? {
         run.begin()
-        let event = events[index]
         let context = EventContext(time: event.time, stream: event.stream, metadata: event.metadata.lent)
         do {
             let segment = try start(&self)
-            try follow(segment, at: doc.root, path, context, validating: true) { body(index, $0) }
+            try follow(segment, at: doc.root, checked, context, body)
+            return nil
         } catch EvstoreError.noImage(var failure) {
             failure.type = event.type
-            failed(index, failure)
+            return failure
         }
     }
 
@@ -114,18 +119,18 @@ package struct Workspace: ~Copyable {
         run.begin()
     }
 
-    /// Takes on the parts that have met.
+    /// Joins the parts that wait at junctions, and follows what they become.
     private mutating func settle(
-        _ path: Path, _ context: borrowing EventContext, validating: Bool, _ body: (borrowing Image) throws -> Void
+        _ checked: CheckedPath, _ context: borrowing EventContext, _ body: (borrowing Image) throws -> Void
     ) throws {
         while true {
             try flush { image, _ in try body(image) }
-            guard let segment = try next(path)?.segment else { return }
-            try follow(segment, at: doc.root, path, context, validating: validating, body)
+            guard let segment = try next(checked.path)?.segment else { return }
+            try follow(segment, at: doc.root, checked, context, body)
         }
     }
 
-    /// Hands over the images that nothing waits before, each with the event of the group that it is of.
+    /// Hands over the images before which no part waits, each with the index of its event in the group.
     private mutating func flush(_ body: (borrowing Image, Int) throws -> Void) throws {
         while let (end, source) = waiting.nextImage(into: &output) {
             try body(Image(type: end.type, typeIndex: end.typeIndex, payload: output.bytes, part: part), source)
@@ -146,22 +151,23 @@ package struct Workspace: ~Copyable {
     }
 
     private mutating func follow(
-        _ segment: PathSegment, at object: Splice.Node, _ path: Path, _ context: borrowing EventContext, validating: Bool,
+        _ segment: PathSegment, at object: Splice.Node, _ checked: CheckedPath, _ context: borrowing EventContext,
         _ body: (borrowing Image) throws -> Void
     ) throws {
+        let path = checked.path
         guard try apply(segment, at: object, path, context) else { return }
         switch segment.next {
         case .end(let end):
             output.removeAll()
             doc.write(object, into: &output)
             if let fault = doc.fault { throw path.malformed(fault) }
-            if validating || end.isUnproved { try path.check(end, output.bytes) }
+            try checked.check(end, output.bytes)
             if !waiting.isEmpty { return waiting.add(end, output, from: source) }
             try body(Image(type: end.type, typeIndex: end.typeIndex, payload: output.bytes, part: part))
             part += 1
         case .dispatch(let dispatch):
             let branch = try choose(dispatch, at: object, path)
-            try follow(branch, at: object, path, context, validating: validating, body)
+            try follow(branch, at: object, checked, context, body)
         case .fan(let fan):
             let start = fans.count
             doc.write(object, into: &fans)
@@ -179,7 +185,7 @@ package struct Workspace: ~Copyable {
             }
             for (index, part) in fan.parts.enumerated() where chosen & 1 << UInt64(index) != 0 {
                 let made = try pick(part.rule, start ..< end, path)
-                try follow(part.segment, at: made, path, context, validating: validating, body)
+                try follow(part.segment, at: made, checked, context, body)
             }
             origin = outer
             fans.truncate(to: start)
@@ -189,8 +195,8 @@ package struct Workspace: ~Copyable {
                     step: SchemaVersion(1), op: "adopt", pointer: "", expected: "data that a case of adopt takes", found: doc.words(object))
             }
             adopted = branch
-            try follow(branch.segment, at: object, path, context, validating: validating, body)
-        case .junction(let junction, let arm): waiting.add(&doc, object, junction, arm, from: source, origin)
+            try follow(branch.segment, at: object, checked, context, body)
+        case .junction(let junction, let arm): waiting.add(&doc, object, junction, arm, of: PartSource(event: source, origin: origin))
         case .hidden: run.counts.hidden += 1
         case .dropped: run.counts.dropped += 1
         case .blocked(let block):

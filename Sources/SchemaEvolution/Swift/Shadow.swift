@@ -57,8 +57,7 @@ extension Viewer {
     /// The shadow that an event is to keep for these versions; empty where it is for none.
     /// - Throws: `EvstoreError.noImage`, `programNeeded`.
     package func shadow(
-        type: String, born: SchemaVersion, payload: RawSpan, time: Timestamp, stream: String, metadata: RawSpan,
-        for versions: [SchemaVersion]
+        of event: borrowing SourceEvent, _ kind: TypeAtVersion, stream: String, for versions: [SchemaVersion]
     ) throws -> [UInt8] {
         if versions.isEmpty { return [] }
         var text = ByteBuffer()
@@ -66,9 +65,7 @@ extension Viewer {
             text.append(index == 0 ? "{\"" : ",\"")
             text.append("\(version.rawValue)\":[")
             var count = 0
-            try view(
-                type: type, born: born, payload: payload, time: time, stream: stream, metadata: metadata, at: version, validating: true
-            ) { image in
+            try view(event, of: kind, stream: stream, at: version, validating: true) { image in
                 text.append(count == 0 ? "{\"type\":" : ",{\"type\":")
                 text.append(JSONValue.string(image.type).text)
                 text.append(",\"data\":")
@@ -84,8 +81,7 @@ extension Viewer {
 
     /// Calls the body with the images of an event that are made of its shadow.
     package func view(
-        _ shadow: Shadow, time: Timestamp, stream: String, metadata: RawSpan, at target: SchemaVersion,
-        _ body: (borrowing Image) throws -> Void
+        _ shadow: Shadow, _ context: borrowing EventContext, at target: SchemaVersion, _ body: (borrowing Image) throws -> Void
     ) throws {
         if shadow.images.isEmpty { workspace.run.counts.hidden += 1 }
         if shadow.version == target {
@@ -96,11 +92,10 @@ extension Viewer {
             }
         } else if shadow.images.count == 1, let image = shadow.images.first {
             try view(
-                type: image.type, born: shadow.version, payload: image.payload.lent, time: time, stream: stream, metadata: metadata,
-                at: target, body)
+                SourceEvent(payload: image.payload.lent, time: context.time, metadata: context.metadata),
+                of: TypeAtVersion(type: image.type, version: shadow.version), stream: context.stream ?? "", at: target, body)
         } else if !shadow.images.isEmpty {
-            try view(
-                group: shadow.images, born: shadow.version, time: time, stream: stream, metadata: metadata, at: target, body)
+            try view(group: shadow.images, born: shadow.version, context, at: target, body)
         }
     }
 }

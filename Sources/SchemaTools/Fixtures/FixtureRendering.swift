@@ -80,8 +80,8 @@ extension Fixtures.Line {
             }
             if let broken { throw broken }
         } else {
-            try viewer.run(
-                path, payload: payload.lent, time: time, stream: stream.text, metadata: metadata.lent, validating: true, take)
+            let source = SourceEvent(payload: payload.lent, time: time, metadata: metadata.lent)
+            try viewer.run(path, source, stream: stream.text, validating: true, take)
         }
         if let failure { throw EvstoreError.noImage(failure) }
         return images

@@ -30,11 +30,11 @@ package struct Lint {
     private init(history: History, rules: LintRules) { (self.history, self.rules) = (history, rules) }
 
     mutating func note(
-        _ id: String, _ severity: Finding.Severity, _ mark: Mark, _ message: String, _ advice: Advice, mend: Repair?...
+        _ id: String, _ severity: Finding.Severity, _ mark: Mark, _ message: String, _ advice: Advice, mend: Repair? = nil
     ) {
         var finding = Finding(
             id: id, severity: severity, file: mark.file, line: mark.line, column: mark.column, message: message, advice: advice)
-        finding.repairs = mend.compactMap(\.self)
+        finding.repairs = mend.map { [$0] } ?? []
         findings.append(finding)
     }
 

@@ -51,9 +51,8 @@ struct Sight {
     private func see(_ event: LawEvent, _ path: Path, _ viewer: Viewer) -> Seen {
         var seen = Seen()
         do {
-            try viewer.run(
-                path, payload: event.payload.lent, time: event.time, stream: event.stream, metadata: event.metadata.lent, validating: true
-            ) { seen.images.append("\($0.part) \($0.type) \(String(decoding: [UInt8](copying: $0.payload), as: UTF8.self))") }
+            let source = SourceEvent(payload: event.payload.lent, time: event.time, metadata: event.metadata.lent)
+            try viewer.run(path, source, stream: event.stream, validating: true) { seen.images.append("\($0.part) \($0.type) \(String(decoding: [UInt8](copying: $0.payload), as: UTF8.self))") }
         } catch { seen.error = (error as? EvstoreError) ?? .verificationFailed(reason: "\(error)") }
         return seen
     }

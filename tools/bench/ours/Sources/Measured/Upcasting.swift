@@ -38,7 +38,8 @@ public final class Upcasting {
         let (payload, none) = (self.payload, self.none)
         var bytes = 0
         for _ in 0 ..< times {
-            try viewer.run(path, payload: payload.lent, time: moment, stream: "", metadata: none.lent) { bytes += $0.payload.byteCount }
+            let source = SourceEvent(payload: payload.lent, time: moment, metadata: none.lent)
+            try viewer.run(path, source, stream: "") { bytes += $0.payload.byteCount }
         }
         return bytes
     }
