@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import SchemaEvolution
+@testable import SchemaTools
 
 /// Two versions with one op between them, and all that is said of an event of each.
 struct ExplainedOp: CustomTestStringConvertible, Sendable {

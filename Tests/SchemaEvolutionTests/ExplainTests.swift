@@ -3,6 +3,7 @@ import JSONText
 import Testing
 
 @testable import SchemaEvolution
+@testable import SchemaTools
 
 private func shop() throws -> History {
     try history([

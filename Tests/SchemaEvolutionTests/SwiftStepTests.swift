@@ -5,6 +5,7 @@ import JSONText
 import Testing
 
 @testable import SchemaEvolution
+@testable import SchemaTools
 
 /// First and last name to one, and back at the last space.
 struct FullName: ReversibleSwiftStep {

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Evstore
 internal import JSONText
 internal import SchemaEvolution
+internal import SchemaTools
 
 struct SchemaDiffCommand: Command {
     static let configuration = CommandConfiguration(

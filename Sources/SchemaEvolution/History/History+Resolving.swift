@@ -24,7 +24,7 @@ extension History {
         return best.version
     }
 
-    func unknown(_ text: String, hint: String? = nil) -> EvstoreError {
+    package func unknown(_ text: String, hint: String? = nil) -> EvstoreError {
         let known = versions.map { file in
             file.labels.isEmpty ? file.number.description : "\(file.number) (\(file.labels.joined(separator: ", ")))"
         }

@@ -1,17 +1,17 @@
 internal import Bytes
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// `add {path, value}` or `add {path, from}`: a member that the version before does not have.
-struct Add: Op {
+package struct Add: Op {
     static let name = "add"
 
-    let path: JSONPointer
-    /// Nil where nothing says it, which only the declared shape can mend.
-    let source: Source?
+    package let path: JSONPointer
+    /// Nil where the file gives neither a value nor a source: a finding.
+    package let source: Source?
 
     /// Where the value of an added member comes from.
-    enum Source: Sendable {
+    package enum Source: Sendable {
         case constant(JSONValue)
         case time
         case stream
@@ -52,6 +52,8 @@ struct Add: Op {
     var writes: [JSONPointer] { [path] }
 
     var summary: OpSummary { OpSummary(verb: "add", object: path.description) }
+
+    var statement: OpStatement { .add(self) }
 
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
         let before = site.shape

@@ -1,35 +1,37 @@
 internal import Bytes
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// One case of `adopt:`, which makes an event of data from before versions existed: members that are kept or renamed,
 /// defaults for missing ones, and conversions of values.
-struct Adopt: Sendable {
-    enum Source: Sendable {
+package struct Adopt: Sendable {
+    package enum Source: Sendable {
         case value([UInt8])
         case time
         case metadata(JSONPointer)
     }
 
-    struct Move: Sendable {
-        let from: JSONPointer
+    package struct Move: Sendable {
+        package let from: JSONPointer
         let place: Place
+        package var target: JSONPointer { place.pointer }
     }
 
-    struct Default: Sendable {
+    package struct Default: Sendable {
         let place: Place
-        let source: Source
+        package let source: Source
+        package var target: JSONPointer { place.pointer }
     }
 
     /// Nil: every event.
-    let test: Guard?
-    let type: String
+    package let test: Guard?
+    package let type: String
     /// Names the stream by the members of the old data; where nil, the type's own template does by those of the event.
-    let stream: StreamTemplate?
+    package let stream: StreamTemplate?
     /// The members that are kept or renamed; with `defaults` and `converts` the same as `ops` do.
-    let moves: [Move]
-    let defaults: [Default]
-    let converts: [Convert]
+    package let moves: [Move]
+    package let defaults: [Default]
+    package let converts: [Convert]
     let ops: [any BoundOp]
     let label: String
     let mark: Mark

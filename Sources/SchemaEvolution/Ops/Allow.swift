@@ -1,13 +1,13 @@
 internal import Bytes
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// `allow {path, down}`: where version n declares more than the ops make, what the older version sees of it.
-struct Allow: Op {
+package struct Allow: Op {
     static let name = "allow"
 
-    let path: JSONPointer
-    let down: AllowedDown
+    package let path: JSONPointer
+    package let down: AllowedDown
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("allow", allowing: ["path", "down", "because"])
@@ -29,6 +29,8 @@ struct Allow: Op {
     }
 
     var summary: OpSummary { OpSummary(verb: "allow", object: path.description) }
+
+    var statement: OpStatement { .allow(self) }
 
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
         guard let declared = site.declared(at: path) else {

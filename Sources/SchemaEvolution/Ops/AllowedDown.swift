@@ -1,9 +1,9 @@
 internal import JSONText
 
 /// `down:` of an `allow`: what the older version sees of what it does not know.
-struct AllowedDown: Sendable {
+package struct AllowedDown: Sendable {
     /// What becomes of a value that does not fit.
-    enum Misfit: Sendable {
+    package enum Misfit: Sendable {
         case absent
         case value([UInt8])
         case block
@@ -14,13 +14,13 @@ struct AllowedDown: Sendable {
         }
     }
 
-    let misfit: Misfit?
+    package let misfit: Misfit?
     /// New values, in canonical form, and what stands for them.
     let table: [(new: [UInt8], old: [UInt8])]
-    /// The same as it is written.
-    let rows: [Table.Row]
-    /// What stands for a member that is absent.
-    let absent: [UInt8]?
+    /// The rows of the table as the file writes them.
+    package let rows: [Table.Row]
+    /// The JSON text that the older version sees where the member is absent.
+    package let absent: [UInt8]?
     /// All values that the older version may see.
     let values: [JSONValue]
 

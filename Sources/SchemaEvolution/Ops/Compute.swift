@@ -1,13 +1,13 @@
 internal import Bytes
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// `compute {path, template}`: a text made of other members; absent in, absent out.
-struct Compute: Op {
+package struct Compute: Op {
     static let name = "compute"
 
-    let path: JSONPointer
-    let template: TextTemplate
+    package let path: JSONPointer
+    package let template: TextTemplate
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("compute", allowing: ["path", "template"])
@@ -18,6 +18,8 @@ struct Compute: Op {
     var writes: [JSONPointer] { [path] }
 
     var summary: OpSummary { OpSummary(verb: "compute", object: path.description) }
+
+    var statement: OpStatement { .compute(self) }
 
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
         let before = site.shape

@@ -1,19 +1,21 @@
 internal import Bytes
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// `convert {path, to, using}`: another form of the same value.
-struct Convert: Op {
+package struct Convert: Op {
     static let name = "convert"
 
-    let path: JSONPointer
-    let kind: Shape.Kind
+    package let path: JSONPointer
+    /// The kind of value that it makes.
+    package let kind: Shape.Kind
     let codec: any Codec
+    package var codecStatement: CodecStatement { codec.statement }
     let codecName: String
     /// Whether parseable input that is not in the codec's own form is refused.
-    let isStrict: Bool
+    package let isStrict: Bool
     /// Why what the codec does not give back is lost.
-    let because: String?
+    package let because: String?
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("convert", allowing: ["path", "to", "using", "canonical", "because"])
@@ -49,6 +51,8 @@ struct Convert: Op {
     var loss: String? { because ?? (codec as? Table)?.because }
 
     var summary: OpSummary { OpSummary(verb: "convert", object: path.description) }
+
+    var statement: OpStatement { .convert(self) }
 
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
         guard let old = site.require(path), !site.namesStream(path) else { return nil }

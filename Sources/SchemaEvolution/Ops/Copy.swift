@@ -1,13 +1,14 @@
 internal import Bytes
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// `copy {from, path, using}`: a member that is made from another.
-struct Copy: Op {
+package struct Copy: Op {
     static let name = "copy"
 
-    let from, path: JSONPointer
+    package let from, path: JSONPointer
     let codec: (any Codec)?
+    package var codecStatement: CodecStatement? { codec?.statement }
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("copy", allowing: ["from", "path", "using"])
@@ -22,6 +23,8 @@ struct Copy: Op {
     var writes: [JSONPointer] { [path] }
 
     var summary: OpSummary { OpSummary(verb: "copy", object: from.description) }
+
+    var statement: OpStatement { .copy(self) }
 
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
         guard var made = site.require(from) else { return nil }

@@ -1,12 +1,12 @@
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// `each {path, do}`: ops on every element of a list, or every value of a map.
-struct Each: Op {
+package struct Each: Op {
     static let name = "each"
 
-    let path: JSONPointer
-    let entries: [OpEntry]
+    package let path: JSONPointer
+    package let entries: [OpEntry]
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("each", allowing: ["path", "do"])
@@ -19,6 +19,8 @@ struct Each: Op {
     var inner: [OpEntry] { entries }
 
     var summary: OpSummary { OpSummary(verb: "each", object: path.description) }
+
+    var statement: OpStatement { .each(self) }
 
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
         guard var holder = site.require(path) else { return nil }

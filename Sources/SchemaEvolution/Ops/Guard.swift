@@ -1,16 +1,16 @@
 internal import Bytes
-internal import EventModel
-internal import JSONText
+package import EventModel
+package import JSONText
 
 /// `{path, equals / in / exists / below}`: a test of a payload pointer, `$metadata/x` or `$time`. What is absent fails it.
-struct Guard: Sendable {
-    enum Subject: Sendable {
+package struct Guard: Sendable {
+    package enum Subject: Sendable {
         case payload(JSONPointer)
         case metadata(JSONPointer)
         case time
     }
 
-    enum Test: Sendable {
+    package enum Test: Sendable {
         /// Any of these, in canonical form.
         case oneOf([[UInt8]])
         case exists(Bool)
@@ -22,8 +22,8 @@ struct Guard: Sendable {
 
     static let members = ["path", "equals", "in", "exists", "below"]
 
-    let subject: Subject
-    let test: Test
+    package let subject: Subject
+    package let test: Test
 
     init(_ node: FileNode) throws(FileProblem) {
         let path = try node.required("path", of: "the guard")
@@ -143,8 +143,8 @@ struct Guard: Sendable {
 }
 
 /// `1.10.2`, ordered number by number; what is shorter comes first.
-struct DottedNumber: Comparable, Sendable {
-    let numbers: [UInt64]
+package struct DottedNumber: Comparable, Sendable {
+    package let numbers: [UInt64]
 
     init?(_ text: RawSpan) {
         var numbers: [UInt64] = []
@@ -164,5 +164,5 @@ struct DottedNumber: Comparable, Sendable {
         self.numbers = numbers + [current]
     }
 
-    static func < (a: DottedNumber, b: DottedNumber) -> Bool { a.numbers.lexicographicallyPrecedes(b.numbers) }
+    package static func < (a: DottedNumber, b: DottedNumber) -> Bool { a.numbers.lexicographicallyPrecedes(b.numbers) }
 }

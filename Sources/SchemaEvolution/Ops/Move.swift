@@ -1,11 +1,11 @@
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// `move {from, path}`: rename, nest and hoist in one.
-struct Move: Op {
+package struct Move: Op {
     static let name = "move"
 
-    let from, path: JSONPointer
+    package let from, path: JSONPointer
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("move", allowing: ["from", "path"])
@@ -28,6 +28,8 @@ struct Move: Op {
     var writes: [JSONPointer] { [from, path] }
 
     var summary: OpSummary { OpSummary(verb: "move") }
+
+    var statement: OpStatement { .move(self) }
 
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
         let before = site.shape

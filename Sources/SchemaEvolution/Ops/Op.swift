@@ -32,8 +32,8 @@ protocol Op: Sendable {
     /// The op in a few words, for a person: `move`, `split /customer`.
     var summary: OpSummary { get }
 
-    /// What it does to the members of a holder, such as an element of a list, for an explanation.
-    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect]
+    /// The op with its arguments, for tools that read version files.
+    var statement: OpStatement { get }
 }
 
 /// What a line such as `move x2, split /customer` is made of: ops that count alike are added up.
@@ -76,13 +76,18 @@ extension OpSummary {
 }
 
 /// An op with its place: in the file, and in the step.
-struct OpEntry: Sendable {
+package struct OpEntry: Sendable {
     let op: any Op
-    let mark: Mark
-    let name: String
+    package let mark: Mark
+    package let name: String
     /// Counted from 1 over the whole step.
     let number: Int
 
     /// How errors name it.
     var label: String { "\(name) (op \(number))" }
+
+    package var statement: OpStatement { op.statement }
+
+    /// The ops that it holds.
+    package var inner: [OpEntry] { op.inner }
 }

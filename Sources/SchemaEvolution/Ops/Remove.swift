@@ -1,15 +1,15 @@
 internal import Bytes
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// `remove {path, restore, because}`: a member that the view has no longer; its bytes stay in the log.
-struct Remove: Op {
+package struct Remove: Op {
     static let name = "remove"
 
-    let path: JSONPointer
-    /// What an older version sees; nil: nothing.
-    let restore: JSONValue?
-    let because: String?
+    package let path: JSONPointer
+    /// The value that an older version sees; nil: the member is absent there.
+    package let restore: JSONValue?
+    package let because: String?
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("remove", allowing: ["path", "restore", "because"])
@@ -29,6 +29,8 @@ struct Remove: Op {
     var loss: String? { because ?? "" }
 
     var summary: OpSummary { OpSummary(verb: "remove", object: path.description) }
+
+    var statement: OpStatement { .remove(self) }
 
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
         guard let old = site.require(path), !site.namesStream(path) else { return nil }

@@ -22,5 +22,7 @@ struct Reserve: Op {
 
     var summary: OpSummary { OpSummary(verb: "reserve") }
 
+    var statement: OpStatement { .reserve }
+
     func bind(_ site: inout OpSite) -> (any BoundOp)? { nil }
 }

@@ -1,15 +1,15 @@
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// How one text and several are the same: what `split` and `join` have in common.
-struct SeparatorRule: Sendable {
+package struct SeparatorRule: Sendable {
     /// The members that hold the parts, first to last; the first is always there.
-    let parts: [JSONPointer]
-    let separator: String
+    package let parts: [JSONPointer]
+    package let separator: String
     /// Whether the separators counted are the last ones of the text.
-    let isAtLast: Bool
+    package let isAtLast: Bool
     /// Whether a text with too few separators is refused.
-    let refusesMissing: Bool
+    package let refusesMissing: Bool
     /// Why what is not the same after going there and back is lost.
     let because: String?
 

@@ -1,12 +1,12 @@
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// `split {path, into, separator, at, missing}`: one text to several.
-struct Split: Op {
+package struct Split: Op {
     static let name = "split"
 
-    let path: JSONPointer
-    let rule: SeparatorRule
+    package let path: JSONPointer
+    package let rule: SeparatorRule
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("split", allowing: ["path", "into", "separator", "at", "missing", "because"])
@@ -24,6 +24,8 @@ struct Split: Op {
     var loss: String? { rule.because }
 
     var summary: OpSummary { OpSummary(verb: "split", object: path.description) }
+
+    var statement: OpStatement { .split(self) }
 
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
         let before = site.shape
@@ -47,11 +49,11 @@ struct Split: Op {
 }
 
 /// `join {paths, path, separator, at, missing}`: several texts to one.
-struct Join: Op {
+package struct Join: Op {
     static let name = "join"
 
-    let path: JSONPointer
-    let rule: SeparatorRule
+    package let path: JSONPointer
+    package let rule: SeparatorRule
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("join", allowing: ["paths", "path", "separator", "at", "missing", "because"])
@@ -68,6 +70,8 @@ struct Join: Op {
     var loss: String? { rule.because }
 
     var summary: OpSummary { OpSummary(verb: "join", object: rule.parts.map(\.description).joined(separator: " ")) }
+
+    var statement: OpStatement { .join(self) }
 
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
         let before = site.shape

@@ -1,12 +1,12 @@
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// `swift {id, revision, class, reads, writes, down}`: what the application's own code does to a payload.
-struct SwiftOp: Op {
+package struct SwiftOp: Op {
     static let name = "swift"
 
     /// What becomes of an event that is born above the step.
-    enum Down: String, CaseIterable {
+    package enum Down: String, CaseIterable {
         /// The code leads back.
         case inverse
         /// The code leads back when the event is appended, and what older versions see is kept with it.
@@ -15,12 +15,12 @@ struct SwiftOp: Op {
         case oneWay = "one-way"
     }
 
-    let id: String
+    package let id: String
     let revision: Int
     let declared: OpClass
-    let reads: [JSONPointer]
-    let writes: [JSONPointer]
-    let down: Down
+    package let reads: [JSONPointer]
+    package let writes: [JSONPointer]
+    package let down: Down
     let because: String?
 
     init(_ arguments: FileNode) throws(FileProblem) {
@@ -90,6 +90,8 @@ struct SwiftOp: Op {
     var blocks: Bool { down == .oneWay }
 
     var summary: OpSummary { OpSummary(verb: Self.name, object: id) }
+
+    var statement: OpStatement { .swift(self) }
 
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
         let before = site.shape

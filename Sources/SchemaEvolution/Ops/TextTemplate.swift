@@ -1,15 +1,15 @@
 internal import Bytes
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// A text made of literals and members: `"{/first} {/last}"`.
-struct TextTemplate: Sendable {
-    enum Part: Sendable {
+package struct TextTemplate: Sendable {
+    package enum Part: Sendable {
         case literal([UInt8])
         case member(JSONPointer)
     }
 
-    let parts: [Part]
+    package let parts: [Part]
 
     init(_ node: FileNode) throws(FileProblem) {
         var parts: [Part] = []

@@ -1,13 +1,13 @@
 internal import Bytes
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// `unset {path, equals: X}`: a sentinel becomes absent.
-struct Unset: Op {
+package struct Unset: Op {
     static let name = "unset"
 
-    let path: JSONPointer
-    let sentinel: JSONValue
+    package let path: JSONPointer
+    package let sentinel: JSONValue
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("unset", allowing: ["path", "equals"])
@@ -18,6 +18,8 @@ struct Unset: Op {
     var writes: [JSONPointer] { [path] }
 
     var summary: OpSummary { OpSummary(verb: "unset", object: path.description) }
+
+    var statement: OpStatement { .unset(self) }
 
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
         guard var member = site.require(path), !site.namesStream(path) else { return nil }

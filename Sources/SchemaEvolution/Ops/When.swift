@@ -2,11 +2,11 @@ internal import EventModel
 internal import JSONText
 
 /// `when {guard, do, else}`: ops that keep the shape, on the events that a guard chooses.
-struct When: Op {
+package struct When: Op {
     static let name = "when"
 
-    let test: Guard
-    let entries, otherwise: [OpEntry]
+    package let test: Guard
+    package let entries, otherwise: [OpEntry]
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("when", allowing: Guard.members + ["do", "else"])
@@ -20,6 +20,8 @@ struct When: Op {
     var inner: [OpEntry] { entries + otherwise }
 
     var summary: OpSummary { OpSummary(verb: "when") }
+
+    var statement: OpStatement { .when(self) }
 
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
         switch test.subject {

@@ -1,14 +1,14 @@
 internal import Bytes
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// `wrap {path, empty}`: a scalar becomes a list of one, and none an empty list.
-struct Wrap: Op {
+package struct Wrap: Op {
     static let name = "wrap"
 
-    let path: JSONPointer
-    /// The value that stands for none.
-    let empty: JSONValue?
+    package let path: JSONPointer
+    /// The scalar that becomes an empty list.
+    package let empty: JSONValue?
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("wrap", allowing: ["path", "empty"])
@@ -19,6 +19,8 @@ struct Wrap: Op {
     var writes: [JSONPointer] { [path] }
 
     var summary: OpSummary { OpSummary(verb: "wrap", object: path.description) }
+
+    var statement: OpStatement { .wrap(self) }
 
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
         guard var element = site.require(path), !site.namesStream(path) else { return nil }
@@ -62,13 +64,14 @@ struct Wrap: Op {
 }
 
 /// `head {path, empty}`: the first of a list.
-struct Head: Op {
+package struct Head: Op {
     static let name = "head"
 
-    let path: JSONPointer
-    let empty: JSONValue?
-    /// Why what follows the first is lost.
-    let because: String?
+    package let path: JSONPointer
+    /// The scalar that an empty list becomes.
+    package let empty: JSONValue?
+    /// Why the elements behind the first are lost.
+    package let because: String?
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("head", allowing: ["path", "empty", "because"])
@@ -82,6 +85,8 @@ struct Head: Op {
     var loss: String? { because }
 
     var summary: OpSummary { OpSummary(verb: "head", object: path.description) }
+
+    var statement: OpStatement { .head(self) }
 
     func bind(_ site: inout OpSite) -> (any BoundOp)? {
         guard let list = site.require(path), !site.namesStream(path) else { return nil }

@@ -1,13 +1,13 @@
-internal import EventModel
+package import EventModel
 internal import JSONText
 
 /// How data from before versions existed becomes events of version 1: the first case whose guard holds.
-struct Adoption: Sendable {
-    private(set) var cases: [Adopt] = []
-    private(set) var findings: [Finding] = []
+package struct Adoption: Sendable {
+    package private(set) var cases: [Adopt] = []
+    package private(set) var findings: [Finding] = []
 
     /// Nil where version 1 adopts nothing.
-    init?(_ file: VersionFile?) {
+    package init?(_ file: VersionFile?) {
         guard let file, let adopt = file.adopt else { return nil }
         var found = FindingList()
         var problems: [Finding] = []

@@ -11,6 +11,9 @@ protocol Codec: Sendable {
     ///   - using: the whole, for a finding.
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem)
 
+    /// The codec with its arguments, for tools that read version files.
+    var statement: CodecStatement { get }
+
     /// Fits the codec between a member's shape and the kind of value that it is to become; nil, with
     /// a finding, where it does not fit.
     func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout OpSite) -> CodecBinding?

@@ -15,6 +15,8 @@ struct DecimalText: PairCodec {
         scale = try arguments.required("scale", of: "decimal").integer("scale", from: 0, through: 100)
     }
 
+    var statement: CodecStatement { .decimal(scale: scale) }
+
     var left: CodecSide { CodecSide(Shape(.string)) }
     var right: CodecSide { CodecSide(Shape(.integer), also: [.number]) }
 

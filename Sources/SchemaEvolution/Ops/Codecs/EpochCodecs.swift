@@ -137,6 +137,8 @@ struct EpochSeconds: PairCodec {
         form = EpochForm(unit: 0, digits: digits, origin: start)
     }
 
+    var statement: CodecStatement { .epochSeconds(origin: form.origin) }
+
     var left: CodecSide { CodecSide(Shape(form.numberKind), also: [.integer, .number]) }
     var right: CodecSide { CodecSide(.dateTime) }
 
@@ -156,6 +158,8 @@ struct EpochMillis: PairCodec {
     let form = EpochForm(unit: 3, digits: 3)
 
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
+
+    var statement: CodecStatement { .epochMillis }
 
     var left: CodecSide { CodecSide(Shape(.integer), also: [.number]) }
     var right: CodecSide { CodecSide(.dateTime) }

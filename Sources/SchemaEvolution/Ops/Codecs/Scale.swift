@@ -30,6 +30,8 @@ struct Scale: Codec {
         }
     }
 
+    var statement: CodecStatement { .scale(num: num, den: den, rounding: rounding) }
+
     func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout OpSite) -> CodecBinding? {
         let made = kind ?? declared?.kind ?? source.kind
         guard [.integer, .number].contains(source.kind), [.integer, .number].contains(made) else {

@@ -1,27 +1,27 @@
 internal import Bytes
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// `table{map, otherwise, down}`: words for words.
-struct Table: Codec {
+package struct Table: Codec {
     static let name = "table"
 
     /// What becomes of a value that the map does not have, on the way up.
-    enum Otherwise: Sendable {
+    package enum Otherwise: Sendable {
         case refuse
         case keep
         case value(JSONValue)
     }
 
-    struct Row: Sendable {
-        let key: String
-        let value: JSONValue
+    package struct Row: Sendable {
+        package let key: String
+        package let value: JSONValue
     }
 
-    let rows: [Row]
-    let otherwise: Otherwise
+    package let rows: [Row]
+    package let otherwise: Otherwise
     /// What an older version sees of newer values.
-    let down: [Row]
+    package let down: [Row]
     let because: String?
 
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) {
@@ -59,6 +59,8 @@ struct Table: Codec {
         }
         return rows
     }
+
+    var statement: CodecStatement { .table(self) }
 
     func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout OpSite) -> CodecBinding? {
         guard source.isScalar else {
@@ -263,14 +265,14 @@ private struct BoundTable: BoundCodec {
 
 extension JSONValue {
     /// How a table's key writes a scalar.
-    var word: String {
+    package var word: String {
         if case .string(let text) = self { text } else { text }
     }
 }
 
 extension Shape {
     /// The scalar of a kind that a table's key writes.
-    static func value(_ word: String, _ kind: Kind) -> JSONValue {
+    package static func value(_ word: String, _ kind: Kind) -> JSONValue {
         guard kind != .string else { return .string(word) }
         do { return try JSONValue(parsing: Array(word.utf8).lent) } catch { return .string(word) }
     }

@@ -7,6 +7,8 @@ struct IntegerText: PairCodec {
 
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
 
+    var statement: CodecStatement { .text }
+
     var left: CodecSide { CodecSide(Shape(.string)) }
     var right: CodecSide { CodecSide(Shape(.integer), also: [.number]) }
 
@@ -47,6 +49,8 @@ struct NumberText: PairCodec {
 
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
 
+    var statement: CodecStatement { .text }
+
     var left: CodecSide { CodecSide(Shape(.string)) }
     var right: CodecSide { CodecSide(Shape(.number)) }
 
@@ -83,6 +87,8 @@ struct BooleanText: PairCodec {
     private static let words: [(text: [UInt8], kind: JSONKind)] = [(Array("true".utf8), .true), (Array("false".utf8), .false)]
 
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
+
+    var statement: CodecStatement { .text }
 
     var left: CodecSide { CodecSide(Shape(.string)) }
     var right: CodecSide { CodecSide(Shape(.boolean)) }

@@ -10,6 +10,8 @@ struct DateOfTime: PairCodec {
 
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem) { try CodecRegistry.refuseArguments(arguments, Self.name) }
 
+    var statement: CodecStatement { .dateOfTime }
+
     var left: CodecSide { CodecSide(.dateTime) }
 
     var right: CodecSide {
@@ -62,6 +64,8 @@ struct LocalTime: PairCodec {
         }
         (suffix, offsetMinutes) = (Array(text.utf8), probe.offsetMinutes)
     }
+
+    var statement: CodecStatement { .localTime }
 
     var left: CodecSide { CodecSide(Shape(.string)) }
     var right: CodecSide { CodecSide(.dateTime) }

@@ -1,26 +1,26 @@
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// `add-event {type, down}`: a type that exists from version n on.
-struct AddEvent: EventOp {
+package struct AddEvent: EventOp {
     static let name = "add-event"
 
-    enum Down: Sendable {
+    package enum Down: Sendable {
         case hide(why: String)
         case block
         case parts([PartRule])
     }
 
     /// One of the events that the version before sees instead.
-    struct PartRule: Sendable {
-        let type: String
-        let pick: [JSONPointer]
-        let moves: [(from: JSONPointer, path: JSONPointer)]
+    package struct PartRule: Sendable {
+        package let type: String
+        package let pick: [JSONPointer]
+        package let moves: [(from: JSONPointer, path: JSONPointer)]
         let mark: Mark
     }
 
-    let type: String
-    let down: Down
+    package let type: String
+    package let down: Down
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("add-event", allowing: ["type", "down"])
@@ -61,6 +61,8 @@ struct AddEvent: EventOp {
     var loss: (type: String, why: String)? {
         if case .hide(let why) = down { (type, why) } else { nil }
     }
+
+    var statement: EventOpStatement { .add(self) }
 
     func bind(_ site: inout StepSite) -> BoundEventOp? {
         guard site.isFree(type) else { return nil }

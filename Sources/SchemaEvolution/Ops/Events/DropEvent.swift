@@ -2,11 +2,11 @@ internal import EventModel
 internal import JSONText
 
 /// `drop-event {type, because}`: a type that the view has no longer; its events stay in the log.
-struct DropEvent: EventOp {
+package struct DropEvent: EventOp {
     static let name = "drop-event"
 
-    let type: String
-    let because: String
+    package let type: String
+    package let because: String
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("drop-event", allowing: ["type", "because"])
@@ -21,6 +21,8 @@ struct DropEvent: EventOp {
     var retired: [String] { [type] }
 
     var loss: (type: String, why: String)? { (type, because) }
+
+    var statement: EventOpStatement { .drop(self) }
 
     func bind(_ site: inout StepSite) -> BoundEventOp? {
         guard site.require(type) != nil else { return nil }

@@ -26,9 +26,8 @@ protocol EventOp: Sendable {
     /// What the op loses by intent: the type and why.
     var loss: (type: String, why: String)? { get }
 
-    /// What becomes of an event of a type, for an explanation; nil where the op is not about it.
-    /// - Parameter stream: how its stream is named; nil where any name will do.
-    func fates(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventFate]?
+    /// The op with its arguments, for tools that read version files.
+    var statement: EventOpStatement { get }
 }
 
 extension EventOp {

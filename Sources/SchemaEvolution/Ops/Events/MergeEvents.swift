@@ -1,17 +1,17 @@
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// `merge-events {types, into, on}`: events of one append, one of each type, become one event.
 ///
 /// They are of one stream and birth version, and have the same values in the members `on`, which are all that the types
 /// share. The merged event stands where the last of them is. On the way back it is each of them again whose members it has;
 /// one that comes alone goes on alone, as far as the merged type lets it.
-struct MergeEvents: EventOp {
+package struct MergeEvents: EventOp {
     static let name = "merge-events"
 
-    let types: [String]
-    let into: String
-    let on: [JSONPointer]
+    package let types: [String]
+    package let into: String
+    package let on: [JSONPointer]
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("merge-events", allowing: ["types", "into", "on"])
@@ -41,6 +41,8 @@ struct MergeEvents: EventOp {
     var retired: [String] { types.filter { $0 != into } }
 
     var loss: (type: String, why: String)? { nil }
+
+    var statement: EventOpStatement { .merge(self) }
 
     func bind(_ site: inout StepSite) -> BoundEventOp? {
         var states: [StepSite.TypeState] = []

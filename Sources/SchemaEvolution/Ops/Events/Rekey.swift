@@ -2,10 +2,10 @@ internal import EventModel
 internal import JSONText
 
 /// `rekey {from: "setting-legacy_{key}", to: "setting-{key}"}`: other names for streams, found without a payload.
-struct Rekey: EventOp {
+package struct Rekey: EventOp {
     static let name = "rekey"
 
-    let from, to: StreamPattern
+    package let from, to: StreamPattern
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("rekey", allowing: ["from", "to"])
@@ -27,6 +27,8 @@ struct Rekey: EventOp {
     var retired: [String] { [] }
 
     var loss: (type: String, why: String)? { nil }
+
+    var statement: EventOpStatement { .rekey(self) }
 
     func bind(_ site: inout StepSite) -> BoundEventOp? {
         for type in site.types.keys.sorted() {
@@ -59,7 +61,7 @@ struct Rekey: EventOp {
 
 extension StreamPattern {
     /// The template that makes the new names, where each member stands for a capture.
-    func renaming(_ template: StreamTemplate, to new: StreamPattern) -> StreamTemplate? {
+    package func renaming(_ template: StreamTemplate, to new: StreamPattern) -> StreamTemplate? {
         guard template.parts.count == parts.count else { return nil }
         var members: [String: JSONPointer] = [:]
         for (part, wanted) in zip(template.parts, parts) {
@@ -79,7 +81,7 @@ extension StreamPattern {
     }
 
     /// Whether names that a template makes may match, as far as the literals in front tell.
-    func mayMeet(_ template: StreamTemplate) -> Bool {
+    package func mayMeet(_ template: StreamTemplate) -> Bool {
         guard case .literal(let mine)? = parts.first, case .literal(let other)? = template.parts.first else { return true }
         return mine.hasPrefix(other) || other.hasPrefix(mine)
     }

@@ -1,18 +1,18 @@
 internal import Bytes
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// `rename-event {from, to}`, or by a member's value: `{from, by, to: {value: Type}}`, which drops the member.
-struct RenameEvent: EventOp {
+package struct RenameEvent: EventOp {
     static let name = "rename-event"
 
-    enum Target: Sendable {
+    package enum Target: Sendable {
         case one(String)
         case dispatch(by: JSONPointer, cases: [(value: String, type: String)])
     }
 
-    let from: String
-    let target: Target
+    package let from: String
+    package let target: Target
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("rename-event", allowing: ["from", "to", "by"])
@@ -49,6 +49,8 @@ struct RenameEvent: EventOp {
     var retired: [String] { targets.contains(from) ? [] : [from] }
 
     var loss: (type: String, why: String)? { nil }
+
+    var statement: EventOpStatement { .rename(self) }
 
     func bind(_ site: inout StepSite) -> BoundEventOp? {
         guard let state = site.require(from) else { return nil }

@@ -1,33 +1,33 @@
 internal import EventModel
-internal import JSONText
+package import JSONText
 
 /// `split-event {type, into: [{type, pick, when, do, down}], because}`: one event becomes several at one position.
 ///
 /// The parts of one event are joined again on the way back; only a lone part uses its own `down`: `as` (the event
 /// that it was part of, with values in the place of what it lacks: `{as: {/pointer: value}}`), `{hide: why}` or `block`.
-struct SplitEvent: EventOp {
+package struct SplitEvent: EventOp {
     static let name = "split-event"
 
-    enum Down: Sendable {
+    package enum Down: Sendable {
         case alone(fills: [(pointer: JSONPointer, value: JSONValue)])
         case hide(why: String)
         case block
     }
 
-    struct PartRule: Sendable {
-        let type: String
-        let pick: [JSONPointer]
-        /// On the event before the split; nil: always.
-        let test: Guard?
-        let entries: [OpEntry]
-        let down: Down
+    package struct PartRule: Sendable {
+        package let type: String
+        package let pick: [JSONPointer]
+        /// Which events have the part, by what they are before the split; nil: all.
+        package let test: Guard?
+        package let entries: [OpEntry]
+        package let down: Down
         let mark: Mark
     }
 
-    let type: String
-    let parts: [PartRule]
+    package let type: String
+    package let parts: [PartRule]
     /// Why members that no part takes are lost.
-    let because: String?
+    package let because: String?
 
     init(_ arguments: FileNode) throws(FileProblem) {
         try arguments.map("split-event", allowing: ["type", "into", "because"])
@@ -59,6 +59,8 @@ struct SplitEvent: EventOp {
         for part in parts { if case .hide(let why) = part.down { return (part.type, why) } }
         return nil
     }
+
+    var statement: EventOpStatement { .split(self) }
 
     func bind(_ site: inout StepSite) -> BoundEventOp? {
         guard let state = site.require(type) else { return nil }

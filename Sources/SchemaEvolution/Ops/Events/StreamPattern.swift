@@ -4,7 +4,7 @@ internal import EventModel
 ///
 /// A capture is everything up to the first place where the literal after it stands; it is empty only where the name can't be
 /// taken apart otherwise, as that of a stream is whose member is an empty text.
-struct StreamPattern: Sendable, CustomStringConvertible {
+package struct StreamPattern: Sendable, CustomStringConvertible {
     enum Part: Hashable, Sendable {
         case literal(String)
         case capture(String)
@@ -47,7 +47,7 @@ struct StreamPattern: Sendable, CustomStringConvertible {
         Set(parts.compactMap { part in if case .capture(let name) = part { name } else { nil } })
     }
 
-    var description: String {
+    package var description: String {
         parts.map { part in
             switch part {
             case .literal(let text): text

@@ -1,19 +1,20 @@
 internal import EventModel
 internal import JSONText
+internal import SchemaEvolution
 
-/// Follows an event through the lists of the steps, as a reader of the version files would.
+/// Follows an event through the `upcast` lists, item by item, without running an op.
 struct Explainer {
     private let history: History
     private let type: String
     private let from, to: SchemaVersion
     private let direction: Direction
-    /// The items of all steps on the way, in the order in which they act.
-    private let stations: [(version: SchemaVersion, item: Step.Item)]
+    /// The items of all lists on the way, in the order in which they act.
+    private let items: [StepItem]
     private var outcomes: [Explanation.Outcome] = []
     private var origin = Shape(.object)
 
-    /// An event on its way.
-    fileprivate struct Traveller {
+    /// An event between two items.
+    fileprivate struct TracedEvent {
         var type: String
         /// How its stream is named; nil where any name will do.
         var stream: StreamTemplate?
@@ -24,14 +25,14 @@ struct Explainer {
     init(_ history: History, _ type: String, _ from: SchemaVersion, _ to: SchemaVersion) {
         (self.history, self.type, self.from, self.to) = (history, type, from, to)
         direction = from < to ? .up : .down
-        let steps = history.steps(from: from, to: to).map { compiled in compiled.step.items.map { (compiled.version, $0) } }
-        stations = direction == .up ? steps.flatMap(\.self) : steps.reversed().flatMap { $0.reversed() }
+        let upward = history.stepItems(from: from, to: to)
+        items = direction == .up ? upward : upward.reversed()
     }
 
     mutating func run(_ shape: EventShape) -> [Explanation.Outcome] {
         origin = shape.shape
         let tracks = shape.shape.leaves.map { MemberTrack(before: $0, place: $0) }
-        follow(Traveller(type: type, tracks: tracks), from: 0)
+        follow(TracedEvent(type: type, tracks: tracks), from: 0)
         return outcomes
     }
 
@@ -39,35 +40,36 @@ struct Explainer {
     mutating func run(_ adoption: Adoption) -> [Explanation.Outcome] {
         for one in adoption.cases {
             let guarded = one.test.map { ", where \($0.words())" } ?? ""
-            var traveller = Traveller(type: one.type, stream: one.stream, tracks: one.tracks)
-            traveller.changes = [.init(version: SchemaVersion(1), words: "is adopted as \(one.type)\(guarded)")]
+            var event = TracedEvent(type: one.type, stream: one.stream, tracks: one.tracks)
+            event.changes = [.init(version: SchemaVersion(1), words: "is adopted as \(one.type)\(guarded)")]
             if let stream = one.stream {
-                traveller.changes.append(.init(version: SchemaVersion(1), words: "goes to the stream \(stream) of its old members"))
+                event.changes.append(.init(version: SchemaVersion(1), words: "goes to the stream \(stream) of its old members"))
             }
-            follow(traveller, from: 0)
+            follow(event, from: 0)
         }
         let rest = Explanation.Change(version: SchemaVersion(1), words: "is quarantined, where no case takes it")
         return outcomes + [.init(type: nil, stream: nil, changes: [rest], members: [])]
     }
 
-    private mutating func follow(_ start: Traveller, from first: Int) {
-        var traveller = start
-        for index in first ..< max(first, stations.count) {
-            let (version, item) = stations[index]
+    private mutating func follow(_ start: TracedEvent, from first: Int) {
+        var event = start
+        for index in first ..< max(first, items.count) {
+            let item = items[index]
+            let version = item.version
             let here = direction == .up ? version.previous : version
-            if index == 0 || stations[index - 1].version != version {
-                traveller.stream = history.shape(of: traveller.type, at: here)?.stream
+            if index == 0 || items[index - 1].version != version {
+                event.stream = history.shape(of: event.type, at: here)?.stream
             }
             switch item.action {
             case .reserve: continue
-            case .payload(let selection, let entries):
-                guard selection.contains(traveller.type) else { continue }
+            case .payload(let entries, let types):
+                guard types?.contains(event.type) ?? true else { continue }
                 let ops = direction == .up ? entries : entries.reversed()
-                for effect in ops.flatMap({ $0.op.effects(direction) }) { traveller.tracks.apply(effect, at: version) }
+                for effect in ops.flatMap({ $0.statement.effects(direction) }) { event.tracks.apply(effect, at: version) }
             case .event(let op, _):
-                guard let fates = op.fates(of: traveller.type, in: traveller.stream, direction) else { continue }
+                guard let fates = op.fates(of: event.type, in: event.stream, direction) else { continue }
                 for fate in fates {
-                    var next = traveller
+                    var next = event
                     next.changes.append(.init(version: version, words: fate.words))
                     for effect in fate.effects { next.tracks.apply(effect, at: version) }
                     guard let type = fate.type else {
@@ -84,38 +86,38 @@ struct Explainer {
                 return
             }
         }
-        arrive(traveller)
+        arrive(event)
     }
 
-    private mutating func arrive(_ traveller: Traveller) {
-        guard let shape = history.shape(of: traveller.type, at: to) else { return }
+    private mutating func arrive(_ event: TracedEvent) {
+        guard let shape = history.shape(of: event.type, at: to) else { return }
         func change(_ words: String) -> Explanation.Change { .init(version: direction == .up ? to : to.next, words: words) }
-        var members = traveller.tracks.compactMap { track -> Explanation.Member? in
+        var members = event.tracks.compactMap { track -> Explanation.Member? in
             let noun = track.place.flatMap(shape.shape.memberNoun)
             if noun == nil, track.before == nil { return nil }
-            // A type that a member told apart does not declare what none of its events has.
+            // A type that a dispatch made need not declare members that none of its events has.
             let wasNoun = track.before.flatMap(origin.memberNoun)
             var changes = track.changes
             if noun == nil, track.place != nil {
-                changes.append(change("is not in \(traveller.type) of version \(to.number)"))
+                changes.append(change("is not in \(event.type) of version \(to.number)"))
             } else if changes.isEmpty, let noun, let wasNoun, noun != wasNoun {
-                changes.append(change("is \(noun) in \(traveller.type) of version \(to.number)"))
+                changes.append(change("is \(noun) in \(event.type) of version \(to.number)"))
             }
             return Explanation.Member(
                 before: track.before, after: noun == nil ? nil : track.place, wasNoun: wasNoun, noun: noun, changes: changes)
         }
-        let known = traveller.tracks.compactMap(\.place)
+        let known = event.tracks.compactMap(\.place)
         for leaf in shape.shape.leaves where !known.contains(where: { leaf.hasPrefix($0) }) {
             let change = change("is not in \(type) of version \(from.number)")
             members.append(.init(before: nil, after: leaf, wasNoun: nil, noun: shape.shape.memberNoun(at: leaf), changes: [change]))
         }
         outcomes.append(
-            .init(type: traveller.type, stream: shape.stream?.description, changes: traveller.changes, members: members))
+            .init(type: event.type, stream: shape.stream?.description, changes: event.changes, members: members))
     }
 }
 
-extension Explainer.Traveller {
-    /// Adds the members of another event that it does not have itself.
+extension Explainer.TracedEvent {
+    /// Adds those members of another event that this one lacks.
     fileprivate mutating func join(_ other: String, _ shape: EventShape?, _ effects: [OpEffect], at version: SchemaVersion) {
         let words = "comes from \(other), where there is one"
         var theirs = (shape?.shape.leaves ?? []).map {
@@ -126,7 +128,7 @@ extension Explainer.Traveller {
         tracks += theirs.filter { track in track.place.map { !known.contains($0) } ?? false }
     }
 
-    /// Leaves behind what is not picked; everything is kept where nothing is said.
+    /// Drops the members that are not picked; keeps all where `pick` is nil.
     fileprivate mutating func keep(_ pick: [JSONPointer]?, else words: (JSONPointer) -> String, at version: SchemaVersion) {
         guard let pick else { return }
         for index in tracks.indices {

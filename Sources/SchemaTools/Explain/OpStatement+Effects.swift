@@ -1,18 +1,39 @@
 internal import EventModel
 internal import JSONText
+internal import SchemaEvolution
 
-extension Op {
-    /// What it does to members of the payload, for an explanation.
-    func effects(_ direction: Direction) -> [OpEffect] { effects(direction, in: JSONPointer()) }
+extension OpStatement {
+    /// What the op does to members of the payload.
+    /// - Parameter holder: the value that the op's pointers begin at, such as an element of a list; the payload, unless given.
+    func effects(_ direction: Direction, in holder: JSONPointer = JSONPointer()) -> [OpEffect] {
+        switch self {
+        case .add(let op): op.effects(direction, in: holder)
+        case .remove(let op): op.effects(direction, in: holder)
+        case .move(let op): op.effects(direction, in: holder)
+        case .copy(let op): op.effects(direction, in: holder)
+        case .wrap(let op): op.effects(direction, in: holder)
+        case .head(let op): op.effects(direction, in: holder)
+        case .unset(let op): op.effects(direction, in: holder)
+        case .convert(let op): op.effects(direction, in: holder)
+        case .split(let op): op.effects(direction, in: holder)
+        case .join(let op): op.effects(direction, in: holder)
+        case .compute(let op): op.effects(direction, in: holder)
+        case .each(let op): op.effects(direction, in: holder)
+        case .when(let op): op.effects(direction, in: holder)
+        case .allow(let op): op.effects(direction, in: holder)
+        case .swift(let op): op.effects(direction, in: holder)
+        case .reserve: []
+        }
+    }
 }
 
 extension JSONPointer {
-    /// The same member below a holder: that of an element, say.
+    /// The pointer from the payload's root, of a member that this pointer names from a holder.
     fileprivate func below(_ holder: JSONPointer) -> JSONPointer { JSONPointer(tokens: holder.tokens + tokens) }
 }
 
 extension Add {
-    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+    fileprivate func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let path = path.below(holder)
         guard direction == .up else { return [OpEffect(.goes(path), "is left out: it was added")] }
         let what =
@@ -28,7 +49,7 @@ extension Add {
 }
 
 extension Remove {
-    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+    fileprivate func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let path = path.below(holder)
         return switch direction {
         case .up: [OpEffect(.goes(path), "is removed" + (because.map { ": \($0)" } ?? ""))]
@@ -38,16 +59,16 @@ extension Remove {
 }
 
 extension Move {
-    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+    fileprivate func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let (old, new) = direction == .up ? (from, path) : (path, from)
         return [OpEffect(.moves(from: old.below(holder), to: new.below(holder)), "")]
     }
 }
 
 extension Copy {
-    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+    fileprivate func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let (from, path) = (from.below(holder), path.below(holder))
-        let form = codec.map { ", \($0.words(.up))" } ?? ""
+        let form = codecStatement.map { ", \($0.words(.up))" } ?? ""
         return direction == .up
             ? [OpEffect(.appears(path), "is added: a copy of \(from)\(form)")]
             : [OpEffect(.goes(path), "is left out: it was a copy of \(from)")]
@@ -55,14 +76,14 @@ extension Copy {
 }
 
 extension Wrap {
-    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+    fileprivate func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let path = path.below(holder)
         return [direction == .up ? .becomesList(path, empty) : .becomesFirst(path, empty)]
     }
 }
 
 extension Head {
-    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+    fileprivate func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let path = path.below(holder)
         return [direction == .up ? .becomesFirst(path, empty, because) : .becomesList(path, empty)]
     }
@@ -82,7 +103,7 @@ extension OpEffect {
 }
 
 extension Unset {
-    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+    fileprivate func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let words =
             direction == .up ? "is absent where it is \(sentinel.text)" : "is \(sentinel.text) where it is absent"
         return [OpEffect(.changes(path.below(holder)), words)]
@@ -90,22 +111,22 @@ extension Unset {
 }
 
 extension Convert {
-    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+    fileprivate func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let turn = direction == .up ? "becomes \(Shape(kind).noun)" : "is converted back"
         let strict = isStrict && direction == .up ? "; any other form of it is refused" : ""
         let why = because.map { direction == .up ? "; loses something: \($0)" : "" } ?? ""
-        return [OpEffect(.changes(path.below(holder)), "\(turn): \(codec.words(direction))\(strict)\(why)")]
+        return [OpEffect(.changes(path.below(holder)), "\(turn): \(codecStatement.words(direction))\(strict)\(why)")]
     }
 }
 
 extension Split {
-    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+    fileprivate func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         rule.effects(whole: path, splits: direction == .up, in: holder)
     }
 }
 
 extension Join {
-    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+    fileprivate func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         rule.effects(whole: path, splits: direction == .down, in: holder)
     }
 }
@@ -131,7 +152,7 @@ extension SeparatorRule {
 }
 
 extension Compute {
-    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+    fileprivate func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let path = path.below(holder)
         guard direction == .up else { return [OpEffect(.goes(path), "is left out: it was computed")] }
         let text = template.parts.map { part in
@@ -145,16 +166,16 @@ extension Compute {
 }
 
 extension Each {
-    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+    fileprivate func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let element = path.below(holder).appending("*")
-        return (direction == .up ? entries : entries.reversed()).flatMap { $0.op.effects(direction, in: element) }
+        return (direction == .up ? entries : entries.reversed()).flatMap { $0.statement.effects(direction, in: element) }
     }
 }
 
 extension When {
-    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+    fileprivate func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         func guarded(_ entries: [OpEntry], _ condition: String) -> [OpEffect] {
-            (direction == .up ? entries : entries.reversed()).flatMap { $0.op.effects(direction, in: holder) }.map { effect in
+            (direction == .up ? entries : entries.reversed()).flatMap { $0.statement.effects(direction, in: holder) }.map { effect in
                 OpEffect(effect.turn, "\(condition) \(effect.words)")
             }
         }
@@ -163,7 +184,7 @@ extension When {
 }
 
 extension Allow {
-    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+    fileprivate func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         let path = path.below(holder)
         return direction == .up ? [OpEffect(.widens(path), "")] : [OpEffect(.changes(path), down.words)]
     }
@@ -181,7 +202,7 @@ extension AllowedDown {
             case nil: nil
             }
         let rows = rows.map { "is \($0.value.text) where it is \($0.key.inWords)" }
-        // A value that stands for all that is not known stands for nothing as well.
+        // The value that stands for all unknown values stands for an absent one as well.
         var isSaid = false
         if case .value(let text)? = misfit { isSaid = text == absent }
         let absentWords = isSaid ? nil : absent.map { "is \(String(decoding: $0, as: UTF8.self)) where it is absent" }
@@ -190,15 +211,11 @@ extension AllowedDown {
 }
 
 extension SwiftOp {
-    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
+    fileprivate func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         if direction == .down, down == .oneWay { return writes.map { OpEffect(.changes($0), "has no way down: \(id) is one-way") } }
         let source = reads.isEmpty ? "" : " from \(reads.map(\.description).joined(separator: ", "))"
         let kept = down == .shadow ? " when the event is appended, and kept with it" : ""
         let words = direction == .up ? "is made by the Swift step \(id)\(source)" : "is made again by the Swift step \(id)\(kept)"
         return writes.map { OpEffect(.appears($0), words) }
     }
-}
-
-extension Reserve {
-    func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] { [] }
 }

@@ -1,5 +1,6 @@
 package import EventModel
 package import JSONText
+package import SchemaEvolution
 
 /// What happens to one event of a type between two versions, member by member, in words.
 package struct Explanation: Sendable {
@@ -37,12 +38,13 @@ package struct Explanation: Sendable {
 
 extension History {
     /// What becomes of an event of a type between two versions, in either order; from version 0, of old data of any type.
+    /// - Throws: `unknownVersion`, `unknownType`, or `schemaInvalid` where the steps between have errors.
     package func explain(_ type: String, from: SchemaVersion, to: SchemaVersion) throws(EvstoreError) -> Explanation {
         guard self[to] != nil else { throw unknown(to.description) }
         let adoption = from.number == 0 ? Adoption(versions.first) : nil
         let shape = adoption == nil ? try requireShape(of: type, at: from) : nil
-        // Order: an op that could not be bound has nothing to explain; its finding says why.
-        let errors = ((adoption?.findings ?? []) + steps(from: from, to: to).flatMap(\.findings)).filter { $0.severity == .error }
+        // Order: an op that can't be bound has no effect to explain; its finding says why.
+        let errors = ((adoption?.findings ?? []) + stepFindings(from: from, to: to)).filter { $0.severity == .error }
         if !errors.isEmpty { throw .schemaInvalid(errors) }
         var explainer = Explainer(self, type, from, to)
         let outcomes = adoption.map { explainer.run($0) } ?? shape.map { explainer.run($0) } ?? []
@@ -83,7 +85,7 @@ extension Shape {
         return (shape, isRequired)
     }
 
-    /// What a list of members calls one: `an optional string or null`.
+    /// The type of a member in words: `optional string or null`.
     func memberNoun(at place: JSONPointer) -> String? {
         guard let (shape, isRequired) = shape(within: place) else { return nil }
         let format = shape.format.map { " (\($0.rawValue))" } ?? ""

@@ -1,5 +1,6 @@
 package import EventModel
 package import JSONText
+package import SchemaEvolution
 
 /// What is different between the events of two versions.
 package struct SchemaDiff: Sendable {

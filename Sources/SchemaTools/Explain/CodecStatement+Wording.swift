@@ -1,21 +1,19 @@
 internal import EventModel
 internal import JSONText
+internal import SchemaEvolution
 
-extension Codec {
-    /// The codec in a few words; those that hold both ways are the same in both directions.
+extension CodecStatement {
+    /// The codec in a few words. Only those of a table depend on the direction.
     func words(_ direction: Direction) -> String {
         switch self {
-        case let decimal as DecimalText: "a decimal text <-> whole units, \(decimal.scale) digits"
-        case let epoch as EpochSeconds:
-            "seconds since \(epoch.form.origin == 0 ? "1970" : "second \(epoch.form.origin) of 1970") <-> RFC 3339"
-        case is EpochMillis: "milliseconds since 1970 <-> RFC 3339"
-        case is DateOfTime: "a moment <-> its day"
-        case is LocalTime: "a local time <-> RFC 3339"
-        case let scale as Scale:
-            "times \(scale.num) / \(scale.den), and back" + (scale.rounding.map { ", rounded \($0.words)" } ?? "")
-        case let table as Table: table.words(direction)
-        case is IntegerText, is NumberText, is BooleanText: "a text <-> its value"
-        default: Self.name
+        case .text: "a text <-> its value"
+        case .decimal(let scale): "a decimal text <-> whole units, \(scale) digits"
+        case .epochSeconds(let origin): "seconds since \(origin == 0 ? "1970" : "second \(origin) of 1970") <-> RFC 3339"
+        case .epochMillis: "milliseconds since 1970 <-> RFC 3339"
+        case .dateOfTime: "a moment <-> its day"
+        case .localTime: "a local time <-> RFC 3339"
+        case .scale(let num, let den, let rounding): "times \(num) / \(den), and back" + (rounding.map { ", rounded \($0.words)" } ?? "")
+        case .table(let table): table.words(direction)
         }
     }
 }

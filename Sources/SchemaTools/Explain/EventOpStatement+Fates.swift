@@ -1,29 +1,45 @@
 internal import EventModel
 internal import JSONText
+internal import SchemaEvolution
 
 /// What becomes of an event of one type that crosses an op on events, in words.
 struct EventFate: Sendable {
     /// Nil where there is no image.
     let type: String?
     let words: String
-    /// Before the picking.
+    /// What happens to members before any are picked.
     var effects: [OpEffect] = []
-    /// What of it goes on; nil: everything.
+    /// The members that it keeps; nil: all.
     var pick: [JSONPointer]?
-    /// What is said of a member that does not go on.
+    /// The words for a member that it does not keep.
     var otherwise: @Sendable (JSONPointer) -> String = { _ in "does not go on" }
-    /// Whether only the members that the type itself declares go on.
+    /// Whether it keeps only the members that the type itself declares.
     var isApart = false
-    /// The events that it becomes one with, and what is done to their members first.
+    /// The events that are joined with it, and what happens to their members before that.
     var joined: [(type: String, effects: [OpEffect])] = []
-    /// After the picking.
+    /// What happens to members after some were picked.
     var later: [OpEffect] = []
     /// How its stream is named then, where that changes.
     var stream: StreamTemplate?
 }
 
-extension RenameEvent {
+extension EventOpStatement {
+    /// What becomes of an event of a type; nil where the op does not concern the type.
+    /// - Parameter stream: how its stream is named; nil where any name will do.
     func fates(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventFate]? {
+        switch self {
+        case .add(let op): op.fates(of: type, direction)
+        case .rename(let op): op.fates(of: type, direction)
+        case .drop(let op): op.fates(of: type, direction)
+        case .split(let op): op.fates(of: type, direction)
+        case .merge(let op): op.fates(of: type, direction)
+        case .rekey(let op): op.fates(of: type, in: stream, direction)
+        }
+    }
+}
+
+extension RenameEvent {
+    fileprivate func fates(of type: String, _ direction: Direction) -> [EventFate]? {
         switch (target, direction) {
         case (.one(let name), .up): return type == from ? [EventFate(type: name, words: "is called \(name)")] : nil
         case (.one(let name), .down): return type == name ? [EventFate(type: from, words: "is called \(from)")] : nil
@@ -44,13 +60,13 @@ extension RenameEvent {
 }
 
 extension DropEvent {
-    func fates(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventFate]? {
+    fileprivate func fates(of type: String, _ direction: Direction) -> [EventFate]? {
         direction == .up && type == self.type ? [EventFate(type: nil, words: "is dropped: \(because)")] : nil
     }
 }
 
 extension AddEvent {
-    func fates(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventFate]? {
+    fileprivate func fates(of type: String, _ direction: Direction) -> [EventFate]? {
         guard direction == .down, type == self.type else { return nil }
         switch down {
         case .hide(let why): return [EventFate(type: nil, words: "is hidden: \(why)")]
@@ -66,7 +82,7 @@ extension AddEvent {
 }
 
 extension SplitEvent {
-    func fates(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventFate]? {
+    fileprivate func fates(of type: String, _ direction: Direction) -> [EventFate]? {
         switch direction {
         case .up:
             guard type == self.type else { return nil }
@@ -78,14 +94,14 @@ extension SplitEvent {
                         let others = parts.filter { $0.pick.contains { place.hasPrefix($0) } }.map(\.type)
                         return others.isEmpty ? "is in no part\(because)" : "is in \(others.joined(separator: " and "))"
                     },
-                    later: part.entries.flatMap { $0.op.effects(.up) })
+                    later: part.entries.flatMap { $0.statement.effects(.up) })
             }
         case .down:
             guard let part = parts.first(where: { $0.type == type }) else { return nil }
-            let back = part.entries.reversed().flatMap { $0.op.effects(.down) }
+            let back = part.entries.reversed().flatMap { $0.statement.effects(.down) }
             let joined = "is joined with the other parts to \(self.type)"
             let others = parts.filter { $0.type != type }.map { other in
-                (type: other.type, effects: other.entries.reversed().flatMap { $0.op.effects(.down) })
+                (type: other.type, effects: other.entries.reversed().flatMap { $0.statement.effects(.down) })
             }
             switch part.down {
             case .alone(let fills):
@@ -100,7 +116,7 @@ extension SplitEvent {
 }
 
 extension MergeEvents {
-    func fates(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventFate]? {
+    fileprivate func fates(of type: String, _ direction: Direction) -> [EventFate]? {
         let key = on.map(\.description).joined(separator: ", ")
         switch direction {
         case .up:
@@ -127,7 +143,7 @@ extension Adopt {
     /// The members of version 1 that old data becomes; what none of them takes is left behind, and counted.
     var tracks: [MemberTrack] {
         let version = SchemaVersion(1)
-        var tracks = moves.map { MemberTrack(before: $0.from, place: $0.place.pointer) }
+        var tracks = moves.map { MemberTrack(before: $0.from, place: $0.target) }
         for one in defaults {
             let words =
                 switch one.source {
@@ -135,10 +151,10 @@ extension Adopt {
                 case .time: "is the event's time where there is none"
                 case .metadata(let pointer): "is \(pointer) of the metadata where there is none"
                 }
-            tracks.apply(OpEffect(.appears(one.place.pointer), words), at: version)
+            tracks.apply(OpEffect(.appears(one.target), words), at: version)
         }
         for convert in converts {
-            for effect in convert.effects(.up) { tracks.apply(effect, at: version) }
+            for effect in OpStatement.convert(convert).effects(.up) { tracks.apply(effect, at: version) }
         }
         return tracks
     }
@@ -146,7 +162,7 @@ extension Adopt {
 
 extension Rekey {
     /// Nil where the names that the type's streams have are none of those that change.
-    func fates(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventFate]? {
+    fileprivate func fates(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventFate]? {
         let (old, new) = direction == .up ? (from, to) : (to, from)
         if let stream, let made = old.renaming(stream, to: new) {
             return [EventFate(type: type, words: "is in a stream \(new), which was \(old)", stream: made)]

@@ -1,5 +1,6 @@
 internal import EventModel
 internal import JSONText
+internal import SchemaEvolution
 
 /// What an op does to members in one direction, in words.
 struct OpEffect: Sendable {
@@ -9,7 +10,7 @@ struct OpEffect: Sendable {
         case moves(from: JSONPointer, to: JSONPointer)
         case appears(JSONPointer)
         case goes(JSONPointer)
-        /// It may be more than before, or may be there at all; its value is the same.
+        /// The member may have more values than before, or is new and optional; the values of old events stay.
         case widens(JSONPointer)
     }
 
@@ -39,7 +40,7 @@ extension [MemberTrack] {
             }
         case .widens(let place):
             if contains(where: { $0.place.map { $0.hasPrefix(place) || place.hasPrefix($0) } ?? false }) {
-                touch(place, change("\(effect.words)may be more than version \(version.number - 1) knows; what was written before stays")) {
+                note(place, change("\(effect.words)may be more than version \(version.number - 1) knows; what was written before stays")) {
                     $0
                 }
             } else {
@@ -48,11 +49,11 @@ extension [MemberTrack] {
                         before: nil, place: place, changes: [change("\(effect.words)may be there; nothing that was written before has it")])
                 )
             }
-        case .changes(let place): touch(place, change(effect.words)) { $0 }
-        case .goes(let place): touch(place, change(effect.words)) { _ in nil }
+        case .changes(let place): note(place, change(effect.words)) { $0 }
+        case .goes(let place): note(place, change(effect.words)) { _ in nil }
         case .moves(let from, let to):
             var isFound = false
-            // Only a guard says more than that.
+            // The words of a move are those of a guard around it, or empty.
             let guarded = effect.words
             for index in indices {
                 guard let place = self[index].place, place.hasPrefix(from) else { continue }
@@ -65,8 +66,8 @@ extension [MemberTrack] {
         }
     }
 
-    /// Notes a change with every member at a place or below it.
-    private mutating func touch(_ place: JSONPointer, _ change: Explanation.Change, _ next: (JSONPointer) -> JSONPointer?) {
+    /// Notes a change at every member at a place or below it.
+    private mutating func note(_ place: JSONPointer, _ change: Explanation.Change, _ next: (JSONPointer) -> JSONPointer?) {
         var isFound = false
         for index in indices {
             guard let stand = self[index].place, stand.hasPrefix(place) else { continue }
@@ -77,7 +78,7 @@ extension [MemberTrack] {
         if !isFound { noteHolder(of: place, .init(version: change.version, words: "its \(place) \(change.words)")) }
     }
 
-    /// Notes a change with the member that a place lies in.
+    /// Notes a change at the member that holds a place.
     private mutating func noteHolder(of place: JSONPointer, _ change: Explanation.Change) {
         for index in indices {
             if let stand = self[index].place, place.hasPrefix(stand) {
