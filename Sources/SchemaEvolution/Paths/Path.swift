@@ -55,18 +55,6 @@ package final class Path: Sendable {
     }
 }
 
-/// A path, and which of its images are checked against their shapes.
-struct CheckedPath {
-    let path: Path
-    /// Whether every image is; else those that the steps do not prove to fit.
-    let checksAll: Bool
-
-    @inline(__always)
-    func check(_ end: PathEnd, _ payload: RawSpan) throws(EvstoreError) {
-        if checksAll || end.isUnproved { try path.check(end, payload) }
-    }
-}
-
 /// A run of ops over one document, and what follows it.
 final class PathSegment: Sendable {
     let ops: [PathOp]

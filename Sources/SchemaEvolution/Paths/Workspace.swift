@@ -282,22 +282,3 @@ extension Splice {
         try load(buffer.slice(range.lowerBound, range.count))
     }
 }
-
-extension Path {
-    func failure(step: SchemaVersion, op: String, pointer: String, expected: String, found: String) -> EvstoreError {
-        .noImage(
-            ImageFailure(
-                type: type, born: born, target: target, step: step, op: op, pointer: pointer, expected: expected, found: found))
-    }
-
-    /// The stored bytes are no JSON: never for an event that was appended through the front door.
-    func malformed(_ error: JSONError) -> EvstoreError {
-        failure(step: born, op: "load", pointer: "", expected: "JSON text", found: "\(error.reason) at byte \(error.offset)")
-    }
-
-    func check(_ end: PathEnd, _ payload: RawSpan) throws(EvstoreError) {
-        do { try end.shape.validate(payload) } catch {
-            throw failure(step: end.step, op: "shape", pointer: error.pointer, expected: error.expected, found: error.found)
-        }
-    }
-}

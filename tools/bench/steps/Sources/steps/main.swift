@@ -99,7 +99,8 @@ func measureStep(_ name: String, _ history: History, against: Double? = nil, isF
         ? try viewer.path(type: "ProfileSaved", born: one, to: two) : try history.path(type: "ProfileSaved", born: one, to: two)
     return try measure(name, against: against) {
         var bytes = 0
-        let source = SourceEvent(payload: text.lent, time: moment, metadata: none.lent)
+        let (payload, metadata) = (text, none)
+        let source = SourceEvent(payload: payload.lent, time: moment, metadata: metadata.lent)
         try viewer.run(path, source, stream: "") { bytes += $0.payload.byteCount }
         return bytes
     }

@@ -1,0 +1,33 @@
+internal import EventModel
+internal import JSONText
+
+/// A path, and which of its images are checked against their shapes.
+struct CheckedPath {
+    let path: Path
+    /// Whether every image is; else those that the steps do not prove to fit.
+    let checksAll: Bool
+
+    @inline(__always)
+    func check(_ end: PathEnd, _ payload: RawSpan) throws(EvstoreError) {
+        if checksAll || end.isUnproved { try path.check(end, payload) }
+    }
+}
+
+extension Path {
+    func failure(step: SchemaVersion, op: String, pointer: String, expected: String, found: String) -> EvstoreError {
+        .noImage(
+            ImageFailure(
+                type: type, born: born, target: target, step: step, op: op, pointer: pointer, expected: expected, found: found))
+    }
+
+    /// The stored bytes are not JSON, which no append accepts.
+    func malformed(_ error: JSONError) -> EvstoreError {
+        failure(step: born, op: "load", pointer: "", expected: "JSON text", found: "\(error.reason) at byte \(error.offset)")
+    }
+
+    func check(_ end: PathEnd, _ payload: RawSpan) throws(EvstoreError) {
+        do { try end.shape.validate(payload) } catch {
+            throw failure(step: end.step, op: "shape", pointer: error.pointer, expected: error.expected, found: error.found)
+        }
+    }
+}
