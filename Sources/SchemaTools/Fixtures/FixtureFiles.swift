@@ -7,7 +7,7 @@ package struct FixtureFiles: Sendable {
     package struct Change: Hashable, Sendable {
         package let file: String
         package let text: String
-        /// What is there instead; nil where the file is new.
+        /// The file's present contents; nil where it is new.
         package let old: String?
         /// Whether only released versions have a part in it, so that it never changes.
         package let isFixed: Bool
@@ -25,7 +25,7 @@ package struct FixtureFiles: Sendable {
         private static func lines(_ text: String) -> [String] { text.split(separator: "\n").map(String.init) }
     }
 
-    /// Those that are not as they are to be.
+    /// The files whose contents are not the wanted ones.
     package private(set) var changes: [Change] = []
     package private(set) var unchanged = 0
 

@@ -12,7 +12,7 @@ package struct FixtureSource: Sendable {
     /// The types for which no event could be made.
     private(set) var skipped: [Fixtures.Skipped] = []
 
-    /// Lines that somebody gives, each of which must be an event of the version.
+    /// Given lines, each of which must be an event of the version.
     package init(lines text: [UInt8], of version: VersionFile, file: String) throws(EvstoreError) {
         var kept = ""
         for (index, line) in text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() where !line.isEmpty {
@@ -28,7 +28,7 @@ package struct FixtureSource: Sendable {
         self.text = kept
     }
 
-    /// Events made from the shapes: with and without what may be absent, null where null may stand, each word of an enum.
+    /// Events generated from the shapes: with and without optional members, with nulls where they are allowed, each value of an enum.
     /// Those are left out that have no image at a newer version, or at an older one that the file promises an image; where
     /// none is left, values are tried at which steps go wrong, or right.
     init(generating types: [String], of version: VersionFile, _ history: History, _ generator: inout EventGenerator) {
@@ -62,7 +62,7 @@ package struct FixtureSource: Sendable {
 
     private static let trials = 500
 
-    /// The first events of each type that a reader hands over, with a stand-in for every member that is somebody's own.
+    /// The first events of each type that a reader gives, with every personal member replaced.
     package init(of version: VersionFile, each most: Int, _ read: (_ take: (RecordedEvent) throws -> Bool) throws -> Void) throws {
         var counts: [String: Int] = [:]
         var text = ""

@@ -9,7 +9,7 @@ extension Fixtures {
         return (findings + compared, images)
     }
 
-    /// What the events look like at every other version, against what was recorded.
+    /// Compares the events' images at every other version with the recorded ones.
     func compare(_ history: History) throws(EvstoreError) -> (findings: [Finding], images: Int) {
         var all: [Finding] = []
         var images = 0

@@ -3,7 +3,7 @@ package import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// The one layout of a version, projection or rules file, whichever way its author wrote it.
+/// The canonical layout of a version, projection or rules file.
 ///
 /// Two spaces of indentation, lists within their member, one space after a comma, values of `properties` in one column.
 /// What an author put within brackets stays there where it fits in 140 columns; comments and single blank lines stay.
@@ -27,7 +27,7 @@ package enum FileLayout {
         }
         var layout = YAMLLayout(root, source)
         let result = layout.text
-        // Never a text that says anything else, whatever was in the one that came.
+        // The file is refused if the new text does not read as the same values and comments.
         let again = try FileReader.read(text: Array(result.utf8), file: file.hasSuffix(".json") ? file.dropLast(5) + ".yaml" : file)
         let comments = YAMLSource(result, again).comments.map(\.text)
         guard again.json.canonical() == root.json.canonical(), comments == source?.comments.map(\.text) ?? [] else {

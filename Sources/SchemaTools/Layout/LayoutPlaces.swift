@@ -1,6 +1,6 @@
 internal import SchemaEvolution
 
-/// What is laid out in a way of its own, by its place in a file; `*` stands for an item of a list.
+/// Values with a layout of their own, by their place in a file; `*` stands for an item of a list.
 struct LayoutPlaces {
     private enum Kind { case version, projections, other }
 

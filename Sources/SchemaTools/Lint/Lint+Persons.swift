@@ -3,7 +3,7 @@ internal import JSONText
 internal import SchemaEvolution
 
 extension Lint {
-    /// Data of persons in names of streams, or taken from metadata: both lie in the log as they are, whoever may read the rest.
+    /// Personal members in names of streams, or made from metadata: the log has both unsealed.
     mutating func persons(_ file: VersionFile) {
         for type in file.types {
             guard let event = file.events[type] else { continue }

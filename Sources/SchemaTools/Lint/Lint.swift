@@ -2,7 +2,7 @@ package import EventModel
 internal import JSONText
 package import SchemaEvolution
 
-/// What is allowed and not advised, and what a directory forbids itself: findings beyond those of the check.
+/// Findings beyond those of the check: on what is allowed and not advised, and on what the directory's `rules.yaml` forbids.
 package struct Lint {
     let history: History
     private let rules: LintRules
@@ -11,7 +11,7 @@ package struct Lint {
     /// - Parameters:
     ///   - today: a day as `2026-12-31`: waivers end.
     ///   - fixtures: nil where there are none.
-    ///   - others: what the rooms above have found, which the same rules weigh.
+    ///   - others: findings of the caller, to which the same rules apply.
     package static func run(
         _ history: History, _ rules: LintRules, fixtures: Fixtures?, today: String, others: [Finding] = []
     ) throws(EvstoreError) -> [Finding] {
@@ -40,7 +40,8 @@ package struct Lint {
 
     // MARK: LOG
 
-    /// Whether every type has events, and they look as they did; nothing is compared where the steps are wrong themselves.
+    /// Findings for types without fixtures, and for fixtures with other images than recorded; images are compared only where the steps have
+    /// no errors.
     private mutating func look(at fixtures: Fixtures?) throws(EvstoreError) {
         guard let fixtures else {
             guard let mark = history.versions.first?.mark else { return }
@@ -129,7 +130,7 @@ package struct Lint {
         note(Rule.forbidden, .error, mark, "\(op) is forbidden here by \(LintRules.fileName)", "deprecate instead of taking away")
     }
 
-    /// Down to where `rules.yaml` asks for an image of every event.
+    /// Findings for events without an image at the versions for which `rules.yaml` asks for one.
     private mutating func reach(_ file: VersionFile) {
         guard let lowest = rules.forward, lowest < file.number else { return }
         for type in file.types {

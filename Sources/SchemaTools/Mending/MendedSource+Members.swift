@@ -10,7 +10,7 @@ extension MendedSource {
         let next = members.first { $0.name == before }
         if isFlow(map) {
             if let next { return inserted(text + ", ", at: Place(line: next.place.line - 1, column: next.place.column - 1)) }
-            // A map with a line for each member goes on like that.
+            // A map with a line for each member gets another line.
             let gap = last.place.line == map.mark.line ? " " : "\n" + String(repeating: " ", count: last.place.column - 1)
             return end(of: last.value).flatMap { inserted("," + gap + text, at: $0) }
         }

@@ -3,13 +3,13 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// A file's text beside what was read from it: where its values begin and end.
+/// A file's text with the nodes read from it, to find where values begin and end.
 struct MendedSource {
     typealias Place = YAMLSource.Place
 
     let lines: [[Unicode.Scalar]]
     let isJSON: Bool
-    /// Nil where the text can't be read; characters and lines can be changed all the same.
+    /// Nil where the text can't be read: then only repairs of characters and lines apply.
     private let read: (root: FileNode, source: YAMLSource)?
 
     init(_ file: String, _ lines: [[Unicode.Scalar]]) {
@@ -22,7 +22,7 @@ struct MendedSource {
         } catch { read = nil }
     }
 
-    /// What a repair changes; nil where nothing stands there that it could be about.
+    /// The edit that a repair makes; nil where the text has no value at its place.
     func splice(_ repair: Repair) -> Splicing? {
         let mark = Mark(file: repair.file, line: repair.line, column: repair.column)
         let here = Place(line: repair.line - 1, column: repair.column - 1)

@@ -3,7 +3,7 @@ internal import SchemaEvolution
 
 /// Makes lines of what mends findings, from the texts of the files that it is for.
 package enum Mending {
-    /// In bytes of all edits together: a file of one long line would be there twice in each. Nobody mends so much by hand.
+    /// The most bytes of all edits together: of a file of one long line, each edit has it twice.
     private static let textMax = 4 << 20
 
     /// The findings with their edits. A file that is not there, or that has changed meanwhile, gives none.
