@@ -288,7 +288,7 @@ final class AppendValidator: @unchecked Sendable {
             }
             target = target.next
         }
-        if birth.rawValue > 0 { views.shadowed = try viewer.shadowed(type: type, born: birth, floor: stamp.floor) }
+        if birth.rawValue > 0 { views.shadowed = try viewer.shadowVersions(type: type, born: birth, floor: stamp.floor) }
         let entry = Entry(type, birth, shape, seenAt: views, sealed: options.secret != nil)
         entries[TypeAtVersion(type: type, version: birth)] = entry
         return entry

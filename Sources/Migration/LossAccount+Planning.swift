@@ -20,7 +20,7 @@ extension LossAccount {
         let others = rest.map { entry, count in
             PlannedLoss(
                 version: entry.loss.version, type: entry.loss.type, what: entry.words, declared: !entry.loss.because.isEmpty,
-                asks: entry.isUntold, count: count.events, first: count.first)
+                asks: entry.isUndeclared, count: count.events, first: count.first)
         }
         return found + others.sorted { ($0.version, $0.type, $0.what) < ($1.version, $1.type, $1.what) }
     }

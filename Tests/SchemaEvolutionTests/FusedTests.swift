@@ -153,7 +153,7 @@ private struct Bound {
             let text = maker.op()
             guard let op = Self.op(text) else { continue }
             var site = OpSite(
-                shape: high, stream: nil, destinies: [], type: "E", mark: Mark(file: "ops.yaml", line: 1, column: 1), label: text)
+                shape: high, stream: nil, shapeTargets: [], type: "E", mark: Mark(file: "ops.yaml", line: 1, column: 1), label: text)
             guard let bound = op.bind(&site) else { continue }
             high = site.shape
             words.append(text)

@@ -125,9 +125,9 @@ func shortened() throws {
 func constants() throws {
     let shape = try shape(everything).shape
     let kind = try #require(shape.shape(at: JSONPointer("/kind")))
-    #expect(kind.accepts(.string("a")) == nil)
-    #expect(kind.accepts(.string("z"))?.expected.contains("one of") == true)
-    #expect(shape.accepts(.object([.init(name: "id", value: .string("ab"))])) == nil)
+    #expect(kind.rejection(of: .string("a")) == nil)
+    #expect(kind.rejection(of: .string("z"))?.expected.contains("one of") == true)
+    #expect(shape.rejection(of: .object([.init(name: "id", value: .string("ab"))])) == nil)
 }
 
 @Test("text that was never validated is an error or accepted, and never read past its end")

@@ -56,7 +56,7 @@ struct SuiteTests {
                     continue
                 }
                 ran += 1
-                let refusal = shape.accepts(test.data)
+                let refusal = shape.rejection(of: test.data)
                 #expect((refusal == nil) == test.isValid, "\(one.name): \(test.what): \(refusal?.reason ?? "accepted")")
             }
         }

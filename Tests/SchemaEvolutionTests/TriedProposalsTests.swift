@@ -104,7 +104,7 @@ final class VersionDirectory {
     func said() throws -> [Finding] { try History.load(texts).check() }
 
     func verdict(_ texts: SchemaTexts) throws -> MendingTrial.Verdict {
-        let history = try History.load(texts, isWhole: true)
+        let history = try History.load(texts, reportsAll: true)
         return MendingTrial.Verdict(history.check(), history)
     }
 }

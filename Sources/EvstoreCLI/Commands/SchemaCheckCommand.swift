@@ -47,15 +47,15 @@ struct SchemaCheckCommand: Command {
     }
 
     /// For people; files that can't be read are findings too.
-    static func said(of texts: SchemaTexts) throws -> MendingTrial.Verdict { try verdict(on: texts, isWhole: false) }
+    static func said(of texts: SchemaTexts) throws -> MendingTrial.Verdict { try verdict(on: texts, reportsAll: false) }
 
     /// Every finding, also one that only repeats others.
-    static func whole(_ texts: SchemaTexts) throws -> MendingTrial.Verdict { try verdict(on: texts, isWhole: true) }
+    static func whole(_ texts: SchemaTexts) throws -> MendingTrial.Verdict { try verdict(on: texts, reportsAll: true) }
 
-    private static func verdict(on texts: SchemaTexts, isWhole: Bool) throws -> MendingTrial.Verdict {
+    private static func verdict(on texts: SchemaTexts, reportsAll: Bool) throws -> MendingTrial.Verdict {
         var verdict = MendingTrial.Verdict([], nil)
         do {
-            let history = try History.load(texts, isWhole: isWhole)
+            let history = try History.load(texts, reportsAll: reportsAll)
             verdict.history = history
             verdict.findings = history.warnings + history.check()
             verdict.findings += try projections(in: texts, history)

@@ -33,7 +33,7 @@ struct TypeChoice: ExpressibleByArgument, Sendable {
                 history.versions.last { $0.events[type] != nil }?.number ?? history.head
             }
         if history[version] != nil, history.shape(of: type, at: version) == nil {
-            throw AbsentType(type, at: version, fix: history.whereabouts(of: type, at: version).command)
+            throw AbsentType(type, at: version, fix: history.advice(onMissing: type, at: version).command)
         }
         return try (version, history.requireShape(of: type, at: version))
     }

@@ -7,7 +7,7 @@ extension DeclaredProjection {
     /// where one of its types becomes several, or nothing.
     func following(at version: SchemaVersion, _ history: History) -> Repair? {
         guard case .object(let members) = json else { return nil }
-        var turns: [TypeTurn] = []
+        var turns: [TypeSuccessor] = []
         var made: [JSONValue.Member] = [.init(name: "since", value: .number("\(version.number)"))]
         for member in members {
             guard member.name == "on", case .object(let types) = member.value else {
@@ -16,7 +16,7 @@ extension DeclaredProjection {
             }
             var folds: [JSONValue.Member] = []
             for type in types {
-                guard let turn = history.turn(of: type.name, to: version), !folds.contains(where: { $0.name == turn.type }) else {
+                guard let turn = history.successor(of: type.name, at: version), !folds.contains(where: { $0.name == turn.type }) else {
                     return nil
                 }
                 folds.append(.init(name: turn.type, value: type.value.moving(turn.place(of:))))

@@ -125,7 +125,7 @@ struct DefinitionCheck {
             case .exists, .below: []
             }
         for constant in constants {
-            guard let reason = shape.accepts(constant)?.reason else { continue }
+            guard let reason = shape.rejection(of: constant)?.reason else { continue }
             note(
                 ProjectionRule.guarded, test.mark, "the guard never holds for \(constant.text): the value \(reason) at \(site.version)",
                 site.type,
@@ -214,7 +214,7 @@ struct DefinitionCheck {
         if let history = site.next, site.version > projection.since,
             history.shape(of: site.type, at: site.version.previous)?.shape.at(pointer) != nil, site.item == nil
         {
-            let place = history.turn(of: site.type, to: site.version)?.place(of: pointer)
+            let place = history.successor(of: site.type, at: site.version)?.place(of: pointer)
             let there = place.flatMap { $0 != pointer && shape.at($0) != nil ? "it is \($0)" : nil } ?? "it is gone"
             note(
                 ProjectionRule.pointer, site.mark, "\(site.type) at \(site.version) has no \(pointer)", "\(site.type) \(pointer)",

@@ -6,10 +6,10 @@ extension [Finding] {
         var rest: Substring
     }
 
-    /// How many types a message names.
+    /// The most types that a message names.
     private static let namesMax = 20
 
-    /// Merges findings that say the same of several types into one that names all of them, at the place of the first.
+    /// Merges findings that differ only in their type into one that names all types, at the place of the first.
     /// - Parameter ignoringPlaces: whether findings at different places are merged, too.
     package func merged(ignoringPlaces: Bool = false) -> [Finding] {
         var order: [Cause] = []

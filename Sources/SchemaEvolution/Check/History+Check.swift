@@ -2,8 +2,8 @@ package import EventModel
 internal import JSONText
 
 extension History {
-    /// Checks the versions and their steps statically. Errors keep them from being registered; warnings do not; notes are what only the
-    /// data can prove.
+    /// Checks the versions and their steps statically. Versions with errors can't be registered; those with warnings can; a note is what
+    /// only the data can prove.
     package func check() -> [Finding] {
         var findings: [Finding] = []
         if let first = versions.first, let upcast = first.upcast {
@@ -21,7 +21,7 @@ extension History {
             findings += step.findings
             names.cross(step)
             findings += names.reused(in: file)
-            // Paths across a wrong step would only repeat its findings.
+            // Paths across a step with errors would only repeat its findings.
             if chain.isWhole || !findings.contains(where: { $0.severity == .error }) { findings += checkForward(file) }
         }
         return findings
@@ -55,7 +55,8 @@ extension History {
 }
 
 extension VersionFile {
-    /// Members that no value fits, since their `const` is not among their `enum`; released versions are left out, since they can't change.
+    /// Findings for members that no value fits, since their `const` is not among their `enum`; warnings in released versions, which can't
+    /// change.
     fileprivate var contradictions: [Finding] {
         types.flatMap { type -> [Finding] in
             guard let event = events[type] else { return [] }
@@ -79,7 +80,7 @@ extension Shape {
     }
 }
 
-/// Names that were removed or reserved, followed through the renaming of their types.
+/// Names that were removed or reserved so far, by the current names of their types.
 private struct ReservedNames {
     private var members: [String: Set<JSONPointer>] = [:]
     private var types: Set<String> = []

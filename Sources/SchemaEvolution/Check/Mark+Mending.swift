@@ -2,7 +2,7 @@ package import EventModel
 package import JSONText
 
 extension Mark {
-    /// A change of the value that stands here, or of what lies below it.
+    /// A repair of the value here, or of one below it.
     package func mend(_ change: Repair.Change, at path: String...) -> Repair {
         Repair(file: file, line: line, column: column, path: path, change)
     }
@@ -11,17 +11,17 @@ extension Mark {
         Repair(file: file, line: line, column: column, path: path, change)
     }
 
-    /// The op that stands here hides what it blocks.
+    /// The repair after which the op here hides the events that it blocks.
     package var hiding: Repair { mend(.swap("block", "{\"hide\":\"\(unexplainedReason)\"}")) }
 
-    /// A value for a member below the one that stands here.
+    /// A repair that sets a member of the value here.
     package func mend(_ path: String..., to value: JSONValue) -> Repair {
         Repair(file: file, line: line, column: column, path: path, .set(value.text))
     }
 }
 
 extension FileProblem {
-    /// The same, with what mends it.
+    /// The problem with repairs.
     package func mended(_ repairs: Repair?...) -> FileProblem {
         var problem = self
         problem.finding.repairs += repairs.compactMap(\.self)
@@ -30,7 +30,7 @@ extension FileProblem {
 }
 
 extension FileNode {
-    /// This value becomes another.
+    /// A repair that replaces this value.
     package func becomes(_ value: JSONValue) -> Repair { mark.mend(.set(value.text)) }
 }
 
@@ -41,5 +41,5 @@ extension JSONValue {
     }
 }
 
-/// The placeholder where only the author can say why something is lost.
+/// The placeholder for a reason that only the author can give.
 package let unexplainedReason = Finding.reasonMissing

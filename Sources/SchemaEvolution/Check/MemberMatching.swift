@@ -2,7 +2,7 @@ internal import JSONText
 
 /// Matches members that a version removes with members that it adds, to propose moves.
 ///
-/// A pair is matched where nothing else fits: by name, by a name that is nearly the same, or as the only ones of a shape. Where
+/// Two members are a pair if they are the only ones of their name, of nearly the same name, or of their shape. Where
 /// several fit, the author has to choose.
 struct MemberMatching {
     typealias Pair = (from: JSONPointer, to: JSONPointer)
@@ -19,17 +19,17 @@ struct MemberMatching {
         case kind(Shape.Kind)
     }
 
-    /// Names are compared only where they are few.
+    /// The most pairs of names that are compared.
     private static let comparedMax = 10_000
     private static let choicesMax = 5
 
-    /// Maps a declared place to the one that it comes from, and the other way round.
+    /// Old places by the new ones, and new places by the old ones.
     private var origins: [JSONPointer: JSONPointer] = [:]
     private var targets: [JSONPointer: JSONPointer] = [:]
-    /// The same by every place that the new or the old one lies in.
+    /// The pairs by each place that is, or holds, the new or the old place.
     private var arriving: [JSONPointer: [Pair]] = [:]
     private var leaving: [JSONPointer: [Pair]] = [:]
-    /// The members without a match that do not lie within a moved one.
+    /// The removed and the added members without a pair, but those within a moved one.
     private var gone: [Member]
     private var new: [Member]
     private var goneByKind: [Shape.Kind: [Member]] = [:]
@@ -62,12 +62,12 @@ struct MemberMatching {
         newByKind = Dictionary(grouping: new.filter { roots.contains($0.place) }, by: \.shape.kind)
     }
 
-    /// What moves to a place, or to places within it.
+    /// The pairs that move to a place, or to one within it.
     func moves(to place: JSONPointer) -> [Pair] {
         arriving[place] ?? []
     }
 
-    /// What moves from a place, or from places within it.
+    /// The pairs that move from a place, or from one within it.
     func moves(from place: JSONPointer) -> [Pair] {
         leaving[place] ?? []
     }
@@ -84,7 +84,7 @@ struct MemberMatching {
 
     // MARK: Pairs
 
-    /// Pairs members that are the only old and the only new one of a likeness.
+    /// Pairs the members that are the only old one and the only new one of a likeness.
     private mutating func pair(_ likeness: (Member) -> Likeness?) {
         func single(_ members: [Member]) -> [Likeness: Member] {
             var found: [Likeness: [Member]] = [:]
@@ -123,7 +123,7 @@ struct MemberMatching {
             })
     }
 
-    /// Outermost first: what is within a member goes with it.
+    /// Adds pairs, the outermost first: members within a paired one move with it.
     private mutating func join(_ pairs: [(old: Member, new: Member)]) {
         var isChanged = false
         for (old, new) in pairs.sorted(by: { $0.new.place.tokens.count < $1.new.place.tokens.count }) {

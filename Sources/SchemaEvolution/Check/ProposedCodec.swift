@@ -3,17 +3,17 @@ internal import JSONText
 /// The codec that would make values of one shape those of another, as far as the shapes can say.
 struct ProposedCodec {
     let using: JSONValue
-    /// Whether it has a place that its author must fill.
-    let isOpen: Bool
+    /// Whether it has a value that the author must replace.
+    let hasPlaceholder: Bool
 
-    /// Words for true, each with its word for false.
+    /// Texts for true, each with its text for false.
     private static let flags = [
         "true": "false", "yes": "no", "y": "n", "on": "off", "1": "0", "t": "f", "enabled": "disabled", "active": "inactive",
     ]
 
     init(from old: Shape, to new: Shape) {
-        if let (words, isOpen) = Self.table(from: old, to: new) {
-            self.isOpen = isOpen
+        if let (words, hasPlaceholder) = Self.table(from: old, to: new) {
+            self.hasPlaceholder = hasPlaceholder
             using = .object([.init(name: Table.name, value: .object([.init(name: "map", value: .object(words))]))])
             return
         }
@@ -25,11 +25,11 @@ struct ProposedCodec {
             case (.string, .boolean), (.boolean, .string): BooleanText.name
             default: nil
             }
-        (using, isOpen) = (.string(name ?? "…"), name == nil)
+        (using, hasPlaceholder) = (.string(name ?? "…"), name == nil)
     }
 
-    /// A table of words where the older values are listed and are not the texts of the newer ones.
-    private static func table(from old: Shape, to new: Shape) -> (rows: [JSONValue.Member], isOpen: Bool)? {
+    /// A table, where the older values are known and are not just the texts of the newer ones.
+    private static func table(from old: Shape, to new: Shape) -> (rows: [JSONValue.Member], hasPlaceholder: Bool)? {
         guard let values = old.choices?.filter({ $0 != .null }), old.isScalar, new.isScalar else { return nil }
         let words = values.map(\.word)
         if old.kind == .string, words.allSatisfy({ Shape.value($0, new.kind).isCanonical(new.kind) }) { return nil }
@@ -46,7 +46,7 @@ struct ProposedCodec {
         return (words.map { .init(name: $0, value: .string("…")) }, true)
     }
 
-    /// The one of two words that stands for true, if the other stands for false.
+    /// The text of two that means true, if the other means false.
     private static func truth(among words: [String]) -> String? {
         guard words.count == 2 else { return nil }
         return words.first { word in flags[word.lowercased()].map { no in words.contains { $0.lowercased() == no } } ?? false }
@@ -54,12 +54,12 @@ struct ProposedCodec {
 }
 
 extension JSONValue {
-    /// Whether this is a value of a kind as its own text is written.
-    fileprivate func isCanonical(_ kind: Shape.Kind) -> Bool { Shape(kind).accepts(self) == nil && canonical() == Array(text.utf8) }
+    /// Whether this is a value of a kind in canonical form.
+    fileprivate func isCanonical(_ kind: Shape.Kind) -> Bool { Shape(kind).rejection(of: self) == nil && canonical() == Array(text.utf8) }
 }
 
 extension Shape {
-    /// The values that there are, where they are few: what `enum` names, or true and false.
+    /// All values of the shape, where they are known: those of `enum` or `const`, or true and false.
     var choices: [JSONValue]? {
         if let values = enumeration ?? constant.map({ [$0] }) { return values }
         return kind == .boolean ? [.bool(true), .bool(false)] + (isNullable ? [.null] : []) : nil

@@ -1,6 +1,6 @@
-/// The ids of what can be wrong with steps, by category. FILE… ids are about files as such.
+/// The ids of findings on steps, by category. `FileRule` has those on files as such.
 package enum Rule {
-    /// A file that is laid out in another way than `schema fmt` does.
+    /// A file whose layout is not that of `schema fmt`.
     package static let layout = "STYLE400"
     /// A name that was removed or reserved is used again.
     static let reused = "LOG004"
@@ -14,23 +14,23 @@ package enum Rule {
     static let tightened = "COMPAT104"
     /// A version that changes nothing.
     package static let changesNothing = "COMPAT106"
-    /// Something is lost and nobody says why.
+    /// A loss without a reason.
     static let unexplainedLoss = "LOSS201"
-    /// An op names a member that is not there at its place in the list.
+    /// An op names a member that does not exist at its place in the list.
     static let noMember = "OPS301"
-    /// An op writes where there is something.
+    /// An op writes a member that exists at its place in the list.
     static let occupied = "OPS302"
     /// A `remove` and an `add` of one type.
     static let didYouMeanMove = "OPS303"
-    /// A Swift step that does not say what it is, or that the program has otherwise than the file says.
+    /// A Swift step whose op lacks an argument, or whose code in the program does not do what the op says.
     static let swiftStep = "OPS304"
     /// An op that this program does not know.
     package static let unknownOp = "OPS306"
     /// An op's argument is missing or wrong.
     static let opArgument = "OPS307"
-    /// An item names a type that is not there at its place in the list.
+    /// An item names a type that does not exist at its place in the list.
     static let noType = "OPS308"
-    /// An op on a value of a kind that it does not work on.
+    /// An op on a value of a kind that it does not support.
     static let wrongKind = "OPS309"
     /// An op that does nothing.
     static let idle = "OPS310"
@@ -40,7 +40,7 @@ package enum Rule {
     package static let notDeprecated = "LOSS202"
     /// A codec that rounds.
     package static let rounds = "LOSS203"
-    /// Data of a person stands where it is never sealed.
+    /// Personal data in a place that is never sealed.
     package static let exposed = "PERS401"
     /// Names of types are written LikeThis, those of members likeThis.
     package static let spelling = "STYLE401"
@@ -50,7 +50,7 @@ package enum Rule {
     package static let waiver = "POLICY501"
     /// An op that the directory's own rules forbid.
     package static let forbidden = "POLICY503"
-    /// What the shapes can't decide: a note, proved on the data.
+    /// The shapes can't decide: a note, proved on the data.
     static let undecided = "COMPAT107"
 
     /// The fix wherever a person's data would stand where it is never sealed.

@@ -1,6 +1,6 @@
 internal import JSONText
 
-/// The members of a shape by where they stand, for one that is asked for each of very many.
+/// The members of a shape by pointer, cached for many lookups.
 final class ShapeIndex {
     private let shape: Shape
     private var known: [JSONPointer: [String: Shape]] = [:]

@@ -1,17 +1,17 @@
 internal import EventModel
 internal import JSONText
 
-/// Which op would explain a difference, as far as the shapes can say.
+/// The ops that would make up for a difference, as far as the shapes tell.
 struct StepProposal {
     private(set) var rule = Rule.unexplained
-    /// Whether it is proved on the data rather than by an op.
+    /// Whether the difference needs no op: only the data can prove that events fit.
     private(set) var isNote = false
-    /// None where what they need can't be guessed.
+    /// Empty where an argument of the op can't be guessed.
     private(set) var ops: [JSONValue] = []
     private(set) var fix: String?
 
-    /// Whether the ops hold a value that stands for one of the author's choice.
-    private(set) var isOpen = false
+    /// Whether the ops have a value that the author must replace.
+    private(set) var hasPlaceholder = false
 
     init(
         _ difference: ShapeDifference, _ state: StepSite.TypeState, _ declared: EventShape, _ matching: MemberMatching,
@@ -36,7 +36,7 @@ struct StepProposal {
                         ? .op(Add.name, [("path", pointer), ("value", new?.sample ?? .null)])
                         : .op(Allow.name, [("path", pointer), ("down", .string("absent"))])
                 }
-                (ops, isOpen) = ([op], isRequired)
+                (ops, hasPlaceholder) = ([op], isRequired)
                 if isRequired { fix = "\(op.words), with a value of your choice" }
             }
         case .extra:
@@ -57,10 +57,10 @@ struct StepProposal {
                 let ways = successors.map { "move: {from: \(place), path: \($0)}" }
                 fix = "if it has another name: \(ways.joined(separator: ", or ")); if it is gone: \(remove.words)"
             } else if isRequired {
-                // The author has to choose what the version before sees in its place.
+                // Only the author can choose the value that the version before sees.
                 fix = "\(remove.words), where restore is what \(version.previous) sees"
             } else {
-                (ops, isOpen) = ([remove], true)
+                (ops, hasPlaceholder) = ([remove], true)
             }
         case .type:
             rule = Rule.upNotTotal
@@ -80,7 +80,7 @@ struct StepProposal {
                     [("path", $0), ("to", .string("string")), ("using", codec ?? .string("…"))]
                         + (new?.format == .date ? [("because", .string(unexplainedReason))] : []))
             }
-            if codec == nil { fix = convert.words } else { (ops, isOpen) = ([convert], new?.format == .date) }
+            if codec == nil { fix = convert.words } else { (ops, hasPlaceholder) = ([convert], new?.format == .date) }
         case .stream:
             fix = "declare the template that the ops make of the older one"
             if let before = state.stream, let after = declared.stream, Set(before.members) == Set(after.members) {
@@ -89,7 +89,7 @@ struct StepProposal {
             }
         case .wider(let constraint):
             let op = Self.inside(place) { .op(Allow.name, [("path", $0), ("down", Self.down(constraint, old, new))]) }
-            (ops, isOpen, fix) = ([op], true, "\(op.words), with a value of your choice")
+            (ops, hasPlaceholder, fix) = ([op], true, "\(op.words), with a value of your choice")
         case .narrower: (rule, isNote) = (Rule.tightened, true)
         }
         fix = fix ?? (ops.isEmpty ? nil : ops.map(\.words).joined(separator: ", "))
@@ -118,15 +118,15 @@ struct StepProposal {
             let known = Set((old.enumeration ?? []).map(\.word))
             let rows = (new?.enumeration ?? []).filter { !known.contains($0.word) && $0 != .null }
             if rows.isEmpty { return single("value", old.sample) }
-            return single("table", .object(rows.map { .init(name: $0.word, value: old.likest($0.word)) }))
+            return single("table", .object(rows.map { .init(name: $0.word, value: old.nearestValue(to: $0.word)) }))
         default: return single("value", old.sample)
         }
     }
 
-    /// - Returns: the op, and whether it holds a place that its author has to fill.
+    /// - Returns: the op, and whether it has a value that the author must replace.
     private static func conversion(
         _ place: JSONPointer, _ old: Shape?, _ new: Shape?, isRequired: Bool
-    ) -> (op: JSONValue?, isOpen: Bool) {
+    ) -> (op: JSONValue?, hasPlaceholder: Bool) {
         guard let old, let new else { return (nil, false) }
         if new.kind == .array, new.items?.kind == old.kind {
             let empty: [(String, JSONValue)] = isRequired && new.minItems ?? 0 < 1 ? [("empty", old.sample(refusedBy: new.items))] : []
@@ -138,11 +138,11 @@ struct StepProposal {
         }
         let codec = ProposedCodec(from: old, to: new)
         let op = inside(place) { .op(Convert.name, [("path", $0), ("to", .string(new.kind.rawValue)), ("using", codec.using)]) }
-        return (op, codec.isOpen)
+        return (op, codec.hasPlaceholder)
     }
 }
 
 extension JSONValue {
-    /// An op or an item as it stands in a list: `add: {path: /b, value: 0}`.
+    /// An op or an item as a list in YAML has it: `add: {path: /b, value: 0}`.
     var words: String { String(flow.dropFirst().dropLast()) }
 }

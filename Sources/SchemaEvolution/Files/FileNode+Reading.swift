@@ -1,9 +1,9 @@
 internal import EventModel
 package import JSONText
 
-/// Typed access that says what was expected, what is there, and where.
+/// Typed access, whose errors name what was expected, what is there, and where.
 extension FileNode {
-    /// A problem with this very value.
+    /// A problem at this value.
     package func problem(_ message: String, rule: String = FileRule.value, fix: String? = nil) -> FileProblem {
         FileProblem(rule, message, at: mark, fix: fix)
     }
@@ -90,7 +90,10 @@ extension FileNode {
         }
     }
 
-    /// The value of a member that has to be there; `choices` says what it may be, `guess` is one that fits.
+    /// The value of a required member.
+    /// - Parameters:
+    ///   - choices: the values that it may have, in words for the fix.
+    ///   - guess: a value that fits, for the repair.
     package func required(
         _ name: String, of what: String, choices: String? = nil, guess: JSONValue? = nil
     ) throws(FileProblem) -> FileNode {
@@ -117,7 +120,7 @@ extension FileNode.Member {
         FileProblem(rule, message, at: place, fix: fix)
     }
 
-    /// That `what` has no such member, with the nearest name that it does have.
+    /// The problem that `what` has no such member; its fix is the nearest name that it has.
     package func unknown(in what: String, known: [String], rule: String = FileRule.member) -> FileProblem {
         let known = known.filter { !$0.isEmpty }
         let meant = nearest(to: name, among: known) ?? (name == "to" && known.contains("path") ? "path" : nil)
@@ -126,7 +129,7 @@ extension FileNode.Member {
     }
 }
 
-/// The one of the names that differs least from a name, if it differs little.
+/// The nearest of the names by edit distance, if it is at most a third of the name's length away.
 package func nearest(to name: String, among names: [String]) -> String? {
     let limit = max(1, name.count / 3)
     let ranked = names.map { (distance: editDistance(name.lowercased(), $0.lowercased()), name: $0) }

@@ -1,7 +1,7 @@
 internal import EventModel
 package import JSONText
 
-/// Where something stands in a file: line and column from 1, the column in Unicode scalars.
+/// A place in a file: line and column from 1, the column in Unicode scalars.
 package struct Mark: Hashable, Sendable {
     package var file: String
     package var line: Int
@@ -12,7 +12,7 @@ package struct Mark: Hashable, Sendable {
     }
 }
 
-/// A node of a version or projection file, with where it stands. The order of members is kept.
+/// A node of a version or projection file, with its place. The order of members is kept.
 package struct FileNode: Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
         case null
@@ -26,7 +26,7 @@ package struct FileNode: Hashable, Sendable {
 
     package struct Member: Hashable, Sendable {
         package let name: String
-        /// Where the name stands; the value's own mark says where the value does.
+        /// The place of the name; the value has its own.
         package let place: Mark
         package let value: FileNode
 
@@ -55,7 +55,7 @@ package struct FileNode: Hashable, Sendable {
         }
     }
 
-    /// The same without places.
+    /// The value without places.
     package var json: JSONValue {
         switch kind {
         case .null: .null
@@ -67,10 +67,10 @@ package struct FileNode: Hashable, Sendable {
         }
     }
 
-    /// What a step or a fold puts into events and rows: spelled as the store keeps it, so that a file and a store say the same.
+    /// The value as steps and folds put it into events and rows: in the spelling that the store keeps.
     package var constant: JSONValue { json.normal }
 
-    /// What a message calls this node: its kind, and its value where that is short.
+    /// The node in the words of a message: its kind, and its value where that is short.
     package var words: String {
         switch kind {
         case .null: "null"

@@ -23,7 +23,7 @@ package struct FindingList: Sendable {
 
     package mutating func add(_ more: [Finding]) { findings += more }
 
-    /// The body's result, or nil where it failed and its problem was noted.
+    /// The body's result; nil, and a finding, where it throws.
     package mutating func attempt<Result>(_ body: () throws(FileProblem) -> Result) -> Result? {
         do { return try body() } catch {
             add(error)
@@ -34,7 +34,7 @@ package struct FindingList: Sendable {
     package var hasErrors: Bool { findings.contains { $0.severity == .error } }
 }
 
-/// The ids of what can be wrong with a file as such, before anything is compared.
+/// The ids of findings on a file as such, before it is compared with others.
 package enum FileRule {
     /// Not JSON, not YAML, or YAML that is refused: anchors, aliases, tags, merge keys, tabs …
     package static let syntax = "FILE001"
@@ -42,7 +42,7 @@ package enum FileRule {
     package static let member = "FILE002"
     /// A value of the wrong kind, or out of its range.
     package static let value = "FILE003"
-    /// A shape that says what shapes can't say, or contradicts itself.
+    /// A shape with a keyword that shapes do not have, or one that contradicts itself.
     package static let shape = "FILE004"
     /// A reference that leads nowhere or back to itself.
     package static let reference = "FILE005"

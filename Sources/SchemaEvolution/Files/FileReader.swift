@@ -7,13 +7,13 @@ internal import FoundationEssentials
 /// Only `true`, `false`, `null` and JSON numbers are not texts. Anchors, aliases, tags, merge keys,
 /// duplicate members, tabs, members without a value and several documents are refused where they stand.
 package enum FileReader {
-    /// A file larger than this is not a schema.
+    /// The largest file that is read, in bytes.
     package static let bytesMax = 4 << 20
 
-    /// Nested deeper than this is not a schema either.
+    /// How deep lists and maps may nest.
     package static let depthMax = 64
 
-    /// Neither is what holds more texts, numbers, lists and maps.
+    /// How many texts, numbers, lists and maps a file may have.
     package static let valuesMax = 100_000
 
     /// Reads YAML, or JSON where the name ends in `.json`.
@@ -42,7 +42,7 @@ package enum FileReader {
             .schemaInvalid([Finding(id: FileRule.syntax, file: path, message: message, fix: fix)])
         }
         do {
-            // Looked at before it is opened: a pipe would keep its reader waiting, a device never ends.
+            // Order: the kind of file comes first, since reading a pipe would block, and a device never ends.
             let place = URL(filePath: path).resolvingSymlinksInPath().path
             let attributes = try FileManager.default.attributesOfItem(atPath: place)
             guard attributes[.type] as? FileAttributeType == .typeRegular else {

@@ -6,7 +6,7 @@ extension JSONValue {
 
     private static let width = 110
 
-    /// One line at the most, within braces and brackets.
+    /// YAML on one line, in flow style.
     package var flow: String {
         switch self {
         case .null: "null"
@@ -18,7 +18,7 @@ extension JSONValue {
         }
     }
 
-    /// Whether it is better on one line: nothing in it holds more than scalars.
+    /// Whether its members and elements are scalars, or lists of scalars, so that one line is legible.
     private var isShort: Bool {
         switch self {
         case .array(let values): values.allSatisfy(\.isScalarOrEmpty)
@@ -61,7 +61,7 @@ extension JSONValue {
 }
 
 extension String {
-    /// The text plain where that can't be taken for anything else, in double quotes elsewhere.
+    /// The text without quotes where it reads back as this text, in double quotes elsewhere.
     package var yamlScalar: String {
         let isPlain =
             utf8.first.map { ($0 | 0x20 >= 97 && $0 | 0x20 <= 122) || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "$") } == true
@@ -76,7 +76,7 @@ extension String {
     package var yamlQuoted: String {
         var text = ""
         for scalar in JSONValue.string(self).text.unicodeScalars {
-            // What JSON may hold as it is and YAML may not.
+            // Characters that JSON allows unescaped and YAML does not.
             if (0x7f ... 0x9f).contains(scalar.value) || [0x2028, 0x2029, 0xfeff].contains(scalar.value) {
                 let digits = String(scalar.value, radix: 16)
                 text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits

@@ -4,7 +4,7 @@ internal import FoundationEssentials
 /// The texts of a directory of version files, as they are on the disk or as edits would change them.
 package struct SchemaTexts: Sendable {
     package let directory: String
-    /// What stands in the place of files, by path; nil where one is gone.
+    /// Contents that replace those on the disk, by path; nil: the file is removed.
     package private(set) var changed: [String: [UInt8]?] = [:]
 
     package init(directory: String) { self.directory = directory }
@@ -38,7 +38,7 @@ package struct SchemaTexts: Sendable {
         return try FileReader.bytes(path: path)
     }
 
-    package func isThere(path: String) -> Bool {
+    package func exists(path: String) -> Bool {
         if let text = changed[path] { return text != nil }
         return FileManager.default.fileExists(atPath: path)
     }
@@ -53,7 +53,7 @@ package struct SchemaTexts: Sendable {
         }
     }
 
-    /// Whether a file is of a version that is released, or of one that the lock holds; also where the file can't be read.
+    /// Whether a version file is released or locked; of a file that can't be read, whether its text has the word `released`.
     package func isReleased(path: String) -> Bool {
         guard let name = path.split(separator: "/").last, let number = Int(name.dropFirst().prefix { $0 != "." }), name.hasPrefix("v")
         else {
@@ -70,7 +70,7 @@ package struct SchemaTexts: Sendable {
         }
     }
 
-    /// How much there is to read, in bytes.
+    /// The size of all files in bytes; 0 where they can't be listed.
     package var size: Int {
         do {
             return try names().reduce(0) { sum, name in
@@ -81,15 +81,15 @@ package struct SchemaTexts: Sendable {
         } catch { return 0 }
     }
 
-    /// Applies edits, which count in the files as they are, and leaves all other bytes as they are; false, and nothing is changed, where
-    /// the lines to remove are not there.
+    /// Applies edits, whose line numbers are those of the unedited files, and changes no other bytes; false, without a change, where the
+    /// lines to remove are not there.
     package mutating func apply(_ edits: [FileEdit]) -> Bool {
         var made = changed
         for file in Set(edits.map(\.file)) {
             var lines = text(of: file).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map(Array.init)
             guard changed[file] == nil && lines.count == 1 || lines.count == self.lines(path: file).count else { return false }
             let isCRLF = lines.count > 1 && lines[0].last == UInt8(ascii: "\r")
-            // All edits of a file count in the file as it was: the last one first.
+            // The last edit comes first, so that the line numbers of the others stay right.
             for edit in edits.filter({ $0.file == file }).sorted(by: { $0.line > $1.line }) {
                 let range = edit.line - 1 ..< edit.line - 1 + edit.remove.count
                 guard range.lowerBound >= 0, range.upperBound <= lines.count else { return false }
@@ -99,7 +99,7 @@ package struct SchemaTexts: Sendable {
                 lines.replaceSubrange(range, with: edit.insert.map { Array($0.utf8) + (isCRLF ? [UInt8(ascii: "\r")] : []) })
                 if let renamed = edit.renamed { made[renamed] = .some(nil) }
             }
-            // A last line without an end has none afterwards either.
+            // A last line without a line end keeps none.
             if isCRLF, let last = lines.last, last.last == UInt8(ascii: "\r") { lines[lines.count - 1].removeLast() }
             made[file] = Array(lines.joined(separator: [UInt8(ascii: "\n")]))
         }

@@ -1,11 +1,11 @@
 internal import EventModel
 
 extension YAMLFileReader {
-    /// So many aliases can't make a small text expand beyond bounds.
+    /// The most aliases that are parsed: so few can't expand a small text without bounds.
     private static let aliasesMax = 32
 
-    /// Refuses a text with so many aliases, each of which may stand for many others, that reading it could take for ever. What looks like
-    /// an alias counts where something looks like its anchor; a text with fewer is read, and refused at its first anchor or alias.
+    /// Refuses a text with many aliases before it is parsed, since nested aliases expand exponentially. Counts words that look like an
+    /// alias with an anchor. A text with fewer is parsed, and refused at its first anchor or alias.
     func refuseManyAliases() throws(FileProblem) {
         var anchors: [String: Mark] = [:]
         var aliases: [String: Int] = [:]

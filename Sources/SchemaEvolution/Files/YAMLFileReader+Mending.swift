@@ -1,15 +1,15 @@
 internal import EventModel
 
-/// What mends a text that can't be read.
+/// The repairs of a text that can't be read.
 extension YAMLFileReader {
-    /// What stands at a place up to the next space or bracket.
+    /// The characters from a place up to the next space, comma or bracket.
     func word(at place: Mark, andSpace: Bool) -> [Unicode.Scalar] {
         let rest = lines[place.line - 1][(place.column - 1)...]
         let word = rest.prefix { !" ,[]{}".unicodeScalars.contains($0) }
         return Array(word) + (andSpace ? rest.dropFirst(word.count).prefix { $0 == " " } : [])
     }
 
-    /// An anchor goes, and what it named is written out at each alias; none where it is more than the rest of its line.
+    /// Removes an anchor and writes its value out at each alias; none where the value does not end on the anchor's line.
     func withoutAnchor(at place: Mark) -> [Repair] {
         let anchor = word(at: place, andSpace: true)
         let line = lines[place.line - 1]
@@ -29,7 +29,7 @@ extension YAMLFileReader {
         return repairs
     }
 
-    /// Up to the bracket that closes the first one; nothing where that is not on the line.
+    /// The text up to the bracket that closes the first one; empty where that is not on the line.
     private func bracketed(_ text: ArraySlice<Unicode.Scalar>) -> ArraySlice<Unicode.Scalar> {
         var depth = 0
         var quote: Unicode.Scalar?
@@ -49,7 +49,7 @@ extension YAMLFileReader {
         return []
     }
 
-    /// The lines of a member that begins one, and whatever is indented below it.
+    /// Removes a member's lines, with all that is indented below it; none where the member does not begin its line.
     func withoutLines(of place: Mark) -> [Repair] {
         let line = lines[place.line - 1]
         guard line.prefix(while: { $0 == " " }).count == place.column - 1 else { return [] }

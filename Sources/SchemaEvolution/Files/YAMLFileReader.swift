@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import Yams
 
-/// A strict subset of YAML 1.1 as nodes with places.
+/// Reads a strict subset of YAML 1.1.
 package struct YAMLFileReader {
     let file: String
     let lines: [[Unicode.Scalar]]
@@ -152,7 +152,7 @@ package struct YAMLFileReader {
         }
     }
 
-    /// Where a member is repeated, given where it stands first; that first place where the repetition is not found.
+    /// The place of a repeated member, given its first place, which is returned where the other is not found.
     private func second(_ name: String, after first: Mark) -> Mark {
         for index in lines.indices.dropFirst(first.line) {
             let indent = lines[index].prefix { $0 == " " }.count

@@ -7,9 +7,9 @@ extension History {
     /// with every error, each with its place and its fix.
     package static func load(directory: String) throws(EvstoreError) -> History { try load(SchemaTexts(directory: directory)) }
 
-    /// The same from texts.
-    /// - Parameter isWhole: whether findings that mostly repeat others are reported, too.
-    package static func load(_ texts: SchemaTexts, isWhole: Bool = false) throws(EvstoreError) -> History {
+    /// Reads them from texts.
+    /// - Parameter reportsAll: whether findings that mostly repeat others are reported, too.
+    package static func load(_ texts: SchemaTexts, reportsAll: Bool = false) throws(EvstoreError) -> History {
         let (names, directory, prefix) = (try texts.names(), texts.directory, texts.path(""))
         var findings = FindingList()
         var found: [Int: VersionFile?] = [:]
@@ -22,7 +22,7 @@ extension History {
                         fix: "keep v\(number).yaml or v\(number).json"))
                 continue
             }
-            // A file that can't be read still counts as its number, so that no gap is reported.
+            // A file that can't be read still takes its number, so that no gap is reported.
             found[number] = .some(nil)
             do throws(EvstoreError) {
                 let file = try VersionFile(texts.read(path: prefix + name))
@@ -34,7 +34,7 @@ extension History {
         }
         var missing = gaps(found.keys.sorted(), in: directory)
         if !missing.isEmpty, let next = found.keys.sorted().enumerated().first(where: { $0.element != $0.offset + 1 })?.element {
-            // A gap stands where its next version does.
+            // A gap is reported at the version behind it.
             if case let file?? = found[next] {
                 (missing[0].file, missing[0].line, missing[0].column) = (file.file, file.numberMark.line, file.numberMark.column)
             }
@@ -46,7 +46,7 @@ extension History {
         let lock = prefix + SchemaLock.fileName
         if names.contains(SchemaLock.fileName) {
             do throws(EvstoreError) {
-                // Only what was read can be compared; what was not read is reported already.
+                // Compared only if every file was read; those that were not have findings already.
                 let locked = try SchemaLock(text: texts.bytes(path: lock), file: lock)
                 if files.count == found.count { findings.add(locked.check(files, file: lock)) }
             } catch {
@@ -64,10 +64,11 @@ extension History {
             findings.add(finding)
         }
         if findings.hasErrors { throw .schemaInvalid(findings.findings) }
-        return History(versions: files, warnings: findings.findings, isWhole: isWhole)
+        return History(versions: files, warnings: findings.findings, reportsAll: reportsAll)
     }
 
-    /// Whether a directory that is there holds no version files, not even ones that can't be read.
+    /// Whether a directory has no version files, not even ones that can't be read.
+    /// - Throws: `usage` or `schemaInvalid` where the directory can't be listed.
     package static func isEmpty(directory: String) throws(EvstoreError) -> Bool {
         try !SchemaTexts(directory: directory).names().contains { name in
             let parts = name.split(separator: ".", maxSplits: 1)
@@ -77,6 +78,7 @@ extension History {
     }
 
     /// A history of files that were read already, in any order.
+    /// - Throws: `schemaInvalid` where a version is missing or has two files, or where labels do not rise.
     package init(files: [VersionFile]) throws(EvstoreError) {
         let files = files.sorted { $0.number < $1.number }
         var findings = FindingList()
@@ -90,7 +92,8 @@ extension History {
         self.init(versions: files, warnings: findings.findings)
     }
 
-    /// The history that a store holds. A version that this program can't read was registered by a newer one.
+    /// The history that a store holds.
+    /// - Throws: `schemaNewer` for a version that this program can't read: a newer one registered it.
     package init(stored: [StoredVersion]) throws(EvstoreError) {
         var files: [VersionFile] = []
         for version in stored {
@@ -104,7 +107,7 @@ extension History {
         if files.isEmpty { self = .empty } else { try self.init(files: files) }
     }
 
-    /// The number in `v3.yaml` or `v3.json`; nil for other files. A name that is nearly one is noted.
+    /// The number in `v3.yaml` or `v3.json`; nil for other files. A name such as `v03.yaml` gets a finding.
     private static func number(inName name: String, path: String, _ findings: inout FindingList) -> Int? {
         guard let dot = name.lastIndex(of: "."), name.hasPrefix("v") else { return nil }
         let digits = name[name.index(after: name.startIndex) ..< dot]
@@ -133,7 +136,7 @@ extension History {
         return finding
     }
 
-    /// The versions behind a gap move up, with their fixtures, where none of them was released.
+    /// The repairs that renumber the versions behind a gap, with their fixtures; none where one of them was released.
     private static func renumbering(_ found: [Int: VersionFile?], in prefix: String) -> [Repair] {
         var repairs: [Repair] = []
         for (index, number) in found.keys.sorted().enumerated() where number != index + 1 {

@@ -1,14 +1,14 @@
 package import EventModel
 internal import Hashing
 
-/// What registering some version files in a store's history changes.
+/// What changes when version files are registered in a store's history.
 package struct Registration: Sendable {
     package var history: History
     /// Versions that the store did not know.
     package var added: [VersionFile] = []
     /// Versions never released, whose digest changed.
     package var replaced: [VersionFile] = []
-    /// Versions whose digest is the same and whose labels, release or descriptions are not.
+    /// Versions with the known digest and other labels, another release or other descriptions.
     package var annotated: [VersionFile] = []
 
     /// The versions to write.
@@ -16,8 +16,9 @@ package struct Registration: Sendable {
 }
 
 extension History {
-    /// Takes in version files beside those that are known. One whose digest differs from the known
-    /// one's is refused unless that was never released and `mayReplace` allows it.
+    /// Adds version files to those that are known. A file whose digest differs from the known one's is
+    /// refused, unless that was never released and `mayReplace` allows it.
+    /// - Throws: `versionDiffers`, or `schemaInvalid` where the files together are no history.
     package func adding(
         _ files: [VersionFile], mayReplace: (VersionFile) -> Bool = { _ in false }
     ) throws(EvstoreError) -> Registration {
@@ -46,7 +47,7 @@ extension History {
 }
 
 extension VersionFile {
-    /// Whether nothing that the other says of releases is lost: an older checkout takes no labels away.
+    /// Whether the file keeps the labels and the release of the other: an older checkout takes none away.
     fileprivate func extends(_ other: VersionFile) -> Bool {
         Set(labels).isSuperset(of: other.labels) && (isReleased || !other.isReleased)
     }

@@ -5,22 +5,23 @@ package import Hashing
 package struct History: Sendable {
     /// Version n is at index n - 1.
     package let versions: [VersionFile]
-    /// What is odd without being wrong, such as a missing lock.
+    /// Findings that are no errors, such as a missing lock.
     package let warnings: [Finding]
     /// SHA-256 over the number and digest of every version.
     package let digest: Digest
-    /// The code behind `swift` ops.
+    /// The program's code for `swift` ops.
     let swiftSteps: SwiftSteps
     /// The steps, compiled when they are first asked for.
     let chain: Chain
 
     package static let empty = History(versions: [], warnings: [])
 
-    /// The versions must have been checked to be 1 … n.
-    init(versions: [VersionFile], warnings: [Finding], swiftSteps: SwiftSteps = .none, steps: [CompiledStep]? = nil, isWhole: Bool = false)
-    {
+    /// - Precondition: the versions are 1 … n, in order.
+    init(
+        versions: [VersionFile], warnings: [Finding], swiftSteps: SwiftSteps = .none, steps: [CompiledStep]? = nil, reportsAll: Bool = false
+    ) {
         (self.versions, self.warnings, self.swiftSteps) = (versions, warnings, swiftSteps)
-        chain = Chain(versions, swiftSteps, steps: steps, isWhole: isWhole)
+        chain = Chain(versions, swiftSteps, steps: steps, isWhole: reportsAll)
         var hasher = SHA256Hasher()
         for version in versions {
             hasher.update(UInt64(version.number.rawValue))

@@ -53,7 +53,8 @@ package struct SchemaLock: Hashable, Sendable {
         return "{\n  \"algorithm\": \"\(Self.algorithm)\",\n  \"versions\": \(versions)\n}\n"
     }
 
-    /// Released versions that are not what the lock says they were, and those it does not say anything of.
+    /// Findings: errors for released versions whose digest is not the lock's and for locked versions without a file, warnings for released
+    /// versions that the lock does not hold.
     package func check(_ versions: [VersionFile], file: String) -> [Finding] {
         var findings: [Finding] = []
         for version in versions {

@@ -11,7 +11,8 @@ extension VersionFile {
         "evstore", "version", "labels", "released", "description", "forward", "upcast", "adopt", "events", "$defs",
     ]
 
-    /// Reads a version file, YAML or JSON by its name; throws everything that is wrong with it.
+    /// Reads a version file, YAML or JSON by its name.
+    /// - Throws: `schemaInvalid` with all findings.
     package init(text: [UInt8], file: String) throws(EvstoreError) {
         try self.init(FileReader.read(text: text, file: file))
     }
@@ -23,7 +24,7 @@ extension VersionFile {
         self = file
     }
 
-    /// What the digest is over: the file without what may change after the release.
+    /// The JSON that the digest covers: the file without what may change after the release.
     static func fingerprinted(_ root: FileNode) -> JSONValue {
         guard case .map(let members) = root.kind else { return root.json }
         let kept = members.filter { !["released", "labels", "description"].contains($0.name) }
@@ -52,7 +53,7 @@ extension VersionFile {
     }
 }
 
-/// Reads one version file and notes everything that is wrong with it.
+/// Reads one version file and collects its findings.
 private struct VersionFileReader {
     let root: FileNode
     var findings = FindingList()
@@ -102,7 +103,7 @@ private struct VersionFileReader {
         return findings.attempt { () throws(FileProblem) in try read(node) }
     }
 
-    /// Order: the format is looked at first, since nothing else is known of a newer one.
+    /// Order: the format comes first, since a newer one may change the meaning of all else.
     private mutating func checkFormat() -> Bool {
         attempt { root throws(FileProblem) -> Int in
             let node = try root.required("evstore", of: "the file")
@@ -188,7 +189,7 @@ private struct VersionFileReader {
         return (types, events)
     }
 
-    /// Definitions that no event refers to are read too, so that what is wrong in them does not wait.
+    /// Reads all definitions, so that errors in one that no event refers to yet are found.
     private mutating func checkDefinitions(_ definitions: FileNode?) {
         guard case .map(let members)? = definitions?.kind else { return }
         var reader = ShapeReader(definitions: definitions)
@@ -224,7 +225,7 @@ extension StreamTemplate {
         text.contains("{/") || !text.contains("{") ? nil : text.replacing("{", with: "{/")
     }
 
-    /// The template with the members that it may have meant; nil where none is near.
+    /// The template with the nearest known member in the place of each unknown one; nil where none is near.
     fileprivate func meant(for shape: Shape) -> String? {
         let known = shape.properties.filter { shape.required.contains($0.name) && $0.shape.isScalar }.map { "/" + $0.name }
         var text = description
@@ -235,7 +236,7 @@ extension StreamTemplate {
         return text == description ? nil : text
     }
 
-    /// Why the members of such an event don't name a stream; nil where they do.
+    /// Why the template can't name the streams of events of a shape; nil where it can.
     package func mismatch(with shape: Shape) -> String? {
         for pointer in members {
             guard let member = shape.shape(at: pointer) else { return "it has no member \(pointer)" }

@@ -1,7 +1,7 @@
 package import EventModel
 package import Hashing
 
-/// One schema version as its file says it: the whole shape of every event, and the steps from the version before.
+/// One schema version as its file declares it: the shape of every event, and the step from the version before.
 package struct VersionFile: Hashable, Sendable {
     package let number: SchemaVersion
     /// The application releases that write this version, as dotted numbers.
@@ -9,9 +9,9 @@ package struct VersionFile: Hashable, Sendable {
     /// The day it was released; from then on what the digest covers never changes.
     package let released: String?
     package let description: String?
-    /// Down to where FORWARD is to be proved; the version before where nil.
+    /// The oldest version that must have an image of every event of this one; the version before where nil.
     package let forward: SchemaVersion?
-    /// The list of steps from the version before; nil where the file has none.
+    /// The items of the step from the version before; nil where the file has none.
     package let upcast: FileNode?
     /// How data from before versions existed becomes events; in version 1 only.
     package let adopt: FileNode?
@@ -30,7 +30,7 @@ package struct VersionFile: Hashable, Sendable {
     /// The place of the file as a whole.
     package var mark: Mark { Mark(file: file, line: 1, column: 1) }
 
-    /// Where the file says its number, and its labels.
+    /// The places of the version's number and of its labels.
     let numberMark: Mark
     let labelsMark: Mark
 

@@ -1,9 +1,9 @@
 internal import JSONText
 
-/// Values at which steps go wrong.
+/// Values that are likely to reveal an error in a step.
 enum BoundaryValues {
     static let texts = ["", " ", "a b", "ü \"q\"", "\u{0}\u{1F}", "x/y~z", "日本語", "e\u{301}", "🧭", "\\", "null", "a  b ", "%"]
-    /// What codecs read.
+    /// Texts that codecs can read.
     static let codecTexts = [
         "0", "42", "-7", "007", "9007199254740993", "12.50", "0.00", "-3.07", "1e3", "true", "false", "2026-03-02T10:00:00Z",
         "2026-03-02T10:00:00", "2026-03-02 10:00:00", "2026-03-02", "1970-01-01 00:00:00",
@@ -21,12 +21,12 @@ enum BoundaryValues {
         .object([.init(name: "a", value: .object([.init(name: "", value: .array([]))]))]),
     ]
 
-    /// Values to try on a scalar's codecs.
-    static func candidates(_ shape: Shape, _ words: StepWords) -> [JSONValue] {
-        if let words = shape.enumeration { return words }
+    /// The values to try on the codecs of a scalar.
+    static func candidates(_ shape: Shape, _ constants: StepConstants) -> [JSONValue] {
+        if let values = shape.enumeration { return values }
         if let constant = shape.constant { return [constant] }
         return switch shape.kind {
-        case .string: (texts + codecTexts + words.texts + times + dates + pairs(words.separators)).map { .string($0) }
+        case .string: (texts + codecTexts + constants.texts + times + dates + pairs(constants.separators)).map { .string($0) }
         case .integer: integers.map { .number($0) }
         case .number: (integers + fractions).map { .number($0) }
         case .boolean: [.bool(true), .bool(false)]

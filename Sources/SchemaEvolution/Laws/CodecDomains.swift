@@ -2,15 +2,15 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// Values that the codecs on an event's way can read, member by member: found by running them.
+/// For each member, values that the codecs on its way through the versions can read: found by running the codecs on candidates.
 ///
-/// A member is followed from each version to the newest, and what its codecs make of candidates is what events born in
-/// between may hold for the way down.
+/// A member is followed from each version to the newest. What its codecs make of the candidates are the values that events born in
+/// between can have on the way down.
 struct CodecDomains: Sendable {
     private typealias Domains = [TypeAtVersion: [JSONPointer: [JSONValue]]]
 
-    /// A member on its way, or a part of one, with what is left of its candidates: each as it was first, and as it is now,
-    /// nil where the part is not there.
+    /// A member, or a part that a `split` made of it, at some version, with the candidates that no codec has refused: each as it was at
+    /// first, and as it is now, nil where the text has no such part.
     private struct Track {
         let first: JSONPointer
         var place: JSONPointer
@@ -20,17 +20,17 @@ struct CodecDomains: Sendable {
     }
 
     private let history: History
-    /// What is read on the way up, and what is read on the way down.
+    /// The values that codecs can read on the way up, and those that they can read on the way down.
     private var above: Domains = [:]
     private var below: Domains = [:]
 
-    init(_ history: History, words: StepWords) {
+    init(_ history: History, constants: StepConstants) {
         self.history = history
         guard let last = history.chain.steps.last(where: { $0.step.converts })?.step.version else { return }
         for file in history.versions where file.number < last {
             for (type, shape) in file.events.sorted(by: { $0.key < $1.key }) {
                 let tracks = Self.scalars(shape.shape, at: JSONPointer()).map { pointer, shape in
-                    let values = BoundaryValues.candidates(shape, words).filter { shape.accepts($0) == nil }
+                    let values = BoundaryValues.candidates(shape, constants).filter { shape.rejection(of: $0) == nil }
                     return Track(first: pointer, place: pointer, shape: shape, values: values.map { ($0, $0) })
                 }
                 follow(TypeAtVersion(type: type, version: file.number), type, file.number, tracks)
@@ -38,7 +38,7 @@ struct CodecDomains: Sendable {
         }
     }
 
-    /// The values for a member of a type; `*` stands for each element of a list or map. Nil where any will do.
+    /// The values for a member of a type; `*` stands for each element of a list or map. Nil where no codec reads the member.
     func values(of kind: TypeAtVersion, at pointer: JSONPointer) -> [JSONValue]? {
         switch (above[kind]?[pointer], below[kind]?[pointer]) {
         case (let up?, let down?):
@@ -64,7 +64,7 @@ struct CodecDomains: Sendable {
         }
         guard let step = history.chain.step(to: version.next) else {
             for (first, parts) in Dictionary(grouping: met, by: \.first) {
-                // Each part must be one that its codec reads.
+                // The value is kept if the codecs of all its parts can read them.
                 let values = parts.dropFirst().reduce(parts[0].values.map(\.first)) { values, part in
                     values.filter { value in part.values.contains { $0.first == value } }
                 }
@@ -115,7 +115,7 @@ struct CodecDomains: Sendable {
             guard case .string(let text)? = now else { continue }
             var texts = text.split(separator: rule.separator, omittingEmptySubsequences: false).map(String.init)
             if rule.refusesMissing, texts.count < made.count { continue }
-            // Too many: they belong to the part on the other side.
+            // More parts than members: the surplus is joined into the part at the other end.
             let more = max(texts.count - made.count, 0)
             let rest = rule.isAtLast ? 0 ... more : texts.count - 1 - more ... texts.count - 1
             texts.replaceSubrange(rest, with: [texts[rest].joined(separator: rule.separator)])
@@ -126,7 +126,7 @@ struct CodecDomains: Sendable {
 
     private static func read(_ convert: Convert, _ track: inout Track) {
         var site = OpSite(
-            shape: track.shape, stream: nil, destinies: [], type: "", mark: Mark(file: "", line: 1, column: 1), label: Convert.name)
+            shape: track.shape, stream: nil, shapeTargets: [], type: "", mark: Mark(file: "", line: 1, column: 1), label: Convert.name)
         guard let binding = convert.codec.bind(track.shape, to: convert.kind, declared: nil, &site) else { return }
         track.shape = binding.result
         track.hasMetCodec = true
@@ -144,7 +144,7 @@ struct CodecDomains: Sendable {
 }
 
 extension JSONValue {
-    /// What a codec is given of a scalar; nil for null, which codecs leave alone.
+    /// The bytes that a codec gets for a scalar; nil for null, which codecs leave alone.
     fileprivate var content: (bytes: [UInt8], kind: JSONKind)? {
         switch self {
         case .string(let text): (Array(text.utf8), .string)

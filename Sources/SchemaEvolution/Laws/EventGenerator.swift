@@ -2,34 +2,34 @@ internal import Bytes
 package import EventModel
 internal import JSONText
 
-/// Makes events from shapes, with the values at which steps go wrong: the same ones for the same seed.
+/// Generates events from shapes, with values that are likely to reveal errors in steps: the same events for the same seed.
 package struct EventGenerator {
     private let history: History
-    private let words: StepWords
+    private let constants: StepConstants
     private let domains: CodecDomains
     private var random: SeededRandom
-    /// Whose shape values are made for.
+    /// The type and version whose event is being generated.
     private var kind = TypeAtVersion(type: "", version: SchemaVersion(0))
-    var room = 0
+    var budget = 0
 
     package init(_ history: History, seed: UInt64) {
-        let words = StepWords(history)
-        self.init(history, words: words, domains: CodecDomains(history, words: words), seed: seed)
+        let constants = StepConstants(history)
+        self.init(history, constants: constants, domains: CodecDomains(history, constants: constants), seed: seed)
     }
 
-    init(_ history: History, words: StepWords, domains: CodecDomains, seed: UInt64) {
-        (self.history, self.words, self.domains, random) = (history, words, domains, SeededRandom(seed: seed))
+    init(_ history: History, constants: StepConstants, domains: CodecDomains, seed: UInt64) {
+        (self.history, self.constants, self.domains, random) = (history, constants, domains, SeededRandom(seed: seed))
     }
 
-    /// Begins anew with another seed: what is known of the history is kept.
+    /// Begins again with another seed, and keeps what was computed from the history.
     package mutating func restart(seed: UInt64) { random = SeededRandom(seed: seed) }
 
-    /// An event as if born at a version; nil where none was found that its shape allows.
+    /// An event as if born at a version; nil where 20 attempts gave none that fits the shape.
     package mutating func event(type: String, born: SchemaVersion) -> LawEvent? {
         guard let shape = history.shape(of: type, at: born) else { return nil }
         kind = TypeAtVersion(type: type, version: born)
         for _ in 0 ..< 20 {
-            let payload = Array(drawn(shape.shape).text.utf8)
+            let payload = Array(payload(of: shape.shape).text.utf8)
             guard fits(payload, shape) else { continue }
             return LawEvent(
                 origin: .generated, stream: stream(shape, payload), type: type, born: born, time: time(), payload: payload,
@@ -38,14 +38,14 @@ package struct EventGenerator {
         return nil
     }
 
-    /// An event of the newest version with some of its values changed; nil where no change was found that its shape allows.
+    /// The event with some of its values changed; nil where 10 attempts gave none that fits the shape.
     package mutating func mutation(of event: LawEvent) -> LawEvent? {
         guard let shape = history.shape(of: event.type, at: event.born) else { return nil }
         let whole: JSONValue
         do { whole = try JSONValue(parsing: event.payload.lent) } catch { return nil }
         kind = TypeAtVersion(type: event.type, version: event.born)
         for _ in 0 ..< 10 {
-            room = Self.roomMax
+            budget = Self.budgetMax
             let payload = Array(mutated(whole, shape.shape, at: JSONPointer()).text.utf8)
             guard fits(payload, shape) else { continue }
             var made = event
@@ -71,8 +71,8 @@ package struct EventGenerator {
     }
 
     private mutating func metadata() -> [UInt8] {
-        guard !words.metadata.isEmpty, !random.once(in: 4) else { return [] }
-        let members = words.metadata.map { JSONValue.Member(name: $0, value: .string(random.pick(words.texts))) }
+        guard !constants.metadata.isEmpty, !random.once(in: 4) else { return [] }
+        let members = constants.metadata.map { JSONValue.Member(name: $0, value: .string(random.pick(constants.texts))) }
         return Array(JSONValue.object(members).text.utf8)
     }
 
@@ -107,10 +107,10 @@ package struct EventGenerator {
     }
 }
 
-extension EventGenerator: ShapeDrawing {
-    mutating func choice(for shape: Shape, at pointer: JSONPointer) -> JSONValue? {
+extension EventGenerator: ValueGenerator {
+    mutating func preset(for shape: Shape, at pointer: JSONPointer) -> JSONValue? {
         if shape.isNullable, random.once(in: 5) { return .null }
-        // Now and then one that no codec reads: a step that may refuse is to refuse it.
+        // Sometimes a value that no codec can read, so that steps that may refuse events are tried, too.
         if shape.isScalar, let values = domains.values(of: kind, at: pointer), !values.isEmpty,
             !random.once(in: shape.kind == .string ? 32 : 4)
         {
@@ -124,17 +124,17 @@ extension EventGenerator: ShapeDrawing {
     mutating func members(of object: Shape) -> [Shape.Property] {
         let (isFull, isBare) = (random.once(in: 4), random.once(in: 6))
         return object.properties.filter { property in
-            object.required.contains(property.name) || isFull || !isBare && flag()
+            object.required.contains(property.name) || isFull || !isBare && boolean()
         }
     }
 
-    mutating func names(of map: Shape) -> [String] { BoundaryValues.names.filter { _ in flag() } }
+    mutating func names(of map: Shape) -> [String] { BoundaryValues.names.filter { _ in boolean() } }
 
     mutating func count(of list: Shape, least: Int) -> Int {
         Int.random(in: least ... max(least, min(list.maxItems ?? .max, least + 3)), using: &random)
     }
 
-    mutating func flag() -> Bool { Bool.random(using: &random) }
+    mutating func boolean() -> Bool { Bool.random(using: &random) }
 
     mutating func anything() -> JSONValue { random.pick(BoundaryValues.anything) }
 
@@ -142,9 +142,9 @@ extension EventGenerator: ShapeDrawing {
         let candidates = BoundaryValues.integers + (shape.kind == .number ? BoundaryValues.fractions : [])
         let bounds = [shape.minimum, shape.maximum].compactMap { $0?.description }
         let small = String(Int.random(in: 0 ... 2_000_000_000, using: &random))
-        let fitting = (candidates + bounds + [small]).filter { shape.accepts(.number($0)) == nil }
-        // Half of them in the middle: bounds alone would keep later ops from ever being reached.
-        if flag(), fitting.contains(small) { return small }
+        let fitting = (candidates + bounds + [small]).filter { shape.rejection(of: .number($0)) == nil }
+        // Half of the values are ordinary: with boundary values alone, early ops would refuse nearly all events.
+        if boolean(), fitting.contains(small) { return small }
         return fitting.isEmpty ? "0" : random.pick(fitting)
     }
 
@@ -155,8 +155,8 @@ extension EventGenerator: ShapeDrawing {
         case nil: break
         }
         var text = word()
-        if random.once(in: 3), !words.separators.isEmpty {
-            let separator = random.pick(words.separators)
+        if random.once(in: 3), !constants.separators.isEmpty {
+            let separator = random.pick(constants.separators)
             for _ in 0 ... (random.once(in: 4) ? 1 : 0) { text += separator + word() }
         }
         var scalars = Array(text.unicodeScalars)
@@ -168,7 +168,7 @@ extension EventGenerator: ShapeDrawing {
     private mutating func word() -> String {
         switch Int.random(in: 0 ..< 6, using: &random) {
         case 0: random.pick(BoundaryValues.texts)
-        case 1: words.texts.isEmpty ? "a" : random.pick(words.texts)
+        case 1: constants.texts.isEmpty ? "a" : random.pick(constants.texts)
         case 2, 3: String(Int.random(in: 0 ... 2_000_000_000, using: &random))
         case 4: random.pick(BoundaryValues.codecTexts)
         default: random.pick(["Ada", "Lovelace", "zlib1g", "a", "b"])

@@ -8,12 +8,12 @@ package struct LawEvent: Hashable, Sendable {
         case generated
         /// Made from an event of the log, as if born at the newest version.
         case mutated
-        /// What adoption makes, at version 1, of data of the log from before versions existed.
+        /// Made by adoption, at version 1, of data of the log from before versions existed.
         case adopted
     }
 
     package var origin: Origin
-    /// Where the log has it, or has the one that it was made from.
+    /// The position of the event, or of the one that it was made from.
     package var position: Position?
     package var stream: String
     package var type: String
@@ -23,7 +23,7 @@ package struct LawEvent: Hashable, Sendable {
     package var metadata: [UInt8]
     /// Whether the event before it in the log was appended with it.
     package var continuesAppend = false
-    /// Whether the log keeps what older versions see of it, so that nobody needs the code that leads there.
+    /// Whether the log has a shadow of it, so that older versions can be seen without the application's code.
     package var hasShadow = false
 
     package init(
@@ -36,7 +36,7 @@ package struct LawEvent: Hashable, Sendable {
     }
 }
 
-/// An event that goes over a step: what it was before, and one of the types that it is after, nil where it is none.
+/// An event crosses a step: its type before, and one of its types after, nil where it has no image.
 package struct Crossing: Hashable, Sendable {
     let step: SchemaVersion
     let direction: Direction
@@ -44,14 +44,15 @@ package struct Crossing: Hashable, Sendable {
     let to: String?
 }
 
-/// How one law came out for one event.
+/// Whether one law holds for one event.
 package struct LawVerdict: Sendable {
+    /// What a failure means.
     package enum Weight: Hashable, Sendable {
-        /// The steps are wrong.
+        /// The steps have an error.
         case required
-        /// The steps may lose something, and none of them says so.
+        /// The steps may lose something, and none of them declares it.
         case noted
-        /// Only counted.
+        /// The failure is allowed, and counted.
         case measured
     }
 
@@ -61,12 +62,12 @@ package struct LawVerdict: Sendable {
     package var error: EvstoreError?
 }
 
-/// An event for which a law does not hold, or several that were appended together and are seen together.
+/// An event for which a law does not hold, or several of one append that are merged.
 package struct LawFailure: Sendable {
     package let verdict: LawVerdict
     package internal(set) var events: [LawEvent]
     package let target: SchemaVersion
 
-    /// The last of them, where the log has what they are merged to.
+    /// The last of the events, at whose position the merged event is.
     package var event: LawEvent { events[events.count - 1] }
 }

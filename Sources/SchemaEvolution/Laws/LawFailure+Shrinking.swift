@@ -3,7 +3,7 @@ internal import EventModel
 internal import JSONText
 
 extension LawFailure {
-    /// The same failure for events with as little in them as it takes.
+    /// The same failure for smaller events: removes and shortens values as long as the law still fails, at most some 2,000 times.
     package func shrunk(_ history: History) -> LawFailure {
         var trial = LawTrial(history, isFull: true)
         var best = self
@@ -25,7 +25,7 @@ extension LawFailure {
         return best
     }
 
-    /// The events without one of them, or with one thing less in the payload of one, each as its shape allows.
+    /// Candidates: the events without one of them, or with one payload made smaller in one place, each valid in its shape.
     private func simpler(_ history: History) -> [[LawEvent]] {
         var found: [[LawEvent]] = []
         for index in events.indices where events.count > 1 {
@@ -35,7 +35,7 @@ extension LawFailure {
         for index in events.indices {
             guard let shape = history.shape(of: events[index].type, at: events[index].born), let whole = Self.payload(events[index])
             else { continue }
-            for value in whole.simpler(shape.shape) where shape.shape.accepts(value) == nil {
+            for value in whole.simpler(shape.shape) where shape.shape.rejection(of: value) == nil {
                 found.append(events)
                 found[found.count - 1][index].payload = Array(value.text.utf8)
             }
@@ -43,7 +43,7 @@ extension LawFailure {
         return found
     }
 
-    /// The payloads as text, without data of persons.
+    /// The payloads as text, with personal and sealed members masked.
     package func example(_ history: History) -> String {
         events.map { event in
             guard let shape = history.shape(of: event.type, at: event.born), let whole = Self.payload(event) else { return "{}" }
@@ -57,7 +57,7 @@ extension LawFailure {
 }
 
 extension JSONValue {
-    /// Values with one thing less in them, the greatest steps first.
+    /// Values that are smaller in one place, the largest reductions first.
     fileprivate func simpler(_ shape: Shape) -> [JSONValue] {
         switch self {
         case .object(let members):

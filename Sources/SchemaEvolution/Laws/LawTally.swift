@@ -1,29 +1,29 @@
 internal import EventModel
 
-/// What trying the laws on many events came to.
+/// The results of trying the laws on many events.
 package struct LawTally: Sendable {
     package struct Count: Hashable, Sendable {
         package internal(set) var tried: UInt64 = 0
         package internal(set) var failed: UInt64 = 0
-        /// Cases that are not the same again, where the steps or the values may lose something.
+        /// Cases in which the law does not hold, and need not: the steps or the values may lose something.
         package internal(set) var lossy: UInt64 = 0
     }
 
     package internal(set) var events: UInt64 = 0
-    /// The same by where they come from; an event counts once for each version that it is seen at.
+    /// The events by origin; an event counts once for each version that it is tried at.
     package internal(set) var cases: [LawEvent.Origin: UInt64] = [:]
-    /// Events that were made and that a step which may refuse some did refuse: no law is stated for them.
+    /// Events that were not from the log, and that a step refused which may refuse events: no law is about them.
     package internal(set) var refused: UInt64 = 0
     package internal(set) var counts: [String: Count] = [:]
     package internal(set) var crossings: [Crossing: UInt64] = [:]
-    /// What events of the log lose on their way.
+    /// The losses of events of the log.
     package internal(set) var losses = LossAccount()
-    /// The first of each law and type.
+    /// The first failure of each law, weight and type.
     package internal(set) var failures: [LawFailure] = []
 
     package init() {}
 
-    /// One more case of a law that is not about single events.
+    /// Counts a case of a law that is not about single events.
     package mutating func count(_ law: String, holds: Bool) {
         counts[law, default: Count()].tried += 1
         if !holds { counts[law]?.failed += 1 }
@@ -45,7 +45,7 @@ package struct LawTally: Sendable {
         keep(LawFailure(verdict: verdict, events: events, target: target))
     }
 
-    /// Takes in what was found on events that come after these.
+    /// Adds the results for events that come after these.
     package mutating func add(_ later: LawTally) {
         events += later.events
         cases.merge(later.cases, uniquingKeysWith: +)

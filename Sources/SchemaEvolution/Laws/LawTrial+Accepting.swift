@@ -2,8 +2,8 @@ internal import Bytes
 package import EventModel
 
 extension LawTrial {
-    /// Tries L8 on an event of the log: it fits the shape that it was born with, and has an image, be it an empty one by
-    /// declaration, at every version below from the floor on, which the gate has named whatever was live then.
+    /// Tries L8 on an event of the log: it fits the shape that it was born with, and has an image, or none by declaration, at every
+    /// version from the floor up to its birth version: the gate has checked these, whatever was live then.
     package mutating func check(accepted event: LawEvent, from floor: SchemaVersion) {
         guard event.born.number > 0 else { return }
         let start = [GroupPart(type: event.type, payload: event.payload)]

@@ -3,7 +3,8 @@ package import EventModel
 internal import JSONText
 
 extension LawTrial {
-    /// Tries all laws on about so many made events of a type that no step refuses, each at every version at which it is to have an image.
+    /// Tries all laws on generated events of a type, each at every version at which it must have an image, until no step has refused
+    /// `count` of them, or until there were five times as many.
     package mutating func check(_ kind: TypeAtVersion, generated count: Int, seed: UInt64) {
         var generator = generator(seed)
         var accepted = 0
@@ -15,7 +16,7 @@ extension LawTrial {
         }
     }
 
-    /// Tries all laws on so many made appends whose events the step to a version merges; they are born at every version below it.
+    /// Tries all laws on `count` generated appends whose events the step to a version merges, as if born at each version below it.
     package mutating func check(mergesTo version: SchemaVersion, generated count: Int, seed: UInt64) {
         guard let step = history.chain.step(to: version) else { return }
         var generator = generator(seed)
@@ -33,7 +34,7 @@ extension LawTrial {
         }
     }
 
-    /// Tries all laws on a changed copy of each image that an event of the log has at the newest version.
+    /// Tries all laws on a mutation of each image that an event of the log has at the newest version.
     package mutating func check(mutationsOf event: LawEvent, seed: UInt64) {
         var generator = generator(seed)
         for image in images(of: event, at: history.head) {
@@ -41,13 +42,13 @@ extension LawTrial {
         }
     }
 
-    private func generator(_ seed: UInt64) -> EventGenerator { EventGenerator(history, words: words, domains: domains, seed: seed) }
+    private func generator(_ seed: UInt64) -> EventGenerator { EventGenerator(history, constants: constants, domains: domains, seed: seed) }
 
     private mutating func check(everywhere events: [LawEvent]) {
         guard let born = events.first?.born else { return }
         for number in 1 ..< history.head.number + 1 {
             let target = SchemaVersion(number)
-            guard Self.isStated(history, from: born, to: target) else { continue }
+            guard Self.requiresImage(history, from: born, to: target) else { continue }
             let merged = events.filter { isMerged($0, target) }
             if !merged.isEmpty { check(all: merged, at: target) }
             for event in events where !isMerged(event, target) { check(event, at: target) }

@@ -2,8 +2,8 @@ internal import Bytes
 package import EventModel
 internal import JSONText
 
-/// The events of an append that later ones of it may be merged with.
-struct AppendInHand {
+/// The events of an append whose end was not read yet, and with which later ones of it may be merged.
+struct OpenAppend {
     /// Events are merged with those of their stream and birth version.
     struct Key: Hashable {
         let stream: String
@@ -12,14 +12,14 @@ struct AppendInHand {
 
     var waiting: [Key: [LawEvent]] = [:]
     var last: Position?
-    /// Whether all of its events so far were handed over.
+    /// Whether none of its events so far was left out.
     var isWhole = false
 }
 
 extension LawTrial {
-    /// Tries all laws on the next event of a log, in its order: on one that is merged with others when its append has ended.
+    /// Tries all laws on the next event of a log, in its order; on an event that is merged with others only when its append has ended.
     ///
-    /// Where events are left out, so are those that the ones left out may be merged with.
+    /// Where the caller leaves out events of an append, those that may be merged with them are not tried either.
     package mutating func check(next event: LawEvent, at targets: [SchemaVersion]) {
         let follows = append.last.map { $0.rawValue + 1 } == event.position?.rawValue
         append.last = event.position
@@ -36,10 +36,10 @@ extension LawTrial {
             if isMerged(event, target) { waits = true } else { check(event, at: target) }
         }
         guard waits, append.isWhole else { return }
-        append.waiting[AppendInHand.Key(stream: event.stream, born: event.born), default: []].append(event)
+        append.waiting[OpenAppend.Key(stream: event.stream, born: event.born), default: []].append(event)
     }
 
-    /// Tries the laws on what waits for the end of its append, which has come.
+    /// Tries the laws on the events that wait for the end of their append. Call it at the end of the log.
     package mutating func finishAppend(at targets: [SchemaVersion]) {
         guard !append.waiting.isEmpty else { return }
         for (_, events) in append.waiting.sorted(by: { ($0.key.stream, $0.key.born) < ($1.key.stream, $1.key.born) }) {
@@ -51,7 +51,7 @@ extension LawTrial {
         append.waiting.removeAll(keepingCapacity: true)
     }
 
-    /// What adoption makes of data from before versions existed is tried as if it were born at version 1.
+    /// Tries the laws on what adoption makes of data from before versions existed, as if it were born at version 1.
     private mutating func check(adopted event: LawEvent, at targets: [SchemaVersion]) {
         let first = SchemaVersion(1)
         let images: [GroupPart]
@@ -66,8 +66,8 @@ extension LawTrial {
         }
     }
 
-    /// The laws for events that are merged on their way up: what comes down from one event is one event again, and what a
-    /// merged event holds are the events that it was merged from, in whatever order.
+    /// The laws for events that are merged on their way up: a merged event becomes, on the way down, the events that it was merged from,
+    /// in whatever order.
     mutating func verdicts(onMerged events: [LawEvent], at target: SchemaVersion) -> [LawVerdict] {
         guard let last = events.last, last.born.number > 0, last.born < target else { return [] }
         let start = events.map { GroupPart(type: $0.type, payload: $0.payload) }
@@ -80,10 +80,10 @@ extension LawTrial {
             }
             return [LawVerdict(law: "T-up", holds: false, error: error)]
         }
-        let (isCanonical, isPlain) = viewer.counts.forms(since: counts)
+        let (isCanonical, isLossless) = viewer.counts.forms(since: counts)
         var found = [LawVerdict(law: "T-up"), LawVerdict(law: "L5", holds: events.allSatisfy { keepsStream($0, target) })]
-        if let stepping = stepping(events, start, images, target) { found.append(stepping) }
-        guard Self.isStated(history, from: target, to: last.born) else { return found }
+        if let stepwise = stepwise(events, start, images, target) { found.append(stepwise) }
+        guard Self.requiresImage(history, from: target, to: last.born) else { return found }
         var verdict = LawVerdict(law: "L1")
         do {
             var back: [[GroupPart]] = []
@@ -95,23 +95,23 @@ extension LawTrial {
                 back.append(parts)
             }
             verdict.holds = Self.isSame(Self.sorted(back.flatMap(\.self)), Self.sorted(start))
-            if !verdict.holds { verdict.weight = weight(events, target, isCanonical, isPlain) }
+            if !verdict.holds { verdict.weight = weight(events, target, isCanonical, isLossless) }
             return found + [verdict, LawVerdict(law: "L3", holds: isStable)]
         } catch {
             if isExcused(last, target, error) { return found }
-            (verdict.holds, verdict.error, verdict.weight) = (false, error, weight(events, target, isCanonical, isPlain))
+            (verdict.holds, verdict.error, verdict.weight) = (false, error, weight(events, target, isCanonical, isLossless))
             return found + [verdict, LawVerdict(law: "L3", holds: false, error: error)]
         }
     }
 
-    private mutating func stepping(
+    private mutating func stepwise(
         _ events: [LawEvent], _ start: [GroupPart], _ images: [[GroupPart]], _ target: SchemaVersion
     ) -> LawVerdict? {
         var (current, version) = (start.map { [$0] }, events[0].born)
         do {
             while version != target {
                 let after = try see(appended: current, of: events, from: version, to: version.next)
-                for (before, after) in zip(current, after) { note(before, after, from: version, to: version.next) }
+                for (before, after) in zip(current, after) { countCrossings(before, after, from: version, to: version.next) }
                 (current, version) = (after, version.next)
             }
         } catch {
@@ -120,7 +120,7 @@ extension LawTrial {
         return LawVerdict(law: "L4", holds: zip(current, images).allSatisfy { Self.isSame($0, $1) })
     }
 
-    /// The images of what events of one append are at a version, for each of them: none where a later one has it.
+    /// For each event of an append, its images at a version: none where a later event has the merged image.
     func see(
         appended all: [[GroupPart]], of events: [LawEvent], from: SchemaVersion, to: SchemaVersion
     ) throws(EvstoreError) -> [[GroupPart]] {
@@ -157,14 +157,14 @@ extension LawTrial {
         return found
     }
 
-    /// Whether the name that an event's stream has at a version leads back to the one that it was given.
+    /// Whether the name of an event's stream comes back as it was from another version.
     func keepsStream(_ event: LawEvent, _ target: SchemaVersion) -> Bool {
         guard history.rekeysStreams else { return true }
         do {
             let name = try StreamName(event.stream)
             return try history.streamName(history.streamName(name, from: event.born, to: target), from: target, to: event.born) == name
         } catch {
-            // A name that no rekey takes is refused, by name, as a made one may be.
+            // A generated name may be one that a rekey refuses.
             return event.origin != .log
         }
     }

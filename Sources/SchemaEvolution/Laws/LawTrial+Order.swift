@@ -1,49 +1,51 @@
 internal import EventModel
 
 extension LawTrial {
-    /// Whether the parts of an event are after a step what each is by itself, in their order: but for those that are one event
-    /// there, which stands where the first of them stood.
+    /// Whether the images of several parts after a step are those of each part alone, in their order. Parts that the step joins to one
+    /// event count as one, at the place of the first of them.
     func keepsOrder(
         _ before: [GroupPart], _ after: [GroupPart], of event: LawEvent, from: SchemaVersion, to: SchemaVersion
     ) -> Bool {
         if before.count < 2 { return true }
         let alone = before.map { part in seen([part], of: event, from: from, to: to) }
-        if let all = Self.joined(alone), Self.isSame(all, after) { return true }
-        // Parts that are one event, each with what they are together: each joins the first that it makes something else of.
+        if let all = Self.concatenation(alone), Self.isSame(all, after) { return true }
+        // Groups of parts that the step joins: a part is of the first group whose images it changes.
         var groups: [(parts: [GroupPart], seen: [GroupPart]?)] = []
         for (part, own) in zip(before, alone) {
-            var isTaken = false
-            for index in groups.indices where !isTaken {
+            var isJoined = false
+            for index in groups.indices where !isJoined {
                 let together = groups[index].parts + [part]
                 guard let all = seen(together, of: event, from: from, to: to) else { continue }
-                let apart = Self.joined([groups[index].seen, own])
-                isTaken = apart.map { !Self.isSame(Self.sorted($0), Self.sorted(all)) } ?? true
-                if isTaken { groups[index] = (together, all) }
+                let apart = Self.concatenation([groups[index].seen, own])
+                isJoined = apart.map { !Self.isSame(Self.sorted($0), Self.sorted(all)) } ?? true
+                if isJoined { groups[index] = (together, all) }
             }
-            if !isTaken { groups.append(([part], own)) }
+            if !isJoined { groups.append(([part], own)) }
         }
-        var stands: [Stand] = []
+        var joined: [JoinedParts] = []
         for group in groups {
-            // That a part has no image other laws say.
+            // Whether each part has an image is for other laws to say.
             guard let seen = group.seen else { return true }
-            stands.append(Stand(parts: group.parts, seen: seen))
+            joined.append(JoinedParts(parts: group.parts, seen: seen))
         }
-        return stand(stands[...], as: after[...]) { part in seen(part, of: event, from: from, to: to) }
+        return match(joined[...], after[...]) { part in seen(part, of: event, from: from, to: to) }
     }
 
-    /// Parts that are one event, and what they are together.
-    private struct Stand {
+    /// Parts that the step joins to one event, and their images.
+    private struct JoinedParts {
         var parts: [GroupPart]
         var seen: [GroupPart]
     }
 
-    /// Whether all stand in their order. Parts that are hidden may be the first of an event that is the same without them,
-    /// which then stands in their place.
-    private func stand(_ groups: ArraySlice<Stand>, as after: ArraySlice<GroupPart>, seeing see: ([GroupPart]) -> [GroupPart]?) -> Bool {
+    /// Whether the images are those of the groups, in their order. A group without an image may belong to a later group whose images are
+    /// the same without it: that one then has its place.
+    private func match(
+        _ groups: ArraySlice<JoinedParts>, _ after: ArraySlice<GroupPart>, seeing see: ([GroupPart]) -> [GroupPart]?
+    ) -> Bool {
         guard let first = groups.first else { return after.isEmpty }
         let rest = groups.dropFirst()
         if Self.isSame(first.seen, Array(after.prefix(first.seen.count))),
-            stand(rest, as: after.dropFirst(first.seen.count), seeing: see)
+            match(rest, after.dropFirst(first.seen.count), seeing: see)
         {
             return true
         }
@@ -53,7 +55,7 @@ extension LawTrial {
             guard !other.seen.isEmpty, Self.isSame(other.seen, Array(after.prefix(other.seen.count))),
                 see(first.parts + other.parts).map({ Self.isSame($0, other.seen) }) == true
             else { return false }
-            return stand(rest[..<index] + rest[(index + 1)...], as: after.dropFirst(other.seen.count), seeing: see)
+            return match(rest[..<index] + rest[(index + 1)...], after.dropFirst(other.seen.count), seeing: see)
         }
     }
 
@@ -61,7 +63,7 @@ extension LawTrial {
         do { return try see(parts, of: event, from: from, to: to) } catch { return nil }
     }
 
-    private static func joined(_ lists: [[GroupPart]?]) -> [GroupPart]? {
+    private static func concatenation(_ lists: [[GroupPart]?]) -> [GroupPart]? {
         lists.contains { $0 == nil } ? nil : lists.flatMap { $0 ?? [] }
     }
 }

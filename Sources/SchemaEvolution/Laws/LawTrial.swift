@@ -2,28 +2,28 @@ internal import Bytes
 package import EventModel
 internal import JSONText
 
-/// Tries the laws on one event after the other: one for each thread.
+/// Tries the laws on one event after the other. One for each thread.
 ///
 /// T-up, T-down: every event has an image, and it fits its shape. L1: what went up comes down as it was, the images of an
 /// event together; L2: what went down comes up as it was. L3: an image that went there and back is the same image. L4:
-/// stepping version by version gives the same as skipping. L5: the parts of an event keep their order over every step, and
-/// the name of its stream leads back. L8: what was accepted has an image at every version that was promised then.
+/// going version by version gives the same as going at once. L5: the parts of an event keep their order over every step, and
+/// the name of its stream comes back. L8: an accepted event has an image at every version that was promised then.
 package struct LawTrial {
     package internal(set) var tally = LawTally()
-    let words: StepWords
+    let constants: StepConstants
     let domains: CodecDomains
     let viewer: Viewer
-    /// Whether all laws are tried: else T, L1 and L4 only.
+    /// Whether all laws are tried; else T, L1 and L4 only.
     private let isFull: Bool
     /// The append that is being read from a log.
-    var append = AppendInHand()
+    var append = OpenAppend()
     let probe: LossProbe
 
     package init(_ history: History, isFull: Bool) {
         (viewer, self.isFull) = (Viewer(history), isFull)
         probe = LossProbe(history)
-        words = StepWords(history)
-        domains = CodecDomains(history, words: words)
+        constants = StepConstants(history)
+        domains = CodecDomains(history, constants: constants)
     }
 
     var history: History { viewer.history }
@@ -31,25 +31,25 @@ package struct LawTrial {
     /// Tries all laws on an event seen at a version.
     package mutating func check(_ event: LawEvent, at target: SchemaVersion) { check(all: [event], at: target) }
 
-    /// The same for events of one append, stream and version that may be merged.
+    /// Tries all laws on events of one append, stream and version that may be merged.
     mutating func check(all events: [LawEvent], at target: SchemaVersion) {
         tally.count(events)
         for verdict in verdicts(onAll: events, at: target) { tally.count(verdict, of: events, at: target) }
     }
 
-    /// How each law comes out; none where the laws do not speak of the events.
+    /// A verdict for each law; none where no law is about the events.
     mutating func verdicts(onAll events: [LawEvent], at target: SchemaVersion) -> [LawVerdict] {
         events.count == 1 && !isMerged(events[0], target) ? verdicts(on: events[0], at: target) : verdicts(onMerged: events, at: target)
     }
 
-    /// Whether events of one version are to have an image at another.
-    package static func isStated(_ history: History, from born: SchemaVersion, to target: SchemaVersion) -> Bool {
+    /// Whether events of one version must have an image at another.
+    package static func requiresImage(_ history: History, from born: SchemaVersion, to target: SchemaVersion) -> Bool {
         guard let file = history[born], target.number >= 1, target <= history.head, born != target else { return false }
         if born < target { return true }
         return target >= file.forward ?? born.previous && !history.opClass(from: target, to: born).contains(.oneWay)
     }
 
-    /// What an event is at a version, as if born there: nothing where it has no image.
+    /// The images of an event at a version, as if born there.
     func images(of event: LawEvent, at version: SchemaVersion) -> [LawEvent] {
         let start = [GroupPart(type: event.type, payload: event.payload)]
         let images: [GroupPart]
@@ -62,7 +62,7 @@ package struct LawTrial {
     }
 
     private mutating func verdicts(on event: LawEvent, at target: SchemaVersion) -> [LawVerdict] {
-        // No law is stated for data from before versions existed, but for what adoption makes of it.
+        // No law is about data from before versions existed: the laws are tried on what adoption makes of it.
         guard event.born != target, event.born.number > 0 else { return [] }
         let isUp = event.born < target
         let start = [GroupPart(type: event.type, payload: event.payload)]
@@ -79,40 +79,40 @@ package struct LawTrial {
         let forms = viewer.counts.forms(since: counts)
         var found = [LawVerdict(law: isUp ? "T-up" : "T-down")]
         var keepsOrder = true
-        let stepping = stepping(event, start, images, target, &keepsOrder)
+        let stepwise = stepwise(event, start, images, target, &keepsOrder)
         if isFull {
             found.append(LawVerdict(law: "L5", holds: parts == Array(parts.indices) && keepsOrder && keepsStream(event, target)))
         }
-        if let stepping { found.append(stepping) }
+        if let stepwise { found.append(stepwise) }
         if images.isEmpty || history.opClass(from: event.born, to: target).contains(.oneWay) {
             enterLosses(of: [event], at: target)
             return found
         }
-        guard isUp || Self.isStated(history, from: event.born, to: target) else { return found }
-        if isUp, isFull, !Self.isStated(history, from: target, to: event.born) { return found }
-        found += returning(event, images, target, forms)
+        guard isUp || Self.requiresImage(history, from: event.born, to: target) else { return found }
+        if isUp, isFull, !Self.requiresImage(history, from: target, to: event.born) { return found }
+        found += roundTrip(event, images, target, forms)
         return found
     }
 
-    /// The laws of the way back.
+    /// The verdicts on converting the images back.
     /// - Parameters:
-    ///   - images: what the event is at `target`.
-    ///   - forms: what the way there counted.
-    private mutating func returning(
-        _ event: LawEvent, _ images: [GroupPart], _ target: SchemaVersion, _ forms: (isCanonical: Bool, isPlain: Bool)
+    ///   - images: those of the event at `target`.
+    ///   - forms: whether its values were canonical, and whether the way there lost none.
+    private mutating func roundTrip(
+        _ event: LawEvent, _ images: [GroupPart], _ target: SchemaVersion, _ forms: (isCanonical: Bool, isLossless: Bool)
     ) -> [LawVerdict] {
-        let (isCanonical, isPlain) = forms
+        let (isCanonical, isLossless) = forms
         let isUp = event.born < target
         var verdict = LawVerdict(law: isUp ? "L1" : "L2")
         let back: [GroupPart]
         do { back = try see(images, of: event, from: target, to: event.born) } catch {
             if isExcused(event, target, error) { return [] }
             (verdict.holds, verdict.error) = (false, error)
-            verdict.weight = isUp ? weight([event], target, isCanonical, isPlain) : weightBelow(event, target)
+            verdict.weight = isUp ? weight([event], target, isCanonical, isLossless) : weightBelow(event, target)
             return isFull ? [verdict, LawVerdict(law: "L3", holds: false, error: error)] : [verdict]
         }
         verdict.holds = Self.isSame(back, [GroupPart(type: event.type, payload: event.payload)])
-        if !verdict.holds { verdict.weight = isUp ? weight([event], target, isCanonical, isPlain) : weightBelow(event, target) }
+        if !verdict.holds { verdict.weight = isUp ? weight([event], target, isCanonical, isLossless) : weightBelow(event, target) }
         guard isFull else { return [verdict] }
         do {
             let again = try see(back, of: event, from: event.born, to: target)
@@ -122,19 +122,19 @@ package struct LawTrial {
         }
     }
 
-    /// What it means where events do not come down as they were.
+    /// The weight of a failure: events do not come down as they were.
     mutating func weight(
-        _ events: [LawEvent], _ target: SchemaVersion, _ isCanonical: Bool, _ isPlain: Bool
+        _ events: [LawEvent], _ target: SchemaVersion, _ isCanonical: Bool, _ isLossless: Bool
     ) -> LawVerdict.Weight {
         let lost = enterLosses(of: events, at: target)
-        if !lost.isEmpty, !lost.contains(where: \.isUntold) { return .measured }
-        guard isCanonical || lost.contains(where: \.isUntold), let event = events.first else { return .measured }
+        if !lost.isEmpty, !lost.contains(where: \.isUndeclared) { return .measured }
+        guard isCanonical || lost.contains(where: \.isUndeclared), let event = events.first else { return .measured }
         let mayLose = !history.opClass(from: event.born, to: target).isDisjoint(with: [.narrow, .partial, .oneWay])
-        if isPlain, !mayLose { return .required }
-        return lost.contains(where: \.isUntold) ? .noted : .measured
+        if isLossless, !mayLose { return .required }
+        return lost.contains(where: \.isUndeclared) ? .noted : .measured
     }
 
-    /// Enters what events of the log, or adopted ones, have lost at a version where they did not come back as they were.
+    /// Counts the losses of events of the log, or adopted ones, that did not come back as they were.
     @discardableResult
     private mutating func enterLosses(of events: [LawEvent], at target: SchemaVersion) -> Set<LossAccount.Entry> {
         guard let event = events.last, event.origin == .log || event.origin == .adopted else { return [] }
@@ -143,15 +143,15 @@ package struct LawTrial {
         return lost
     }
 
-    /// What it means where an event does not come up as it was: the class of a Swift step is a promise, not a proof.
+    /// The weight of a failure: an event does not come up as it was. The declared class of a Swift step is a promise that it may break.
     private mutating func weightBelow(_ event: LawEvent, _ target: SchemaVersion) -> LawVerdict.Weight {
         enterLosses(of: [event], at: target)
         let steps = history.steps(from: target, to: event.born)
         return steps.contains(where: \.hasSwiftSteps) && steps.allSatisfy { $0.opClass == .iso } ? .required : .measured
     }
 
-    /// A step that is partial, and a codec that can't read a value, may refuse an event that was made up; an event of the
-    /// log has been accepted. Where it keeps what older versions see, the code that leads there need not be at hand.
+    /// Whether an error is allowed: a partial step, or a codec, may refuse an event that is not from the log, since no gate has accepted
+    /// it; and where the log has a shadow, the program may lack the code that leads down.
     func isExcused(_ event: LawEvent, _ target: SchemaVersion, _ error: EvstoreError) -> Bool {
         if case .programNeeded = error, event.hasShadow, target < event.born { return true }
         guard event.origin != .log else { return false }
@@ -159,19 +159,19 @@ package struct LawTrial {
         return history.opClass(from: event.born, to: target).contains(.partial)
     }
 
-    /// What is merged is seen with its whole append.
+    /// Whether a step on the way merges the event with others of its append.
     func isMerged(_ event: LawEvent, _ target: SchemaVersion) -> Bool {
         do { return try viewer.path(type: event.type, born: event.born, to: target).merges } catch { return false }
     }
 
-    private mutating func stepping(
+    private mutating func stepwise(
         _ event: LawEvent, _ start: [GroupPart], _ images: [GroupPart], _ target: SchemaVersion, _ keepsOrder: inout Bool
     ) -> LawVerdict? {
         let isUp = event.born < target
         let isFar = (isUp ? event.born.next : event.born.previous) != target
         guard isFar || isFull else { return nil }
         if !isFar {
-            note(start, images, from: event.born, to: target)
+            countCrossings(start, images, from: event.born, to: target)
             return nil
         }
         var (current, version) = (start, event.born)
@@ -180,7 +180,7 @@ package struct LawTrial {
                 let next = isUp ? version.next : version.previous
                 let after = try see(current, of: event, from: version, to: next)
                 if isFull {
-                    note(current, after, from: version, to: next)
+                    countCrossings(current, after, from: version, to: next)
                     keepsOrder = keepsOrder && self.keepsOrder(current, after, of: event, from: version, to: next)
                 }
                 (current, version) = (after, next)
@@ -191,7 +191,7 @@ package struct LawTrial {
         return LawVerdict(law: "L4", holds: Self.isSame(current, images))
     }
 
-    mutating func note(_ before: [GroupPart], _ after: [GroupPart], from: SchemaVersion, to: SchemaVersion) {
+    mutating func countCrossings(_ before: [GroupPart], _ after: [GroupPart], from: SchemaVersion, to: SchemaVersion) {
         for part in before {
             func count(_ type: String?) {
                 let crossing = Crossing(step: max(from, to), direction: from < to ? .up : .down, from: part.type, to: type)
@@ -209,7 +209,7 @@ package struct LawTrial {
         return try see(all, of: event, from: from, to: to, parts: &parts)
     }
 
-    /// The images of events that are one, in order, each checked against its shape.
+    /// The images of an event, or of the parts of one, in order, each checked against its shape.
     private func see(
         _ all: [GroupPart], of event: LawEvent, from: SchemaVersion, to: SchemaVersion, parts: inout [Int]
     ) throws(EvstoreError) -> [GroupPart] {

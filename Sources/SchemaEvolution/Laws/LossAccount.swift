@@ -1,24 +1,24 @@
 package import EventModel
 
-/// What events of a log lose on their way to a version: at which op, and how many of those that were seen.
+/// Which ops lose something of events of a log on their way to a version, and of how many events.
 ///
-/// Made by the conversion itself: an event loses something at a step where the way back to its birth gives another event
-/// than the way back from before the step, and at the op of it that does not give back what it was given.
+/// Found by converting the events: one loses something at a step if going back from behind the step gives another event than going back
+/// from before it, and at an op of that step if undoing the op does not give what there was before it.
 package struct LossAccount: Sendable {
     package struct Entry: Hashable, Sendable {
         package let loss: LossDeclaration
         package let direction: Direction
-        /// Whether only a number or a moment is written in another way than before, which a codec accepts.
+        /// Whether the only difference is how a number or a moment is written.
         package let isOtherForm: Bool
 
-        /// Whether nobody has said that this is lost: a step by its reason, a codec by taking other forms, or a version
-        /// that is older than the event, by being older.
-        package var isUntold: Bool { direction == .up && !isOtherForm && loss.because.isEmpty }
+        /// Whether nothing declares the loss: on the way up, it is more than another form of a value, and the op has no reason. That an
+        /// older version shows less needs no reason.
+        package var isUndeclared: Bool { direction == .up && !isOtherForm && loss.because.isEmpty }
     }
 
     package struct Count: Hashable, Sendable {
         package var events: UInt64
-        /// The first of them, and the last.
+        /// The positions of the first and the last of the events.
         package var first, last: Position
     }
 
@@ -38,15 +38,15 @@ package struct LossAccount: Sendable {
         }
     }
 
-    /// Takes in what was found on events that come after these.
+    /// Adds the losses of events that come after these.
     mutating func add(_ later: LossAccount) {
         counts.merge(later.counts) { Count(events: $0.events + $1.events, first: min($0.first, $1.first), last: max($0.last, $1.last)) }
     }
 }
 
 extension LawTrial {
-    /// Where events that did not come back as they were, or have no image by declaration, have lost something: steps with no
-    /// way down, which need consent of their own, are not looked at, nor what lies behind them.
+    /// The losses of events that did not come back as they were, or that have no image by declaration. One-way steps need a consent of
+    /// their own: neither they nor the steps behind them are searched.
     package func losses(of events: [LawEvent], at target: SchemaVersion) -> Set<LossAccount.Entry> {
         guard let born = events.first?.born, born.number > 0 else { return [] }
         let direction: Direction = born < target ? .up : .down
@@ -59,7 +59,7 @@ extension LawTrial {
             guard !history.opClass(from: version, to: next).contains(.oneWay) else { break }
             let after: [[GroupPart]]
             do { after = try see(events, at: next) } catch { break }
-            let back = giveBack(after, events, from: next)
+            let back = convertBack(after, events, from: next)
             if back != given {
                 for (image, event) in zip(images, events) {
                     for part in image { found.formUnion(probe.losses(of: part, of: event, from: version, to: next, direction)) }
@@ -78,8 +78,8 @@ extension LawTrial {
         return try see(appended: start, of: events, from: events[0].born, to: version)
     }
 
-    /// What images are at the birth of their events; nil where they have no image there.
-    private func giveBack(_ images: [[GroupPart]], _ events: [LawEvent], from version: SchemaVersion) -> [GroupPart]? {
+    /// The images converted back to the birth version of their events; nil where one can't be.
+    private func convertBack(_ images: [[GroupPart]], _ events: [LawEvent], from version: SchemaVersion) -> [GroupPart]? {
         var back: [GroupPart] = []
         for (image, event) in zip(images, events) {
             do { back += try see(image, of: event, from: version, to: event.born) } catch { return nil }

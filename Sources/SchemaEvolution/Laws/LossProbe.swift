@@ -1,26 +1,26 @@
 internal import Bytes
 internal import EventModel
 
-/// Finds the ops of a step at which an image loses something: it goes up to each of them and back down to where it began,
-/// and is another one from the first op on that does not give back what it was given.
+/// Finds the ops of a step at which an image loses something. It runs the ops up to each one and undoes them: the result differs from the
+/// one before at an op that does not give back what it got.
 final class LossProbe {
     private struct Key: Hashable {
         let type: String
         let from, to: SchemaVersion
     }
 
-    /// A run of ops, which an event may go through or not.
+    /// A run of ops on one branch of the step's path.
     private struct Run {
         struct Probe {
             let loss: LossDeclaration
-            /// Through the op, and back.
+            /// Leads through the op, and back.
             let back: Path
         }
 
-        /// The way that leads to the first op, and back.
+        /// Leads to the first op, and back.
         var start: Path
         var probes: [Probe] = []
-        /// Where it ends in a change to the whole event: what is lost there is lost by whoever comes so far.
+        /// The change to the whole event at its end, if any: every event that gets there loses what that loses.
         var end: (loss: LossDeclaration, there: Path, kind: End)?
 
         enum End { case gone, fan(Path) }
@@ -67,7 +67,9 @@ final class LossProbe {
         let before = workspace.run.counts
         do {
             let source = SourceEvent(payload: image.payload.lent, time: event.time, metadata: event.metadata.lent)
-            try Viewer.run(path, source, stream: event.stream, in: &workspace) { images.append(GroupPart(type: $0.type, payload: [UInt8](copying: $0.payload))) }
+            try Viewer.run(path, source, stream: event.stream, in: &workspace) {
+                images.append(GroupPart(type: $0.type, payload: [UInt8](copying: $0.payload)))
+            }
         } catch { return nil }
         return (LawTrial.sorted(images), workspace.run.counts - before)
     }
@@ -84,8 +86,8 @@ final class LossProbe {
         let nowhere = PathSegment(ops: [], next: .dropped(step: key.to, because: ""))
 
         /// - Parameters:
-        ///   - ran: the ops that lead here and can be undone.
-        ///   - lead: puts a segment behind what leads here.
+        ///   - ran: the ops before the segment that can be undone.
+        ///   - lead: puts a segment behind all that comes before it.
         func walk(_ segment: PathSegment, after ran: [PathOp], _ lead: (PathSegment) -> PathSegment) {
             func path(_ ops: [PathOp], _ next: PathNext) -> Path { whole(lead(PathSegment(ops: ops, next: next))) }
             func undo(_ ops: [PathOp]) -> [PathOp] { (ran + ops).reversed().map(\.undone) }
@@ -132,7 +134,7 @@ final class LossProbe {
 }
 
 extension PathOp {
-    /// The same as ops one after the other: one only where it holds others.
+    /// The op as a sequence of ops; itself, unless it holds others.
     fileprivate var parts: [PathOp] {
         let parts = op.parts(losing: OpLoss(op: loss.op, because: loss.because))
         return (direction == .up ? parts : parts.reversed()).map { part in
@@ -142,7 +144,7 @@ extension PathOp {
         }
     }
 
-    /// The same in the other direction.
+    /// The op in the other direction.
     fileprivate var undone: PathOp {
         PathOp(
             op: op, direction: direction == .up ? .down : .up, step: step, label: label, summary: summary, mark: mark,

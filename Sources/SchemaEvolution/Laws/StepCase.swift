@@ -12,7 +12,7 @@ package struct StepCase: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension History {
-    /// Every op that an event can meet on its way, in the order of the files.
+    /// Every op that an event can pass, in the order of the files, with the number of events that passed it.
     package func cases(_ crossings: [Crossing: UInt64]) -> [StepCase] {
         chain.steps.flatMap { step -> [StepCase] in
             let (before, after) = (types(at: step.version.previous), types(at: step.version))
@@ -50,8 +50,8 @@ extension History {
     }
 }
 
-extension Turn {
-    /// The types whose events show that a turn was taken; none where it lets no event through.
+extension EventChange {
+    /// The types whose events were changed so; none where no event has an image.
     fileprivate func names(for type: String) -> [String] {
         switch self {
         case .dispatch(_, let cases): cases.map(\.type)

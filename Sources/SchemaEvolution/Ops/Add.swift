@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// `add {path, value}` or `add {path, from}`: a member that the version before does not have.
+/// `add {path, value}` or `add {path, from}`: a new member, with a constant or a value from beside the payload.
 package struct Add: Op {
     static let name = "add"
 
@@ -70,11 +70,11 @@ package struct Add: Op {
         let member: Shape
         switch source {
         case .constant(let value):
-            if let declared, let why = declared.accepts(value) {
+            if let declared, let why = declared.rejection(of: value) {
                 site.note(
                     Rule.upNotTotal, "the value \(value.text) does not fit the declared shape: \(why.pointer) \(why.reason)",
                     fix: "give a value that is \(why.expected)",
-                    mend: site.mark.mend("*", "value", to: declared.likest(value)).guessed)
+                    mend: site.mark.mend("*", "value", to: declared.nearestValue(to: value)).guessed)
             }
             member = declared ?? Shape(natural: value)
         case .time: member = declared.flatMap { $0.kind == .string ? $0 : nil } ?? .dateTime
@@ -178,7 +178,7 @@ extension Add.Source {
 }
 
 extension Shape {
-    /// What a constant is, where nothing says it nearer.
+    /// The shape of a constant by its JSON type, for a member without a declared shape.
     init(natural value: JSONValue) {
         switch value {
         case .null:

@@ -119,7 +119,7 @@ package struct Adopt: Sendable {
         guard member.name == "value" else {
             throw member.problem("a default is {value: x}, $time or $metadata/x", rule: Rule.opArgument)
         }
-        if let why = shape?.accepts(member.value.json) {
+        if let why = shape?.rejection(of: member.value.json) {
             throw member.problem("the default does not fit: \(why.pointer) \(why.reason)", rule: Rule.wrongKind)
         }
         return .value(Array(member.value.constant.text.utf8))
@@ -136,7 +136,7 @@ package struct Adopt: Sendable {
         var problems: [Finding] = []
         for kind in [Shape.Kind.number, .integer, .string, .boolean] {
             var site = OpSite(
-                shape: shape, stream: nil, destinies: [Destiny(declared: shape, ops: [])], type: type, mark: node.mark, label: label)
+                shape: shape, stream: nil, shapeTargets: [ShapeTarget(declared: shape, ops: [])], type: type, mark: node.mark, label: label)
             _ = site.shape.replace(at: op.path, with: Shape(kind))
             if let bound = op.bind(&site), site.shape.shape(at: op.path)?.kind == declared.kind { return bound }
             problems = site.findings

@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// `allow {path, down}`: where version n declares more than the ops make, what the older version sees of it.
+/// `allow {path, down}`: version n allows more at a place than the ops make there; `down` is what the older version sees of it.
 package struct Allow: Op {
     static let name = "allow"
 
@@ -76,10 +76,10 @@ package struct Allow: Op {
                 mend: site.mark.mend("*", "down", to: .object([.init(name: "value", value: old.sample)])).guessed)
         }
         for value in down.values {
-            if let why = old.accepts(value) {
+            if let why = old.rejection(of: value) {
                 site.note(
                     Rule.downNotTotal, "\(value.text) does not fit the older shape: it \(why.reason)",
-                    mend: site.mark.mend(.swap(value.word, old.likest(value.word).text), at: "*", "down").guessed)
+                    mend: site.mark.mend(.swap(value.word, old.nearestValue(to: value.word).text), at: "*", "down").guessed)
             }
         }
         let before = site.shape
@@ -115,7 +115,7 @@ package struct Allow: Op {
     }
 }
 
-/// A member that may have more values than the version before knows, or may be absent now.
+/// For a member that the version before has, with fewer values, or as a required one.
 private final class BoundAllow: BoundOp {
     let path: JSONPointer
     let place: Place?
@@ -162,7 +162,7 @@ private final class BoundAllow: BoundOp {
     func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
         guard direction == .down else { return }
         guard !path.isRoot else { return draft.giveUp() }
-        // Whether it is there is asked only where that makes a difference.
+        // The draft branches on whether the member is present only where that makes a difference.
         let mustBe = wasRequired && place != nil
         guard let node = mustBe ? draft.value(at: path, from: draft.root) : draft.find(path) else {
             guard wasRequired, let place, let holder = place.holder(in: &draft, at: draft.root, forValue: false) else { return }
@@ -195,7 +195,7 @@ private final class BoundAllow: BoundOp {
     }
 }
 
-/// A member that the version before does not have.
+/// For a member that the version before does not have.
 private final class BoundNewMember: BoundOp {
     let path: JSONPointer
     let down: AllowedDown
@@ -229,7 +229,7 @@ private final class BoundNewMember: BoundOp {
 }
 
 extension AllowedDown {
-    /// Hides the event, or leaves it to the op to refuse it.
+    /// Hides the event, or gives the draft up, so that the op refuses the event.
     fileprivate func stop(_ draft: inout FusedDraft) {
         if case .hide? = misfit { draft.leaveOut(.hide) } else { draft.giveUp() }
     }

@@ -1,8 +1,8 @@
 internal import JSONText
 
-/// `down:` of an `allow`: what the older version sees of what it does not know.
+/// `down:` of an `allow`: what the older version sees of values that it does not know.
 package struct AllowedDown: Sendable {
-    /// What becomes of a value that does not fit.
+    /// What becomes of a value that does not fit the older shape.
     package enum Misfit: Sendable {
         case absent
         case value([UInt8])
@@ -15,7 +15,7 @@ package struct AllowedDown: Sendable {
     }
 
     package let misfit: Misfit?
-    /// New values, in canonical form, and what stands for them.
+    /// New values, in canonical form, and the JSON text that the older version sees.
     let table: [(new: [UInt8], old: [UInt8])]
     /// The rows of the table as the file writes them.
     package let rows: [Table.Row]
@@ -62,7 +62,7 @@ package struct AllowedDown: Sendable {
         (self.misfit, self.table, self.rows, self.values) = (misfit, table, rows, values)
     }
 
-    /// Whether an event that does not fit goes no further.
+    /// Whether an event with a value that does not fit has no image below.
     var stops: Bool {
         switch misfit {
         case .block?, .hide?: true
@@ -70,7 +70,7 @@ package struct AllowedDown: Sendable {
         }
     }
 
-    /// What a key of a table may stand for: the text, and the number or word of JSON that it spells.
+    /// The values that a table's key means, in canonical form: the text, and the number or literal of JSON that it spells.
     private static func spellings(_ key: String) -> [[UInt8]] {
         let text = JSONValue.string(key).canonical()
         let scalar = Shape.value(key, .any)

@@ -9,11 +9,11 @@ protocol BoundOp: AnyObject, Sendable {
 
     func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop)
 
-    /// Does to a draft what the op does to a document, or gives the draft up.
+    /// Adds to a draft what does the same as the op, or gives the draft up.
     func fuse(_ draft: inout FusedDraft, _ direction: Direction)
 
-    /// The ops that do the same one after the other, in the order of the way up, each with what it loses: more than one only
-    /// where the op holds others.
+    /// The op as a sequence of ops with the same result, in upward order, each with its loss: more than one only where it holds
+    /// others.
     func parts(losing loss: OpLoss) -> [BoundPart]
 }
 
@@ -29,9 +29,9 @@ struct BoundPart: Sendable {
     let loss: OpLoss
 }
 
-/// Why an op goes no further with an event.
+/// Why an op ends the conversion of an event.
 enum OpStop: Error {
-    /// The value at a pointer is not what the op takes.
+    /// The op does not accept the value at a pointer.
     case failed(pointer: String, expected: String, found: String)
     /// The event is hidden from the older version, by declaration.
     case hidden
@@ -39,11 +39,11 @@ enum OpStop: Error {
     case programNeeded(String)
 }
 
-/// What images have cost so far.
+/// Counts over all images that were made.
 package struct PathCounts: Hashable, Sendable {
     /// Values that the image does not have and that no op can give back.
     package var lost = 0
-    /// Inputs that were parseable and not in their codec's own form.
+    /// Values that a codec accepted and that were not in its canonical form.
     package var nonCanonical = 0
     /// Events that a step hides from an older version.
     package var hidden = 0
@@ -51,9 +51,9 @@ package struct PathCounts: Hashable, Sendable {
     package var dropped = 0
     /// Members of data from before versions that adoption keeps.
     package var kept = 0
-    /// Members of it that adoption does not keep.
+    /// Members of such data that adoption does not keep.
     package var notKept = 0
-    /// Members that adoption made up.
+    /// Members that adoption gave a default.
     package var defaulted = 0
 
     package init() {}
@@ -70,12 +70,12 @@ package struct PathCounts: Hashable, Sendable {
         return sum
     }
 
-    /// Whether, since an earlier moment, all values were in their codec's own form, and nothing was lost besides.
-    func forms(since before: PathCounts) -> (isCanonical: Bool, isPlain: Bool) {
+    /// Whether all values since an earlier count were in their codec's canonical form, and whether besides that nothing was lost.
+    func forms(since before: PathCounts) -> (isCanonical: Bool, isLossless: Bool) {
         (nonCanonical == before.nonCanonical, nonCanonical == before.nonCanonical && lost == before.lost)
     }
 
-    /// What was counted since an earlier moment.
+    /// What was counted since an earlier count.
     package static func - (a: PathCounts, b: PathCounts) -> PathCounts {
         var rest = a
         rest.lost -= b.lost
@@ -92,7 +92,7 @@ package struct PathCounts: Hashable, Sendable {
 /// What `$time`, `$stream` and `$metadata/x` read.
 package struct EventContext: ~Escapable {
     package let time: Timestamp
-    /// Set where the path reads it.
+    /// Nil where the path does not read it.
     package let stream: String?
     /// Empty where the event has none.
     package let metadata: RawSpan

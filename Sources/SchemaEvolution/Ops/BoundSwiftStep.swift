@@ -2,10 +2,10 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// A Swift step between two shapes, or the place of one that this program does not have.
+/// A Swift step bound to two shapes. Running it fails where this program does not have the step.
 final class BoundSwiftStep: BoundOp {
-    /// A member that the step writes, on the sides that have it.
-    private struct Written: Sendable {
+    /// A member that the step writes, with its places in the shapes that have it.
+    private struct WrittenMember: Sendable {
         let pointer: JSONPointer
         let before, after: Place?
     }
@@ -17,13 +17,15 @@ final class BoundSwiftStep: BoundOp {
     private let id: String
     private let type: String
     private let reads, visibleBelow, writes: [JSONPointer]
-    private let written: [Written]
+    private let written: [WrittenMember]
     private let step: (any SwiftStep)?
     private let isOneWay: Bool
-    /// Whether events that are born above it keep what older versions see.
+    /// Whether events born above the step keep a shadow for the versions below.
     let keepsShadow: Bool
 
-    /// - Parameter before: the shape that the step begins with; that of the site is what it makes.
+    /// - Parameters:
+    ///   - before: the shape that the step begins with.
+    ///   - site: has the shape that the step makes.
     init(_ op: SwiftOp, _ step: (any SwiftStep)?, from before: Shape, at site: OpSite) {
         let after = site.shape
         (id, type, reads, writes, isOneWay) = (op.id, site.type, op.reads, op.writes, op.down == .oneWay)
@@ -32,7 +34,7 @@ final class BoundSwiftStep: BoundOp {
         self.words = words
         visibleBelow = op.writes + op.reads.filter { read in !op.writes.contains { read.hasPrefix($0) } }
         written = op.writes.map { pointer in
-            Written(
+            WrittenMember(
                 pointer: pointer,
                 before: before.shape(at: pointer) == nil ? nil : Place(pointer, here: before, there: after),
                 after: after.shape(at: pointer) == nil ? nil : Place(pointer, here: after, there: before))
@@ -48,7 +50,7 @@ final class BoundSwiftStep: BoundOp {
 
     func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
         let step = try runnable()
-        try hand(reads, from: &doc, at: object, &run)
+        try copy(reads, from: &doc, at: object, &run)
         do { try step.up(&run.members) } catch { throw stop(error) }
         try take(.up, into: &doc, at: object, &run)
     }
@@ -60,7 +62,7 @@ final class BoundSwiftStep: BoundOp {
         guard let step = try runnable() as? any ReversibleSwiftStep else {
             throw .failed(pointer: "", expected: "a step \(id) that leads down", found: "one that leads up only")
         }
-        try hand(visibleBelow, from: &doc, at: object, &run)
+        try copy(visibleBelow, from: &doc, at: object, &run)
         do { try step.down(&run.members) } catch { throw stop(error) }
         try take(.down, into: &doc, at: object, &run)
     }
@@ -71,15 +73,15 @@ final class BoundSwiftStep: BoundOp {
         return step
     }
 
-    private func hand(_ visible: [JSONPointer], from doc: inout Splice, at object: Splice.Node, _ run: inout OpRun) throws(OpStop) {
+    private func copy(_ visible: [JSONPointer], from doc: inout Splice, at object: Splice.Node, _ run: inout OpRun) throws(OpStop) {
         do { try run.members.begin(type, reads: visible, writes: writes) } catch { throw stop(error) }
         for pointer in visible {
             guard let node = doc.find(pointer, from: object) else { continue }
-            run.members.hand(node, of: doc, at: pointer)
+            run.members.copy(node, of: doc, at: pointer)
         }
     }
 
-    /// Takes over the members that the step may write.
+    /// Copies the members that the step may write back into the document.
     private func take(_ direction: Direction, into doc: inout Splice, at object: Splice.Node, _ run: inout OpRun) throws(OpStop) {
         let root = run.members.doc.root
         if run.members.isReplaced { try check(root, JSONPointer(), &doc, at: object, &run) }
@@ -106,7 +108,7 @@ final class BoundSwiftStep: BoundOp {
         if let fault = run.members.doc.fault { throw stop(fault) }
     }
 
-    /// Refuses a change to what the step does not write.
+    /// Refuses a change to a member that the step does not declare to write.
     private func check(
         _ node: Splice.Node, _ pointer: JSONPointer, _ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun
     ) throws(OpStop) {

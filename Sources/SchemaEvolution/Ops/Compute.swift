@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// `compute {path, template}`: a text made of other members; absent in, absent out.
+/// `compute {path, template}`: a text made of other members; absent where one of them is.
 package struct Compute: Op {
     static let name = "compute"
 

@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// `convert {path, to, using}`: another form of the same value.
+/// `convert {path, to, using}`: a codec makes another form of a value.
 package struct Convert: Op {
     static let name = "convert"
 
@@ -12,7 +12,7 @@ package struct Convert: Op {
     let codec: any Codec
     package var codecStatement: CodecStatement { codec.statement }
     let codecName: String
-    /// Whether parseable input that is not in the codec's own form is refused.
+    /// Whether values are refused that the codec could read and that are not in its canonical form.
     package let isStrict: Bool
     /// Why what the codec does not give back is lost.
     package let because: String?
@@ -59,7 +59,7 @@ package struct Convert: Op {
         guard let binding = codec.bind(old, to: kind, declared: site.declared(at: path), &site) else { return nil }
         refuse(old, by: binding, &site)
         if !binding.keepsBounds, old.hasBounds {
-            // The way back may give what the older version's bounds refuse.
+            // On the way down the codec may make values outside the older version's bounds.
             site.opClass.insert(.partial)
             site.isUnproved = true
         }
@@ -72,7 +72,7 @@ package struct Convert: Op {
 }
 
 extension Convert {
-    /// Notes the values that the older shape names and the codec can't read; a table says so itself.
+    /// Adds a finding for values in the older shape's enum that the codec can't read; a table does so itself.
     private func refuse(_ old: Shape, by binding: CodecBinding, _ site: inout OpSite) {
         guard !(codec is Table), let values = old.enumeration ?? old.constant.map({ [$0] }) else { return }
         var output = ByteBuffer()
@@ -126,7 +126,7 @@ private final class BoundConvert: BoundOp {
 }
 
 extension Shape {
-    /// Whether a value of the right kind may yet be refused.
+    /// Whether the shape refuses some values of its kind.
     var hasBounds: Bool {
         minimum != nil || maximum != nil || minLength != nil || maxLength != nil || enumeration != nil || constant != nil
             || minItems != nil || maxItems != nil

@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// `copy {from, path, using}`: a member that is made from another.
+/// `copy {from, path, using}`: a copy of a member, which a codec may convert.
 package struct Copy: Op {
     static let name = "copy"
 
@@ -36,9 +36,9 @@ package struct Copy: Op {
             (made, bound) = (binding.result, binding.codec)
             made.isNullable = site.shape.shape(at: from)?.isNullable ?? false
         }
-        // What version n declares may be wider: an older version does not see the copy at all.
+        // The declared shape may be wider than the source's, since older versions do not see the copy.
         if let declared, ShapeDifference.compare(made, declared).allSatisfy({ $0.kind.isWider }) { made = declared }
-        // The source stays: whatever its codec loses, the copy loses nothing but itself.
+        // The source stays, so that the codec loses nothing: only the copy is gone on the way down.
         site.opClass = [.widen]
         let common = from.commonParents(with: path)
         let always = site.isAlwaysPresent(from, beyond: common)
@@ -89,7 +89,7 @@ private final class BoundCopy: BoundOp {
                 draft.attach(copied, as: place.name, to: holder)
             }
         case .down:
-            // A source that can't be converted is left to the op.
+            // The draft is given up on a source that the codec can't convert.
             if let node = place.find(in: &draft, at: draft.root) {
                 let again = draft.value(at: from, from: draft.root).map { source in
                     codec.flatMap { draft.convert(source, $0, .up, counts: false, makes: nil) } ?? source
@@ -101,12 +101,12 @@ private final class BoundCopy: BoundOp {
         }
     }
 
-    /// Whether the value is what the way up would make again.
+    /// Whether the value is the copy that the way up would make again.
     private func isDerived(_ node: Splice.Node, _ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun) -> Bool {
         guard let source = doc.find(from, from: object) else { return false }
         var isConverted = false
         if let codec {
-            // A source that can't be converted makes nothing again.
+            // Of a source that the codec can't convert, the way up makes nothing.
             let conversion = Conversion(codec: codec, direction: .up, pointer: from, counts: false)
             do { isConverted = try doc.convert(source, conversion, &run) } catch { return false }
         }
@@ -119,7 +119,7 @@ private final class BoundCopy: BoundOp {
 }
 
 extension Splice {
-    /// Whether a value means the same as a JSON text in any form.
+    /// Whether a value equals a JSON text, in whatever form both are written.
     func means(_ node: Node, _ text: RawSpan) -> Bool {
         let canonical: [UInt8]
         do { canonical = try Canonical.bytes(of: text) } catch { return false }

@@ -30,13 +30,13 @@ package struct Each: Op {
         }
         let label = site.label
         let declared = site.declared(at: path).flatMap { $0.items ?? $0.additional }
-        var inner = site.nested(element, destinies: [])
+        var inner = site.nested(element, shapeTargets: [])
         var bound: [BoundPart] = []
         let moving = MovingOps(entries.map(\.op))
         for (index, entry) in entries.enumerated() {
             (inner.mark, inner.label) = (entry.mark, "\(label), \(entry.label)")
-            let destinies = declared.map { [Destiny(declared: $0, ops: moving, from: index + 1)] } ?? []
-            let here = inner.nested(inner.shape, destinies: destinies)
+            let shapeTargets = declared.map { [ShapeTarget(declared: $0, ops: moving, from: index + 1)] } ?? []
+            let here = inner.nested(inner.shape, shapeTargets: shapeTargets)
             var at = here
             if let op = entry.op.bind(&at) { bound += op.parts(losing: entry.op.ownLoss) }
             inner.shape = at.shape
@@ -53,8 +53,8 @@ private final class BoundEach: BoundOp {
     let path: JSONPointer
     let parts: [BoundPart]
     let holder: OpSummary
-    /// Whether the ops are for objects. Data that no shape was asked about may hold anything else: that is passed by, and the image is no
-    /// event of its shape.
+    /// Whether the ops are for objects. Data from before versions existed may have other elements: these stay as they are, and the image
+    /// then does not fit its shape.
     let isOfObjects: Bool
 
     init(path: JSONPointer, parts: [BoundPart], holder: OpSummary, isOfObjects: Bool) {

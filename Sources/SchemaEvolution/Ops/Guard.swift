@@ -2,7 +2,7 @@ internal import Bytes
 package import EventModel
 package import JSONText
 
-/// `{path, equals / in / exists / below}`: a test of a payload pointer, `$metadata/x` or `$time`. What is absent fails it.
+/// `{path, equals / in / exists / below}`: a test of a payload pointer, `$metadata/x` or `$time`. An absent value fails it.
 package struct Guard: Sendable {
     package enum Subject: Sendable {
         case payload(JSONPointer)
@@ -50,7 +50,7 @@ package struct Guard: Sendable {
         test = try Self.test(member, isTime: text == "$time")
     }
 
-    /// A test for a member that is there.
+    /// A test that a member is present.
     init(exists pointer: JSONPointer) { (subject, test) = (.payload(pointer), .exists(true)) }
 
     private static func test(_ member: FileNode.Member, isTime: Bool) throws(FileProblem) -> Test {
@@ -94,7 +94,7 @@ package struct Guard: Sendable {
         }
     }
 
-    /// The same on a draft.
+    /// Tests on a draft.
     func holds(_ draft: inout FusedDraft) -> Bool {
         guard case .payload(let pointer) = subject else { return draft.holdsBeside(self) }
         let node = draft.value(at: pointer, from: draft.root)
@@ -113,7 +113,7 @@ package struct Guard: Sendable {
         return DottedNumber(content).map { $0 < limit } ?? false
     }
 
-    /// Whether it holds of what an event carries beside its payload.
+    /// Whether it holds for the event's metadata or time; false for a guard on the payload.
     func holdsBeside(_ run: inout OpRun, _ context: borrowing EventContext) -> Bool {
         switch subject {
         case .payload: return false

@@ -1,10 +1,10 @@
 internal import JSONText
 
-/// The ops of a list that give members another place, each found by the name that such a member's pointer begins with:
-/// where a member goes is asked for each op of a list, and most of the others have no part in it.
+/// The ops of a list, with an index over those that move members, by the first name in the moved member's pointer: binding asks for
+/// the destination of a member at each op of a list, and few of the others move it.
 final class MovingOps: Sendable {
     private let ops: [any Op]
-    /// Where in the list they stand, by the first name of what they move.
+    /// The indices of the ops that move members, by the first name in the member's pointer.
     private let places: [MemberName: [Int]]
 
     init(_ ops: [any Op]) {
@@ -16,10 +16,10 @@ final class MovingOps: Sendable {
         self.places = places
     }
 
-    /// Those from one on.
+    /// The ops from an index on.
     func from(_ start: Int) -> ArraySlice<any Op> { ops[min(start, ops.count)...] }
 
-    /// Where a member stands after the ops from one on.
+    /// Where a member is after the ops from an index on.
     func destination(of pointer: JSONPointer, from start: Int) -> JSONPointer {
         var (place, next) = (pointer, start)
         while let name = place.tokens.first, let rows = places[name], let row = rows.first(from: next) {
@@ -31,7 +31,7 @@ final class MovingOps: Sendable {
 }
 
 extension [Int] {
-    /// Where, among rising numbers, the first stands that is not below a bound.
+    /// The index of the first number that is not below a bound; the numbers must be sorted.
     func first(from bound: Int) -> Int? {
         var (low, high) = (0, count)
         while low < high {

@@ -1,26 +1,26 @@
 internal import JSONText
 
-/// One change to a payload, as a version file says it: read once, bound once for each type it touches.
+/// One change to a payload, as a version file declares it: read once, bound once for each type that it changes.
 protocol Op: Sendable {
     static var name: String { get }
 
     /// Reads the arguments, the value of the one-key map that is an op.
     init(_ arguments: FileNode) throws(FileProblem)
 
-    /// Changes the site's shape as the op changes payloads, notes what it costs and what is wrong
-    /// with it, and returns what does it at run time; nil where there is nothing to do.
+    /// Changes the site's shape as the op changes payloads, adds the op's class and findings to the site,
+    /// and returns what runs on events; nil where nothing has to run, or where the op can't be bound.
     func bind(_ site: inout OpSite) -> (any BoundOp)?
 
     /// The member that the op moves, with all that is in it; nil where it moves none.
     var origin: JSONPointer? { get }
 
-    /// Where a member stands after the op; the same place unless it is or is in the origin.
+    /// Where a member is after the op: the same place, unless the op moves the member or one that holds it.
     func destination(of pointer: JSONPointer) -> JSONPointer
 
     /// The members whose values the op changes.
     var writes: [JSONPointer] { get }
 
-    /// Why the op loses something by intent; nil where it says nothing, and where those that it holds say it.
+    /// The reason that the file gives for a loss, empty where it gives none; nil where the op itself loses nothing by intent.
     var loss: String? { get }
 
     /// Whether an event that is new in version n may have no image below, by declaration.
@@ -36,7 +36,7 @@ protocol Op: Sendable {
     var statement: OpStatement { get }
 }
 
-/// What a line such as `move x2, split /customer` is made of: ops that count alike are added up.
+/// An op in a line such as `move x2, split /customer`; equal ones are counted together.
 struct OpSummary: Hashable, Sendable {
     var verb: String
     var object: String?
@@ -58,11 +58,11 @@ extension Op {
 
     var ownLoss: OpLoss { OpLoss(op: summary.words, because: loss ?? "") }
 
-    /// Where what it does not give back is entered: of an op that holds others, with each of them.
+    /// Under what its losses are counted: under itself, or under each of the ops that it holds.
     var losses: [OpLoss] { inner.isEmpty ? [ownLoss] : inner.flatMap { $0.op.losses.map { $0.within(summary) } } }
 }
 
-/// What an op may lose: the op, as the account of losses names it, and why; empty where nobody says it.
+/// An op as losses are counted by: its name in reports, and the file's reason, empty where it gives none.
 struct OpLoss: Hashable, Sendable {
     var op: String
     var because: String
@@ -75,15 +75,15 @@ extension OpSummary {
     fileprivate var words: String { [verb, object].compactMap(\.self).joined(separator: " ") }
 }
 
-/// An op with its place: in the file, and in the step.
+/// An op with its place in the file and in the step.
 package struct OpEntry: Sendable {
     let op: any Op
     package let mark: Mark
     package let name: String
-    /// Counted from 1 over the whole step.
+    /// From 1, over the whole step.
     let number: Int
 
-    /// How errors name it.
+    /// The op's name in errors.
     var label: String { "\(name) (op \(number))" }
 
     package var statement: OpStatement { op.statement }

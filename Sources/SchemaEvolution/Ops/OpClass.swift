@@ -10,7 +10,7 @@ package struct OpClass: OptionSet, Hashable, Sendable, CustomStringConvertible {
     package static let widen = OpClass(rawValue: 1)
     /// Something may be lost on the way up.
     package static let narrow = OpClass(rawValue: 2)
-    /// An event may lack an image, or not come back as it was: proved on the data.
+    /// An event may lack an image, or not come back as it was: only the data can prove otherwise.
     package static let partial = OpClass(rawValue: 4)
     /// There is no way down.
     package static let oneWay = OpClass(rawValue: 8)

@@ -11,7 +11,7 @@ package enum OpRegistry {
         AddEvent.self, RenameEvent.self, DropEvent.self, SplitEvent.self, MergeEvents.self, Rekey.self,
     ]
 
-    /// Of ops on payloads, then of those on events.
+    /// The names of the ops on payloads, then of those on events.
     package static var names: [String] { payloadOps.map { $0.name } + eventOps.map { $0.name } }
 
     private static let payloadByName = Dictionary(uniqueKeysWithValues: payloadOps.map { ($0.name, $0) })
@@ -33,7 +33,7 @@ package enum OpRegistry {
         return (member.name, try type.init(member.value))
     }
 
-    /// Ops that a step may have for one type, and that one op may hold: each changes a shape that may be as large.
+    /// The most ops of a step for one type, and in one op: binding costs ops times the size of the shape.
     static let opsMax = 1_000
 
     /// Reads the `do` list of an op that holds others.
@@ -63,7 +63,7 @@ package enum OpRegistry {
         return member
     }
 
-    /// What other tools call some ops.
+    /// Ops by their names in other tools.
     private static let synonyms = [
         "rename": [Move.name, RenameEvent.name], "delete": [Remove.name, DropEvent.name], "drop": [Remove.name, DropEvent.name],
         "remove": [DropEvent.name], "default": [Add.name], "set": [Add.name], "cast": [Convert.name], "map": [Convert.name],

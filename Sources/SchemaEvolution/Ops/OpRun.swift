@@ -2,25 +2,25 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// What ops use while they run, kept from event to event so that a warm run allocates nothing.
+/// The buffers and counts of running ops, reused from event to event so that a warm run allocates nothing.
 struct OpRun: ~Copyable {
     var counts = PathCounts()
-    /// How often adoption left each member behind; nil where nobody asked.
+    /// How often adoption left each member behind, by pointer; nil where the caller does not list them.
     var leftBehind: [String: Int]?
-    /// The content of a value that is read: unescaped where it is a string.
+    /// The content of the value that is read: unescaped, if it is a string.
     var content = ByteBuffer()
     /// The parts of a text that is split.
-    var cuts = Slots<Cut>(capacity: 8)
-    /// JSON text that is to be written.
+    var slices = Slots<TextPart>(capacity: 8)
+    /// The JSON text of the value that is written next.
     var output = ByteBuffer()
-    /// What a Swift step is handed.
+    /// The members that a Swift step gets.
     var members = StepMembers()
     private var metadata = Splice()
     private var hasMetadata = false
 
     init() {}
 
-    /// Forgets what the event before left behind.
+    /// Drops the metadata of the event before.
     mutating func begin() { hasMetadata = false }
 
     /// Puts the JSON text of a member of the metadata into `output`; false where there is none.
@@ -39,7 +39,7 @@ struct OpRun: ~Copyable {
 }
 
 extension Splice {
-    /// The same as with lent bytes, for the constants of an op.
+    /// Sets a member to a constant of an op.
     mutating func set(_ name: MemberName, of parent: Node, to json: [UInt8]) { set(name, of: parent, to: json.lent) }
 
     mutating func replace(_ node: Node, with json: [UInt8]) { replace(node, with: json.lent) }

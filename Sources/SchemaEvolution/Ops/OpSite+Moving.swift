@@ -1,17 +1,17 @@
 internal import JSONText
 
-/// Taking members out of a shape and putting them in, with the objects around them.
+/// Removes members from a shape and inserts them, with the objects around them.
 extension OpSite {
-    /// How a member comes to stand where it is put.
+    /// Where the value of an inserted member comes from.
     enum Arrival {
-        /// It stood elsewhere before; `always` where it is there whenever what holds both places is.
+        /// From another place; `always`: it is present whenever the innermost object around both places is.
         case moved(always: Bool)
         /// A constant.
         case added
-        /// Made from other members.
+        /// From other members.
         case derived(always: Bool)
 
-        /// Whether the objects around it are made for its sake.
+        /// Whether the op makes the objects around it.
         var bringsObjects: Bool {
             if case .added = self { false } else { true }
         }
@@ -19,7 +19,9 @@ extension OpSite {
 
     /// Takes a member out, with the objects around it that version n does not have.
     ///
-    /// - Parameter common: how many objects on the way to it are not to be looked at, because they are around its new place as well.
+    /// - Parameters:
+    ///   - common: how many outermost objects around it are around its new place as well; whether these may be absent does not matter.
+    ///   - target: the new place, if an object around the member has to be removed to free it.
     mutating func take(
         _ pointer: JSONPointer, common: Int = 0, makingRoomFor target: JSONPointer? = nil
     ) -> (
@@ -36,14 +38,14 @@ extension OpSite {
             parent = place.parent
         }
         if partly, let place = parent, place.tokens.count + 1 == pointer.tokens.count {
-            // An older version requires it wherever its object is, and the newer one does not know that any more.
+            // The older version requires the member in each such object, and the newer one no longer says which objects had it.
             opClass.insert(.partial)
             isUnproved = true
         }
         return (taken.shape, always)
     }
 
-    /// Puts a member in, with the objects around it that it needs.
+    /// Inserts a member with the objects around it that are missing; false, with a finding, where that is not possible.
     mutating func put(_ member: Shape, at pointer: JSONPointer, _ arrival: Arrival, common: Int = 0) -> Bool {
         guard passesObjects(pointer) else { return false }
         guard shape.shape(at: pointer) == nil else {
@@ -64,7 +66,7 @@ extension OpSite {
                     case .added: wanted == true
                     }
                 if isMade { _ = shape.replace(at: place, with: parent, required: true) }
-                // An empty object and none become one on the way back.
+                // On the way down an empty object and an absent one become the same.
                 if parent.required.isEmpty, isMade || arrival.bringsObjects { opClass.insert(.partial) }
             } else {
                 isNew = true
@@ -88,7 +90,7 @@ extension OpSite {
         return shape.insert(member, at: pointer, required: isRequired)
     }
 
-    /// Whether a member is there whenever its `common` outermost objects are.
+    /// Whether a member is present whenever its `common` outermost objects are.
     func isAlwaysPresent(_ pointer: JSONPointer, beyond common: Int = 0) -> Bool {
         for depth in common ..< pointer.tokens.count {
             let place = JSONPointer(tokens: Array(pointer.tokens.prefix(depth + 1)))

@@ -1,11 +1,11 @@
 internal import EventModel
 internal import JSONText
 
-/// What an event's type will be at version n: the declared shape, and the ops on the way there.
-struct Destiny: Sendable {
+/// The shape that version n declares for a type, and the ops that still change a payload before it has that shape.
+struct ShapeTarget: Sendable {
     let declared: Shape
     private let moving: MovingOps
-    /// The first of them that is still to come.
+    /// The index of the first op that is still to run.
     private let next: Int
 
     init(declared: Shape, ops: [any Op]) { self.init(declared: declared, ops: MovingOps(ops), from: 0) }
@@ -14,17 +14,17 @@ struct Destiny: Sendable {
 
     var ops: [any Op] { Array(moving.from(next)) }
 
-    /// Where a member will stand in the declared shape.
+    /// Where a member will be in the declared shape.
     func place(of pointer: JSONPointer) -> JSONPointer { moving.destination(of: pointer, from: next) }
 }
 
 /// Where an op is bound: a shape that it changes, the shape that version n declares, and what it reports.
 struct OpSite {
-    /// What a type's payload is at this place in the list.
+    /// The type's shape at this point of the list.
     var shape: Shape
     var stream: StreamTemplate?
-    /// Several where a later item dispatches the type.
-    let destinies: [Destiny]
+    /// More than one where a later item dispatches or splits the type.
+    let shapeTargets: [ShapeTarget]
     /// The type, as messages name it.
     let type: String
     var mark: Mark
@@ -34,12 +34,12 @@ struct OpSite {
     /// Whether the result must be checked against its shape, because the shapes alone do not prove it.
     var isUnproved = false
     var readsStream = false
-    /// The version that the step leads to, and the code that there is for it.
+    /// The version that the step leads to, and the program's code for `swift` ops.
     var version = SchemaVersion(0)
     var swiftSteps = SwiftSteps.none
     /// Whether the step gives streams other names, so that a member in them may change with them.
     var isRekeyed = false
-    /// Whether the version can still be changed: of one that was released, what its ops refuse is a warning.
+    /// Whether the version was not released, so that it can be changed: in a released one, values that an op refuses are warnings.
     var mayChange = false
     var findings: [Finding] = []
 
@@ -59,19 +59,19 @@ struct OpSite {
         findings.append(finding)
     }
 
-    /// The shape that version n declares for what stands at a pointer now.
+    /// The shape that version n declares for the member that is at a pointer at this point of the list.
     func declared(at pointer: JSONPointer) -> Shape? {
-        for destiny in destinies {
-            if let shape = destiny.declared.shape(at: destiny.place(of: pointer)) { return shape }
+        for target in shapeTargets {
+            if let shape = target.declared.shape(at: target.place(of: pointer)) { return shape }
         }
         return nil
     }
 
     /// Whether version n declares a member and requires it; nil where it does not declare it.
     func declaredRequires(_ pointer: JSONPointer) -> Bool? {
-        for destiny in destinies {
-            let place = destiny.place(of: pointer)
-            if destiny.declared.shape(at: place) != nil { return destiny.declared.isRequired(at: place) }
+        for target in shapeTargets {
+            let place = target.place(of: pointer)
+            if target.declared.shape(at: place) != nil { return target.declared.isRequired(at: place) }
         }
         return nil
     }
@@ -88,7 +88,7 @@ struct OpSite {
         return nil
     }
 
-    /// Notes that an op can't touch a member that names the stream; true where it is one.
+    /// Whether an op would change a member of the stream template, which it may not: adds a finding. In a step with a rekey, only a note.
     mutating func namesStream(_ pointer: JSONPointer) -> Bool {
         guard let stream, stream.members.contains(where: { $0.hasPrefix(pointer) || pointer.hasPrefix($0) }) else { return false }
         if isRekeyed {
@@ -105,11 +105,11 @@ struct OpSite {
     }
 
     /// A site for the elements or values of an array or map, or for the ops of a guard.
-    func nested(_ shape: Shape, destinies: [Destiny]) -> OpSite {
-        OpSite(shape: shape, stream: nil, destinies: destinies, type: type, mark: mark, label: label)
+    func nested(_ shape: Shape, shapeTargets: [ShapeTarget]) -> OpSite {
+        OpSite(shape: shape, stream: nil, shapeTargets: shapeTargets, type: type, mark: mark, label: label)
     }
 
-    /// Takes over what a nested site reported.
+    /// Adds the class and the findings of a nested site.
     mutating func absorb(_ site: OpSite) {
         opClass.formUnion(site.opClass)
         isUnproved = isUnproved || site.isUnproved

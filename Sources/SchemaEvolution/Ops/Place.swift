@@ -1,7 +1,7 @@
 internal import JSONText
 
-/// Where a member stands on one side of an op, and what becomes of the objects that hold it. That is
-/// decided from the shapes of both sides, so that the same event always comes out the same.
+/// A member's place on one side of an op, and what happens to the objects that hold it. The shapes of both sides
+/// decide that, not the event, so that an event has one result.
 final class Place: Sendable {
     let pointer: JSONPointer
     let name: MemberName
@@ -10,8 +10,8 @@ final class Place: Sendable {
     /// - Parameters:
     ///   - here: the shape on the side that has the member.
     ///   - there: the shape on the other side.
-    ///   - isConstant: whether the value is always there: parents that are new with it are made always, and parents that
-    ///     need not be there are left alone.
+    ///   - isConstant: whether the member gets a value in every event: objects that are new with it are always made, and optional
+    ///     objects are left alone.
     init?(_ pointer: JSONPointer, here: Shape, there: Shape, isConstant: Bool = false) {
         guard let name = pointer.last else { return nil }
         (self.pointer, self.name) = (pointer, name)
@@ -28,7 +28,7 @@ final class Place: Sendable {
         parent = innermost
     }
 
-    /// Whether no object holds it but the event's own.
+    /// Whether it is a member of the payload itself.
     var isAtTop: Bool { parent == nil }
 
     func find<D: Document & ~Copyable>(in doc: inout D, at object: D.Node) -> D.Node? {
@@ -37,19 +37,20 @@ final class Place: Sendable {
         return doc.member(name, of: holder)
     }
 
-    /// The object that holds the member, with what has to be made on the way to it; nil where it is
-    /// not there and this side does not need it.
+    /// The object that holds the member; it and those around it are made where this side needs them. Nil where it is
+    /// absent and not needed.
     func holder<D: Document & ~Copyable>(in doc: inout D, at object: D.Node, forValue: Bool) -> D.Node? {
         guard let parent else { return object }
         return parent.findOrMake(in: &doc, at: object, forValue: forValue)
     }
 
-    /// Takes out the parents that the other side does not have and that are empty now; `taken`: because of the member.
+    /// Removes the objects around the member that are empty and that the other side does not have.
+    /// - Parameter taken: whether the member was removed from them.
     func prune<D: Document & ~Copyable>(in doc: inout D, at object: D.Node, taken: Bool) {
         parent?.prune(in: &doc, at: object, taken: taken)
     }
 
-    /// Takes the member out, with the parents that go with it, and returns it.
+    /// Detaches the member, removes the objects around it as `prune` does, and returns it; nil where it is absent.
     func take<D: Document & ~Copyable>(from doc: inout D, at object: D.Node) -> D.Node? {
         let node = find(in: &doc, at: object)
         if let node { doc.detach(node) }
@@ -57,7 +58,7 @@ final class Place: Sendable {
         return node
     }
 
-    /// Puts a detached value in, or nothing, with the parents that this side needs.
+    /// Attaches a detached value, or nothing, and makes the objects that this side needs.
     func put<D: Document & ~Copyable>(_ node: D.Node?, into doc: inout D, at object: D.Node) {
         let holder = holder(in: &doc, at: object, forValue: node != nil)
         if let node, let holder { doc.attach(node, as: name, to: holder) }
@@ -66,13 +67,13 @@ final class Place: Sendable {
 
 /// An object on the way to a place.
 //
-// Each knows the one around it, so that the way is walked without counting references.
+// Each knows the one around it, so that following them counts no references.
 private final class Parent: Sendable {
-    /// Whether it is taken out once it is empty.
+    /// When it is removed if it is empty.
     enum Pruning {
-        /// The other side always has it, or has it whatever becomes of the member.
+        /// The other side has it with or without the member.
         case never
-        /// Either side may have it empty: one that was empty before stays, or going there and back would change the image.
+        /// Both sides may have it empty: only one that the op has emptied is removed, so that one that was empty before comes back.
         case afterTaking
         /// The other side does not have it.
         case always
@@ -80,7 +81,7 @@ private final class Parent: Sendable {
 
     private let name: MemberName
     private let outer: Parent?
-    /// This side always has it: made also where there is no value.
+    /// Whether this side always has it, so that it is made without a value, too.
     private let isMade: Bool
     private let pruning: Pruning
 
@@ -101,7 +102,7 @@ private final class Parent: Sendable {
             holder = made
         }
         if let found = doc.member(name, of: holder) {
-            // Data that no shape was asked about may have anything here; the image is then no event of its shape.
+            // Data from before versions existed may have any value here; the image then does not fit its shape.
             if case .object = doc.kind(found) { return found } else { return nil }
         }
         return forValue || isMade ? doc.addObject(name, to: holder) : nil

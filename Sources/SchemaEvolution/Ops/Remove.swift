@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// `remove {path, restore, because}`: a member that the view has no longer; its bytes stay in the log.
+/// `remove {path, restore, because}`: a member that images have no longer; its bytes stay in the log.
 package struct Remove: Op {
     static let name = "remove"
 
@@ -41,10 +41,11 @@ package struct Remove: Op {
                 mend: site.mark.mend("*", "because", to: .string(unexplainedReason)))
         }
         if let restore {
-            if let why = old.accepts(restore) {
+            if let why = old.rejection(of: restore) {
                 site.note(
                     Rule.downNotTotal, "restore: \(restore.text) does not fit the older shape: \(why.pointer) \(why.reason)",
-                    fix: "give a value that is \(why.expected)", mend: site.mark.mend("*", "restore", to: old.likest(restore.word)).guessed)
+                    fix: "give a value that is \(why.expected)",
+                    mend: site.mark.mend("*", "restore", to: old.nearestValue(to: restore.word)).guessed)
             }
         } else if site.shape.isRequired(at: path) {
             site.note(

@@ -1,6 +1,6 @@
 internal import JSONText
 
-/// Both directions on a draft; what is refused is left to the op.
+/// Both directions on a draft, which is given up where the op may refuse the event.
 extension SeparatedText {
     func split(_ draft: inout FusedDraft) {
         let root = draft.root
@@ -41,7 +41,7 @@ extension SeparatedText {
                 return whole.put(null, into: &draft, at: root)
             }
             guard kind == .string else { return draft.giveUp() }
-            if !texts.isEmpty { texts.append(.literal(cutter.separator)) }
+            if !texts.isEmpty { texts.append(.literal(splitter.separator)) }
             texts.append(.content(node))
         }
         let made = texts.isEmpty ? nil : draft.concatenate(texts)

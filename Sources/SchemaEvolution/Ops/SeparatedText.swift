@@ -1,15 +1,15 @@
 internal import Bytes
 internal import JSONText
 
-/// A text in one member, or its parts in several: both directions of `split` and of `join`.
+/// Splits the text of one member into several, and joins them: both directions of `split` and of `join`.
 final class SeparatedText: Sendable {
     let whole: Place
     let parts: [Place]
-    let cutter: Cutter
+    let splitter: TextSplitter
 
     init(whole: Place, parts: [Place], rule: SeparatorRule) {
         (self.whole, self.parts) = (whole, parts)
-        cutter = Cutter(rule)
+        splitter = TextSplitter(rule)
     }
 
     func split(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun) throws(OpStop) {
@@ -28,18 +28,18 @@ final class SeparatedText: Sendable {
         }
         run.content.removeAll()
         doc.decode(node, into: &run.content)
-        guard cutter.cut(run.content, into: &run.cuts) else {
+        guard splitter.split(run.content, into: &run.slices) else {
             throw .failed(
                 pointer: whole.pointer.description,
-                expected: "a text with \(parts.count - 1) × \"\(String(decoding: cutter.separator, as: UTF8.self))\"",
+                expected: "a text with \(parts.count - 1) × \"\(String(decoding: splitter.separator, as: UTF8.self))\"",
                 found: doc.words(node))
         }
         doc.detach(node)
         whole.prune(in: &doc, at: object, taken: true)
         for (index, part) in parts.enumerated() {
-            let holder = part.holder(in: &doc, at: object, forValue: index < run.cuts.count)
-            guard index < run.cuts.count, let holder else { continue }
-            doc.setString(part.name, of: holder, to: run.content.slice(Int(run.cuts[index].start), Int(run.cuts[index].count)))
+            let holder = part.holder(in: &doc, at: object, forValue: index < run.slices.count)
+            guard index < run.slices.count, let holder else { continue }
+            doc.setString(part.name, of: holder, to: run.content.slice(Int(run.slices[index].start), Int(run.slices[index].count)))
         }
     }
 
@@ -65,7 +65,7 @@ final class SeparatedText: Sendable {
             guard doc.kind(node) == .string else {
                 throw .failed(pointer: parts[index].pointer.description, expected: "a string", found: doc.words(node))
             }
-            if isPresent { run.content.append(cutter.separator) }
+            if isPresent { run.content.append(splitter.separator) }
             doc.decode(node, into: &run.content)
             isPresent = true
         }
@@ -74,12 +74,12 @@ final class SeparatedText: Sendable {
         doc.setString(whole.name, of: holder, to: run.content.bytes)
     }
 
-    /// Parts beside a null have no place in the whole.
+    /// Removes the parts beside a null, which the whole can't hold.
     private func dropParts(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun) {
         for part in parts.dropFirst() where part.take(from: &doc, at: object) != nil { run.counts.lost += 1 }
     }
 }
 
-extension Cutter {
-    fileprivate func cut(_ text: borrowing ByteBuffer, into cuts: inout Slots<Cut>) -> Bool { cut(text.bytes, into: &cuts) }
+extension TextSplitter {
+    fileprivate func split(_ text: borrowing ByteBuffer, into slices: inout Slots<TextPart>) -> Bool { split(text.bytes, into: &slices) }
 }

@@ -1,16 +1,16 @@
 internal import EventModel
 package import JSONText
 
-/// How one text and several are the same: what `split` and `join` have in common.
+/// How a text is split into parts and joined from them: the arguments that `split` and `join` share.
 package struct SeparatorRule: Sendable {
     /// The members that hold the parts, first to last; the first is always there.
     package let parts: [JSONPointer]
     package let separator: String
-    /// Whether the separators counted are the last ones of the text.
+    /// Whether a text with too many separators is split at the last ones.
     package let isAtLast: Bool
     /// Whether a text with too few separators is refused.
     package let refusesMissing: Bool
-    /// Why what is not the same after going there and back is lost.
+    /// Why texts that do not come back as they were may be lost.
     let because: String?
 
     private static let partsMax = 63
@@ -39,7 +39,7 @@ package struct SeparatorRule: Sendable {
         refusesMissing = try missing.word("missing", of: answers, why: "missing says what a text without separator is") == "error"
     }
 
-    /// Whether a member is a text; a finding where it is not.
+    /// Whether a member is a string; adds a finding where it is not.
     func checkText(_ shape: Shape, _ pointer: JSONPointer, _ site: inout OpSite) -> Bool {
         if shape.kind == .string { return true }
         site.note(Rule.wrongKind, "\(pointer) is \(shape.noun), not a string", fix: "convert it to a string before")
@@ -56,7 +56,7 @@ package struct SeparatorRule: Sendable {
         ).merged
     }
 
-    /// The template with the whole in place of the parts; nil where they do not stand so.
+    /// The template with the whole in place of the parts; nil where it has some of them, or not with the separator between.
     func join(_ template: StreamTemplate, _ whole: JSONPointer) -> StreamTemplate? {
         guard template.members.contains(where: parts.contains) else { return template }
         let run = split(StreamTemplate(parts: [.member(whole)]), whole).parts
@@ -76,7 +76,7 @@ package struct SeparatorRule: Sendable {
 }
 
 extension StreamTemplate {
-    /// The same with neighbouring literals as one.
+    /// The template with neighbouring literals merged.
     var merged: StreamTemplate {
         var result: [Part] = []
         for part in parts {

@@ -1,17 +1,17 @@
 internal import EventModel
 package import JSONText
 
-/// `swift {id, revision, class, reads, writes, down}`: what the application's own code does to a payload.
+/// `swift {id, revision, class, reads, writes, down}`: the application's own code changes a payload.
 package struct SwiftOp: Op {
     static let name = "swift"
 
-    /// What becomes of an event that is born above the step.
+    /// How an event that is born above the step gets its images below.
     package enum Down: String, CaseIterable {
-        /// The code leads back.
+        /// The code runs downwards when an image is asked for.
         case inverse
-        /// The code leads back when the event is appended, and what older versions see is kept with it.
+        /// The code runs downwards when the event is appended, and the images are stored with it.
         case shadow
-        /// Nothing leads back: a replay past it needs consent.
+        /// It has no images below: a replay past the step needs consent.
         case oneWay = "one-way"
     }
 
@@ -82,7 +82,8 @@ package struct SwiftOp: Op {
         return result
     }
 
-    /// Of a version, the step as errors name it.
+    /// The step in errors.
+    /// - Parameter version: the version whose list has it.
     func words(_ version: SchemaVersion) -> String { "the step \(id) (revision \(revision)) of \(version)" }
 
     var loss: String? { declared.contains(.narrow) ? because ?? "" : nil }
@@ -99,7 +100,7 @@ package struct SwiftOp: Op {
         for pointer in writes where !write(pointer, &site) { return nil }
         site.opClass.formUnion(declared)
         if down == .oneWay { site.opClass.insert(.oneWay) }
-        // Whatever the class: the body is known from running it alone.
+        // The declared class is no proof: what the code does is known only from running it.
         site.isUnproved = true
         site.note(Rule.undecided, .note, "what the step \(id) does is proved on the data alone", advice: "\(.verifyLaws)")
         if declared.contains(.narrow), because?.isEmpty ?? true {
@@ -113,7 +114,7 @@ package struct SwiftOp: Op {
         return BoundSwiftStep(self, step, from: before, at: site)
     }
 
-    /// Makes a member what version n declares; false where that can't be.
+    /// Gives a member the shape that version n declares; false where that is not possible.
     private func write(_ pointer: JSONPointer, _ site: inout OpSite) -> Bool {
         if site.namesStream(pointer) { return false }
         let isRequired = site.declaredRequires(pointer) ?? false

@@ -29,7 +29,7 @@ package struct Unset: Op {
                 fix: "unset is for members that version n-1 requires; dispatch or convert before")
             return nil
         }
-        if let why = member.accepts(sentinel) {
+        if let why = member.rejection(of: sentinel) {
             site.note(
                 Rule.wrongKind, "\(path) is never \(sentinel.text): it \(why.reason)", fix: "take the unset out",
                 mend: site.mark.mend(.remove))

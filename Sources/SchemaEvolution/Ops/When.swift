@@ -29,7 +29,8 @@ package struct When: Op {
             guard site.require(pointer) != nil else { return nil }
             if let written = writes.first(where: { $0.hasPrefix(pointer) || pointer.hasPrefix($0) }) {
                 site.note(
-                    Rule.noMember, "the guard reads \(pointer), and the ops write \(written): the way back could not tell",
+                    Rule.noMember,
+                    "the guard reads \(pointer), and the ops write \(written): on the way down the guard could choose otherwise",
                     fix: "guard something that the ops leave alone")
                 return nil
             }
@@ -43,7 +44,7 @@ package struct When: Op {
 
     private func branch(_ entries: [OpEntry], _ site: inout OpSite) -> [BoundPart] {
         let label = site.label
-        var inner = site.nested(site.shape, destinies: [Destiny(declared: site.shape, ops: [])])
+        var inner = site.nested(site.shape, shapeTargets: [ShapeTarget(declared: site.shape, ops: [])])
         inner.stream = site.stream
         var bound: [BoundPart] = []
         for entry in entries {

@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// `wrap {path, empty}`: a scalar becomes a list of one, and none an empty list.
+/// `wrap {path, empty}`: a scalar becomes a list of one element; an absent one, or `empty`, becomes an empty list.
 package struct Wrap: Op {
     static let name = "wrap"
 
@@ -30,10 +30,10 @@ package struct Wrap: Op {
         }
         let before = site.shape
         let wasRequired = site.shape.isRequired(at: path)
-        if let empty, let why = element.accepts(empty) {
+        if let empty, let why = element.rejection(of: empty) {
             site.note(
                 Rule.downNotTotal, "empty: \(empty.text) does not fit the older shape: it \(why.reason)",
-                mend: site.mark.mend("*", "empty", to: element.likest(empty.word)).guessed)
+                mend: site.mark.mend("*", "empty", to: element.nearestValue(to: empty.word)).guessed)
         }
         if let empty, !wasRequired {
             site.note(
@@ -63,7 +63,7 @@ package struct Wrap: Op {
     }
 }
 
-/// `head {path, empty}`: the first of a list.
+/// `head {path, empty}`: a list becomes its first element.
 package struct Head: Op {
     static let name = "head"
 
@@ -97,7 +97,7 @@ package struct Head: Op {
         let before = site.shape
         var scalar = element
         scalar.isNullable = list.isNullable || empty == .null
-        if let empty, let why = scalar.accepts(empty) {
+        if let empty, let why = scalar.rejection(of: empty) {
             site.note(Rule.upNotTotal, "empty: \(empty.text) does not fit the newer shape: it \(why.reason)")
         }
         let wasRequired = site.shape.isRequired(at: path)
@@ -118,7 +118,7 @@ private final class BoundWrap: BoundOp {
     let place: Place
     let text: [UInt8]?
     let canonical: [UInt8]
-    /// Whether the scalar is required, so that an empty list becomes the value for none.
+    /// Whether the scalar is required, so that an empty list becomes the value of `empty`.
     let isRequired: Bool
     /// Whether an absent scalar becomes an empty list.
     let fills: Bool
@@ -185,7 +185,7 @@ private final class BoundWrap: BoundOp {
         doc.replace(node, withValueOf: first)
     }
 
-    /// The same on a draft; what is refused is left to the op.
+    /// Unwraps on a draft, which is given up where the op may refuse the event.
     func unwrap(_ draft: inout FusedDraft) {
         guard let node = place.find(in: &draft, at: draft.root) else {
             guard isRequired, let text, let holder = place.holder(in: &draft, at: draft.root, forValue: false) else { return }

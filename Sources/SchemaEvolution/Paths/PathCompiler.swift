@@ -158,7 +158,7 @@ struct PathCompiler {
         let words = "streams \(here) renamed to \(there)"
         // The type has its name of either side of the step, or one that it has only within it.
         let templates = [version.previous, version].compactMap { history[$0]?.events[type]?.stream }
-        if templates.isEmpty || templates.contains(where: { here.mayMeet($0) }), !found.rekeys.contains(words) {
+        if templates.isEmpty || templates.contains(where: { here.mayMatch($0) }), !found.rekeys.contains(words) {
             found.rekeys.append(words)
         }
     }

@@ -20,7 +20,7 @@ struct StepCompiler {
         compiler.isWhole = isWhole
         for index in compiler.step.items.indices { compiler.run(index) }
         compiler.result.compare(
-            compiler.types, with: file, before: before, saying: isWhole || !compiler.isBroken, but: isWhole ? [] : compiler.broken)
+            compiler.types, with: file, before: before, reporting: isWhole || !compiler.isBroken, except: isWhole ? [] : compiler.broken)
         return compiler.result
     }
 
@@ -46,9 +46,9 @@ struct StepCompiler {
         let (file, step) = (file, step)
         var site = StepSite(
             types: types,
-            destinies: { type in
+            shapeTargets: { type in
                 step.fates(of: type, after: index + 1).compactMap { fate in
-                    file.events[fate.type].map { Destiny(declared: $0.shape, ops: fate.ops) }
+                    file.events[fate.type].map { ShapeTarget(declared: $0.shape, ops: fate.ops) }
                 }
             },
             declared: { type in step.fates(of: type, after: index + 1).lazy.compactMap { file.events[$0.type] }.first },
@@ -126,9 +126,9 @@ struct StepCompiler {
         let fates = step.fates(of: type, after: index + 1, ops: entries.map(\.op))
         let ways = fates.compactMap { fate in file.events[fate.type].map { (declared: $0.shape, ops: MovingOps(fate.ops)) } }
         for (number, entry) in entries.enumerated() {
-            let destinies = ways.map { Destiny(declared: $0.declared, ops: $0.ops, from: number + 1) }
+            let shapeTargets = ways.map { ShapeTarget(declared: $0.declared, ops: $0.ops, from: number + 1) }
             var site = OpSite(
-                shape: state.shape, stream: state.stream, destinies: destinies, type: type, mark: entry.mark, label: entry.label)
+                shape: state.shape, stream: state.stream, shapeTargets: shapeTargets, type: type, mark: entry.mark, label: entry.label)
             site.isRekeyed = step.rekeysStreams
             site.mayChange = file.released == nil
             (site.version, site.swiftSteps) = (step.version, swiftSteps)

@@ -6,7 +6,7 @@ package struct ShapeError: Error, Hashable, Sendable {
     /// RFC 6901; empty for the whole payload.
     package var pointer: String
     package var expected: String
-    /// What is there, shortened.
+    /// The value that was found, shortened.
     package var found: String
 
     package init(pointer: String, expected: String, found: String) {
@@ -17,7 +17,7 @@ package struct ShapeError: Error, Hashable, Sendable {
     package var reason: String { "should be \(expected), found \(found)" }
 }
 
-/// What the events of a type are at one version: the shape of the payload, and the stream they belong in.
+/// The declaration of an event type at one version: the payload's shape, and the stream template.
 package struct EventShape: Hashable, Sendable {
     package let stream: StreamTemplate?
     package let shape: Shape
@@ -30,14 +30,14 @@ package struct EventShape: Hashable, Sendable {
         program = ShapeProgram(shape)
     }
 
-    /// The same as one pass for payloads that are plain; nil for shapes that never are. One for each thread: to count references
-    /// to what another counts too takes as long as the pass.
+    /// A faster validator that knows plain payloads; nil for shapes that it does not support. Make one for each thread: reference
+    /// counts that threads share cost as much as the validation.
     package func plain() -> PlainShape? { PlainShape(program, stream) }
 
-    /// Checks a payload that `JSONScanner.validate` accepted before.
+    /// Checks a payload that is valid JSON.
     package func validate(_ payload: RawSpan) throws(ShapeError) { try program.check(payload) }
 
-    /// What it says, in whatever order it was written.
+    /// The shape and the stream, whatever the order of the file.
     var content: Content { Content(stream: stream?.description, shape: shape.ordered) }
 
     struct Content: Equatable {
@@ -54,15 +54,15 @@ package struct EventShape: Hashable, Sendable {
 }
 
 extension Shape {
-    /// Whether a constant is valid in this shape: nil, or why not.
-    package func accepts(_ constant: JSONValue) -> ShapeError? {
+    /// Why a constant does not fit; nil where it does.
+    package func rejection(of constant: JSONValue) -> ShapeError? {
         do {
             try ShapeProgram(self).check(Array(constant.text.utf8).lent)
             return nil
         } catch { return error }
     }
 
-    /// The members, at any depth outside arrays and maps, whose shapes are chosen.
+    /// Pointers to the members, at any depth outside arrays and maps, whose shapes satisfy a condition.
     package func pointers(where isChosen: (Shape) -> Bool) -> [JSONPointer] {
         var found: [JSONPointer] = []
         func visit(_ shape: Shape, at pointer: JSONPointer) {

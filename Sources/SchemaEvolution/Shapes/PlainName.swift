@@ -2,17 +2,17 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// A stream's name as literals and members that stand where a scan has found them.
+/// A stream template over members at the payload's top, matched by comparing bytes.
 struct PlainName: Sendable {
     private struct Part {
         let literal: [UInt8]
-        /// The member behind the literal; nil at the end.
+        /// The index of the member behind the literal; nil at the end.
         let member: Int?
     }
 
     private let parts: [Part]
 
-    /// Nil where the name takes members that lie deeper.
+    /// Nil where the template uses nested members.
     init?(_ template: StreamTemplate, among members: [MemberName]) {
         var parts: [Part] = []
         var literal: [UInt8] = []
@@ -28,8 +28,8 @@ struct PlainName: Sendable {
         self.parts = parts + [Part(literal: literal, member: nil)]
     }
 
-    /// Whether a valid name is the one for a payload, if its members are such that a name holds them as they are: strings
-    /// without escapes and percent signs, short integers in their canonical form.
+    /// Whether a valid stream name is the payload's. False also where bytes can't tell: where a member is a string with escapes or
+    /// percent signs, or an integer that is long or not canonical.
     func matches(_ stream: RawSpan, _ payload: RawSpan, _ slots: borrowing Slots<ValueSlot>) -> Bool {
         var offset = 0
         for index in parts.indices {

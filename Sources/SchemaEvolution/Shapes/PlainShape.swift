@@ -1,14 +1,14 @@
 package import Bytes
 package import JSONText
 
-/// A shape as one pass over bytes: what is valid and plain, as nearly all payloads are, needs no other. What it does not
-/// accept is `JSONScanner`'s and `ShapeProgram`'s to judge, who also say why.
+/// Validates a payload in one pass over its bytes. It accepts valid payloads that are plain, as nearly all are; what it does not
+/// accept may still be valid: `JSONScanner` and `ShapeProgram` decide, and say why one is not.
 package final class PlainShape: Sendable {
     private let members: KnownMembers
-    /// The members of which more is asked than a kind, with their nodes in the program.
+    /// The members whose shapes ask for more than a kind, with their nodes in the program.
     private let checked: [Checked]
     private let program: ShapeProgram
-    /// Nil where the stream's name is not made of members that stand in the payload itself.
+    /// Nil where the type has no stream template, or one that uses nested members.
     private let name: PlainName?
 
     private struct Checked {
@@ -16,7 +16,7 @@ package final class PlainShape: Sendable {
         let node: Int
     }
 
-    /// Nil where the shape is none of an object with known members.
+    /// Nil unless the shape is an object with declared members.
     init?(_ program: ShapeProgram, _ stream: StreamTemplate?) {
         let root = program.nodes[0]
         guard root.kind == .object, root.inner < 0, root.choices == nil else { return nil }
@@ -25,7 +25,7 @@ package final class PlainShape: Sendable {
         for member in program.members[root.members] {
             let node = program.nodes[member.node]
             let name = String(decoding: program.names[member.name], as: UTF8.self)
-            if !node.isTold { checked.append(Checked(member: known.count, node: member.node)) }
+            if !node.isDecidedByKind { checked.append(Checked(member: known.count, node: member.node)) }
             known.append(KnownMember(MemberName(name), kinds: node.kinds, isRequired: member.isRequired))
         }
         guard let members = KnownMembers(known) else { return nil }
@@ -33,15 +33,15 @@ package final class PlainShape: Sendable {
         name = stream.flatMap { PlainName($0, among: known.map(\.name)) }
     }
 
-    /// Whether `JSONScanner.validate` accepts a payload within the limits and it fits the shape; where that is not so easily
-    /// told, false, and both have to be asked.
+    /// True where the payload is valid JSON within the limits and fits the shape; false where it is not, and where only
+    /// `JSONScanner.validate` and `EventShape.validate` can tell.
     package func accepts(_ payload: RawSpan, _ limits: JSONLimits, _ scratch: inout PlainScratch) -> Bool {
         guard takeText(payload, into: &scratch.arena) != nil else { return false }
         scratch.slots.fill(0 ..< members.count, with: ValueSlot(kind: .null))
         return members.scanStrictly(scratch.arena, limits: limits, into: &scratch.slots) && fits(payload, scratch.slots)
     }
 
-    /// The same for a payload that is known to be valid, and lies in a text with more behind it.
+    /// The same for a payload within a text that is known to be valid JSON; false where fewer than `textEndBytes` bytes follow it.
     package func accepts(validIn text: borrowing ByteBuffer, _ payload: Range<Int>, _ scratch: inout PlainScratch) -> Bool {
         guard text.count - payload.upperBound >= textEndBytes, text.byte(at: payload.lowerBound) == UInt8(ascii: "{") else { return false }
         scratch.slots.fill(0 ..< members.count, with: ValueSlot(kind: .null))
@@ -58,8 +58,7 @@ package final class PlainShape: Sendable {
         return true
     }
 
-    /// Whether a valid name is that of the stream that the payload accepted last belongs in; false where that is not told by
-    /// comparing bytes.
+    /// Whether a valid stream name is that of the payload accepted last; false also where comparing bytes can't tell.
     package func isNamed(_ stream: RawSpan, _ payload: RawSpan, _ scratch: borrowing PlainScratch) -> Bool {
         name?.matches(stream, payload, scratch.slots) ?? false
     }
@@ -83,7 +82,7 @@ extension ShapeProgram.Node {
     }
 
     /// Whether every value of those kinds fits.
-    fileprivate var isTold: Bool {
+    fileprivate var isDecidedByKind: Bool {
         switch kind {
         case .object, .array, .integer: false
         case .any, .null, .boolean: choices == nil
@@ -93,10 +92,10 @@ extension ShapeProgram.Node {
     }
 }
 
-/// What checking a payload takes, kept between payloads. One for each thread.
+/// The buffers of a `PlainShape`, reused from payload to payload. One for each thread.
 package struct PlainScratch: ~Copyable {
     fileprivate var arena = ByteBuffer(capacity: 1_024)
-    /// Where the members of the payload that was looked at last stand.
+    /// Where the members of the last payload are.
     fileprivate var slots = Slots<ValueSlot>(capacity: 64)
     fileprivate var order = MemberOrder()
 

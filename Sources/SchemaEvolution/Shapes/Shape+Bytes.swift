@@ -1,9 +1,8 @@
 extension Shape {
-    /// No shape asks for more: samples and made events are values of shapes, and have to fit into memory.
+    /// The most that `bytesLeast` may be: samples and generated events are values of shapes, and have to fit into memory.
     static let bytesMax = 1 << 20
 
-    /// What the JSON text of a value takes at least that is not null and has every member; as much as a number holds where
-    /// it is more.
+    /// The least bytes of JSON text that a value with every member takes, null aside; `Int.max` where they are more.
     var bytesLeast: Int {
         switch kind {
         case .string: Self.sum(2, minLength ?? 0)

@@ -1,6 +1,6 @@
 package import JSONText
 
-/// Looking up and changing what stands at a pointer. Pointers go through the named members of
+/// Looks up and edits members by pointer. Pointers go through the named members of
 /// objects only, never into arrays or maps.
 extension Shape {
     package func shape(at pointer: JSONPointer) -> Shape? { shape(at: pointer.tokens[...]) }
@@ -26,7 +26,7 @@ extension Shape {
         return true
     }
 
-    /// Adds a member to the end of an object that is there; false where there is no such object, or it has the member.
+    /// Appends a member to an object; false where there is no such object, or it has the member already.
     package mutating func insert(_ shape: Shape, at pointer: JSONPointer, required: Bool) -> Bool {
         guard let name = pointer.last?.text else { return false }
         return editParent(of: pointer) { parent in
@@ -37,7 +37,7 @@ extension Shape {
         }
     }
 
-    /// Takes a member out and returns what it was; nil where there is none.
+    /// Removes a member and returns its shape; nil where there is none.
     @discardableResult
     package mutating func remove(at pointer: JSONPointer) -> (shape: Shape, required: Bool)? {
         guard let name = pointer.last?.text else { return nil }
@@ -50,7 +50,7 @@ extension Shape {
         return taken
     }
 
-    /// Puts another shape in a member's place; `required` is kept where nil. The root can be replaced too.
+    /// Replaces a member's shape, or the root; `required` is kept where nil. False where there is no such member.
     package mutating func replace(at pointer: JSONPointer, with shape: Shape, required: Bool? = nil) -> Bool {
         guard let name = pointer.last?.text else {
             self = shape

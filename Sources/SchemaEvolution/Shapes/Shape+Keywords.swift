@@ -4,7 +4,7 @@ internal import JSONText
 
 /// The keywords that say something about the value itself.
 extension Shape {
-    /// Takes in one member of a shape in a file. Those that hold shapes are read elsewhere.
+    /// Reads one keyword of a shape in a file. `ShapeReader` reads those that hold shapes.
     mutating func read(_ member: FileNode.Member) throws(FileProblem) {
         let (name, value) = (member.name, member.value)
         switch name {

@@ -2,52 +2,52 @@ internal import Bytes
 package import JSONText
 
 extension Shape {
-    /// A value that fits, as plain as there is one: what stands in a fix until its author chooses another.
+    /// The simplest value that fits: a fix has it until the author chooses another.
     package var sample: JSONValue {
-        var plain = PlainDrawing()
-        return plain.drawn(self)
+        var generator = SampleGenerator()
+        return generator.payload(of: self)
     }
 
-    /// The same, if there is one that another shape refuses: it can stand for none there.
+    /// An empty text where this shape accepts it and the other one refuses it, so that it can stand for an empty list; else the sample.
     package func sample(refusedBy other: Shape?) -> JSONValue {
         let nothing = JSONValue.string("")
-        return accepts(nothing) == nil && other?.accepts(nothing) != nil ? nothing : sample
+        return rejection(of: nothing) == nil && other?.rejection(of: nothing) != nil ? nothing : sample
     }
 
-    /// A value that fits and is most like one that does not: of an object, the members that fit stay.
-    func likest(_ value: JSONValue) -> JSONValue {
-        if accepts(value) == nil { return value }
-        guard kind == .object, case .object(let members) = value else { return likest(value.word) }
+    /// The value that fits and is nearest to a given one: of an object, the members that fit stay.
+    func nearestValue(to value: JSONValue) -> JSONValue {
+        if rejection(of: value) == nil { return value }
+        guard kind == .object, case .object(let members) = value else { return nearestValue(to: value.word) }
         return .object(
             properties.compactMap { property in
-                let given = members.first { $0.name == property.name }.map { property.shape.likest($0.value) }
+                let given = members.first { $0.name == property.name }.map { property.shape.nearestValue(to: $0.value) }
                 return (given ?? (required.contains(property.name) ? property.shape.sample : nil)).map {
                     .init(name: property.name, value: $0)
                 }
             })
     }
 
-    /// The one of these values that fits and is most like a text, else the sample.
-    package func likest(_ text: String) -> JSONValue {
+    /// The value of the enum that is nearest to a text, else the sample.
+    package func nearestValue(to text: String) -> JSONValue {
         let words = (enumeration ?? []).map(\.word)
         if let word = nearest(to: text, among: words), let value = enumeration?.first(where: { $0.word == word }) { return value }
         return sample
     }
 }
 
-private struct PlainDrawing: ShapeDrawing {
-    var room = 0
+private struct SampleGenerator: ValueGenerator {
+    var budget = 0
 
-    func choice(for shape: Shape, at pointer: JSONPointer) -> JSONValue? { shape.defaultValue }
+    func preset(for shape: Shape, at pointer: JSONPointer) -> JSONValue? { shape.defaultValue }
     func word(of enumeration: [JSONValue]) -> JSONValue { enumeration[0] }
     func members(of object: Shape) -> [Shape.Property] { object.properties.filter { object.required.contains($0.name) } }
     func names(of map: Shape) -> [String] { [] }
     func count(of list: Shape, least: Int) -> Int { least }
-    func flag() -> Bool { false }
+    func boolean() -> Bool { false }
     func anything() -> JSONValue { .null }
 
     func number(_ shape: Shape) -> String {
-        shape.accepts(.number("0")) == nil ? "0" : (shape.minimum ?? shape.maximum)?.description ?? "0"
+        shape.rejection(of: .number("0")) == nil ? "0" : (shape.minimum ?? shape.maximum)?.description ?? "0"
     }
 
     func text(_ shape: Shape) -> String {

@@ -1,6 +1,6 @@
 package import JSONText
 
-/// What a value may be: a closed subset of JSON Schema 2020-12, with every reference resolved.
+/// Which values are valid, in a closed subset of JSON Schema 2020-12, with every reference resolved.
 package struct Shape: Hashable, Sendable {
     package enum Kind: String, Hashable, Sendable { case object, array, string, integer, number, boolean, null, any }
 
@@ -17,7 +17,7 @@ package struct Shape: Hashable, Sendable {
     }
 
     package var kind: Kind
-    /// Whether null may stand in its place.
+    /// Whether null is valid, too.
     package var isNullable = false
     /// An object's members, in the order of the file; it has no others.
     package var properties: [Property] = []
@@ -63,13 +63,13 @@ package struct Shape: Hashable, Sendable {
         set { inner = newValue.map { [$0] } ?? [] }
     }
 
-    /// The shape of every element of an array; nil where anything may stand in it.
+    /// The shape of every element of an array; nil where any element is valid.
     package var items: Shape? {
         get { kind == .array ? inner.first : nil }
         set { inner = newValue.map { [$0] } ?? [] }
     }
 
-    /// The same with its members in the order of their names.
+    /// The shape with its members sorted by name.
     package var ordered: Shape {
         var shape = self
         shape.properties = properties.map { Property($0.name, $0.shape.ordered) }.sorted { $0.name < $1.name }
@@ -79,7 +79,7 @@ package struct Shape: Hashable, Sendable {
 
     /// The shape of an object's member.
     package func property(_ name: String) -> Shape? {
-        // By index: a property is large, and looking at one in its place copies nothing.
+        // By index: a property is large, and `first(where:)` would copy each.
         properties.indices.first { properties[$0].name == name }.map { properties[$0].shape }
     }
 

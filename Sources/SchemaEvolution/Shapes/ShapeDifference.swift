@@ -1,13 +1,13 @@
 package import JSONText
 
-/// One place where two shapes differ. Annotations never do.
+/// One place where two shapes differ, annotations aside.
 package struct ShapeDifference: Hashable, Sendable {
     package enum Constraint: String, Hashable, Sendable {
         case required, null, enumeration = "enum", constant = "const"
         case minimum, maximum, minLength, maxLength, minItems, maxItems
     }
 
-    /// Seen from the declared shape: `missing` is declared and the ops do not make it.
+    /// How the declared shape differs from the one that the ops make: a `missing` member is declared, and no op makes it.
     package enum Kind: Hashable, Sendable {
         case missing(required: Bool)
         case extra
@@ -21,7 +21,7 @@ package struct ShapeDifference: Hashable, Sendable {
     /// The token `*` stands for every element of an array and every value of a map.
     package let pointer: JSONPointer
     package let kind: Kind
-    /// One clause that says what the ops make and what is declared.
+    /// One clause, with what the ops make and what is declared.
     package let words: String
 
     package init(_ pointer: JSONPointer, _ kind: Kind, _ words: String) {
@@ -110,7 +110,7 @@ private struct ShapeComparison {
     /// `enum` and `const`, each value by its canonical text.
     private mutating func compareValues(_ made: Shape, _ declared: Shape, at pointer: JSONPointer) {
         for (constraint, old, new) in [
-            // A boolean may be true or false whether or not its enum says so.
+            // A boolean without an enum is as one with both values.
             (Constraint.enumeration, made.booleans ?? made.enumeration, declared.booleans ?? declared.enumeration),
             (Constraint.constant, made.constant.map { [$0] }, declared.constant.map { [$0] }),
         ] {
@@ -163,7 +163,7 @@ extension Shape {
         return enumeration ?? [.bool(true), .bool(false)] + (isNullable ? [.null] : [])
     }
 
-    /// What a sentence calls such a value: `a string`, `an array`.
+    /// The kind of value with its article: `a string`, `an array`.
     package var noun: String {
         switch kind {
         case .object: isMap ? "a map" : "an object"

@@ -1,12 +1,12 @@
 extension ShapeReader {
-    /// How other languages call the types.
+    /// The types by their names in other languages.
     static let elsewhere = [
         "int": "integer", "int32": "integer", "int64": "integer", "long": "integer", "float": "number", "double": "number",
         "decimal": "number", "bool": "boolean", "str": "string", "text": "string", "list": "array", "map": "object", "dict": "object",
         "struct": "object",
     ]
 
-    /// What to write in the place of keywords that shapes do not have.
+    /// What to write instead of keywords that shapes do not have.
     static let advice = [
         "pattern": "shapes hold no regular expressions: use enum, format, or check it in the program",
         "oneOf": "make an event type of each alternative", "anyOf": "make an event type of each alternative",

@@ -4,12 +4,13 @@ internal import JSONText
 
 /// Reads shapes out of a file and notes everything that is wrong with them.
 struct ShapeReader {
-    /// What `$ref: "#/$defs/NAME"` may name, and where each stands.
+    /// What `$ref: "#/$defs/NAME"` may name, and the index of each.
     private let (definitions, places): ([FileNode.Member], [String: Int])
     var findings = FindingList()
-    /// The names of the references being followed: one that comes again leads back to itself.
+    /// The references being followed, so that one that leads back to itself is found.
     private var following: [String] = []
-    /// Shapes in all, and within shapes, through references too: no payload is deeper.
+    /// The most shapes that an event's shape may consist of, and how deep they may nest, with references followed: no payload nests
+    /// deeper.
     private static let (budgetMax, depthMax) = (10_000, 64)
     private var (budget, depth) = (budgetMax, 0)
 
@@ -23,16 +24,16 @@ struct ShapeReader {
         "minLength", "maxLength", "format", "$ref", "default", "deprecated", "description", "personal", "sealed", "any",
     ]
 
-    /// What else a shape that refers to another may say.
+    /// The keywords that may stand beside `$ref`.
     private static let besideReference = ["$ref", "default", "deprecated", "description", "personal", "sealed"]
 
-    /// Begins anew, with nothing found.
+    /// Clears the findings and renews the budget, for the next shape.
     mutating func begin() { (findings, budget) = (FindingList(), Self.budgetMax) }
 
-    /// The shape; nil where it can't be made sense of, which is noted.
+    /// Reads a shape; nil, with a finding, where it has no type that is known.
     mutating func read(_ node: FileNode) -> Shape? { read(node, allowing: [], isRoot: false) }
 
-    /// An event's shape: an object, which need not be said, with `stream` beside.
+    /// Reads an event's shape: an object, with or without `type: object`, which may have `stream` as well.
     mutating func readEvent(_ node: FileNode) -> Shape? { read(node, allowing: ["stream"], isRoot: true) }
 
     private mutating func read(_ node: FileNode, allowing more: [String], isRoot: Bool) -> Shape? {
@@ -196,7 +197,7 @@ struct ShapeReader {
         if let required = node.member("required") { readRequired(required, into: &shape) }
     }
 
-    /// Reads on below a shape whose own type is wrong, for what else is wrong there.
+    /// Reads the shapes inside one whose own type is wrong, for their findings.
     private mutating func readInside(_ node: FileNode) {
         if let properties = node.member("properties"), case .map(let members) = properties.kind {
             for member in members { _ = read(member.value) }
@@ -248,14 +249,16 @@ struct ShapeReader {
         do throws(FileProblem) { try shape.read(member) } catch { note(error) }
     }
 
-    /// That constants fit the shape they stand in, and that there is something that does.
+    /// Checks that constants fit their shape, and that a minimum is not above its maximum.
     private mutating func checkValues(of node: FileNode, _ shape: Shape) {
         var free = shape
         (free.enumeration, free.constant) = (nil, nil)
         var seen: Set<[UInt8]> = []
         if case .list(let values)? = node.member("enum")?.kind {
             for value in values {
-                if let error = free.accepts(value.json) { note(value.problem("the value in enum \(error.reason)", rule: FileRule.shape)) }
+                if let error = free.rejection(of: value.json) {
+                    note(value.problem("the value in enum \(error.reason)", rule: FileRule.shape))
+                }
                 if !seen.insert(value.json.canonical()).inserted {
                     note(value.problem("enum has \(value.words) twice", rule: FileRule.shape).mended(value.mark.mend(.remove)))
                 }
@@ -268,10 +271,10 @@ struct ShapeReader {
                     ).mended(list.mark.mend(.append("null"))))
             }
         }
-        if let value = node.member("const"), let error = free.accepts(value.json) {
+        if let value = node.member("const"), let error = free.rejection(of: value.json) {
             note(value.problem("const \(error.reason)", rule: FileRule.shape))
         }
-        if let value = node.member("default"), let error = shape.accepts(value.json) {
+        if let value = node.member("default"), let error = shape.rejection(of: value.json) {
             var plain = shape
             plain.defaultValue = nil
             note(

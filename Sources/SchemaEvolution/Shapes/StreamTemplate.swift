@@ -4,7 +4,7 @@ package import JSONText
 
 /// The name of the stream that an event belongs in, made of literals and members: `pkg-{/name}:{/architecture}`.
 ///
-/// A member that is absent, or null, takes the literal before it along. Bytes that a stream name
+/// A member that is absent, or null, is left out with the literal before it. Bytes that a stream name
 /// can't hold, and `%` itself, are percent-encoded.
 package struct StreamTemplate: Hashable, Sendable, CustomStringConvertible {
     package enum Part: Hashable, Sendable {

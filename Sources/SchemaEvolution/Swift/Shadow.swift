@@ -2,14 +2,15 @@ internal import Bytes
 package import EventModel
 internal import JSONText
 
-/// What an older version sees of one event, kept with it because the way there leads through code of the application.
+/// The images of one event at an older version, stored with it because only code of the application can make them.
 ///
 /// A record's shadow is JSON text, `{"1":[{"type":"Named","data":{…}}]}`: for each version that is kept, the images there.
 package struct Shadow: Sendable {
     package let version: SchemaVersion
     let images: [GroupPart]
 
-    /// The nearest that is kept of an event for a version: at it, or above it and below the event's birth. Nil where none is.
+    /// The stored images that are nearest to a version: those of the lowest version from `target` on and below `born`. Nil where there
+    /// are none.
     package init?(_ text: RawSpan, born: SchemaVersion, at target: SchemaVersion) throws(EvstoreError) {
         if text.byteCount == 0 || target >= born { return nil }
         var doc = Splice()
@@ -43,18 +44,18 @@ package struct Shadow: Sendable {
     private static let data = MemberName("data")
 
     private static func malformed(_ reason: String) -> EvstoreError {
-        .verificationFailed(reason: "what an event keeps for older versions can't be read: \(reason)")
+        .verificationFailed(reason: "an event's shadow can't be read: \(reason)")
     }
 }
 
 extension Viewer {
-    /// The versions, highest first and none below the floor, for which events of a type are to keep a shadow.
-    package func shadowed(type: String, born: SchemaVersion, floor: SchemaVersion) throws(EvstoreError) -> [SchemaVersion] {
+    /// The versions, highest first and none below the floor, at which events of a type need a shadow.
+    package func shadowVersions(type: String, born: SchemaVersion, floor: SchemaVersion) throws(EvstoreError) -> [SchemaVersion] {
         guard born > floor, history.hasShadows else { return [] }
-        return try path(type: type, born: born, to: floor).shadowed
+        return try path(type: type, born: born, to: floor).shadowVersions
     }
 
-    /// The shadow that an event is to keep for these versions; empty where it is for none.
+    /// Makes the shadow of an event for these versions, as JSON text; empty for none.
     /// - Throws: `EvstoreError.noImage`, `programNeeded`.
     package func shadow(
         of event: borrowing SourceEvent, _ kind: TypeAtVersion, stream: String, for versions: [SchemaVersion]
@@ -79,7 +80,7 @@ extension Viewer {
         return text.array()
     }
 
-    /// Calls the body with the images of an event that are made of its shadow.
+    /// Calls the body with each image that is made from a shadow.
     package func view(
         _ shadow: Shadow, _ context: borrowing EventContext, at target: SchemaVersion, _ body: (borrowing Image) throws -> Void
     ) throws {
@@ -101,7 +102,7 @@ extension Viewer {
 }
 
 extension History {
-    /// Whether any step has events keep what older versions see of them.
+    /// Whether a step says `down: shadow`.
     var hasShadows: Bool { chain.steps.contains(where: \.keepsShadows) }
 }
 
@@ -110,8 +111,8 @@ extension CompiledStep {
 }
 
 extension Path {
-    /// The versions below the steps on the way down that have events keep shadows, highest first.
-    fileprivate var shadowed: [SchemaVersion] {
+    /// The versions below those steps on the way down that say `down: shadow`, highest first.
+    fileprivate var shadowVersions: [SchemaVersion] {
         var found: Set<SchemaVersion> = []
         root.visit { segment in
             for op in segment.ops where op.direction == .down && (op.op as? BoundSwiftStep)?.keepsShadow == true {

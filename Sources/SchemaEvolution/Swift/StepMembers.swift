@@ -6,13 +6,13 @@ internal import JSONText
 /// Pointers are RFC 6901, from the payload's root. On the way down a step also sees what it writes on the way up. Values are
 /// read and written as those of typed events are.
 public struct StepMembers: ~Copyable {
-    /// What the event type is called where the step stands.
+    /// The event's type at the step.
     public private(set) var type = ""
     var doc = Splice()
     private var text = ByteBuffer()
     private var readable: [JSONPointer] = []
     private var writable: [JSONPointer] = []
-    /// Whether they were written as a whole, so that what must not change has to be looked at.
+    /// Whether the step replaced all members at once, so that those it may not write have to be compared.
     private(set) var isReplaced = false
 
     init() {}
@@ -105,8 +105,8 @@ extension StepMembers {
 
     private static let empty = Array("{}".utf8)
 
-    /// Takes in a member of a payload.
-    mutating func hand(_ node: Splice.Node, of payload: borrowing Splice, at place: JSONPointer) {
+    /// Copies a member of a payload.
+    mutating func copy(_ node: Splice.Node, of payload: borrowing Splice, at place: JSONPointer) {
         text.removeAll()
         payload.write(node, into: &text)
         doc.put(text, at: place)

@@ -1,25 +1,25 @@
-/// What a step does to a payload where no op can say it: the code behind a `swift` op of a version file.
+/// A change to a payload that no op can express: the code behind a `swift` op of a version file.
 ///
-/// Pure: the same members give the same members, whatever the time, the machine and the order of events. It is handed what
-/// the op declares to read and may change what the op declares to write. What it throws leaves the event without an image;
+/// It must be a pure function: the same members give the same result, whatever the time, the machine and the order of events. It gets
+/// the members that the op declares to read, and may change those that the op declares to write. If it throws, the event has no image;
 /// a `StepFailure` says where and why.
 public protocol SwiftStep: Sendable {
-    /// What the version file calls it.
+    /// The id in the version file.
     var id: String { get }
-    /// What the version file asks for; grows with every change of what it does, until the version is released.
+    /// The revision in the version file; raise it with every change of the code's results, until the version is released.
     var revision: Int { get }
 
     /// Makes the members of the newer version of those of the older one.
     func up(_ members: inout StepMembers) throws
 }
 
-/// A step that also leads back.
+/// A step that also leads back to the older version.
 public protocol ReversibleSwiftStep: SwiftStep {
     /// Makes the members of the older version of those of the newer one: the inverse of `up` as far as its class promises.
     func down(_ members: inout StepMembers) throws
 }
 
-/// Why a step does not take an event.
+/// Why a step can't convert an event.
 public struct StepFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// RFC 6901, from the payload's root.
     public var pointer: String

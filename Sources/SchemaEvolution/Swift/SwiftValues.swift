@@ -24,7 +24,7 @@ package enum SwiftValues {
         JSONLeaf(URL.self, read: { text($0).flatMap { URL(string: $0) } }, write: { .string($0.absoluteString) }),
     ]
 
-    /// Where in a value a coder could not go on, as a pointer.
+    /// The pointer to the value that a coder failed at.
     package static func pointer(_ error: any Error) -> String {
         var pointer = JSONPointer()
         for key in context(error)?.codingPath ?? [] {
@@ -33,7 +33,7 @@ package enum SwiftValues {
         return pointer.description
     }
 
-    /// What a coder says of it.
+    /// The coder's own description of the error.
     package static func reason(_ error: any Error) -> String { context(error)?.reason ?? "\(error)" }
 
     private static func context(_ error: any Error) -> (codingPath: [any CodingKey], reason: String)? {

@@ -1,7 +1,7 @@
 /// A `swift` step between two Swift types: what the payload is before the step, and what it is after.
 ///
 /// The older type is read from the members that the op reads; of the newer one, the members that the op writes are taken
-/// over, and the others must be absent or as they were. What a closure throws leaves the event without an image.
+/// over, and the others must be absent or as they were. If a closure throws, the event has no image.
 public struct TypedStep<Old: Codable & Sendable, New: Codable & Sendable>: ReversibleSwiftStep {
     public let id: String
     public let revision: Int

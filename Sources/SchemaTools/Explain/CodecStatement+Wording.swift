@@ -37,7 +37,7 @@ extension Table {
             if case .value(let value) = otherwise { words.append("anything else is \(value.inWords)") }
         case .down:
             words = down.map { "\($0.key.inWords) is \($0.value.inWords)" }
-            // Of several words that became one, the first is what it is on the way back.
+            // Of several keys with one value, the way down gives the first.
             var known = Set(down.map(\.key))
             for row in rows where known.insert(row.value.word).inserted { words.append("\(row.value.inWords) is \(row.key.inWords)") }
         }
@@ -47,7 +47,7 @@ extension Table {
 }
 
 extension String {
-    /// A word of a table: as it is, or in quotes where it would be lost among others.
+    /// A text as an explanation shows it: in quotes, unless it is one plain word.
     var inWords: String {
         let isPlain = unicodeScalars.allSatisfy {
             $0.properties.isAlphabetic || $0.properties.numericType != nil || "-_./".unicodeScalars.contains($0)
@@ -57,7 +57,7 @@ extension String {
 }
 
 extension JSONValue {
-    /// A scalar as a table's words have it; texts that a number or a word of JSON would look like are in quotes.
+    /// A scalar as an explanation shows it: a text that would read as a number or a literal of JSON is in quotes.
     fileprivate var inWords: String {
         guard case .string(let text) = self, case .string = Shape.value(text, .any) else { return self.text }
         return text.inWords

@@ -67,20 +67,22 @@ struct Explainer {
                 let ops = direction == .up ? entries : entries.reversed()
                 for effect in ops.flatMap({ $0.statement.effects(direction) }) { event.tracks.apply(effect, at: version) }
             case .event(let op, _):
-                guard let fates = op.fates(of: event.type, in: event.stream, direction) else { continue }
-                for fate in fates {
+                guard let outcomes = op.effects(of: event.type, in: event.stream, direction) else { continue }
+                for outcome in outcomes {
                     var next = event
-                    next.changes.append(.init(version: version, words: fate.words))
-                    for effect in fate.effects { next.tracks.apply(effect, at: version) }
-                    guard let type = fate.type else {
-                        outcomes.append(.init(type: nil, stream: nil, changes: next.changes, members: []))
+                    next.changes.append(.init(version: version, words: outcome.words))
+                    for effect in outcome.effects { next.tracks.apply(effect, at: version) }
+                    guard let type = outcome.type else {
+                        self.outcomes.append(.init(type: nil, stream: nil, changes: next.changes, members: []))
                         continue
                     }
-                    let pick = fate.isApart ? history.shape(of: type, at: version.previous)?.shape.leaves : fate.pick
-                    next.keep(pick, else: fate.otherwise, at: version)
-                    for other in fate.joined { next.join(other.type, history.shape(of: other.type, at: here), other.effects, at: version) }
-                    (next.type, next.stream) = (type, fate.stream ?? next.stream)
-                    for effect in fate.later { next.tracks.apply(effect, at: version) }
+                    let pick = outcome.isApart ? history.shape(of: type, at: version.previous)?.shape.leaves : outcome.pick
+                    next.keep(pick, else: outcome.otherwise, at: version)
+                    for other in outcome.joined {
+                        next.join(other.type, history.shape(of: other.type, at: here), other.effects, at: version)
+                    }
+                    (next.type, next.stream) = (type, outcome.stream ?? next.stream)
+                    for effect in outcome.later { next.tracks.apply(effect, at: version) }
                     follow(next, from: index + 1)
                 }
                 return

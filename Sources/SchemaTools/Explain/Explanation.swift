@@ -4,23 +4,23 @@ package import SchemaEvolution
 
 /// What happens to one event of a type between two versions, member by member, in words.
 package struct Explanation: Sendable {
-    /// What the step to a version does, or the way back across it.
+    /// A change by the step to a version, in either direction.
     package struct Change: Hashable, Sendable {
         package let version: SchemaVersion
         package let words: String
     }
 
     package struct Member: Sendable {
-        /// Where it stands at `from`; nil where it is new.
+        /// Its place at `from`; nil where it is new.
         package let before: JSONPointer?
-        /// Where it stands at `to`; nil where it is gone.
+        /// Its place at `to`; nil where it is gone.
         package let after: JSONPointer?
-        /// What it is at `from` and at `to`: `a string`, `an optional integer`.
+        /// Its type at `from` and at `to`, such as `string` and `optional integer`.
         package let wasNoun, noun: String?
         package let changes: [Change]
     }
 
-    /// One of the events that it can be seen as.
+    /// One of the events that it can become.
     package struct Outcome: Sendable {
         /// Nil where there is no image.
         package let type: String?

@@ -4,7 +4,7 @@ internal import SchemaEvolution
 
 /// What an op does to members in one direction, in words.
 struct OpEffect: Sendable {
-    enum Turn: Sendable {
+    enum Kind: Sendable {
         /// Another value at the same place.
         case changes(JSONPointer)
         case moves(from: JSONPointer, to: JSONPointer)
@@ -14,16 +14,16 @@ struct OpEffect: Sendable {
         case widens(JSONPointer)
     }
 
-    let turn: Turn
+    let kind: Kind
     var words: String
 
-    init(_ turn: Turn, _ words: String) { (self.turn, self.words) = (turn, words) }
+    init(_ kind: Kind, _ words: String) { (self.kind, self.words) = (kind, words) }
 }
 
-/// A member on its way through the steps.
+/// A member that is followed through the steps.
 struct MemberTrack: Sendable {
     let before: JSONPointer?
-    /// Where it stands now; nil where it is gone.
+    /// Its place after the changes so far; nil where it is gone.
     var place: JSONPointer?
     var changes: [Explanation.Change] = []
 }
@@ -31,7 +31,7 @@ struct MemberTrack: Sendable {
 extension [MemberTrack] {
     mutating func apply(_ effect: OpEffect, at version: SchemaVersion) {
         func change(_ words: String) -> Explanation.Change { .init(version: version, words: words) }
-        switch effect.turn {
+        switch effect.kind {
         case .appears(let place):
             if let index = firstIndex(where: { $0.place == place }) {
                 self[index].changes.append(change(effect.words))

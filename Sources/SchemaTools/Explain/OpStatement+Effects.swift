@@ -112,10 +112,10 @@ extension Unset {
 
 extension Convert {
     fileprivate func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
-        let turn = direction == .up ? "becomes \(Shape(kind).noun)" : "is converted back"
+        let verb = direction == .up ? "becomes \(Shape(kind).noun)" : "is converted back"
         let strict = isStrict && direction == .up ? "; any other form of it is refused" : ""
         let why = because.map { direction == .up ? "; loses something: \($0)" : "" } ?? ""
-        return [OpEffect(.changes(path.below(holder)), "\(turn): \(codecStatement.words(direction))\(strict)\(why)")]
+        return [OpEffect(.changes(path.below(holder)), "\(verb): \(codecStatement.words(direction))\(strict)\(why)")]
     }
 }
 
@@ -176,7 +176,7 @@ extension When {
     fileprivate func effects(_ direction: Direction, in holder: JSONPointer) -> [OpEffect] {
         func guarded(_ entries: [OpEntry], _ condition: String) -> [OpEffect] {
             (direction == .up ? entries : entries.reversed()).flatMap { $0.statement.effects(direction, in: holder) }.map { effect in
-                OpEffect(effect.turn, "\(condition) \(effect.words)")
+                OpEffect(effect.kind, "\(condition) \(effect.words)")
             }
         }
         return guarded(entries, "where \(test.words(in: holder))") + guarded(otherwise, "elsewhere")

@@ -32,7 +32,7 @@ package struct LintRules: Sendable {
 
     package static func load(_ texts: SchemaTexts) throws(EvstoreError) -> LintRules {
         let path = texts.path(fileName)
-        guard texts.isThere(path: path) else { return LintRules() }
+        guard texts.exists(path: path) else { return LintRules() }
         let root = try texts.read(path: path)
         do throws(FileProblem) { return try LintRules(root) } catch { throw .schemaInvalid([error.finding]) }
     }

@@ -2,12 +2,12 @@ package import EventModel
 internal import JSONText
 package import SchemaEvolution
 
-/// Tries what would mend a finding before anybody sees it: on the files' texts, with the check that found it.
+/// Tries repairs before they are proposed: on the files' texts, with the check that made the finding.
 ///
 /// A proposal holds where the finding is gone afterwards, no error has come, and no event of the version before loses something
 /// of which nothing says why. Where it brings an error that has a mend of its own, both are one proposal.
 package struct MendingTrial {
-    /// What a check says of texts.
+    /// The result of a check of texts.
     package struct Verdict {
         /// Each of its own, also what only repeats others.
         package var findings: [Finding]
@@ -63,7 +63,7 @@ package struct MendingTrial {
             if round > 0, edits.contains(where: { $0.renamed != nil }) { return nil }
             let after = try check(made)
             guard count(of: finding, in: after.findings) < max(1, count(of: finding, in: before.findings)) else { return nil }
-            // What could not be looked at before did not come with the mend.
+            // Where the files could not be read before and can be now, their findings are not the repair's.
             let added = before.history == nil && after.history != nil ? [] : added(after.findings)
             if added.isEmpty {
                 if losses.grow(with: after.history, edits.map(\.file)) { return nil }
@@ -85,12 +85,12 @@ package struct MendingTrial {
         return try added(check(made).findings).isEmpty
     }
 
-    // MARK: Comparing what is said
+    // MARK: Comparing findings
 
     private struct Said: Hashable {
         let id, words: String
 
-        /// Ops are counted through, so that their numbers change with every op that comes or goes.
+        /// Ops are numbered through, so that adding or removing one changes the numbers of others.
         init(_ finding: Finding) {
             id = finding.id
             // There may be tens of thousands of findings, and few that name an op.
@@ -113,7 +113,7 @@ package struct MendingTrial {
         }
     }
 
-    /// How often the same is said, of whichever types.
+    /// How many findings are the same but for their types.
     private func count(of finding: Finding, in findings: [Finding]) -> Int {
         var rest = finding
         rest.message = String(finding.message.dropFirst(finding.subject?.count ?? 0))
@@ -136,20 +136,20 @@ private struct MendingLosses {
         guard let after, let history else { return false }
         return after.versions.contains { file in
             guard files.contains(file.file), file.number.number >= 2 else { return false }
-            // What stood there before lost the same, also where it could not be run.
+            // The op that the repair replaces lost the same, even if it could not be run.
             let old = history.opNames(of: file.number)
-            return !Self.untold(after, at: file.number).isSubset(of: old)
+            return !Self.undeclared(after, at: file.number).isSubset(of: old)
         }
     }
 
-    private static func untold(_ history: History, at version: SchemaVersion) -> Set<String> {
+    private static func undeclared(_ history: History, at version: SchemaVersion) -> Set<String> {
         let trial = LawTrial(history, isFull: false)
         var generator = EventGenerator(history, seed: 1)
         var found: Set<String> = []
         for type in history.types(at: version.previous).prefix(typesMax) {
             for _ in 0 ..< eventsOfType {
                 guard let event = generator.event(type: type, born: version.previous) else { break }
-                for entry in trial.losses(of: [event], at: version) where entry.isUntold { found.insert(entry.loss.op) }
+                for entry in trial.losses(of: [event], at: version) where entry.isUndeclared { found.insert(entry.loss.op) }
             }
         }
         return found
@@ -164,7 +164,7 @@ extension Finding {
 }
 
 extension SchemaTexts {
-    /// What has to be done to older texts so that they are these.
+    /// The edits that turn older texts into these.
     fileprivate func edits(from older: SchemaTexts) -> [FileEdit] {
         changed.keys.sorted().flatMap { file -> [FileEdit] in
             let old = older.lines(path: file).map { String(String.UnicodeScalarView($0)) }

@@ -52,7 +52,9 @@ struct Sight {
         var seen = Seen()
         do {
             let source = SourceEvent(payload: event.payload.lent, time: event.time, metadata: event.metadata.lent)
-            try viewer.run(path, source, stream: event.stream, validating: true) { seen.images.append("\($0.part) \($0.type) \(String(decoding: [UInt8](copying: $0.payload), as: UTF8.self))") }
+            try viewer.run(path, source, stream: event.stream, validating: true) {
+                seen.images.append("\($0.part) \($0.type) \(String(decoding: [UInt8](copying: $0.payload), as: UTF8.self))")
+            }
         } catch { seen.error = (error as? EvstoreError) ?? .verificationFailed(reason: "\(error)") }
         return seen
     }
@@ -60,7 +62,7 @@ struct Sight {
     /// A law that must hold and does not. That an event has no image at a version is an answer: the gate gives it too.
     private func broken(_ event: LawEvent) -> String? {
         var trial = trial
-        for target in history.versions where LawTrial.isStated(history, from: event.born, to: target.number) {
+        for target in history.versions where LawTrial.requiresImage(history, from: event.born, to: target.number) {
             trial.check(event, at: target.number)
         }
         let failure = trial.tally.failures.first { $0.verdict.weight == .required && $0.verdict.error == nil }

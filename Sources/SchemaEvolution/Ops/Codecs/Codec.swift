@@ -2,33 +2,33 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// Two forms of one value, as `using:` names them.
+/// Converts between two forms of a value, as `using:` names it.
 protocol Codec: Sendable {
     static var name: String { get }
 
     /// - Parameters:
     ///   - arguments: the value beside the name; nil where the name stands alone.
-    ///   - using: the whole, for a finding.
+    ///   - using: the whole value of `using:`, for findings.
     init(_ arguments: FileNode?, in using: FileNode) throws(FileProblem)
 
     /// The codec with its arguments, for tools that read version files.
     var statement: CodecStatement { get }
 
-    /// Fits the codec between a member's shape and the kind of value that it is to become; nil, with
-    /// a finding, where it does not fit.
+    /// Binds the codec to a member's shape and the kind of value that it is to become; nil, with
+    /// a finding, where it does not convert between them.
     func bind(_ source: Shape, to kind: Shape.Kind?, declared: Shape?, _ site: inout OpSite) -> CodecBinding?
 }
 
-/// A codec between two shapes.
+/// A codec bound to a shape, and the shape that it makes.
 struct CodecBinding {
     var result: Shape
     var codec: any BoundCodec
-    /// Whether the way down gives nothing that the source's own bounds refuse.
+    /// Whether the way down makes only values that fit the source's bounds.
     var keepsBounds = false
 }
 
 /// Takes a value's content (a string unescaped, anything else as JSON text), appends JSON text, and
-/// returns whether the input was in the codec's own form.
+/// returns whether the input was in the codec's canonical form.
 protocol BoundCodec: Sendable {
     func up(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool
 
@@ -46,8 +46,9 @@ extension BoundCodec {
     }
 }
 
-/// What a codec expected instead of what it was given.
+/// A codec can't convert a value.
 struct CodecRefusal: Error {
+    /// What it takes, in the words of an error.
     let expected: String
 }
 
@@ -80,25 +81,25 @@ enum CodecRegistry {
         return try type.init(arguments, in: node)
     }
 
-    /// Checks that a codec that has no arguments got none.
+    /// Throws where a codec without arguments has some.
     static func refuseArguments(_ arguments: FileNode?, _ name: String) throws(FileProblem) {
         if let arguments { throw arguments.problem("\(name) takes no arguments", rule: Rule.opArgument, fix: "using: \(name)") }
     }
 }
 
-/// A codec in one direction at one place.
+/// A codec in one direction for one member.
 struct Conversion {
     let codec: any BoundCodec
     let direction: Direction
     let pointer: JSONPointer
     /// Whether a value that is not in canonical form is counted.
     var counts = true
-    /// Whether such a value is an error.
+    /// Whether such a value is refused.
     var isStrict = false
 }
 
 extension Splice {
-    /// Runs a codec over a value and leaves the result in `run.output`; false for null, which codecs leave alone.
+    /// Converts a value into `run.output`; false for null, which codecs leave alone.
     func convert(_ node: Node, _ conversion: Conversion, _ run: inout OpRun) throws(OpStop) -> Bool {
         let kind = kind(node)
         if case .null = kind { return false }

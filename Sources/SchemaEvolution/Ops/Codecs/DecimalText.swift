@@ -21,7 +21,7 @@ struct DecimalText: PairCodec {
     var right: CodecSide { CodecSide(Shape(.integer), also: [.number]) }
 
     func rightward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
-        if case .string = kind, let number = ownForm(content) {
+        if case .string = kind, let number = canonicalNumber(content) {
             output.append(digits: number)
             return true
         }
@@ -42,8 +42,8 @@ struct DecimalText: PairCodec {
         return !number.hasPlus && number.leadingZeros(in: content) == 0 && number.fraction.count == scale
     }
 
-    /// The number without its point, where that is the text's codec form and short: digits, a point, `scale` digits.
-    private func ownForm(_ content: RawSpan) -> UInt64? {
+    /// The digits of a canonical text as a number, where they are few: digits, a point, `scale` digits. Nil for any other text.
+    private func canonicalNumber(_ content: RawSpan) -> UInt64? {
         let whole = scale == 0 ? content.byteCount : content.byteCount - scale - 1
         guard whole > 0, content.byteCount <= 18, whole == 1 || content.byte(at: 0) != UInt8(ascii: "0") else { return nil }
         var number: UInt64 = 0
@@ -83,7 +83,7 @@ struct DecimalText: PairCodec {
         return false
     }
 
-    /// Appends an integer's digits as a string with the point where the scale has it.
+    /// Appends an integer's digits as a string, with the point before the last `scale` digits.
     private func appendText(_ text: RawSpan, _ number: WrittenNumber, into output: inout ByteBuffer) {
         output.append(UInt8(ascii: "\""))
         if number.isNegative { output.append(UInt8(ascii: "-")) }

@@ -1,6 +1,7 @@
 internal import Bytes
 
-/// A decimal number as people write it: an optional sign, digits, perhaps a point and more digits.
+/// A decimal number in a text: an optional sign, digits, and optionally a point and more digits. Other than in JSON, `+` and leading
+/// zeros are allowed, and exponents are not.
 struct WrittenNumber {
     var isNegative = false
     var hasPlus = false
@@ -36,7 +37,7 @@ struct WrittenNumber {
         return true
     }
 
-    /// How many zeros stand before the digits that the whole part needs.
+    /// How many leading zeros the whole part has; a single zero is none.
     func leadingZeros(in text: RawSpan) -> Int {
         var count = 0
         while count < whole.count - 1, text.byte(at: whole.lowerBound + count) == UInt8(ascii: "0") { count += 1 }

@@ -2,15 +2,15 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// Moments as numbers since an origin, and as RFC 3339 in UTC.
+/// Converts between numbers since an origin and RFC 3339 in UTC.
 struct EpochForm: Sendable {
-    /// Of 1970-01-01T00:00:00Z in seconds.
+    /// The moment of number 0, in seconds since 1970-01-01T00:00:00Z.
     let origin: Int64
-    /// The power of ten that a unit of the number is of a second: 0 or 3.
+    /// The number counts units of 10^-unit seconds: 0 or 3.
     let unit: Int
-    /// Digits of fraction that the text has.
+    /// How many digits of fraction the text has.
     let digits: Int
-    /// Of the text in a second, and in a unit of the number.
+    /// A tick is the least unit of the text: 10^-digits seconds.
     private let ticksInSecond, ticksInUnit: Int64
 
     /// The first and the last second that RFC 3339 can write.
@@ -42,7 +42,7 @@ struct EpochForm: Sendable {
             let whole = exact.rounded(toFractionDigits: 0, .down)
             guard let integer = whole.integer else { throw refusal }
             isCanonical = whole == exact
-            // Towards the past, as the fraction of a text is cut.
+            // Rounded down, as cutting off digits of a text's fraction does.
             let (floored, isTooFar) = Int64(integer).subtractingReportingOverflow(exact.isNegative && !isCanonical ? 1 : 0)
             guard !isTooFar else { throw refusal }
             ticks = floored
@@ -75,7 +75,7 @@ struct EpochForm: Sendable {
         let seconds = time.civil.secondsSince1970 - Int64(time.offsetMinutes) * 60
         var fraction: Int64 = 0
         for index in 0 ..< digits { fraction = fraction * 10 + (index < time.fraction.count ? Int64(time.fraction[index] - 48) : 0) }
-        // In more bits, since of the least number the whole seconds alone, which are rounded down, fit no 64.
+        // In 128 bits: the whole seconds of the least number are rounded down, and their ticks overflow 64.
         let exact = Int128(seconds - origin) * Int128(ticksInSecond) + Int128(fraction)
         guard Self.seconds.contains(seconds), let ticks = Int64(exactly: exact) else {
             throw CodecRefusal(expected: "a date-time \(range)")

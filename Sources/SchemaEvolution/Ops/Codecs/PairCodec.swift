@@ -2,11 +2,11 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// A codec between a left and a right form; which way is up follows from the shape it is used on.
+/// A codec between a left and a right form; the shape of the member decides which of them is the older.
 protocol PairCodec: Codec {
     var left: CodecSide { get }
     var right: CodecSide { get }
-    /// What it may lose from left to right.
+    /// Whether it may lose something from left to right.
     var losesRightward: Bool { get }
 
     func rightward(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool
@@ -16,9 +16,9 @@ protocol PairCodec: Codec {
 
 /// One form of a codec's values.
 struct CodecSide {
-    /// What it makes.
+    /// The shape of the values that it makes.
     var shape: Shape
-    /// What it also takes.
+    /// Other kinds of values that it takes.
     var kinds: [Shape.Kind] = []
 
     init(_ shape: Shape, also kinds: [Shape.Kind] = []) { (self.shape, self.kinds) = (shape, kinds) }

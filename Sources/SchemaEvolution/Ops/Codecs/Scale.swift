@@ -67,7 +67,7 @@ private struct BoundScale: BoundCodec {
 
 /// One direction of a scale.
 private struct Factor: Sendable {
-    /// Digits after the point that a quotient which is no integer may need.
+    /// The most digits after the point of a quotient that is no integer.
     private static let fractionDigits = 20
 
     let num, den: Int

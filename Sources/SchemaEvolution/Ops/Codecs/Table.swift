@@ -2,11 +2,11 @@ internal import Bytes
 internal import EventModel
 package import JSONText
 
-/// `table{map, otherwise, down}`: words for words.
+/// `table{map, otherwise, down}`: replaces scalars by others.
 package struct Table: Codec {
     static let name = "table"
 
-    /// What becomes of a value that the map does not have, on the way up.
+    /// What becomes, on the way up, of a value that the map does not have.
     package enum Otherwise: Sendable {
         case refuse
         case keep
@@ -69,7 +69,7 @@ package struct Table: Codec {
         }
         guard let kind = kind ?? declared?.kind else {
             site.note(
-                Rule.opArgument, "what the table makes is not said", fix: "to: string",
+                Rule.opArgument, "nothing says which kind of value the table makes", fix: "to: string",
                 mend: site.mark.mend("*", "to", to: .string("string")))
             return nil
         }
@@ -78,7 +78,7 @@ package struct Table: Codec {
     }
 }
 
-/// A table between the values that a source can have and those that it makes.
+/// Binds a table to the values that a source can have.
 private struct TableBinding {
     var result: Shape
     var codec: BoundTable
@@ -87,7 +87,7 @@ private struct TableBinding {
         let place = ["*", "using", Table.name]
         let old = { (key: String) in Shape.value(key, source.kind) }
         for value in table.rows.map(\.value) + table.down.map({ Shape.value($0.key, kind) }) {
-            if let why = Shape(kind).accepts(value) {
+            if let why = Shape(kind).rejection(of: value) {
                 site.note(Rule.opArgument, "the table makes \(value.text), which \(why.reason)")
             }
         }
@@ -96,7 +96,7 @@ private struct TableBinding {
         let others = domain?.filter { !keys.contains($0.word) && $0 != .null }
         Self.checkCoverage(table, of: domain, without: others, declared, &site)
 
-        // The values that it makes, and the way back of each.
+        // The values that the table makes, and what each becomes on the way down.
         var made = table.rows.map(\.value)
         var back: [(new: JSONValue, old: JSONValue)] = table.down.map { (Shape.value($0.key, kind), $0.value) }
         var loses = false
@@ -137,10 +137,10 @@ private struct TableBinding {
             }
         }
         for row in table.down {
-            if let why = source.accepts(row.value) {
+            if let why = source.rejection(of: row.value) {
                 site.note(
                     Rule.downNotTotal, "down gives \(row.value.text), which the version before refuses: \(why.reason)",
-                    mend: site.mark.mend(.set(source.likest(row.value.word).text), below: place + ["down", row.key]).guessed)
+                    mend: site.mark.mend(.set(source.nearestValue(to: row.value.word).text), below: place + ["down", row.key]).guessed)
             }
         }
         result = Shape(kind)
@@ -170,12 +170,12 @@ private struct TableBinding {
             return
         }
         if case .refuse = table.otherwise, !others.isEmpty {
-            // A word that no other row makes, so that the way back stays one.
+            // The repair uses a value that no other row makes, so that the way down stays unambiguous.
             var free = declared
             free.enumeration = declared.enumeration?.filter { word in !table.rows.contains { $0.value.word == word.word } }
             if free.enumeration == [] { free.enumeration = declared.enumeration }
             let rows = others.map { other in
-                site.mark.mend(.set(free.likest(other.word).text), below: ["*", "using", Table.name, "map", other.word]).guessed
+                site.mark.mend(.set(free.nearestValue(to: other.word).text), below: ["*", "using", Table.name, "map", other.word]).guessed
             }
             site.note(
                 Rule.upNotTotal, .error, "the table has nothing for \(others.map(\.text).joined(separator: ", "))",
@@ -190,7 +190,7 @@ private struct TableBinding {
     }
 }
 
-/// Looks a value up by its content; tables are short, so the rows are gone through.
+/// Finds a value's row by a linear search over the contents, since tables are short.
 private struct BoundTable: BoundCodec {
     struct Entry: Sendable {
         let content: [UInt8]
@@ -264,14 +264,14 @@ private struct BoundTable: BoundCodec {
 }
 
 extension JSONValue {
-    /// How a table's key writes a scalar.
+    /// The scalar as a table's key.
     package var word: String {
         if case .string(let text) = self { text } else { text }
     }
 }
 
 extension Shape {
-    /// The scalar of a kind that a table's key writes.
+    /// The scalar of a kind that a table's key stands for.
     package static func value(_ word: String, _ kind: Kind) -> JSONValue {
         guard kind != .string else { return .string(word) }
         do { return try JSONValue(parsing: Array(word.utf8).lent) } catch { return .string(word) }

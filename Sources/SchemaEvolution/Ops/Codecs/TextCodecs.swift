@@ -30,7 +30,7 @@ struct IntegerText: PairCodec {
     }
 }
 
-/// Appends an integer's plain digits, however JSON spelled it; returns whether that was how.
+/// Appends an integer's digits without point and exponent; returns whether the input was spelled so.
 func appendInteger(_ content: RawSpan, _ kind: JSONKind, into output: inout ByteBuffer) throws(CodecRefusal) -> Bool {
     if kind == .number, let number = WrittenNumber(content), number.fraction.isEmpty, !number.isNegative || !number.isZero(in: content) {
         output.append(content)

@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
-/// `rfc3339-date`: a date-time as written, and its day; midnight in UTC on the way back.
+/// `rfc3339-date`: a date-time and its day, as written; on the way back midnight in UTC.
 struct DateOfTime: PairCodec {
     static let name = "rfc3339-date"
 

@@ -110,12 +110,12 @@ extension AddEvent.PartRule {
                 throw member.problem("\(member.name) is no pointer", rule: Rule.opArgument, fix: "begin it with a slash")
             }
         }
-        // What is moved is picked as well.
+        // A member that is moved is picked as well.
         for move in moves where !pick.contains(where: { move.from.hasPrefix($0) }) { pick.append(move.from) }
         (self.pick, self.moves, mark) = (pick, moves, node.mark)
     }
 
-    /// Fits the part between the shape of the new type and that of an old one.
+    /// Binds the part to the shape of the new type and that of an old one.
     func bind(_ whole: Shape, of owner: String, _ site: inout StepSite) -> EventPart? {
         site.mark = mark
         guard let state = site.require(type) else { return nil }
@@ -132,7 +132,8 @@ extension AddEvent.PartRule {
             }
         }
         var inner = OpSite(
-            shape: picked, stream: nil, destinies: [Destiny(declared: state.shape, ops: [])], type: owner, mark: mark, label: site.label)
+            shape: picked, stream: nil, shapeTargets: [ShapeTarget(declared: state.shape, ops: [])], type: owner, mark: mark,
+            label: site.label)
         var bound: [any BoundOp] = []
         for move in moves {
             if let op = Move(from: move.from, path: move.path).bind(&inner) { bound.append(op) }

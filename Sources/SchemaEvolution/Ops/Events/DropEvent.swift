@@ -1,7 +1,7 @@
 internal import EventModel
 internal import JSONText
 
-/// `drop-event {type, because}`: a type that the view has no longer; its events stay in the log.
+/// `drop-event {type, because}`: a type without images from version n on; its events stay in the log.
 package struct DropEvent: EventOp {
     static let name = "drop-event"
 

@@ -1,23 +1,23 @@
 internal import EventModel
 internal import JSONText
 
-/// One change to whole events, as a version file says it beside the changes to payloads.
+/// One change to whole events, such as another type, as a version file declares it.
 protocol EventOp: Sendable {
     static var name: String { get }
 
     init(_ arguments: FileNode) throws(FileProblem)
 
-    /// Changes the types of the site and returns what becomes of events in both directions.
+    /// Changes the site's types as the op changes events, adds findings and the op's class to the site, and returns what becomes of
+    /// events in both directions; nil where the op can't be bound.
     func bind(_ site: inout StepSite) -> BoundEventOp?
 
-    /// The names that a type has after the op; nil where the op is not about it.
+    /// The names that a type has after the op; nil where the op does not concern the type.
     func successors(of type: String) -> [String]?
 
-    /// The names that a type had before the op; nil where the op is not about it.
+    /// The names that a type had before the op; nil where the op does not concern the type.
     func predecessors(of type: String) -> [String]?
 
-    /// Whether an event of a type, as it is called after the op, may be something else on the other side, or something else there
-    /// may be one.
+    /// Whether the op changes events of a type, by its name after the op, or makes such events of others, in either direction.
     func touches(_ type: String) -> Bool
 
     /// Types whose names are never used again.
@@ -34,31 +34,33 @@ extension EventOp {
     func touches(_ type: String) -> Bool { predecessors(of: type) != nil }
 }
 
-/// What becomes of events of a type that cross an op.
+/// An op on events bound to the shapes on both of its sides.
 struct BoundEventOp: Sendable {
-    var up: [String: Turn] = [:]
-    var down: [String: Turn] = [:]
-    /// Other names for streams.
+    /// What becomes of events, by the type that they have before the op, and on the way down by the one that they have after it.
+    var up, down: [String: EventChange]
+    /// The change of stream names; nil: none.
     var rekey: BoundRekey?
     /// The op's own name, and what it loses by intent.
     var name = ""
     var loss: (type: String, why: String)?
+
+    init(up: [String: EventChange] = [:], down: [String: EventChange] = [:]) { (self.up, self.down) = (up, down) }
 }
 
-/// Where an event goes on.
-enum Turn: Sendable {
-    /// As another type, after a change to the payload where there is one.
+/// What becomes of an event.
+enum EventChange: Sendable {
+    /// An event of this type, after the change to the payload, if any.
     case becomes(String, change: (any BoundOp)?)
-    /// As the type that a member's value names; the change takes the member out.
+    /// An event of the type that a member's value names; the case's change removes the member.
     case dispatch(by: JSONPointer, cases: [DispatchCase])
-    /// As several events, without the members that none of them takes.
+    /// Several events. Members that none of them picks are lost.
     case parts([EventPart], unpicked: [JSONPointer])
-    /// As the event that it was a part of.
+    /// The event that it was a part of.
     case rejoin(PartedEvent, arm: Int)
-    /// Not at all, by declaration.
+    /// Nothing, by declaration.
     case hidden(why: String)
     case dropped(because: String)
-    /// It has no image.
+    /// Nothing, which is an error.
     case blocked(why: String)
 }
 
@@ -72,35 +74,35 @@ struct DispatchCase: Sendable {
 /// One of the events that an event is shown as.
 struct EventPart: Sendable {
     let type: String
-    /// What it takes of the payload, and where that stands in it.
+    /// The members that it gets, at the places that they have in the payload.
     let pick: [Place]
-    /// Applied upwards, after the picking.
+    /// Ops that run on the way up, on the picked members.
     let moves: [any BoundOp]
     let isUnproved: Bool
-    /// On the whole event; nil: always.
+    /// Which events have the part, by the whole event; nil: all.
     var test: Guard?
-    /// What no other part takes: lost where the guard leaves this one out.
+    /// Members that no other part picks: lost where the guard leaves this one out.
     var exclusive: [Exclusive] = []
 
     struct Exclusive: Sendable {
         let pointer: JSONPointer
-        /// The value that the way back gives it, in canonical form.
+        /// The value that it gets on the way down, in canonical form; nil: it is absent.
         let restored: [UInt8]?
     }
 }
 
-/// The types at one place of a step's list, and where findings go.
+/// The point of a step's list at which an op on events is bound: the types there, and what the op reports.
 struct StepSite {
     struct TypeState: Sendable {
         var shape: Shape
         var stream: StreamTemplate?
-        /// Whether version n may leave out members that may be absent, because the type was dispatched here.
+        /// Whether version n may omit optional members, because a dispatch or a merge made the type.
         var mayNarrow = false
     }
 
     var types: [String: TypeState]
-    /// What version n declares, by the names that types have here.
-    let destinies: (String) -> [Destiny]
+    /// The shapes that version n declares, by the names that types have here.
+    let shapeTargets: (String) -> [ShapeTarget]
     let declared: (String) -> EventShape?
     /// The names that version n declares.
     let names: [String]
@@ -121,7 +123,7 @@ struct StepSite {
         findings.append(finding)
     }
 
-    /// The state of a type, or a finding that there is none.
+    /// The state of a type; nil, and a finding, where there is none.
     mutating func require(_ type: String) -> TypeState? {
         if let state = types[type] { return state }
         let meant = nearest(to: type, among: types.keys.sorted())
@@ -132,7 +134,7 @@ struct StepSite {
         return nil
     }
 
-    /// Whether a name is free; a finding where it is not.
+    /// Whether a name is free; adds a finding where it is not.
     mutating func isFree(_ type: String) -> Bool {
         if types[type] == nil { return true }
         note(

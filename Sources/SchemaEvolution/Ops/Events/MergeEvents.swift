@@ -4,8 +4,8 @@ package import JSONText
 /// `merge-events {types, into, on}`: events of one append, one of each type, become one event.
 ///
 /// They are of one stream and birth version, and have the same values in the members `on`, which are all that the types
-/// share. The merged event stands where the last of them is. On the way back it is each of them again whose members it has;
-/// one that comes alone goes on alone, as far as the merged type lets it.
+/// share. The merged event has the place of the last one. On the way down it becomes each of them whose members it has. An event
+/// without the others becomes one of the merged type by itself, if its members fit that.
 package struct MergeEvents: EventOp {
     static let name = "merge-events"
 
@@ -93,7 +93,7 @@ package struct MergeEvents: EventOp {
         }
     }
 
-    /// The event of a type that a merged one holds: it is there where a member is that only it has, and always has.
+    /// The part of a merged event that is an event of a type: present where the first member is that this type requires and no other has.
     private func part(_ type: String, _ shape: Shape) -> EventPart {
         let pointers = shape.properties.map { JSONPointer(tokens: [MemberName($0.name)]) }
         let own = shape.properties.first { shape.required.contains($0.name) && !isKey($0.name) }

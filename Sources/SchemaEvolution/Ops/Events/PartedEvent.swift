@@ -1,12 +1,12 @@
 internal import EventModel
 internal import JSONText
 
-/// An event seen from its parts, of a split or before a merge: what each holds of it, and what one is that stands alone.
+/// An event that a split makes parts of, or a merge makes of parts: what each part holds, and what becomes of one that comes alone.
 final class PartedEvent: Sendable {
     /// The event before the split, or after the merge.
     let type: String
     let arms: [SplitArm]
-    /// Members whose values the parts share, where several such events may come at once.
+    /// Members by whose values the parts of different events are told apart; empty where all parts are those of one event.
     let on: [JSONPointer]
 
     init(type: String, arms: [SplitArm], on: [JSONPointer] = []) { (self.type, self.arms, self.on) = (type, arms, on) }
@@ -20,12 +20,12 @@ struct SplitArm: Sendable {
     }
 
     let pick: [Place]
-    /// Applied upwards after the picking.
+    /// Ops that run on the way up, on the picked members.
     let ops: [any BoundOp]
     let lone: Lone
 }
 
-/// Gives an event, on the way down, the members that its part lacks.
+/// Adds, on the way down, the members that a lone part lacks of its event.
 final class BoundFill: BoundOp {
     struct Value: Sendable {
         let place: Place

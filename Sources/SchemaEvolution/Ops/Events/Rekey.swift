@@ -1,7 +1,7 @@
 internal import EventModel
 internal import JSONText
 
-/// `rekey {from: "setting-legacy_{key}", to: "setting-{key}"}`: other names for streams, found without a payload.
+/// `rekey {from: "setting-legacy_{key}", to: "setting-{key}"}`: renames streams by their names alone, without a payload.
 package struct Rekey: EventOp {
     static let name = "rekey"
 
@@ -36,7 +36,7 @@ package struct Rekey: EventOp {
             if let made = from.renaming(template, to: to) {
                 noteAbsent(template, type, &site)
                 site.types[type]?.stream = made
-            } else if from.mayMeet(template) {
+            } else if from.mayMatch(template) {
                 site.note(
                     Rule.undecided, .note, "which streams of \(type), \(quoted(template.description)), have such names depends on the data",
                     fix: "nothing to do: plan and replay prove it on the data")
@@ -47,7 +47,7 @@ package struct Rekey: EventOp {
         return bound
     }
 
-    /// A name that lacks a member has no place for its capture: the rekey leaves it alone, and the new template does not.
+    /// Warns where a member of the template may be absent: the rekey leaves such a name as it is, and the new template gives another.
     private func noteAbsent(_ template: StreamTemplate, _ type: String, _ site: inout StepSite) {
         guard let shape = site.types[type]?.shape,
             let absent = template.members.first(where: { !shape.isAlwaysPresent(at: $0) || shape.shape(at: $0)?.isNullable == true })
@@ -60,7 +60,7 @@ package struct Rekey: EventOp {
 }
 
 extension StreamPattern {
-    /// The template that makes the new names, where each member stands for a capture.
+    /// The template that makes the new names; nil where the parts of the old one are not this pattern's.
     package func renaming(_ template: StreamTemplate, to new: StreamPattern) -> StreamTemplate? {
         guard template.parts.count == parts.count else { return nil }
         var members: [String: JSONPointer] = [:]
@@ -80,14 +80,14 @@ extension StreamPattern {
             })
     }
 
-    /// Whether names that a template makes may match, as far as the literals in front tell.
-    package func mayMeet(_ template: StreamTemplate) -> Bool {
+    /// Whether names that a template makes may match, judged by the first literals.
+    package func mayMatch(_ template: StreamTemplate) -> Bool {
         guard case .literal(let mine)? = parts.first, case .literal(let other)? = template.parts.first else { return true }
         return mine.hasPrefix(other) || other.hasPrefix(mine)
     }
 }
 
-/// A rekey of one step, for names in both directions.
+/// Renames streams in both directions.
 struct BoundRekey: Sendable {
     let from, to: StreamPattern
     let label: String

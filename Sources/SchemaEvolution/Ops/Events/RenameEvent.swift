@@ -27,7 +27,7 @@ package struct RenameEvent: EventOp {
             let type = try member.value.text("the type of \(member.name)")
             if cases.contains(where: { $0.type == type }) {
                 throw member.value.problem(
-                    "two values become \(type): the way back could not tell", rule: Rule.opArgument,
+                    "two values become \(type): on the way down the value would be ambiguous", rule: Rule.opArgument,
                     fix: "give each value a type of its own")
             }
             cases.append((member.name, type))
@@ -104,14 +104,15 @@ package struct RenameEvent: EventOp {
         var branches: [DispatchCase] = []
         for (value, type) in cases {
             var place = OpSite(
-                shape: state.shape, stream: state.stream, destinies: site.destinies(type), type: type, mark: site.mark, label: site.label)
+                shape: state.shape, stream: state.stream, shapeTargets: site.shapeTargets(type), type: type, mark: site.mark,
+                label: site.label)
             if place.namesStream(by) || place.take(by) == nil {
                 site.findings += place.findings
                 return nil
             }
             site.types[type] = StepSite.TypeState(shape: place.shape, stream: state.stream, mayNarrow: true)
             guard let stand = Place(by, here: state.shape, there: place.shape) else { continue }
-            let change = Discriminator(place: stand, value: JSONValue.string(value).canonical())
+            let change = BoundDiscriminator(place: stand, value: JSONValue.string(value).canonical())
             branches.append(DispatchCase(value: Array(value.utf8), type: type, change: change))
             bound.down[type] = .becomes(from, change: change)
         }
@@ -120,8 +121,8 @@ package struct RenameEvent: EventOp {
     }
 }
 
-/// The member that told types apart: gone upwards, written back downwards.
-private final class Discriminator: BoundOp {
+/// Removes the member that names the type on the way up, and writes it back on the way down.
+private final class BoundDiscriminator: BoundOp {
     let place: Place
     let value: [UInt8]
 
@@ -134,6 +135,7 @@ private final class Discriminator: BoundOp {
     func down(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
         if let holder = place.holder(in: &doc, at: object, forValue: true) { doc.set(place.name, of: holder, to: value) }
     }
+
     func fuse(_ draft: inout FusedDraft, _ direction: Direction) {
         switch direction {
         case .up: _ = draft.take(place)

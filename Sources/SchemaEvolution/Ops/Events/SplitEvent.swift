@@ -37,7 +37,7 @@ package struct SplitEvent: EventOp {
         for node in try arguments.required("into", of: "split-event").list("into") {
             let part = try PartRule(node)
             guard !parts.contains(where: { $0.type == part.type }) else {
-                throw node.problem("two parts are \(part.type): the way back could not tell", rule: Rule.opArgument)
+                throw node.problem("two parts are \(part.type): on the way down they would be ambiguous", rule: Rule.opArgument)
             }
             parts.append(part)
         }
@@ -141,7 +141,7 @@ extension SplitEvent.PartRule {
         }
     }
 
-    /// Fits the part to the event that it is taken from.
+    /// Binds the part to the shape of the event that is split.
     func bind(
         _ state: StepSite.TypeState, among split: SplitEvent, _ site: inout StepSite
     ) -> (EventPart, SplitArm)? {
@@ -158,13 +158,13 @@ extension SplitEvent.PartRule {
         let names = state.stream?.members ?? []
         let keepsStream = names.allSatisfy { name in pick.contains { name.hasPrefix($0) } }
         var inner = OpSite(
-            shape: picked, stream: keepsStream ? state.stream : nil, destinies: [], type: type, mark: mark, label: site.label)
+            shape: picked, stream: keepsStream ? state.stream : nil, shapeTargets: [], type: type, mark: mark, label: site.label)
         var ops: [any BoundOp] = []
         for (index, entry) in entries.enumerated() {
             let later = entries[(index + 1)...].map(\.op)
-            let destinies = site.destinies(type).map { Destiny(declared: $0.declared, ops: later + $0.ops) }
+            let shapeTargets = site.shapeTargets(type).map { ShapeTarget(declared: $0.declared, ops: later + $0.ops) }
             var at = OpSite(
-                shape: inner.shape, stream: inner.stream, destinies: destinies, type: type, mark: entry.mark,
+                shape: inner.shape, stream: inner.stream, shapeTargets: shapeTargets, type: type, mark: entry.mark,
                 label: "\(site.label), \(entry.label)")
             if let op = entry.op.bind(&at) { ops.append(op) }
             (inner.shape, inner.stream) = (at.shape, at.stream)
@@ -182,7 +182,7 @@ extension SplitEvent.PartRule {
         return (part, SplitArm(pick: places, ops: ops, lone: lone))
     }
 
-    /// What only this part takes, with the value that another part gives it on the way back.
+    /// The members that only this part picks, each with the value that a lone other part gives it on the way down.
     private func exclusive(in split: SplitEvent) -> [EventPart.Exclusive] {
         let others = split.parts.filter { $0.type != type }
         var fills: [(pointer: JSONPointer, value: JSONValue)] = []
@@ -208,7 +208,7 @@ extension SplitEvent.PartRule {
                     site.note(Rule.noMember, "as: \(pointer) is not a member of \(split.type) that \(type) lacks")
                     continue
                 }
-                if let why = member.accepts(value) {
+                if let why = member.rejection(of: value) {
                     site.note(Rule.downNotTotal, "as: \(pointer): \(value.text) does not fit: \(why.pointer) \(why.reason)")
                 }
                 if !whole.pick(pointer.tokens[...], into: &filled) { continue }

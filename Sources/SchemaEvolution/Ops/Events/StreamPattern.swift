@@ -2,8 +2,8 @@ internal import EventModel
 
 /// A text with captures that stream names are matched against: `setting-legacy_{key}`.
 ///
-/// A capture is everything up to the first place where the literal after it stands; it is empty only where the name can't be
-/// taken apart otherwise, as that of a stream is whose member is an empty text.
+/// A capture ends before the first occurrence of the literal after it. It is empty only where no match has one or more characters in
+/// each capture, as in the name of a stream whose member is an empty text.
 package struct StreamPattern: Sendable, CustomStringConvertible {
     enum Part: Hashable, Sendable {
         case literal(String)
@@ -56,7 +56,7 @@ package struct StreamPattern: Sendable, CustomStringConvertible {
         }.joined()
     }
 
-    /// What the captures hold in a name; nil where it does not match.
+    /// The captured texts of a name, by capture; nil where the name does not match.
     func match(_ name: String) -> [String: Substring]? { match(name, least: 1) ?? match(name, least: 0) }
 
     /// - Parameter least: how many characters a capture has at the least.

@@ -108,22 +108,23 @@ extension FusedInput {
     }
 
     /// The slots from `target` on become the parts of a text; how many, nil where there are too few and that is refused.
-    mutating func split(_ slot: Int, to target: Int, _ cutter: borrowing Cutter) -> Int? {
+    mutating func split(_ slot: Int, to target: Int, _ splitter: borrowing TextSplitter) -> Int? {
         let found = slots[slot]
         let place = found.content
-        let isCut =
-            found.isMade ? cutter.cut(made, place.start, place.count, into: &cuts) : cutter.cut(text, place.start, place.count, into: &cuts)
-        if !isCut { return nil }
-        for index in 0 ..< cuts.count {
+        let isSplit =
+            found.isMade
+            ? splitter.split(made, place.start, place.count, into: &slices) : splitter.split(text, place.start, place.count, into: &slices)
+        if !isSplit { return nil }
+        for index in 0 ..< slices.count {
             var part = ValueSlot(kind: .string)
-            part.start = Int32(truncatingIfNeeded: place.start) &+ cuts[index].start
-            part.end = part.start &+ cuts[index].count
+            part.start = Int32(truncatingIfNeeded: place.start) &+ slices[index].start
+            part.end = part.start &+ slices[index].count
             part.isMade = found.isMade
             part.isBare = true
             part.hasEscapes = found.hasEscapes
             slots[target &+ index] = part
         }
-        return cuts.count
+        return slices.count
     }
 
     /// Slot `target` becomes the first element; how many stand behind it, below zero where there is none, nil where the list
@@ -184,9 +185,10 @@ extension ByteBuffer {
     }
 }
 
-extension Cutter {
-    fileprivate borrowing func cut(_ source: borrowing ByteBuffer, _ start: Int, _ count: Int, into cuts: inout Slots<Cut>) -> Bool {
-        cut(source.slice(start, count), into: &cuts)
+extension TextSplitter {
+    fileprivate borrowing func split(_ source: borrowing ByteBuffer, _ start: Int, _ count: Int, into slices: inout Slots<TextPart>) -> Bool
+    {
+        split(source.slice(start, count), into: &slices)
     }
 }
 

@@ -7,7 +7,7 @@ struct FusedInput: ~Copyable {
     var slots = Slots<ValueSlot>(capacity: 64)
     var made = ByteBuffer(capacity: 1024)
     var scratch = ByteBuffer(capacity: 256)
-    var cuts = Slots<Cut>(capacity: 8)
+    var slices = Slots<TextPart>(capacity: 8)
     /// The slots of what was found, object after object, in the text's order.
     private(set) var order = MemberOrder()
     /// Where the members of each object end in `order`.

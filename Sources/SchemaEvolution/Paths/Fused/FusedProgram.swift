@@ -16,7 +16,7 @@ final class FusedProgram: Sendable {
     let constants: ByteBuffer
     let shapes: Row<EventShape>
     let converters: Row<FusedConverter>
-    let separators: Row<Cutter>
+    let separators: Row<TextSplitter>
     let lists: Row<[FusedTools.Text]>
     let choices: Row<[[UInt8]]>
     let guards: Row<Guard>
@@ -36,7 +36,7 @@ final class FusedProgram: Sendable {
         self.slotCount = slotCount
         shapes = Row(tools.shapes)
         converters = Row(count: tools.converters.count) { FusedConverter(tools.converters[$0]) }
-        separators = Row(count: tools.separators.count) { Cutter(copying: tools.separators[$0].cutter) }
+        separators = Row(count: tools.separators.count) { TextSplitter(copying: tools.separators[$0].splitter) }
         lists = Row(tools.lists)
         choices = Row(tools.values)
         guards = Row(tools.guards)

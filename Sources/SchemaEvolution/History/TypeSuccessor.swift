@@ -1,10 +1,10 @@
 package import JSONText
 
 /// What one event type is at the next version.
-package struct TypeTurn: Sendable {
+package struct TypeSuccessor: Sendable {
     package let type: String
     let moving: MovingOps
 
-    /// Where a member stands there.
+    /// Where a member is at the next version.
     package func place(of pointer: JSONPointer) -> JSONPointer { moving.destination(of: pointer, from: 0) }
 }

@@ -1,37 +1,37 @@
 internal import JSONText
 
-/// Makes values for shapes: who adopts it chooses wherever a shape leaves a choice.
-protocol ShapeDrawing {
-    /// How many more values and characters there may be: a shape can ask for more than any event may hold.
-    var room: Int { get set }
-    /// What stands at a place whatever its shape's kind, constant or enum; nil for what these say.
-    mutating func choice(for shape: Shape, at pointer: JSONPointer) -> JSONValue?
+/// Generates values of shapes. A conforming type decides what a shape leaves open.
+protocol ValueGenerator {
+    /// How many more values and characters may be generated: a shape can ask for more than any event may hold.
+    var budget: Int { get set }
+    /// The value for a place, whatever its shape's kind, constant or enum; nil: as these say.
+    mutating func preset(for shape: Shape, at pointer: JSONPointer) -> JSONValue?
     mutating func word(of enumeration: [JSONValue]) -> JSONValue
-    /// Which of an object's members are there.
+    /// The members that an object has.
     mutating func members(of object: Shape) -> [Shape.Property]
     mutating func names(of map: Shape) -> [String]
-    /// How many elements a list has, at least as many as are asked for.
+    /// How many elements a list has: `least` or more.
     mutating func count(of list: Shape, least: Int) -> Int
     mutating func text(_ shape: Shape) -> String
-    /// An integer's or another number's text.
+    /// The JSON text of an integer or of another number.
     mutating func number(_ shape: Shape) -> String
-    mutating func flag() -> Bool
+    mutating func boolean() -> Bool
     mutating func anything() -> JSONValue
 }
 
-extension ShapeDrawing {
-    static var roomMax: Int { 100_000 }
+extension ValueGenerator {
+    static var budgetMax: Int { 100_000 }
 
-    /// A whole payload.
-    mutating func drawn(_ shape: Shape) -> JSONValue {
-        room = Self.roomMax
+    /// A payload of a shape.
+    mutating func payload(of shape: Shape) -> JSONValue {
+        budget = Self.budgetMax
         return value(shape, at: JSONPointer())
     }
 
     /// A value for a place in a payload; `*` stands for each element of a list or map.
     mutating func value(_ shape: Shape, at pointer: JSONPointer) -> JSONValue {
-        room -= 1
-        if let choice = choice(for: shape, at: pointer) { return choice }
+        budget -= 1
+        if let preset = preset(for: shape, at: pointer) { return preset }
         if let constant = shape.constant { return constant }
         if let words = shape.enumeration, !words.isEmpty { return word(of: words) }
         switch shape.kind {
@@ -47,21 +47,21 @@ extension ShapeDrawing {
             return .object(made)
         case .array:
             var made: [JSONValue] = []
-            for _ in 0 ..< count(of: shape, least: min(shape.minItems ?? 0, max(room, 0))) {
+            for _ in 0 ..< count(of: shape, least: min(shape.minItems ?? 0, max(budget, 0))) {
                 made.append(value(shape.items ?? .any, at: pointer.appending("*")))
             }
             return .array(made)
         case .string:
             let text = text(shape)
-            room -= text.unicodeScalars.count
+            budget -= text.unicodeScalars.count
             return .string(text)
         case .integer, .number: return .number(number(shape))
-        case .boolean: return .bool(flag())
+        case .boolean: return .bool(boolean())
         case .null: return .null
         case .any: return anything()
         }
     }
 
-    /// How many characters a text has at least.
-    func leastLength(of text: Shape) -> Int { min(text.minLength ?? 0, max(room, 0)) }
+    /// The least characters of a text, within the budget.
+    func leastLength(of text: Shape) -> Int { min(text.minLength ?? 0, max(budget, 0)) }
 }

@@ -3,7 +3,7 @@ internal import JSONText
 internal import SchemaEvolution
 
 /// What becomes of an event of one type that crosses an op on events, in words.
-struct EventFate: Sendable {
+struct EventEffect: Sendable {
     /// Nil where there is no image.
     let type: String?
     let words: String
@@ -26,54 +26,54 @@ struct EventFate: Sendable {
 extension EventOpStatement {
     /// What becomes of an event of a type; nil where the op does not concern the type.
     /// - Parameter stream: how its stream is named; nil where any name will do.
-    func fates(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventFate]? {
+    func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]? {
         switch self {
-        case .add(let op): op.fates(of: type, direction)
-        case .rename(let op): op.fates(of: type, direction)
-        case .drop(let op): op.fates(of: type, direction)
-        case .split(let op): op.fates(of: type, direction)
-        case .merge(let op): op.fates(of: type, direction)
-        case .rekey(let op): op.fates(of: type, in: stream, direction)
+        case .add(let op): op.effects(of: type, direction)
+        case .rename(let op): op.effects(of: type, direction)
+        case .drop(let op): op.effects(of: type, direction)
+        case .split(let op): op.effects(of: type, direction)
+        case .merge(let op): op.effects(of: type, direction)
+        case .rekey(let op): op.effects(of: type, in: stream, direction)
         }
     }
 }
 
 extension RenameEvent {
-    fileprivate func fates(of type: String, _ direction: Direction) -> [EventFate]? {
+    fileprivate func effects(of type: String, _ direction: Direction) -> [EventEffect]? {
         switch (target, direction) {
-        case (.one(let name), .up): return type == from ? [EventFate(type: name, words: "is called \(name)")] : nil
-        case (.one(let name), .down): return type == name ? [EventFate(type: from, words: "is called \(from)")] : nil
+        case (.one(let name), .up): return type == from ? [EventEffect(type: name, words: "is called \(name)")] : nil
+        case (.one(let name), .down): return type == name ? [EventEffect(type: from, words: "is called \(from)")] : nil
         case (.dispatch(let by, let cases), .up):
             guard type == from else { return nil }
             return cases.map { value, name in
-                EventFate(
+                EventEffect(
                     type: name, words: "is \(name), where \(by) is \(quoted(value))",
                     effects: [OpEffect(.goes(by), "became the type \(name)")])
             }
         case (.dispatch(let by, let cases), .down):
             guard let (value, _) = cases.first(where: { $0.type == type }) else { return nil }
             return [
-                EventFate(type: from, words: "is called \(from)", effects: [OpEffect(.appears(by), "is \(quoted(value)), for the type")])
+                EventEffect(type: from, words: "is called \(from)", effects: [OpEffect(.appears(by), "is \(quoted(value)), for the type")])
             ]
         }
     }
 }
 
 extension DropEvent {
-    fileprivate func fates(of type: String, _ direction: Direction) -> [EventFate]? {
-        direction == .up && type == self.type ? [EventFate(type: nil, words: "is dropped: \(because)")] : nil
+    fileprivate func effects(of type: String, _ direction: Direction) -> [EventEffect]? {
+        direction == .up && type == self.type ? [EventEffect(type: nil, words: "is dropped: \(because)")] : nil
     }
 }
 
 extension AddEvent {
-    fileprivate func fates(of type: String, _ direction: Direction) -> [EventFate]? {
+    fileprivate func effects(of type: String, _ direction: Direction) -> [EventEffect]? {
         guard direction == .down, type == self.type else { return nil }
         switch down {
-        case .hide(let why): return [EventFate(type: nil, words: "is hidden: \(why)")]
-        case .block: return [EventFate(type: nil, words: "has no image: such events are refused while the older version is promised")]
+        case .hide(let why): return [EventEffect(type: nil, words: "is hidden: \(why)")]
+        case .block: return [EventEffect(type: nil, words: "has no image: such events are refused while the older version is promised")]
         case .parts(let parts):
             return parts.map { part in
-                EventFate(
+                EventEffect(
                     type: part.type, words: "is seen as \(part.type)", pick: part.pick, otherwise: { _ in "is not seen in \(part.type)" },
                     later: part.moves.map { OpEffect(.moves(from: $0.from, to: $0.path), "") })
             }
@@ -82,13 +82,13 @@ extension AddEvent {
 }
 
 extension SplitEvent {
-    fileprivate func fates(of type: String, _ direction: Direction) -> [EventFate]? {
+    fileprivate func effects(of type: String, _ direction: Direction) -> [EventEffect]? {
         switch direction {
         case .up:
             guard type == self.type else { return nil }
             let because = because.map { ": \($0)" } ?? ""
             return parts.map { part in
-                EventFate(
+                EventEffect(
                     type: part.type, words: "is split: \(part.type)" + (part.test.map { ", where \($0.words())" } ?? ""), pick: part.pick,
                     otherwise: { [parts] place in
                         let others = parts.filter { $0.pick.contains { place.hasPrefix($0) } }.map(\.type)
@@ -106,24 +106,24 @@ extension SplitEvent {
             switch part.down {
             case .alone(let fills):
                 let made = fills.map { OpEffect(.appears($0.pointer), "is \($0.value.text) where the part is alone") }
-                return [EventFate(type: self.type, words: joined, effects: back, joined: others, later: made)]
+                return [EventEffect(type: self.type, words: joined, effects: back, joined: others, later: made)]
             case .hide(let why):
-                return [EventFate(type: self.type, words: "\(joined); alone it is hidden: \(why)", effects: back, joined: others)]
-            case .block: return [EventFate(type: self.type, words: "\(joined); alone it is refused", effects: back, joined: others)]
+                return [EventEffect(type: self.type, words: "\(joined); alone it is hidden: \(why)", effects: back, joined: others)]
+            case .block: return [EventEffect(type: self.type, words: "\(joined); alone it is refused", effects: back, joined: others)]
             }
         }
     }
 }
 
 extension MergeEvents {
-    fileprivate func fates(of type: String, _ direction: Direction) -> [EventFate]? {
+    fileprivate func effects(of type: String, _ direction: Direction) -> [EventEffect]? {
         let key = on.map(\.description).joined(separator: ", ")
         switch direction {
         case .up:
             guard types.contains(type) else { return nil }
             let others = types.filter { $0 != type }
             return [
-                EventFate(
+                EventEffect(
                     type: into, words: "is merged with \(others.joined(separator: ", ")) of its append that has the same \(key)",
                     joined: others.map { ($0, []) })
             ]
@@ -131,7 +131,7 @@ extension MergeEvents {
             guard type == into else { return nil }
             return types.map { one in
                 let others = types.filter { $0 != one }.joined(separator: " or ")
-                return EventFate(
+                return EventEffect(
                     type: one, words: "is \(one) again, where it has what only \(one) has", otherwise: { _ in "is in \(others)" },
                     isApart: true)
             }
@@ -162,12 +162,12 @@ extension Adopt {
 
 extension Rekey {
     /// Nil where the names that the type's streams have are none of those that change.
-    fileprivate func fates(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventFate]? {
+    fileprivate func effects(of type: String, in stream: StreamTemplate?, _ direction: Direction) -> [EventEffect]? {
         let (old, new) = direction == .up ? (from, to) : (to, from)
         if let stream, let made = old.renaming(stream, to: new) {
-            return [EventFate(type: type, words: "is in a stream \(new), which was \(old)", stream: made)]
+            return [EventEffect(type: type, words: "is in a stream \(new), which was \(old)", stream: made)]
         }
-        if let stream, !old.mayMeet(stream) { return nil }
-        return [EventFate(type: type, words: "is in a stream \(new) where that was \(old)")]
+        if let stream, !old.mayMatch(stream) { return nil }
+        return [EventEffect(type: type, words: "is in a stream \(new) where that was \(old)")]
     }
 }

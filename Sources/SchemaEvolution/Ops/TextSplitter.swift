@@ -1,18 +1,18 @@
 internal import Bytes
 
-/// A part of a text.
-struct Cut: BitwiseCopyable {
+/// The place of a part in a text, in bytes.
+struct TextPart: BitwiseCopyable {
     let start, count: Int32
 }
 
-/// Cuts texts into parts where separators stand.
-struct Cutter: ~Copyable, Sendable {
+/// Splits texts at separators.
+struct TextSplitter: ~Copyable, Sendable {
     let separator: [UInt8]
     private let first: UInt8
     private let width: Int
-    /// How many separators count.
+    /// At how many separators a text is split.
     private let wanted: Int
-    /// Whether those that count are the last ones of the text.
+    /// Whether these are the last ones of the text.
     private let isAtLast: Bool
     /// Whether a text with too few of them is refused.
     private let refusesMissing: Bool
@@ -23,32 +23,33 @@ struct Cutter: ~Copyable, Sendable {
         (isAtLast, refusesMissing) = (rule.isAtLast, rule.refusesMissing)
     }
 
-    init(copying other: borrowing Cutter) {
+    init(copying other: borrowing TextSplitter) {
         (separator, first, width, wanted) = (other.separator, other.first, other.width, other.wanted)
         (isAtLast, refusesMissing) = (other.isAtLast, other.refusesMissing)
     }
 
-    /// Finds the parts of a text; false where there are too few and that is refused.
-    func cut(_ text: RawSpan, into cuts: inout Slots<Cut>) -> Bool {
-        cuts.removeAll()
+    /// Finds the parts of a text; false where it has too few separators and that is refused.
+    func split(_ text: RawSpan, into slices: inout Slots<TextPart>) -> Bool {
+        slices.removeAll()
         let found = refusesMissing || isAtLast ? count(in: text) : wanted
         if refusesMissing, found < wanted { return false }
-        // Too many separators: the first ones count, or the last, and the rest belong to the part on the other side.
+        // Of too many separators, the text is split at the first, or at the last; the others stay within the part at the other end.
         var skipped = isAtLast ? max(found - wanted, 0) : 0
         var start = 0
         while true {
-            var end = cuts.count < wanted ? next(in: text, from: start) : nil
+            var end = slices.count < wanted ? next(in: text, from: start) : nil
             while skipped > 0, let passed = end {
                 end = next(in: text, from: passed + width)
                 skipped -= 1
             }
-            cuts.append(Cut(start: Int32(truncatingIfNeeded: start), count: Int32(truncatingIfNeeded: (end ?? text.byteCount) - start)))
+            slices.append(
+                TextPart(start: Int32(truncatingIfNeeded: start), count: Int32(truncatingIfNeeded: (end ?? text.byteCount) - start)))
             guard let end else { return true }
             start = end + width
         }
     }
 
-    /// How many separators there are, as far as that matters.
+    /// How many separators a text has; stops at `wanted` where more make no difference.
     private func count(in text: RawSpan) -> Int {
         var count = 0
         var offset = 0
@@ -59,7 +60,7 @@ struct Cutter: ~Copyable, Sendable {
         return count
     }
 
-    /// Where the separator stands next.
+    /// The offset of the next separator.
     private func next(in text: RawSpan, from start: Int) -> Int? {
         var offset = start
         while offset &+ width <= text.byteCount {

@@ -1,8 +1,8 @@
 internal import EventModel
 internal import JSONText
 
-/// The words that the steps of a history look for: events that hold them go ways that others do not.
-struct StepWords {
+/// The constants in the steps of a history: generated events that have them reach branches that others do not.
+struct StepConstants {
     private(set) var texts: [String] = []
     private(set) var separators: [String] = []
     /// The members of the metadata that steps read.
@@ -30,7 +30,7 @@ struct StepWords {
         }
     }
 
-    private mutating func add(_ text: String, to list: WritableKeyPath<StepWords, [String]>) {
+    private mutating func add(_ text: String, to list: WritableKeyPath<StepConstants, [String]>) {
         if !self[keyPath: list].contains(text) { self[keyPath: list].append(text) }
     }
 }

@@ -1,8 +1,8 @@
 package import EventModel
 
 extension History {
-    /// Where an event type is that a version does not have, as one sentence: the versions that have it, and what it is called there.
-    package func whereabouts(of type: String, at version: SchemaVersion) -> Advice {
+    /// The advice of an error about a type that a version does not have: the versions that have it, and its names at this one.
+    package func advice(onMissing type: String, at version: SchemaVersion) -> Advice {
         let holders = versions.filter { $0.events[type] != nil }.map(\.number)
         guard let first = holders.first, let last = holders.last else {
             let known = types(at: version)
@@ -32,17 +32,17 @@ extension History {
         }
     }
 
-    /// What becomes of a type and its members over the step to a version, where it becomes one type; nil where there is no such step.
-    package func turn(of type: String, to version: SchemaVersion) -> TypeTurn? {
+    /// What the step to a version makes of a type; nil where it makes several types or none, or where there is no such step.
+    package func successor(of type: String, at version: SchemaVersion) -> TypeSuccessor? {
         guard let step = chain.step(to: version)?.step, let file = self[version] else { return nil }
         let fates = step.fates(of: type, after: 0)
         guard fates.count == 1, file.events[fates[0].type] != nil else { return nil }
-        return TypeTurn(type: fates[0].type, moving: MovingOps(fates[0].ops))
+        return TypeSuccessor(type: fates[0].type, moving: MovingOps(fates[0].ops))
     }
 }
 
 extension [String] {
-    /// Each once, where it stood first.
+    /// The elements without repetitions, in the order in which each came first.
     fileprivate var unique: [String] {
         var seen: Set<String> = []
         return filter { seen.insert($0).inserted }

@@ -1,34 +1,35 @@
 internal import EventModel
 internal import JSONText
 
-/// Whether the ops explain the difference between two versions, and which op is missing where they do not.
+/// Compares the shapes that the ops make with those that the version declares, and proposes the ops that are missing.
 extension CompiledStep {
     /// - Parameters:
-    ///   - isSaying: whether findings are added; what is found counts all the same.
+    ///   - isReporting: whether findings are added. The class and the types without a proof are determined in any case.
     ///   - silent: types for which no findings are added.
     mutating func compare(
-        _ made: [String: StepSite.TypeState], with file: VersionFile, before: VersionFile, saying isSaying: Bool, but silent: Set<String>
+        _ made: [String: StepSite.TypeState], with file: VersionFile, before: VersionFile, reporting isReporting: Bool,
+        except silent: Set<String>
     ) {
-        let said = findings
-        defer { if !isSaying { findings = said } }
+        let earlier = findings
+        defer { if !isReporting { findings = earlier } }
         var notes: [Finding] = []
-        for type in made.keys.sorted() where file.events[type] == nil { vanished(type, made, file) }
+        for type in made.keys.sorted() where file.events[type] == nil { noteRemoved(type, made, file) }
         for type in file.types {
             guard let declared = file.events[type] else { continue }
             guard let state = made[type] else {
-                unexplained(type, declared, file)
+                noteNew(type, declared, file)
                 continue
             }
             let differences = ShapeDifference.compare(EventShape(shape: state.shape, stream: state.stream), declared)
-            guard isSaying, !silent.contains(type) else {
-                // Such a version has an error already, and each difference would be compared with every other.
+            guard isReporting, !silent.contains(type) else {
+                // The version has an error already, and matching members takes time.
                 if !differences.isEmpty { narrowed.insert(type) }
                 continue
             }
             if differences.isEmpty { continue }
             let matching = MemberMatching(differences, made: state.shape, declared: declared.shape)
             let comparison = TypeComparison(type: type, state: state, declared: declared, matching: matching, file: file)
-            for difference in differences { explain(difference, of: comparison, &notes) }
+            for difference in differences { note(difference, of: comparison, &notes) }
         }
         findings += notes.merged(ignoringPlaces: true)
         if step.items.isEmpty, step.findings.isEmpty, file.events.mapValues(\.content) == before.events.mapValues(\.content) {
@@ -45,7 +46,7 @@ extension CompiledStep {
         findings.append(finding)
     }
 
-    private mutating func vanished(_ type: String, _ made: [String: StepSite.TypeState], _ file: VersionFile) {
+    private mutating func noteRemoved(_ type: String, _ made: [String: StepSite.TypeState], _ file: VersionFile) {
         let free = file.types.filter { made[$0] == nil && !isAdded($0) }
         let twin = free.first { file.events[$0]?.shape == made[type]?.shape } ?? nearest(to: type, among: free)
         let item =
@@ -63,7 +64,7 @@ extension CompiledStep {
         }
     }
 
-    private mutating func unexplained(_ type: String, _ declared: EventShape, _ file: VersionFile) {
+    private mutating func noteNew(_ type: String, _ declared: EventShape, _ file: VersionFile) {
         narrowed.insert(type)
         if isAdded(type) { return }
         let why = JSONValue.string("\(version.previous) has no \(type)")
@@ -81,10 +82,10 @@ extension CompiledStep {
         let file: VersionFile
     }
 
-    private mutating func explain(_ difference: ShapeDifference, of comparison: TypeComparison, _ notes: inout [Finding]) {
+    private mutating func note(_ difference: ShapeDifference, of comparison: TypeComparison, _ notes: inout [Finding]) {
         let (type, state, declared, file) = (comparison.type, comparison.state, comparison.declared, comparison.file)
         let proposal = StepProposal(difference, state, declared, comparison.matching, in: version)
-        // What the shapes do not prove is checked on every event at run time.
+        // Where the shapes are no proof, every event is checked at run time.
         narrowed.insert(type)
         if proposal.isNote { opClass.insert(.partial) }
         let place = difference.pointer
@@ -93,7 +94,7 @@ extension CompiledStep {
             if difference.kind == .stream {
                 state.stream.map { [Repair(file: file.file, path: ["events", type, "stream"], .set(JSONValue.string("\($0)").text))] } ?? []
             } else if !proposal.ops.isEmpty {
-                missing(proposal.ops, on: type, file).map { proposal.isOpen ? $0.guessed : $0 }
+                missing(proposal.ops, on: type, file).map { proposal.hasPlaceholder ? $0.guessed : $0 }
             } else {
                 []
             }
@@ -107,9 +108,9 @@ extension CompiledStep {
         note(declared.mark, proposal.rule, .error, "\(what): \(difference.words)", fix: proposal.fix, mend: mend)
     }
 
-    // MARK: where a missing op goes
+    // MARK: Where a missing op goes
 
-    /// At the end of the list, where types have the names that the version declares.
+    /// The repair that appends an item to the list, where types have the names that the version declares.
     private func missing(_ item: JSONValue, _ file: VersionFile) -> Repair {
         if file.upcast != nil { return Repair(file: file.file, path: ["upcast"], .append(item.text)) }
         return Repair(file: file.file, path: ["upcast"], .set(JSONValue.array([item]).text, before: "events"))
