@@ -75,7 +75,7 @@ struct MemoryFold {
             let (payload, data) = (Array(event.payload.utf8), Array(metadata.utf8))
             let image = Image(type: event.type, typeIndex: 0, payload: payload.lent, part: 0)
             facts.take(image)
-            output.prepare(facts, rule: rule, image: image, values: 0, metadata: data.lent, &workspace)
+            output.prepare(facts, image, RuleCall(rule: rule, values: 0, metadata: data.lent), &workspace)
             errors += output.rejections.map(\.message)
             output.forEach { operation in
                 let key = String(

@@ -40,7 +40,7 @@ import Testing
             let facts = EventFacts(epoch: .first, version: SchemaVersion(1))
             let image = Image(type: "OrderPlaced", typeIndex: 0, payload: payload.lent, part: 0)
             output.removeAll()
-            output.prepare(facts, rule: rule, image: image, values: 0, metadata: [UInt8]().lent, &workspace)
+            output.prepare(facts, image, RuleCall(rule: rule, values: 0, metadata: [UInt8]().lent), &workspace)
             try output.forEach { try store.apply($0, to: row, fold, &workspace) }
             expected[key] = #"{"note":"\#(note)"}"#
         }

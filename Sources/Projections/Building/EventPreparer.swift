@@ -19,6 +19,20 @@ final class EventPreparer {
             (self.key, self.interested, self.path) = (key, interested, path)
             self.uses = Slots(uses)
         }
+
+        /// Records the operations of an image in the output of each definition that consumes it.
+        func prepare(
+            _ image: borrowing Image, _ facts: inout EventFacts, _ metadata: RawSpan, _ workspace: inout FoldWorkspace,
+            _ outputs: inout Row<PreparedOperations>
+        ) {
+            facts.take(image)
+            for index in 0 ..< uses.count {
+                let use = uses[index]
+                guard use.type == image.typeIndex else { continue }
+                let call = RuleCall(rule: use.rule, values: use.values, metadata: metadata)
+                outputs[use.definition].prepare(facts, image, call, &workspace)
+            }
+        }
     }
 
     /// What one definition does with images of one type.
@@ -107,7 +121,7 @@ final class EventPreparer {
             let metadata = record.metadata
             do {
                 try note(record, reader, in: &facts)
-                try viewer.view(record, along: route.path, reader) { Self.fold($0, route, &facts, metadata, &folding, &outputs) }
+                try viewer.view(record, along: route.path, reader) { route.prepare($0, &facts, metadata, &folding, &outputs) }
             } catch EvstoreError.noImage(let failure) {
                 for index in route.interested { outputs[index].reject(record.position, .image(failure)) }
             }
@@ -119,18 +133,6 @@ final class EventPreparer {
         (facts.position, facts.revision, facts.time, facts.born) = (record.position, record.revision, record.time, record.born)
         if readsID { facts.id = record.id }
         if readsStream { facts.stream = try viewer.names.name(of: record, at: viewer.target, reader).text }
-    }
-
-    private static func fold(
-        _ image: borrowing Image, _ route: Route, _ facts: inout EventFacts, _ metadata: RawSpan, _ workspace: inout FoldWorkspace,
-        _ outputs: inout Row<PreparedOperations>
-    ) {
-        facts.take(image)
-        for index in 0 ..< route.uses.count {
-            let use = route.uses[index]
-            guard use.type == image.typeIndex else { continue }
-            outputs[use.definition].prepare(facts, rule: use.rule, image: image, values: use.values, metadata: metadata, &workspace)
-        }
     }
 
     private func route(of record: borrowing RecordView) throws -> Route {

@@ -42,13 +42,12 @@ struct PreparedOperations: ~Copyable, Sendable {
     }
 
     mutating func prepare(
-        _ facts: borrowing EventFacts, rule: Int, image: borrowing Image, values: Int, metadata: RawSpan,
-        _ workspace: inout FoldWorkspace
+        _ facts: borrowing EventFacts, _ image: borrowing Image, _ call: borrowing RuleCall, _ workspace: inout FoldWorkspace
     ) {
         begin(facts.position)
         if isRejected { return }
         do throws(FoldError) {
-            try fold.prepare(facts, rule: rule, image: image, values: values, metadata: metadata, &workspace, into: &operations)
+            try fold.prepare(facts, image, call, &workspace, into: &operations)
         } catch { reject(facts.position, .fold(error, key: nil)) }
     }
 

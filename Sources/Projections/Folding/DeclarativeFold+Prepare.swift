@@ -5,11 +5,11 @@ internal import SchemaEvolution
 
 extension DeclarativeFold {
     func prepare(
-        _ facts: borrowing EventFacts, rule number: Int, image: borrowing Image, values: Int, metadata: RawSpan,
-        _ workspace: inout FoldWorkspace,
+        _ facts: borrowing EventFacts, _ image: borrowing Image, _ call: borrowing RuleCall, _ workspace: inout FoldWorkspace,
         into operations: inout OperationBuffer
     ) throws(FoldError) {
-        try Self.prepare(facts, rules[number], number, image: image, values: values, metadata: metadata, &workspace, into: &operations)
+        try Self.prepare(
+            facts, rules[call.rule], call.rule, image: image, values: call.values, metadata: call.metadata, &workspace, into: &operations)
     }
 
     private static func prepare(

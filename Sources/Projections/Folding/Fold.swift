@@ -20,10 +20,8 @@ protocol Fold: AnyObject, Sendable {
     func reads(_ rule: Int) -> [JSONPointer]?
 
     /// Writes the operations of an image: one for each row that it may touch.
-    ///
-    /// - Parameter values: which value of an image that is not whole is the first of those that the rule `reads`.
     func prepare(
-        _ facts: borrowing EventFacts, rule: Int, image: borrowing Image, values: Int, metadata: RawSpan, _ workspace: inout FoldWorkspace,
+        _ facts: borrowing EventFacts, _ image: borrowing Image, _ call: borrowing RuleCall, _ workspace: inout FoldWorkspace,
         into operations: inout OperationBuffer) throws(FoldError)
 
     /// Does an operation to the state of its row (empty where there is no row), and leaves the new
@@ -46,6 +44,18 @@ struct FoldError: Error, Hashable, Sendable {
     var pointer: String?
 
     init(_ reason: String, at pointer: String? = nil) { (self.reason, self.pointer) = (reason, pointer) }
+}
+
+/// Which rule of a fold an image goes to, and what the rule reads beside the image and its facts.
+struct RuleCall: ~Escapable {
+    /// The number that `Fold.rule(of:)` returned.
+    let rule: Int
+    /// Which value of an image that is not whole is the first of those that the rule `reads`.
+    let values: Int
+    let metadata: RawSpan
+
+    @_lifetime(copy metadata)
+    init(rule: Int, values: Int, metadata: RawSpan) { (self.rule, self.values, self.metadata) = (rule, values, metadata) }
 }
 
 /// What is known of an image beside its payload and metadata: one for all events of a block, which fill it in turn.

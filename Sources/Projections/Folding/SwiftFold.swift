@@ -19,17 +19,17 @@ final class SwiftFold: Fold {
     func reads(_ rule: Int) -> [JSONPointer]? { nil }
 
     func prepare(
-        _ facts: borrowing EventFacts, rule: Int, image: borrowing Image, values: Int, metadata: RawSpan, _ workspace: inout FoldWorkspace,
+        _ facts: borrowing EventFacts, _ image: borrowing Image, _ call: borrowing RuleCall, _ workspace: inout FoldWorkspace,
         into operations: inout OperationBuffer
     ) throws(FoldError) {
         let event = RecordedEvent(
             epoch: facts.epoch, position: facts.position, stream: StreamName(unchecked: facts.stream), revision: facts.revision,
-            type: facts.type, payload: [UInt8](copying: image.payload), metadata: [UInt8](copying: metadata),
+            type: facts.type, payload: [UInt8](copying: image.payload), metadata: [UInt8](copying: call.metadata),
             id: facts.id ?? EventID(unchecked: ""), time: facts.time, born: facts.born, version: facts.version, part: facts.part)
         let keys: [String]
         do { keys = try projection.keys(of: event) } catch { throw FoldError("\(error)") }
         for key in keys {
-            operations.begin(rule: rule, mask: 1, position: facts.position)
+            operations.begin(rule: call.rule, mask: 1, position: facts.position)
             operations.bytes.append(key)
             try operations.endKey()
             EventCoding.append(event, into: &operations.bytes)
