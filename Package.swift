@@ -105,7 +105,7 @@ let package = Package(
         // Row 6: who comes through it.
         .target(
             name: "EvstoreTesting",
-            dependencies: ["Bytes", "System", "JSONText", "Evstore", .product(name: "Logging", package: "swift-log")],
+            dependencies: ["Bytes", "JSONText", "Evstore", .product(name: "Logging", package: "swift-log")],
             swiftSettings: house),
         .target(
             name: "EvstoreCLI",
@@ -118,7 +118,7 @@ let package = Package(
             swiftSettings: house),
         .executableTarget(name: "evstore", dependencies: ["EvstoreCLI"], swiftSettings: house),
         // What the tests share: directories, programs, pages, numbers by a seed, and the stores that several of them tell of.
-        .target(name: "TestSupport", dependencies: ["Evstore", "EvstoreTesting"], path: "Tests/TestSupport", swiftSettings: house),
+        .target(name: "TestSupport", dependencies: ["System", "Evstore", "EvstoreTesting"], path: "Tests/TestSupport", swiftSettings: house),
         // The logs and stores that the tests of several rooms begin with; never a part of a release build.
         .target(
             name: "TestStores",
@@ -217,7 +217,9 @@ let package = Package(
             path: "tools/fuzz/Fuzzing", swiftSettings: house),
         .executableTarget(
             name: "evstore-fuzz",
-            dependencies: ["Fuzzing", "EvstoreTesting", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+            dependencies: [
+                "Fuzzing", "EvstoreTesting", "TestSupport", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
             path: "tools/fuzz/Program", swiftSettings: house),
         // Faults of the disk and of processes: what makes them, and the program that tries them by the thousand.
         .target(

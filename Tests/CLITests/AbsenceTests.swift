@@ -1,4 +1,5 @@
 import EvstoreTesting
+import TestSupport
 import Testing
 
 /// What is not there is no line and exit code 0; standard error says it, so that nobody takes nothing for an answer.

@@ -1,5 +1,6 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// Every page of the tree, and which test runs what is fenced there.

@@ -1,5 +1,6 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// A worked example that was right until one thing was changed in the days before a version's release, and what must say so.

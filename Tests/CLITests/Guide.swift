@@ -1,5 +1,6 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// A page of the docs catalogue, as what a reader does with it.

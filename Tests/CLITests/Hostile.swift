@@ -1,5 +1,6 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// The program under a deadline: one that hangs is ended, and its exit code is 124 or a signal.

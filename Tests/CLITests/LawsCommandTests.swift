@@ -1,4 +1,5 @@
 import EvstoreTesting
+import TestSupport
 import Testing
 
 @Suite("verify --laws")

@@ -1,4 +1,5 @@
 import EvstoreTesting
+import TestSupport
 import Testing
 
 @Suite("Linting where data of persons stands")

@@ -2,6 +2,7 @@ import EventLog
 import Evstore
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// The forks are made by a program of few threads: the child of this one would have locks whose holders it has not.

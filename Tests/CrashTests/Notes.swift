@@ -1,5 +1,6 @@
 import Evstore
 import EvstoreTesting
+import TestSupport
 import Torturing
 
 extension BuiltProgram {

@@ -2,6 +2,7 @@ import Evstore
 import EvstoreTesting
 import Foundation
 import LMDB
+import TestSupport
 import Testing
 
 @Suite("A store that several processes have open")

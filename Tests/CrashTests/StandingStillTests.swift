@@ -4,6 +4,7 @@ import Foundation
 import LMDB
 import Synchronization
 import System
+import TestSupport
 import Testing
 import Torturing
 

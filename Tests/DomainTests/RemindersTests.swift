@@ -1,6 +1,7 @@
 import Evstore
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// A scheduler whose schema version is observed and never in the way, and whose deliveries come more than once.

@@ -1,6 +1,7 @@
 import Evstore
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// Saved games whose format went from 1.0.0 to 2.0.0, and those from before there was a format.

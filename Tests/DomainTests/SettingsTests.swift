@@ -1,6 +1,7 @@
 import Evstore
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// A key-value router whose migrations were code that moved values; here each kind of them is a step or a read model.

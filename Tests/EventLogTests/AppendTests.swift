@@ -3,6 +3,7 @@ import EventModel
 import EvstoreTesting
 import Foundation
 import TestStores
+import TestSupport
 import Testing
 
 @Suite("Appending")

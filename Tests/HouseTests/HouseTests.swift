@@ -25,7 +25,7 @@ let importsByRoom: [String: Set<String>] = [
         "Migration", "LogKeeping",
         "Logging",
     ],
-    "EvstoreTesting": ["Bytes", "System", "JSONText", "Evstore", "Logging"],
+    "EvstoreTesting": ["Bytes", "JSONText", "Evstore", "Logging"],
     "EvstoreCLI": [
         "Bytes", "System", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Migration", "LogKeeping",
         "Evstore",

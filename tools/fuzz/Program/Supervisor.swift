@@ -1,5 +1,6 @@
 import EvstoreTesting
 import Foundation
+import TestSupport
 
 /// Runs a worker over the cases, and another one behind each case that ends it.
 struct Supervisor {

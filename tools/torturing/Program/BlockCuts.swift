@@ -83,12 +83,12 @@ struct BlockCuts {
         let (served, copy, log) = (place + "/served", place + "/copy", place + "/log")
         try SparseFile.copy(file: image, to: copy)
         try FileManager.default.createDirectory(atPath: served, withIntermediateDirectories: true)
-        let serving = try Child(server, [served, copy, log], files: place + "/server", seconds: 600)
+        let serving = try Running(server, [served, copy, log], files: place + "/server", seconds: 600)
         while !FileManager.default.fileExists(atPath: served + "/image") {
             guard serving.isRunning(after: 5) else { throw Failure("the disk is not served: \(try serving.wait().errors)") }
         }
         try Mounting.mount(served + "/image", at: mounted, maker)
-        let doomed = try Child(
+        let doomed = try Running(
             CommandLine.arguments[0], ["worker", "run", job.rawValue, mounted + "/scene", "\(seed % 1_000)"],
             environment: FaultyDisk(root: mounted).environment, files: place + "/job")
         let ended = try doomed.wait()
@@ -107,7 +107,7 @@ struct BlockCuts {
     private func judge(_ scenes: [JudgedScene], _ verdict: Verdict) throws -> [String] {
         for item in scenes { try Mounting.mount(item.scene + ".image", at: item.scene, maker) }
         let findings = try Stage.judge(job, scenes.map { $0.scene + "/scene" }) { words in
-            try Child(CommandLine.arguments[0], ["worker"] + words, files: place + "/judge", seconds: 120)
+            try Running(CommandLine.arguments[0], ["worker"] + words, files: place + "/judge", seconds: 120)
         }
         var failures: [String] = []
         for (item, result) in zip(scenes, findings) {
@@ -146,7 +146,7 @@ extension TortureCase {
         let words = [
             "blocks", job.rawValue, place, base, try BlockServer.program.get(), maker, "\(statesPerLog)", "\(trial.chance.next() >> 1)",
         ]
-        let outcome = try Child(
+        let outcome = try Running(
             "/usr/bin/unshare", ["-m", CommandLine.arguments[0], "worker"] + words, files: trial.stage.place("said"), seconds: 1_200
         ).wait()
         guard outcome.ending == .exit(0) else { throw Failure("blocks on \(maker): \(outcome.ending) \(outcome.errors.suffix(400))") }

@@ -1,6 +1,7 @@
 import Evstore
 import Foundation
 import Synchronization
+import TestSupport
 import Torturing
 
 /// A process beside one that is stopped. It does everything that may have to wait, says what became of it, and counts how long its

@@ -28,7 +28,7 @@ struct FileSystemCut {
         try FileManager.default.createSymbolicLink(atPath: scene + "/acks", withDestinationPath: base + "/acks")
         sync()
         let disk = try FaultyDisk(root: place).environment
-        let doomed = try Child(program, ["worker", "run", job.rawValue, scene, "\(milliseconds)"], environment: disk, files: said)
+        let doomed = try Running(program, ["worker", "run", job.rawValue, scene, "\(milliseconds)"], environment: disk, files: said)
         _ = doomed.isRunning(after: milliseconds)
         var outcome = Outcome()
         try Mounting.stop(place)
@@ -36,7 +36,7 @@ struct FileSystemCut {
         outcome.finished = try doomed.wait().ending == .exit(0)
         try Mounting.unmount(place)
         try Mounting.mount(image, at: place, "ext4")
-        let judged = try Child(program, ["worker", "judge", job.rawValue, scene], files: said).wait()
+        let judged = try Running(program, ["worker", "judge", job.rawValue, scene], files: said).wait()
         if let line = judged.lines.first {
             outcome.findings = [try JSONDecoder().decode(Finding.self, from: Data(line.utf8))]
         } else {

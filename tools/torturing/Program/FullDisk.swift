@@ -1,5 +1,6 @@
 import Foundation
 import System
+import TestSupport
 import Torturing
 
 /// A file system of its own with no room left, in which a job is tried.
@@ -28,7 +29,7 @@ struct FullDisk {
         try fill(filler)
         let said = base + "-said"
         for words in [["run", job.rawValue, scene, "1"], ["look", scene + "/store"]] {
-            let child = try Child(program, ["worker"] + words, files: said).wait()
+            let child = try Running(program, ["worker"] + words, files: said).wait()
             if child.hung || ![.exit(0), .exit(1)].contains(child.ending) {
                 outcome.problems.append(
                     "\(words[0]) on the full disk: \(child.hung ? "it hung" : "\(child.ending)") \(child.errors.suffix(300))")
@@ -36,7 +37,7 @@ struct FullDisk {
             if words[0] == "run" { outcome.finished = child.ending == .exit(0) }
         }
         try FileManager.default.removeItem(atPath: filler)
-        let judged = try Child(program, ["worker", "judge", job.rawValue, scene], files: said).wait()
+        let judged = try Running(program, ["worker", "judge", job.rawValue, scene], files: said).wait()
         if let line = judged.lines.first {
             outcome.findings = [try JSONDecoder().decode(Finding.self, from: Data(line.utf8))]
         } else {
@@ -80,7 +81,7 @@ extension TortureCase {
                 ? "mount -t tmpfs -o size=64m,mode=700 none \(place)"
                 : "truncate -s 64m \(place).img && mkfs.ext4 -q \(place).img && mount -o loop \(place).img \(place)"
             let script = "\(mount) && exec \(CommandLine.arguments[0]) worker full \(job.rawValue) \(place) \(copy) \(room)"
-            let outcome = try Child("/usr/bin/unshare", ["-m", "sh", "-c", script], files: trial.stage.place("said"), seconds: 300).wait()
+            let outcome = try Running("/usr/bin/unshare", ["-m", "sh", "-c", script], files: trial.stage.place("said"), seconds: 300).wait()
             guard outcome.ending == .exit(0) else { throw Failure("\(kind): \(outcome.ending) \(outcome.errors)") }
             let full = try JSONDecoder().decode(FullDisk.Outcome.self, from: Data(outcome.output.utf8))
             trial.runs += 1

@@ -1,6 +1,7 @@
 import Evstore
 import EvstoreTesting
 import Foundation
+import TestSupport
 import Torturing
 
 /// A job in a scene: a directory with a store, and what lies beside it.

@@ -47,7 +47,7 @@ extension TortureCase {
         disk.fault = fault
         let doomed = try trial.stage.start(
             ["run", job.rawValue, scene, "\(trial.index)"], environment: fault == nil ? [:] : try disk.environment)
-        var other: (process: Child, acks: String)?
+        var other: (process: Running, acks: String)?
         if job.appends, Bool.random(using: &trial.chance) {
             // The other one's scene is the same store, with promises of its own.
             let beside = trial.stage.place("beside")

@@ -1,5 +1,6 @@
 import Foundation
 import System
+import TestSupport
 import Torturing
 
 /// File systems in files, mounted for this process and those that it starts.
@@ -11,7 +12,7 @@ enum Mounting {
             let said = FileManager.default.temporaryDirectory.path + "/evstore-mounting-\(UUID().uuidString)"
             defer { for name in [".out", ".err"] { unsafe unlink(said + name) } }
             let script = "mount -t tmpfs none /mnt && /sbin/losetup --find >/dev/null"
-            let outcome = try Child("/usr/bin/unshare", ["-m", "sh", "-c", script], files: said).wait()
+            let outcome = try Running("/usr/bin/unshare", ["-m", "sh", "-c", script], files: said).wait()
             return outcome.ending == .exit(0) ? nil : "nothing can be mounted here: \(outcome.errors)"
         } catch { return "\(error)" }
     }()
@@ -24,7 +25,7 @@ enum Mounting {
     }
 
     /// Runs a worker that has a new file system of its own, mounted at a place.
-    static func worker(_ words: [String], on image: String, at place: String, _ maker: String, said: String) throws -> Child.Outcome {
+    static func worker(_ words: [String], on image: String, at place: String, _ maker: String, said: String) throws -> Running.Outcome {
         try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
         // An image of xfs takes at least 300 MiB; both are sparse.
         let script = """
@@ -33,7 +34,7 @@ enum Mounting {
             umount "$place"; exit $status
             """
         let arguments = ["-m", "sh", "-c", script, CommandLine.arguments[0], image, place] + words
-        let outcome = try Child("/usr/bin/unshare", arguments, files: said, seconds: 300).wait()
+        let outcome = try Running("/usr/bin/unshare", arguments, files: said, seconds: 300).wait()
         guard outcome.ending == .exit(0) else { throw Failure("\(maker): \(outcome.ending) \(outcome.errors.suffix(400))") }
         return outcome
     }
@@ -60,14 +61,14 @@ enum Mounting {
 
     static func unmount(_ place: String) throws {
         for _ in 1 ... 1_500 {
-            if try Child("/bin/umount", [place], files: place + "-said").wait().ending == .exit(0) { return }
+            if try Running("/bin/umount", [place], files: place + "-said").wait().ending == .exit(0) { return }
             _ = poll(nil, 0, 20)
         }
         throw Failure("\(place) stays busy")
     }
 
     private static func run(_ program: String, _ words: [String]) throws {
-        let outcome = try Child(program, words, files: (words.last ?? "") + "-said").wait()
+        let outcome = try Running(program, words, files: (words.last ?? "") + "-said").wait()
         guard outcome.ending == .exit(0) else { throw Failure("\(program): \(outcome.errors)") }
     }
 }

@@ -94,7 +94,7 @@ struct PhaseCut {
     }
 
     /// Kills a process within the phase, or holds it up; returns the one that is held up.
-    private func interrupt(_ chance: inout SeededGenerator, _ outcome: inout Outcome) throws -> Child? {
+    private func interrupt(_ chance: inout SeededGenerator, _ outcome: inout Outcome) throws -> Running? {
         if phase == .recovery {
             // Most leave a round that was not ended.
             let fault = DiskFault(.kill, at: Int.random(in: 25 ... 140, using: &chance))
@@ -125,7 +125,7 @@ struct PhaseCut {
     }
 
     /// Lets others come, append and be told that it is kept; returns the one under which the file system is to be stopped.
-    private func follow(_ chance: inout SeededGenerator, _ outcome: inout Outcome) throws -> Child? {
+    private func follow(_ chance: inout SeededGenerator, _ outcome: inout Outcome) throws -> Running? {
         let many = Int.random(in: 0 ..< 10, using: &chance)
         if many == 9 {
             outcome.what += "; service that goes on"
@@ -149,13 +149,13 @@ struct PhaseCut {
         return disk
     }
 
-    private func start(_ peer: Peer, _ number: Int, _ disk: FaultyDisk) throws -> Child {
+    private func start(_ peer: Peer, _ number: Int, _ disk: FaultyDisk) throws -> Running {
         try start("peer", [peer.rawValue, scene, "\(number)"], disk.environment)
     }
 
-    private func start(_ what: String, _ words: [String], _ environment: [String: String] = [:]) throws -> Child {
+    private func start(_ what: String, _ words: [String], _ environment: [String: String] = [:]) throws -> Running {
         let said = base + "-said-\(UUID().uuidString)"
-        return try Child(CommandLine.arguments[0], ["worker", what] + words, environment: environment, files: said, seconds: 150)
+        return try Running(CommandLine.arguments[0], ["worker", what] + words, environment: environment, files: said, seconds: 150)
     }
 }
 

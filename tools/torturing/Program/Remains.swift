@@ -145,7 +145,7 @@ struct Remains {
         for (number, part) in ["fill", "drill", "drill", "copy", "forget"].enumerated() {
             var disk = FaultyDisk(root: place)
             disk.log = image + "-log-\(number)"
-            let child = try Child(
+            let child = try Running(
                 CommandLine.arguments[0], ["worker", "live", part, place, "\(seed)"], environment: disk.environment, files: image + "-said")
             if number == 2, child.isRunning(after: Int32.random(in: 200 ... 4_000, using: &chance)) { child.send(signal: SIGKILL) }
             let ended = try child.wait()
@@ -216,7 +216,7 @@ extension TortureCase {
         if let obstacle = ground.obstacle { return trial.skipped = obstacle }
         let (place, seed) = (trial.stage.place("mount"), "\(trial.chance.next() % 1_000_000_000)")
         let words = [CommandLine.arguments[0], "worker", "remains", place, place + ".img", ground.name, seed]
-        let said = try Child("/usr/bin/unshare", ["-m"] + words, files: trial.stage.place("said"), seconds: 600).wait()
+        let said = try Running("/usr/bin/unshare", ["-m"] + words, files: trial.stage.place("said"), seconds: 600).wait()
         guard said.ending == .exit(0) else { throw Failure("\(ground.name): \(said.ending) \(said.errors)") }
         let outcome = try JSONDecoder().decode(Remains.Outcome.self, from: Data(said.output.utf8))
         trial.runs += 1

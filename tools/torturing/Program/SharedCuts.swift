@@ -42,7 +42,7 @@ extension TortureCase {
 
     /// Lets processes come and go; returns what they were.
     private static func play(in scene: String, _ log: String, _ round: Int, _ trial: inout Trial) throws -> String {
-        var peers: [(process: Child, fault: DiskFault?)] = []
+        var peers: [(process: Running, fault: DiskFault?)] = []
         var words: [String] = []
         for number in 0 ..< Int.random(in: 2 ... 5, using: &trial.chance) {
             // Who comes right after one that was killed builds on what that one has left.

@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import System
+import TestSupport
 import Torturing
 
 /// Where trials play: scenes that were prepared once, copies of them, and the processes that work in these.
@@ -42,12 +43,12 @@ final class Stage: Sendable {
     func place(_ name: String) -> String { "\(directory)/\(counter.add(1, ordering: .relaxed).newValue)-\(name)" }
 
     /// Runs a worker to its end.
-    func worker(_ words: String..., environment: [String: String] = [:], seconds: Double = 120) throws -> Child.Outcome {
+    func worker(_ words: String..., environment: [String: String] = [:], seconds: Double = 120) throws -> Running.Outcome {
         try start(words, environment: environment, seconds: seconds).wait()
     }
 
-    func start(_ words: [String], environment: [String: String] = [:], seconds: Double = 120) throws -> Child {
-        try Child(program, ["worker"] + words, environment: environment, files: place("said"), seconds: seconds)
+    func start(_ words: [String], environment: [String: String] = [:], seconds: Double = 120) throws -> Running {
+        try Running(program, ["worker"] + words, environment: environment, files: place("said"), seconds: seconds)
     }
 
     /// The prepared scene of a job; made by the first who asks.
@@ -84,7 +85,7 @@ final class Stage: Sendable {
         }
     }
 
-    private func mustSucceed(_ outcome: Child.Outcome, _ what: String) throws {
+    private func mustSucceed(_ outcome: Running.Outcome, _ what: String) throws {
         guard outcome.ending == .exit(0) else { throw Failure("\(what): \(outcome.ending) \(outcome.errors)") }
     }
 
@@ -94,7 +95,7 @@ final class Stage: Sendable {
     }
 
     static func judge(
-        _ job: Job, _ scenes: [String], _ start: ([String]) throws -> Child
+        _ job: Job, _ scenes: [String], _ start: ([String]) throws -> Running
     ) throws -> [(finding: Finding?, crash: String?)] {
         var results: [(Finding?, String?)] = []
         while results.count < scenes.count {

@@ -1,5 +1,5 @@
-package import EvstoreTesting
 internal import Foundation
+package import TestSupport
 
 /// What happens at one call of the C library that changes something below a directory.
 package struct DiskFault: Hashable, Sendable, CustomStringConvertible {
