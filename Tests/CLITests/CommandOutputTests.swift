@@ -53,7 +53,7 @@ struct CommandOutputTests {
         #expect(Set(rows.keys) == Set(Self.lines.map(\.0)))
         let shop = try Shop()
         // Otherwise the rows of both versions are the same, and `diff` has nothing to print.
-        try shop.write("schemas/projections.yaml", Shop.projections.replacing("/amount: /cents", with: "/cents: /cents"))
+        try shop.write("schemas/projections.yaml", Shop.projections.replacing("/total: /cents", with: "/cents: /cents"))
         try shop.write("ORDERS", Shop.orders)
         try shop.write("PAYLOADS", #"{"id":"1"}"# + "\n")
         for name in ["KEY", "OTHER"] {

@@ -30,8 +30,7 @@ struct ExitCodeTests {
         let shop = try Shop()
         try FileManager.default.createDirectory(atPath: shop.path("only-v1"), withIntermediateDirectories: true)
         try shop.write("only-v1/v1.yaml", ShopHistory.v1)
-        try shop.write(
-            "only-v1/projections.yaml", Shop.projections.replacing(#/( +- since: 2\n)[\s\S]*?(?=  payments)/#, with: ""))
+        try shop.write("only-v1/projections.yaml", Shop.projections(through: 1))
         try shop.must("import - --as v1 --schemas \(shop.path("only-v1"))", input: Shop.orders)
         try shop.must("query orders --count")
         try shop.write("newer/v1.yaml", ShopHistory.v1.replacing("evstore: 1", with: "evstore: 2"))

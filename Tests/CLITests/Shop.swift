@@ -66,26 +66,17 @@ struct Shop {
 
         """
 
-    static let projections = """
-        evstore: 1
-        projections:
-          orders:
-            - since: 1
-              key: /id
-              on:
-                OrderPlaced: {set: {/customer: /customer, /amount: /total}}
-                OrderPaid: {set: {/paid: {value: true}}}
-            - since: 2
-              key: /id
-              on:
-                OrderPlaced: {set: {/customer: /customer, /amount: /cents}}
-                OrderPaid: {set: {/paid: {value: true}}}
-          payments:
-            - since: 1
-              key: {value: all}
-              on:
-                OrderPaid: {add: {/count: {value: 1}}}
-        """
+    static let projections = projections(through: 3)
+
+    static func projections(through version: Int) -> String {
+        ShopHistory.projections(through: version) + """
+              payments:
+                - since: 1
+                  key: {value: all}
+                  on:
+                    OrderPaid: {add: {/count: {value: 1}}}
+            """
+    }
 }
 
 extension BuiltProgram.Outcome {

@@ -21,7 +21,7 @@ struct RowsTests {
         let store = try await store(["1", "2"])
         defer { withExtendedLifetime(store) {} }
         let row = try await store.store.query("orders", key: "2")
-        #expect(row == ReadModelRow(key: "2", value: Array(#"{"state":"open","total":100}"#.utf8)))
+        #expect(row == ReadModelRow(key: "2", value: Array(#"{"customer":"Ann","state":"open","total":100}"#.utf8)))
         #expect(try await store.store.query("orders", key: "2", as: Order.self) == Order(state: "open", total: 100))
         #expect(try await store.store.query("orders", key: "3") == nil)
         #expect(try await store.store.query("orders", key: "3", as: Order.self) == nil)

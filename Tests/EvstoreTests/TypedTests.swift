@@ -5,7 +5,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-private let schemas = """
+/// Two versions of orders, for which there are types in Swift.
+let typedOrders = [first, second]
+
+private let first = """
     evstore: 1
     version: 1
     released: 2026-01-01
@@ -70,7 +73,7 @@ private struct Total: Codable, Equatable {
 struct TypedTests {
     private let files: SchemaFiles
 
-    init() throws { files = try SchemaFiles(schemas, second) }
+    init() throws { files = try SchemaFiles(versions: typedOrders) }
 
     private func catalogue() throws -> EventCatalogue {
         try EventCatalogue {

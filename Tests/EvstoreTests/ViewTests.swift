@@ -42,7 +42,7 @@ struct MigrationTestTests {
         for (index, text) in ShopHistory.released.enumerated() {
             try directory.write(text, to: "v\(index + 1).yaml")
         }
-        try directory.write(Orders.projections, to: "projections.yaml")
+        try directory.write(ShopHistory.projections(), to: "projections.yaml")
         return (directory, try Schemas.load(directory.path))
     }
 
@@ -140,6 +140,6 @@ struct MigrationTestTests {
         try await Scenario(try Orders.schemas(), at: SchemaVersion(5))
             .given(Orders.placed("1", at: 1))
             .then("order-1", last: Placed(id: "1", buyer: .init(name: "Ann"), cents: "100", currency: "USD"))
-            .then("orders", key: "1", row: ["total": "100", "state": "open"])
+            .then("orders", key: "1", row: ["customer": "Ann", "total": "100", "state": "open"])
     }
 }

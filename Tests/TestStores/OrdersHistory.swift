@@ -1,29 +1,8 @@
 internal import TestSupport
 
-/// The shop's first three versions, of which the third makes a number of a code, which can fail; then a new type, and a renamed one.
+/// The shop that changes in one step each, and read models of it, of which those of orders show the code that can fail.
 package enum OrdersHistory {
-    package static let files = Dictionary(
-        uniqueKeysWithValues: (ShopHistory.versions.prefix(3) + [v4, v5]).enumerated().map { ("v\($0 + 1).yaml", $1) })
-
-    private static let v4 =
-        """
-        evstore: 1
-        version: 4
-        labels: [2.0.0]
-        upcast:
-          - add-event: {type: OrderVoided, down: {hide: "version 3 never voids"}}
-        events:
-        """ + ShopHistory.placed + ShopHistory.paid("OrderPaid") + ShopHistory.voided
-
-    private static let v5 =
-        """
-        evstore: 1
-        version: 5
-        labels: [2.1.0]
-        upcast:
-          - rename-event: {from: OrderPaid, to: PaymentCaptured}
-        events:
-        """ + ShopHistory.placed + ShopHistory.paid("PaymentCaptured") + ShopHistory.voided
+    package static let files = Dictionary(uniqueKeysWithValues: ShopHistory.oneStepEach.enumerated().map { ("v\($0 + 1).yaml", $1) })
 
     /// `names` is the same from version 3 on, so that a replay to 4 or 5 carries it over.
     package static let projections = """

@@ -1,3 +1,5 @@
+import Foundation
+
 /// A shop in five versions: a member that is renamed and one that comes, a text that becomes a number, which not every text is, a type that
 /// is renamed and one that comes, and at last a member that moves into another, numbers as text and a method that older versions can't see.
 package enum ShopHistory {
@@ -51,28 +53,33 @@ package enum ShopHistory {
               code: {type: string}
         """ + paid("OrderPaid")
 
-    package static let v3 =
-        """
-        evstore: 1
-        version: 3
-        labels: [1.2.0]
-        upcast:
-          - on: OrderPlaced
-            do:
-              - convert: {path: /code, to: integer, using: integer-text}
-        events:
-        """ + placed + paid("OrderPaid")
+    package static let v3 = version(
+        3, "1.2.0",
+        upcast: ["on: OrderPlaced\n    do:\n      - convert: {path: /code, to: integer, using: integer-text}"],
+        events: placed + paid("OrderPaid"))
 
-    package static let v4 =
+    package static let v4 = version(4, "2.0.0", upcast: [rename, addVoided], events: placed + paid("PaymentCaptured") + voided)
+
+    private static let rename = "rename-event: {from: OrderPaid, to: PaymentCaptured}"
+    private static let addVoided = #"add-event: {type: OrderVoided, down: {hide: "version 3 never voids"}}"#
+
+    private static func version(_ number: Int, _ label: String, upcast: [String], events: String) -> String {
         """
         evstore: 1
-        version: 4
-        labels: [2.0.0]
+        version: \(number)
+        labels: [\(label)]
         upcast:
-          - rename-event: {from: OrderPaid, to: PaymentCaptured}
-          - add-event: {type: OrderVoided, down: {hide: "version 3 never voids"}}
+        \(upcast.map { "  - \($0)" }.joined(separator: "\n"))
         events:
-        """ + placed + paid("PaymentCaptured") + voided
+        """ + events
+    }
+
+    /// The same up to version 3, of which the last makes a number of a code, which can fail; then a type comes at version 4, and another is
+    /// renamed at 5, so that an order looks the same from version 3 on.
+    package static let oneStepEach = [
+        v1, v2, v3, version(4, "2.0.0", upcast: [addVoided], events: placed + paid("OrderPaid") + voided),
+        version(5, "2.1.0", upcast: [rename], events: placed + paid("PaymentCaptured") + voided),
+    ]
 
     package static let v5 =
         """
@@ -132,5 +139,40 @@ package enum ShopHistory {
             required: [id]
             properties:
               id: {type: string}
+        """
+
+    /// A read model of the orders at each version up to one, of `versions`.
+    package static func projections(through version: Int = 5) -> String {
+        let parts = projections.components(separatedBy: "    - since: ")
+        return parts[0] + parts.dropFirst().filter { Int($0.prefix(1)) ?? 0 <= version }.map { "    - since: " + $0 }.joined()
+    }
+
+    private static let projections = """
+        evstore: 1
+        projections:
+          orders:
+            - since: 1
+              key: /id
+              on:
+                OrderPlaced: {set: {/customer: /customer, /total: /total, /state: {value: open}}}
+                OrderPaid: {set: {/state: {value: paid}}}
+            - since: 2
+              key: /id
+              on:
+                OrderPlaced: {set: {/customer: /customer, /total: /cents, /state: {value: open}}}
+                OrderPaid: {set: {/state: {value: paid}}}
+            - since: 4
+              key: /id
+              on:
+                OrderPlaced: {set: {/customer: /customer, /total: /cents, /state: {value: open}}}
+                PaymentCaptured: {set: {/state: {value: paid}}}
+                OrderVoided: delete
+            - since: 5
+              key: /id
+              on:
+                OrderPlaced: {set: {/customer: /buyer/name, /total: /cents, /state: {value: open}}}
+                PaymentCaptured: {set: {/state: {value: paid}}}
+                OrderVoided: delete
+
         """
 }
