@@ -183,7 +183,7 @@ package final class EventLog: Sendable {
         // Where another file stands at the path now, this handle can't vouch for it.
         do throws(StorageError) { try access.environment.checkInPlace() } catch { return false }
         guard let mark = try Anchor.read(at: path)?.mark else { return true }
-        return !mark.vouchesForNothing && (committer.hasWritten || !mark.isClosed)
+        return !mark.matchesNothing && (committer.hasWritten || !mark.isClosed)
     }
 
     private func writeClosingAnchor(isLast: Bool) throws {

@@ -11,7 +11,7 @@ package import SchemaEvolution
 /// (u32, big-endian) -> canonical JSON of the definition. `state.history` is SHA-256 over all of these
 /// rows in the order of their keys, `schemas` first: each key and value with its length (u64) before it.
 package enum RegisteredRows {
-    /// Puts version files and definitions into the store, each in the place of what has its key, and
+    /// Puts version files and definitions into the store, each replaces the row that has its key, and
     /// brings `state.head` and `state.history` up to date.
     package static func register(
         _ update: inout LogUpdate, versions: [VersionFile] = [], definitions: DefinitionSet = .empty

@@ -25,7 +25,7 @@ struct StoreOpeningTests {
         try file.write([try file.read(1, at: offset)[0] + 1], at: offset)
     }
 
-    @Test("a store that was copied is looked at before it is opened, and opened where nothing is wrong")
+    @Test("a copied store's pages are checked at the opening, which succeeds where they are sound")
     func copied() async throws {
         let log = try makeLog(directory)
         _ = try await log.append(AppendRequest(events: [event("a")]))
@@ -44,7 +44,7 @@ struct StoreOpeningTests {
         }
     }
 
-    @Test("what has happened to a file behind the store's back is found by verify, by a change of its time, or by the next boot")
+    @Test("a change of a file by another program is found by verify, or at an opening by the file's time")
     func vouched() async throws {
         let log = try makeLog(directory)
         _ = try await log.append(AppendRequest(events: [event("a")]))
@@ -58,7 +58,7 @@ struct StoreOpeningTests {
         #expect(throws: EvstoreError.self) { try EventLog.open(at: directory.store, options: .small()) }
     }
 
-    @Test("who closes it while others have it open, or after its disk has failed, does not say that it is closed")
+    @Test("a process that closes the store while others have it open, or after its disk has failed, does not mark it as closed")
     func closing() async throws {
         let log = try makeLog(directory)
         try await log.add(event("a"))
@@ -77,39 +77,39 @@ struct StoreOpeningTests {
         try await next.close()
     }
 
-    @Test("what a process whose disk has failed says of the file stands, whoever else writes, until somebody has looked at all of it")
+    @Test("a file marked as doubtful by a process whose disk failed stays so, whichever process writes, until all pages were checked")
     func disowned() async throws {
         let log = try makeLog(directory)
         let other = try EventLog.open(at: directory.store, options: .small())
         try await log.add(event("a"))
-        try AnchorFile(at: directory.store).disown()
-        func isDisowned() throws -> Bool { try Anchor.read(at: directory.store)?.mark.vouchesForNothing == true }
+        try AnchorFile(at: directory.store).markDoubtful()
+        func isMarkedDoubtful() throws -> Bool { try Anchor.read(at: directory.store)?.mark.matchesNothing == true }
         try await log.add(event("a"))
-        #expect(try isDisowned(), "a commit notes the log's end alone")
+        #expect(try isMarkedDoubtful(), "a commit notes the log's end alone")
         try await other.add(event("a"))
-        #expect(try isDisowned(), "so does a process with its first commit")
+        #expect(try isMarkedDoubtful(), "so does a process with its first commit")
         #expect(try Anchor.read(at: directory.store)?.last == Position(3))
         for one in [log, other] { try await one.close() }
-        #expect(try isDisowned() && LogFile.isDoubtful(at: directory.store))
+        #expect(try isMarkedDoubtful() && LogFile.isDoubtful(at: directory.store))
         try await EventLog.open(at: directory.store, options: .small()).close()
         #expect(try !LogFile.isDoubtful(at: directory.store))
     }
 
-    @Test("who says it while others note their commits is heard")
+    @Test("a mark as doubtful is kept while other processes note their commits")
     func disownedMeanwhile() async throws {
         let log = try makeLog(directory)
         for round in 0 ..< 20 {
             try await log.add(event("a"))
             async let appended: Void = { for _ in 0 ..< 20 { try await log.add(event("a")) } }()
-            try AnchorFile(at: directory.store).disown()
+            try AnchorFile(at: directory.store).markDoubtful()
             try await appended
-            #expect(try Anchor.read(at: directory.store)?.mark.vouchesForNothing == true, "round \(round)")
+            #expect(try Anchor.read(at: directory.store)?.mark.matchesNothing == true, "round \(round)")
             try LogFile.vouch(at: directory.store)
         }
         try await log.close()
     }
 
-    @Test("a round that is running is ended before a table is made that the store lacks")
+    @Test("an opening ends a running round before it makes a table that the store lacks")
     func tables() async throws {
         let log = try makeLog(directory)
         func isRunning() throws -> Bool {
@@ -133,7 +133,7 @@ struct StoreOpeningTests {
         try await log.close()
     }
 
-    @Test("many that open a copied store at once all get in")
+    @Test("many processes can open a copied store at once")
     func atOnce() async throws {
         let log = try makeLog(directory)
         try await log.add(event("a"))
@@ -154,7 +154,7 @@ struct StoreOpeningTests {
         }
     }
 
-    @Test("a copied store that can't be written is read all the same", .enabled(if: getuid() != 0))
+    @Test("a copied store that can't be written can still be read", .enabled(if: getuid() != 0))
     func readOnly() async throws {
         let log = try makeLog(directory)
         try await log.add(event("a"))
@@ -169,16 +169,16 @@ struct StoreOpeningTests {
         try await read.close()
     }
 
-    @Test("a mark vouches for its own file: as it was closed, or in use on this boot")
+    @Test("a mark matches only its own file: as it was closed, or in use on this boot")
     func marks() throws {
         let (one, other) = (directory.path + "/one", directory.path + "/other")
         for path in [one, other] { try File(path, .createNew).write([1, 2, 3]) }
         let (status, otherStatus) = (try File(one, .read).status(), try File(other, .read).status())
         for isClosed in [true, false] {
             let mark = FileMark(status, isClosed: isClosed)
-            #expect(mark.vouches(for: status) && !mark.vouches(for: otherStatus))
+            #expect(mark.matches(status) && !mark.matches(otherStatus))
             try File(one, .write).write([4, 5, 6, 7])
-            #expect(try mark.vouches(for: File(one, .read).status()) == !isClosed)
+            #expect(try mark.matches(File(one, .read).status()) == !isClosed)
             #expect(mark.isClosed == isClosed)
             try File(one, .write).write([1])
         }

@@ -137,7 +137,7 @@ struct TableTests {
         #expect(throws: EvstoreError.self) { try find(3, in: written) }
         #expect(try written.verify(deep: false).map(\.id) == ["STORE011"])
         try await written.close()
-        try AnchorFile(at: directory.store).disown()
+        try AnchorFile(at: directory.store).markDoubtful()
         #expect(throws: EvstoreError.self) { try open(log) }
     }
 

@@ -18,7 +18,7 @@ private let orders = """
           on: {OrderPlaced: {set: {/total: /total}}}
     """
 
-@Suite("Which files of read models are walked before LMDB maps them")
+@Suite("Which read models' pages are checked before LMDB maps them")
 struct GenerationMarkTests {
     /// Changes a byte of the newest meta page: where the main tree's entries are counted, which LMDB never looks at.
     private static func spoil(_ directory: String) throws {
@@ -59,10 +59,10 @@ struct GenerationMarkTests {
     }
 
     private static func isVouchedFor(_ directory: String) throws -> Bool {
-        try mark(directory).vouches(for: File(directory + "/data.mdb", .read).status())
+        try mark(directory).matches(File(directory + "/data.mdb", .read).status())
     }
 
-    @Test("one that is in use on this boot is not walked, and the last one who closes it says so")
+    @Test("a read model in use on this boot is not checked, and the last process to close it marks it as closed")
     func inUse() async throws {
         let (store, name, directory) = try await Self.closed()
         #expect(try Self.mark(directory).isClosed)
@@ -83,7 +83,7 @@ struct GenerationMarkTests {
         try await store.end()
     }
 
-    @Test("one that was changed after it was closed is walked, found to be damaged, and noted so")
+    @Test("a read model changed after it was closed is checked, found to be damaged, and noted as damaged")
     func changed() async throws {
         let (store, name, directory) = try await Self.closed()
         try Self.spoil(directory)
@@ -94,7 +94,7 @@ struct GenerationMarkTests {
         try await store.end()
     }
 
-    @Test("a row whose key was changed after it was closed is found, though nobody asks for it")
+    @Test("a row whose key was changed after the read model was closed is found without a query for it")
     func key() async throws {
         let (store, name, directory) = try await Self.closed()
         let data = URL(filePath: directory + "/data.mdb")
@@ -112,7 +112,7 @@ struct GenerationMarkTests {
         try await store.end()
     }
 
-    @Test("one that was in use when the machine stopped is walked once")
+    @Test("a read model in use when the machine stopped is checked once")
     func afterBoot() async throws {
         let (store, name, directory) = try await Self.closed()
         let file = try File(directory + "/mark", .write)
@@ -134,7 +134,7 @@ struct GenerationMarkTests {
         try await store.end()
     }
 
-    @Test("many that open a copied one at once all get in, and it is vouched for then")
+    @Test("many handles can open a copied read model at once, and its mark is right afterwards")
     func atOnce() async throws {
         let (store, name, directory) = try await Self.closed()
         for _ in 0 ..< 5 {
@@ -157,7 +157,7 @@ struct GenerationMarkTests {
         try await store.end()
     }
 
-    @Test("whoever has it open without a mark that vouches does not keep others from walking it, nor from reading it")
+    @Test("a process that has a read model open under an invalid mark keeps no other from checking or reading it")
     func unmarked() async throws {
         let (store, name, directory) = try await Self.closed()
         let one = try Self.open(name, in: store)

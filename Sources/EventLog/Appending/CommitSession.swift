@@ -102,7 +102,7 @@ struct CommitSession: ~Copyable {
     private mutating func note(_ admission: Admission) {
         var admission = admission
         // LMDB gives the number of a transaction that has changed nothing to the next one.
-        streams.settle(after: admission.count > 0 ? written : written - 1)
+        streams.noteCommitted(after: admission.count > 0 ? written : written - 1)
         if admission.count == 0 { return }
         for (name, id) in admission.newTypes { access.names.learn(id, name) }
         // What an admission notes has no keys of further indexes: the overlay reads the blocks again then.

@@ -174,7 +174,7 @@ final class Committer: Sendable {
         logger.error("the disk failed during a commit after position \(last): \(error)")
         if Guard.poison.isOn { poison.withLock { $0 = $0 ?? failure } }
         // Nobody knows what the disk has: the next process that opens the file checks all of it.
-        do { try anchor.disown() } catch { logger.warning("the anchor of \(path): \(error)") }
+        do { try anchor.markDoubtful() } catch { logger.warning("the anchor of \(path): \(error)") }
         return failure
     }
 }

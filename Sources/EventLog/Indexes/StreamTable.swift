@@ -69,7 +69,7 @@ struct StreamTable: ~Copyable {
     }
 
     /// Notes that the transaction under way was committed, or has changed nothing.
-    mutating func settle(after transaction: UInt) { settled = transaction }
+    mutating func noteCommitted(after transaction: UInt) { settled = transaction }
 
     private mutating func removeAll() {
         entries.removeAll()

@@ -237,7 +237,7 @@ package final class SubjectKeys: Sendable {
         let count = try slots(in: file)
         guard count > known else { return }
         if let damage = try headDamage(file) { throw damaged(damage.reason) }
-        try settle(file, from: max(known, count - min(count, Self.pendingMax)) + 1)
+        try rewriteSlots(of: file, from: max(known, count - min(count, Self.pendingMax)) + 1)
         try forEachSlot(of: file, after: known, through: count) { slot in
             if !slot.isBlank { state.withLock { $0.learn(slot) } }
         }
@@ -246,7 +246,7 @@ package final class SubjectKeys: Sendable {
 
     /// Order: slots that a killed process has left are made durable before anything is sealed under them. They are written again, since
     /// after a failed sync a file reads as if it were on the disk. At most as many as are written at once can be in doubt.
-    private func settle(_ file: File, from first: UInt32) throws {
+    private func rewriteSlots(of file: File, from first: UInt32) throws {
         let offset = Int(first) * SubjectSlot.byteCount
         try file.write(file.read(Int(Self.pendingMax) * SubjectSlot.byteCount, at: offset), at: offset)
         try file.sync()

@@ -115,7 +115,7 @@ final class AnchorFile: Sendable {
     }
 
     /// Marks the file as doubtful: the next opening checks all of its pages.
-    func disown() throws {
+    func markDoubtful() throws {
         func write() throws {
             guard var anchor = try Anchor.read(file) else { return }
             anchor.mark = .nothing
@@ -144,7 +144,7 @@ final class AnchorFile: Sendable {
 
     private func put(_ end: Anchor, marked mark: FileMark) throws {
         var anchor = end
-        anchor.mark = try Anchor.read(file)?.mark.vouchesForNothing == true ? .nothing : mark
+        anchor.mark = try Anchor.read(file)?.mark.matchesNothing == true ? .nothing : mark
         try file.write(anchor.bytes)
         state.withLock { $0.isDirty = true }
     }

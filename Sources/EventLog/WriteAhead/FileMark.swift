@@ -4,7 +4,7 @@ package import System
 
 /// Identifies a `data.mdb` and how it was left. A file that matches was changed by the store alone, so that its pages need no check.
 package struct FileMark: Hashable, Sendable {
-    /// Zero in the anchors of older programs, which vouch for nothing.
+    /// Zero in the anchors of older programs, which match no file.
     private let inode: UInt64
     private let device: UInt32
     /// The file's size, and the time of its last change (`st_ctime`, which no program can set back), where nobody has it
@@ -34,7 +34,7 @@ package struct FileMark: Hashable, Sendable {
     package static let nothing = FileMark([UInt8](repeating: 0, count: size).lent)
 
     package var isClosed: Bool { boot == Self.noBoot }
-    package var vouchesForNothing: Bool { inode == 0 }
+    package var matchesNothing: Bool { inode == 0 }
 
     package func append(to row: inout ByteBuffer) {
         row.append(littleEndian: inode)
@@ -46,7 +46,7 @@ package struct FileMark: Hashable, Sendable {
 
     /// Whether the file is as it was left: closed and not changed since, or in use since this boot, during which even a killed process
     /// leaves no torn page.
-    package func vouches(for status: FileStatus) -> Bool {
+    package func matches(_ status: FileStatus) -> Bool {
         guard inode != 0, inode == status.inode, device == UInt32(truncatingIfNeeded: status.device) else { return false }
         return isClosed ? bytes == UInt64(status.bytes) && changed == status.changed : boot == Self.thisBoot
     }

@@ -13,7 +13,7 @@ enum LogFile {
     static func isDoubtful(at store: String) throws -> Bool {
         // A missing file is reported by the opening that follows.
         guard try Directory.status(store + name) != nil else { return false }
-        return try Anchor.read(at: store)?.mark.vouches(for: status(at: store)) != true
+        return try Anchor.read(at: store)?.mark.matches(status(at: store)) != true
     }
 
     /// Notes that all pages were looked at, where there is an anchor to note it in.

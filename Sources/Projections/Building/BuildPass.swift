@@ -4,8 +4,8 @@ internal import System
 
 /// One pass over the log by several workers.
 ///
-/// The log is cut into chunks, numbered in its order. A worker prepares the next chunk, then runs it through all stations:
-/// each folds the operations of some of the partitions, and the last handles rejections. A station takes the chunks
+/// The log is cut into chunks, numbered in its order. A worker prepares the next chunk, then runs it through all stages:
+/// each folds the operations of some of the partitions, and the last handles rejections. A stage takes the chunks
 /// in their order, so that every row gets its operations in the order of the log, and no worker waits for a whole chunk.
 final class BuildPass: Sendable {
     private struct State {
@@ -14,8 +14,8 @@ final class BuildPass: Sendable {
         var chunks = 0
         /// Events of the next chunk.
         var chunkEvents: UInt64
-        /// For each station the chunk that it serves next.
-        var turns = [Int](repeating: 0, count: BuildPass.stationCount + 1)
+        /// For each stage the chunk that it serves next.
+        var turns = [Int](repeating: 0, count: BuildPass.stageCount + 1)
         /// Of the first chunk that failed.
         var failure: (chunk: Int, error: any Error)?
         /// Bytes of rows in memory.
@@ -39,23 +39,24 @@ final class BuildPass: Sendable {
 
     /// For each target, its partitions.
     private let partitions: [[RowPartition]]
-    private let desk: RejectionDesk
+    private let rejectionHandler: RejectionHandler
     private let limits: Limits
     private let check: @Sendable () throws -> Void
     private let report: @Sendable (Position) -> Void
     private let state: Monitor<State>
 
-    /// Operations that a chunk may leave waiting; a chunk that holds more passes the stations in pieces.
+    /// Operations that a chunk may leave waiting; a chunk that holds more passes the stages in pieces.
     private static let chunkBytes = 8 << 20
-    private static let stationCount = 8
+    private static let stageCount = 8
 
     /// - Parameter check: asked before each chunk; throws where the build is to end.
     /// - Parameter report: called by one thread at a time, in the order of the log.
     init(
-        _ partitions: [[RowPartition]], _ desk: RejectionDesk, within limits: Limits,
+        _ partitions: [[RowPartition]], _ rejectionHandler: RejectionHandler, within limits: Limits,
         check: @escaping @Sendable () throws -> Void, report: @escaping @Sendable (Position) -> Void
     ) {
-        (self.partitions, self.desk, self.limits, self.check, self.report) = (partitions, desk, limits, check, report)
+        (self.partitions, self.rejectionHandler, self.limits) = (partitions, rejectionHandler, limits)
+        (self.check, self.report) = (check, report)
         let bytes = partitions.reduce(0) { $1.reduce($0) { $0 + $1.bytes } }
         state = Monitor(State(chunkEvents: UInt64(max(1, limits.chunkEvents)), bytes: bytes))
     }
@@ -98,15 +99,15 @@ final class BuildPass: Sendable {
             try worker.prepare(bytesMax: Self.chunkBytes, partitions: partitions.first?.count ?? 1)
             adapt(to: worker.bytes)
             var rejections = worker.rejections
-            for station in 0 ..< Self.stationCount {
-                guard let isFull = enter(station, chunk) else { return }
-                let more = try fold(worker, station, isFull, &rejections)
-                leave(station, worker) { $0.bytes += more }
+            for stage in 0 ..< Self.stageCount {
+                guard let isFull = enter(stage, chunk) else { return }
+                let more = try fold(worker, stage, isFull, &rejections)
+                leave(stage, worker) { $0.bytes += more }
             }
-            guard enter(Self.stationCount, chunk) != nil else { return }
-            try desk.settle(rejections)
+            guard enter(Self.stageCount, chunk) != nil else { return }
+            try rejectionHandler.handle(rejections)
             report(worker.reached)
-            leave(Self.stationCount, worker) { $0.folded += worker.folded }
+            leave(Self.stageCount, worker) { $0.folded += worker.folded }
         } while worker.hasMore
     }
 
@@ -118,29 +119,29 @@ final class BuildPass: Sendable {
         }
     }
 
-    /// Waits for a chunk's turn at a station; says whether memory is full, and nil where an earlier chunk has failed.
-    private func enter(_ station: Int, _ chunk: Chunk) -> Bool? {
+    /// Waits for a chunk's turn at a stage; says whether memory is full, and nil where an earlier chunk has failed.
+    private func enter(_ stage: Int, _ chunk: Chunk) -> Bool? {
         let hasFailed = { (state: inout State) in state.failure.map { $0.chunk < chunk.number } ?? false }
-        return state.wait(until: { $0.turns[station] == chunk.number || hasFailed(&$0) }) { state in
+        return state.wait(until: { $0.turns[stage] == chunk.number || hasFailed(&$0) }) { state in
             hasFailed(&state) ? nil : state.bytes > limits.memory
         }
     }
 
-    /// Passes the station on to the next chunk, unless this one comes with another piece.
-    private func leave(_ station: Int, _ worker: ChunkWorker, _ note: (inout State) -> Void) {
+    /// Passes the stage on to the next chunk, unless this one comes with another piece.
+    private func leave(_ stage: Int, _ worker: ChunkWorker, _ note: (inout State) -> Void) {
         state.change { state in
             note(&state)
-            if !worker.hasMore { state.turns[station] += 1 }
+            if !worker.hasMore { state.turns[stage] += 1 }
         }
     }
 
-    /// Folds what a chunk has for the partitions of a station; returns by how many bytes they grew.
+    /// Folds what a chunk has for the partitions of a stage; returns by how many bytes they grew.
     private func fold(
-        _ worker: ChunkWorker, _ station: Int, _ isFull: Bool, _ rejections: inout [(target: Int, rejection: Rejection)]
+        _ worker: ChunkWorker, _ stage: Int, _ isFull: Bool, _ rejections: inout [(target: Int, rejection: Rejection)]
     ) throws -> Int {
         var more = 0
         for (target, list) in partitions.enumerated() {
-            for number in stride(from: station, to: list.count, by: Self.stationCount) {
+            for number in stride(from: stage, to: list.count, by: Self.stageCount) {
                 let partition = list[number]
                 if isFull { partition.isFrozen = true }
                 more -= partition.bytes

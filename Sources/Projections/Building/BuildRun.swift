@@ -19,7 +19,7 @@ final class BuildRun {
     private let jobs: Int
     /// For each target, its partitions.
     private let partitions: [[RowPartition]]
-    private let desk: RejectionDesk
+    private let rejectionHandler: RejectionHandler
     private var folded: UInt64 = 0
 
     private static let partitionCount = 32
@@ -42,7 +42,7 @@ final class BuildRun {
                     of: target.generation, number: $0)
             }
         }
-        desk = RejectionDesk(build)
+        rejectionHandler = RejectionHandler(build)
     }
 
     /// The bytes of memory for rows. The rest is for runs, which take about as much as the rows that they are made of, and of which each
@@ -58,7 +58,7 @@ final class BuildRun {
         }
         let (cancellation, report, total) = (cancellation, reporter(), end.position.rawValue)
         let pass = BuildPass(
-            partitions, desk, within: .init(through: end.position, chunkEvents: build.chunkEvents, memory: rowBytes),
+            partitions, rejectionHandler, within: .init(through: end.position, chunkEvents: build.chunkEvents, memory: rowBytes),
             check: { try Self.check(cancellation) }, report: { report("build", $0.rawValue, total) })
         folded = try pass.run(workers)
     }
@@ -112,7 +112,7 @@ final class BuildRun {
         var header = try generation.header
         header.version = definition.version
         (header.checkpoint, header.rows, header.digest) = (end, count, digest.digest)
-        (header.quarantined, header.isReady) = (desk.quarantined[index], true)
+        (header.quarantined, header.isReady) = (rejectionHandler.quarantined[index], true)
         let ready = header
         try generation.write { transaction in try generation.put(ready, &transaction) }
         return ready
@@ -139,8 +139,10 @@ final class BuildRun {
                 runs.add(number, try list[number].takeRun(of: name, toFile: true))
             }
         }
-        // Rejections are settled in one order, whichever thread was first.
-        for (_, rejected) in rejections.withLock({ $0.sorted { $0.key < $1.key } }) { try desk.settle(rejected.map { (index, $0) }) }
+        // Rejections are handled in one order, whichever thread was first.
+        for (_, rejected) in rejections.withLock({ $0.sorted { $0.key < $1.key } }) {
+            try rejectionHandler.handle(rejected.map { (index, $0) })
+        }
         return runs.finish()
     }
 
@@ -149,9 +151,12 @@ final class BuildRun {
     }
 
     private func reporter() -> @Sendable (_ step: String, _ done: UInt64, _ total: UInt64) -> Void {
-        let (progress, desk, note) = (progress, desk, build.targets.map(\.definition.name).joined(separator: ", "))
+        let (progress, rejectionHandler, note) = (
+            progress, rejectionHandler, build.targets.map(\.definition.name).joined(separator: ", ")
+        )
         return { step, done, total in
-            progress?(ProgressEvent(step: step, done: done, total: total, quarantined: desk.quarantined.reduce(0, +), note: note))
+            let quarantined = rejectionHandler.quarantined.reduce(0, +)
+            progress?(ProgressEvent(step: step, done: done, total: total, quarantined: quarantined, note: note))
         }
     }
 }

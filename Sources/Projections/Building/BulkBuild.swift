@@ -5,7 +5,7 @@ internal import Hashing
 internal import LMDB
 internal import Synchronization
 
-/// Builds generations from the log: replay's engine.
+/// Builds generations from the log, for a replay.
 ///
 /// The log is passed once (`BuildPass`): workers prepare chunks of events for all definitions, and each partition of the
 /// rows takes its operations in the order of the chunks. A row's key decides its partition, so every row sees its

@@ -4,8 +4,8 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// The first half of folding, for several definitions of one version at once: takes events of the log,
-/// views each once and records the operations on rows. One for each thread.
+/// The first step of folding (`Fold.prepare`), for several definitions of one version at once: makes the images of each event of the
+/// log once, and records the operations on rows. One for each thread.
 final class EventPreparer {
     /// What is known of the events of one type and birth version.
     private final class Route {
@@ -128,7 +128,7 @@ final class EventPreparer {
         }
     }
 
-    /// Notes what folds may ask about an event beside its payload.
+    /// Notes what folds may read of an event beside its payload.
     private func note(_ record: borrowing RecordView, _ reader: borrowing LogReader, in facts: inout EventFacts) throws {
         (facts.position, facts.revision, facts.time, facts.born) = (record.position, record.revision, record.time, record.born)
         if readsID { facts.id = record.id }

@@ -3,7 +3,7 @@ internal import JSONText
 internal import SchemaEvolution
 
 extension DeclaredProjection {
-    /// A definition for the versions from one on, behind this one: the same with the names that types and members have there. Nil
+    /// Proposes the definition that follows this one from a version on: the same with the names that types and members have there. Nil
     /// where one of its types becomes several, or nothing.
     func following(at version: SchemaVersion, _ history: History) -> Repair? {
         guard case .object(let members) = json else { return nil }

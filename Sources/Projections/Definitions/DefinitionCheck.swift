@@ -104,7 +104,7 @@ struct DefinitionCheck {
         }
     }
 
-    /// What the key is made of that an event may lack.
+    /// The members of the key that an event may lack.
     private mutating func checkKey(_ site: Site) {
         for pointer in projection.key.pointers where site.shape.at(pointer) != nil && !site.shape.isAlwaysPresent(at: pointer) {
             note(
@@ -157,7 +157,7 @@ struct DefinitionCheck {
         }
     }
 
-    /// What stands at a source; nil where that was noted or can't be known.
+    /// The shape of a source's value; nil where it is not known, or a finding was noted.
     private mutating func shape(of source: Source, _ site: Site) -> Shape? {
         switch source {
         case .pointer(let pointer) where pointer.isRoot:

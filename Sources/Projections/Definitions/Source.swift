@@ -1,6 +1,6 @@
 package import JSONText
 
-/// Where a value comes from: what stands to the right of a target in a fold, in a key, in a guard.
+/// Where a fold, a key or a guard takes a value from.
 package indirect enum Source: Hashable, Sendable {
     /// In the payload.
     case pointer(JSONPointer)

@@ -3,8 +3,8 @@ internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
-/// How events become rows, in two halves: what an event does is found out anywhere and in any order;
-/// it is done to each row in the order of the log.
+/// How events become rows, in two steps: `prepare` writes what an event does to rows, on any thread and in any order; `apply` does it
+/// to each row in the order of the log.
 ///
 /// Between two events a row is a *state*, bytes in the fold's own form, which says the same as the
 /// row's JSON text: `render(open(text)) == text`, so that it makes no difference where rows are kept.
@@ -12,11 +12,11 @@ protocol Fold: AnyObject, Sendable {
     /// The number by which `prepare` knows an event type; nil where it is not consumed.
     func rule(of type: String) -> Int?
 
-    /// Whether `EventFacts.stream` is looked at, and `EventFacts.id`.
+    /// Whether the fold reads `EventFacts.stream`, and `EventFacts.id`.
     var readsStream: Bool { get }
     var readsID: Bool { get }
 
-    /// What of the payload `prepare` looks at, as pointers, where that is not the whole of it.
+    /// The parts of the payload that `prepare` reads, as pointers; nil where it reads the whole payload.
     func reads(_ rule: Int) -> [JSONPointer]?
 
     /// Writes the operations of an image: one for each row that it may touch.
@@ -24,7 +24,7 @@ protocol Fold: AnyObject, Sendable {
         _ facts: borrowing EventFacts, _ image: borrowing Image, _ call: borrowing RuleCall, _ workspace: inout FoldWorkspace,
         into operations: inout OperationBuffer) throws(FoldError)
 
-    /// Does an operation to the state of its row (empty where there is no row), and leaves the new
+    /// Applies an operation to the state of its row (empty where there is no row), and leaves the new
     /// state in `workspace.output` where it says `changed`.
     func apply(_ operation: RawSpan, to state: RawSpan, _ workspace: inout FoldWorkspace) throws(FoldError) -> FoldOutcome
 

@@ -148,7 +148,7 @@ package final class Generation: Sendable {
     func write<R>(_ turn: WriteTurn? = nil, _ body: (inout WriteTransaction) throws -> R) throws -> R {
         try mark.begin()
         do { return try environment.write(turn, body) } catch let error as StorageError {
-            if error.isFailedDisk { mark.disown() }
+            if error.isFailedDisk { mark.markDoubtful() }
             if error.isDamagedPage { throw note.damaged(error.message) }
             throw error
         }

@@ -42,25 +42,25 @@ final class GenerationMark: Sendable {
         try putIfRoom(FileMark(status(), isClosed: false))
     }
 
-    /// Enters a generation; checks all pages first where its mark does not vouch for them. That takes some seconds for a large read
+    /// Enters a generation; checks all pages first where its mark does not match the file. That takes some seconds for a large read
     /// model, and other processes that enter meanwhile wait.
     /// - Throws: `EvstoreError.storeDamaged`, once it is noted; `locked` where the time has passed.
     func enter(_ note: DamageNote, within seconds: Double) throws {
         guard let file else { return try walk(note, isShared: true) }
         let end = ContinuousClock.now + .seconds(seconds)
         while ContinuousClock.now < end {
-            if try vouches() {
+            if try matches() {
                 guard try file.lock(byte: 0, shared: true) else {
                     wait()
                     continue
                 }
                 // The process that held it exclusively may have noted damage.
                 try note.check()
-                if try vouches() { return }
+                if try matches() { return }
                 try file.unlock(byte: 0)
             } else if isWritable, try file.lock(byte: 0, shared: false) {
                 try note.check()
-                if try !vouches() {
+                if try !matches() {
                     try walk(note, isShared: false)
                     // Order: the file may have been copied there without a sync; what is checked has to be durable first.
                     try File(directory + "/data.mdb", .read).sync()
@@ -70,7 +70,7 @@ final class GenerationMark: Sendable {
                 return
             } else if try file.lock(byte: 0, shared: true) {
                 // The mark may have been written between the first look and the lock.
-                return try vouches() ? () : walk(note, isShared: true)
+                return try matches() ? () : walk(note, isShared: true)
             } else {
                 wait()
             }
@@ -87,7 +87,7 @@ final class GenerationMark: Sendable {
             if hasBegun { return }
             let isDone = try change {
                 guard let mark = try read() else { return }
-                try put(mark.vouchesForNothing ? mark : FileMark(status(), isClosed: false))
+                try put(mark.matchesNothing ? mark : FileMark(status(), isClosed: false))
             }
             if !isDone, let file {
                 throw EvstoreError.locked(path: directory, holder: try file.lockHolderWords(byte: 1, doing: "writing its mark"))
@@ -97,7 +97,7 @@ final class GenerationMark: Sendable {
     }
 
     /// Marks the file as doubtful after a failure of the disk: the next opening checks all pages.
-    func disown() {
+    func markDoubtful() {
         do {
             if try change({ try put(.nothing) }) { return }
             try put(.nothing)
@@ -122,7 +122,7 @@ final class GenerationMark: Sendable {
         do {
             try file.unlock(byte: 0)
             guard isWritable, try file.lock(byte: 0, shared: false) else { return }
-            if let mark = try read(), !mark.isClosed, try vouches() { try put(FileMark(status(), isClosed: true)) }
+            if let mark = try read(), !mark.isClosed, try matches() { try put(FileMark(status(), isClosed: true)) }
             try file.unlock(byte: 0)
         } catch {
             // The next opening, at the latest the first one after a boot, checks all of its pages.
@@ -131,7 +131,7 @@ final class GenerationMark: Sendable {
 
     private func status() throws(StorageError) -> FileStatus { try File(directory + "/data.mdb", .read).status() }
 
-    private func vouches() throws -> Bool { try read()?.vouches(for: status()) ?? false }
+    private func matches() throws -> Bool { try read()?.matches(status()) ?? false }
 
     /// Nil where there is none, or only a torn one.
     private func read() throws -> FileMark? {

@@ -6,7 +6,7 @@ internal import JSONText
 /// Why an event is not folded, before it becomes a row of the quarantine.
 struct Rejection: Sendable {
     var position: Position
-    /// The number of the operation within the event: of several the first counts.
+    /// The number of the operation within the event: of several rejected ones the first is kept.
     var ordinal: UInt32
     var reason: Reason
 

@@ -3,7 +3,7 @@ package import EventLog
 package import EventModel
 package import SchemaEvolution
 
-/// Sees events that a step merges with others of their append.
+/// Makes the images of events that a step merges with others of their append.
 ///
 /// It reads the append around a position, so that it does not matter where a page, a batch or a chunk of the log ends, and
 /// keeps the last one, until a cut. Used by one thread.
@@ -51,7 +51,7 @@ package final class MergedAppends {
         }
     }
 
-    /// Lets go of the append that is kept.
+    /// Removes the append that is kept.
     func removeAll() { (held, images, failures) = (nil, [:], [:]) }
 
     private func read(around position: Position, _ reader: borrowing LogReader) throws -> ClosedRange<UInt64> {

@@ -3,7 +3,7 @@ package import EventModel
 package import SchemaEvolution
 internal import System
 
-/// The names of streams by their ids, and as they are at other versions; keeps those that were met, up to a limit and until a cut,
+/// The names of streams by their ids, and as they are at other versions; keeps those that it has found, up to a limit and until a cut,
 /// after which an id may be another stream's. Used by one thread.
 package final class StreamNames {
     fileprivate struct Stored: Sendable {
@@ -29,13 +29,13 @@ package final class StreamNames {
     private let shared: SharedStreamNames?
     private static let keptMax = 1 << 18
 
-    /// - Parameter shared: what other readers of the same log have met.
+    /// - Parameter shared: the names that other readers of the same log have found.
     package init(_ log: EventLog, _ history: History, sharing shared: SharedStreamNames? = nil) {
         (self.log, self.history, self.shared) = (log, history, shared)
         rekeys = history.rekeysStreams
     }
 
-    /// What the stream of an event is called at a version.
+    /// The name of an event's stream at a version.
     /// - Parameter reader: lends the event.
     /// - Throws: `EvstoreError.noImage` where a rekey on the way can't take the name.
     package func name(of record: borrowing RecordView, at version: SchemaVersion, _ reader: borrowing LogReader) throws -> StreamName {
@@ -57,7 +57,7 @@ package final class StreamNames {
         return name
     }
 
-    /// Lets go of the names that are kept.
+    /// Removes the names that are kept.
     func removeAll() { (last, stored, shown) = (nil, [:], [:]) }
 
     private func stored(_ record: borrowing RecordView, _ reader: borrowing LogReader) throws -> Stored {
@@ -87,8 +87,8 @@ package final class StreamNames {
     }
 }
 
-/// The names that the threads of one work have met, in the latest epoch. Looking one up in the log takes as long as writing ten events:
-/// its block is checked.
+/// The names that the threads of one build or query have found, in the latest epoch. Looking one up in the log takes as long as
+/// writing ten events: its block is checked.
 package final class SharedStreamNames: Sendable {
     private struct State {
         var epoch = Epoch.first
@@ -116,7 +116,7 @@ package final class SharedStreamNames: Sendable {
 }
 
 extension History {
-    /// The name under which the log holds the stream that is called so at a version, newest spelling first; nil where
+    /// The name under which the log holds the stream that has this name at a version, newest spelling first; nil where
     /// there is no such stream.
     package func storedName(of stream: StreamName, at version: SchemaVersion, _ reader: borrowing LogReader) throws -> StreamName? {
         guard rekeysStreams else { return stream }

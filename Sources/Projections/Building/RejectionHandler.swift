@@ -3,8 +3,8 @@ internal import EventModel
 internal import LMDB
 
 /// Handles the rejections of a build: writes them into the quarantine, or stops the build. Used by one thread at a time.
-final class RejectionDesk: @unchecked Sendable {
-    // Sound to share: the last station of a pass serves one chunk at a time, and after the pass there is one thread.
+final class RejectionHandler: @unchecked Sendable {
+    // Sound to share: the last stage of a pass serves one chunk at a time, and after the pass there is one thread.
     private let build: BulkBuild
     /// For each target, the events in its quarantine.
     private(set) var quarantined: [UInt64]
@@ -15,7 +15,7 @@ final class RejectionDesk: @unchecked Sendable {
     }
 
     /// Throws at the first rejection that no version file declares, or writes all of them into the quarantine.
-    func settle(_ all: [(target: Int, rejection: Rejection)]) throws {
+    func handle(_ all: [(target: Int, rejection: Rejection)]) throws {
         if all.isEmpty { return }
         if build.onError == .stop, let first = all.filter({ !$0.rejection.isDeclared }).min(by: Self.isBefore) {
             throw EvstoreError.buildStopped(
