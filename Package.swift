@@ -118,7 +118,8 @@ let package = Package(
             swiftSettings: house),
         .executableTarget(name: "evstore", dependencies: ["EvstoreCLI"], swiftSettings: house),
         // What the tests share: directories, programs, pages, numbers by a seed, and the stores that several of them tell of.
-        .target(name: "TestSupport", dependencies: ["System", "Evstore", "EvstoreTesting"], path: "Tests/TestSupport", swiftSettings: house),
+        .target(
+            name: "TestSupport", dependencies: ["System", "Evstore", "EvstoreTesting"], path: "Tests/TestSupport", swiftSettings: house),
         // The logs and stores that the tests of several rooms begin with; never a part of a release build.
         .target(
             name: "TestStores",

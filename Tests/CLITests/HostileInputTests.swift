@@ -105,7 +105,7 @@ struct HostileInputTests {
         try unchanged("numbers")
     }
 
-    @Test("what is in the log goes to a terminal as it is spelled, and to a pipe as it is")
+    @Test("a payload's control characters are never printed raw")
     func terminal() throws {
         let payload = #"{"id":"9","customer":"\u001b]0;title\u0007","total":1}"#
         try shop.must("append order-9 OrderPlaced \(payload)")

@@ -142,7 +142,7 @@ struct KeyCommandTests {
         #expect(try plain.shop.must("status --json --store \(plain.path("anew"))\(other)").line.contains(#""live":1"#))
     }
 
-    @Test("a key file is believed only where nobody else can have read or changed it, and where it holds a key")
+    @Test("a key file is accepted only where no other user can have read or changed it, and where it holds a key")
     func keyFiles() throws {
         let sealed = try SealedShop().open()
         let hex = String(repeating: "4d", count: 32)

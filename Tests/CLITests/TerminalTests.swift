@@ -89,7 +89,7 @@ struct WordTests {
                 == "replay     [##############------]  71 %  855,200 / 1,204,511   1.1 M/s   0.3 s left   0 quarantined")
     }
 
-    @Test("what a bar has no room for goes as a whole")
+    @Test("a progress bar leaves out a whole part for which it has no room")
     func narrow() {
         let event = ProgressEvent(step: "replay", done: 855_200, total: 1_204_511, note: "v5 after a snapshot")
         let whole = ProgressBar.line(event, seconds: 0.7775, bar: true)

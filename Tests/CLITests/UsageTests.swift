@@ -38,7 +38,9 @@ struct UsageTests {
         #expect(try member(error, "exit") == "2")
     }
 
-    @Test("where there is no store, every command says so and how to make one", arguments: ["status", "read", "journal", "plan --to v1"])
+    @Test(
+        "every command without a store exits with an error that shows how to make one",
+        arguments: ["status", "read", "journal", "plan --to v1"])
     func noStore(_ line: String) throws {
         let shop = try Shop()
         let outcome = try shop.run(line)

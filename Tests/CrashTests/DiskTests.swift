@@ -166,7 +166,7 @@ struct OthersTests {
         try await notes.store.close()
     }
 
-    @Test("an address space without room for the map is told of, and enough")
+    @Test("where the address space has no room for the map, status still works and warns")
     func addressSpace() async throws {
         let notes = try await TemporaryStore.notes()
         try await notes.store.close()

@@ -78,7 +78,7 @@ struct FaultTests {
         try orders.program.must("import", "-", "--as", "v1", input: Orders.lines(10 ..< 12))
     }
 
-    @Test("a limit on address space is lived with or said, never a crash")
+    @Test("under a limit on address space a command works or ends with an error, never a crash")
     func addressSpace() throws {
         let orders = try Orders(count: 20)
         for megabytes in [16_000, 2_000, 600] {

@@ -16,7 +16,7 @@ struct AppendTests {
         log = try makeLog(directory)
     }
 
-    @Test("an append is readable with everything it was given, by position and by stream")
+    @Test("an append reads back with all that the caller gave, by position and by stream")
     func roundTrip() async throws {
         let given = try event("order-1", #"{"n":1}"#, born: 3, id: "a-1", metadata: #"{"who":"me"}"#)
         guard case .appended(let receipt) = try await log.add(given) else {
@@ -107,7 +107,7 @@ struct AppendTests {
         try await log.close()
     }
 
-    @Test("a refused append among many concurrent ones spoils none of them")
+    @Test("a refused append among many concurrent ones leaves the others as they are")
     func concurrent() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0 ..< 200 {
@@ -124,7 +124,7 @@ struct AppendTests {
         try await log.close()
     }
 
-    @Test("an append that was checked against other numbers is handed back")
+    @Test("an append that was checked against an older state of the store is returned to be checked again")
     func revalidate() async throws {
         let stamp = try log.read { $0.stamp }
         try await log.update { $0.state.live = SchemaVersion(2) }

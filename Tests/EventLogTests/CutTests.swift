@@ -25,7 +25,7 @@ struct CutTests {
         }
     }
 
-    @Test("takes off exactly what lies beyond, within a block and at its end", arguments: [0, 1, 4, 10, 11, 19, 20])
+    @Test("removes exactly the events beyond the position, within a block and at its end", arguments: [0, 1, 4, 10, 11, 19, 20])
     func cut(position: UInt64) async throws {
         try await fill()
         try await log.update { try $0.cut(to: Position(position)) }
@@ -72,7 +72,7 @@ struct CutTests {
         try await EventLog.open(at: directory.store, options: .small()).close()
     }
 
-    @Test("a scan whose events were taken off says so")
+    @Test("a scan whose events a cut removed fails")
     func scanned() async throws {
         try await fill()
         let log = log
@@ -100,7 +100,7 @@ struct CutTests {
         done.wait()
     }
 
-    @Test("what an update throws undoes the cut")
+    @Test("an error thrown in an update undoes its cut")
     func undone() async throws {
         struct Stop: Error {}
         try await fill()

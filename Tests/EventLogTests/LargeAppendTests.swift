@@ -27,7 +27,7 @@ struct LargeAppendTests {
         return payloads
     }
 
-    @Test("one after the other they are in the log as they were given, in one chain")
+    @Test("appended one after the other, they read back unchanged, in one chain")
     func several() async throws {
         let log = try makeLog(directory)
         var expected: [String] = []
@@ -44,7 +44,7 @@ struct LargeAppendTests {
         try await again.close()
     }
 
-    @Test("an event that is larger than a block stands among others")
+    @Test("an event that is larger than a block is kept among smaller ones")
     func oversized() async throws {
         let log = try makeLog(directory)
         var events = try some("a")
@@ -55,7 +55,7 @@ struct LargeAppendTests {
         try await log.close()
     }
 
-    @Test("one that fails when its blocks are on their way leaves nothing, and the next follows what was there before")
+    @Test("an append that fails while its blocks are written leaves nothing, and the next one follows the events before it")
     func failing() async throws {
         let log = try makeLog(directory)
         try await log.add(event("s-1", "first"))
@@ -73,7 +73,7 @@ struct LargeAppendTests {
         try await log.close()
     }
 
-    @Test("one that outgrows the map is begun again")
+    @Test("an append that outgrows the map is run again")
     func growth() async throws {
         let log = try makeLog(directory, .small { $0.mapBytes = 1 << 19 })
         for mark in ["a", "b"] { _ = try await log.append(AppendRequest(events: try some(mark))) }

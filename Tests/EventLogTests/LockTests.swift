@@ -19,7 +19,7 @@ struct LockTests {
         log = try makeLog(directory)
     }
 
-    @Test("one migration at a time; the second learns who and what")
+    @Test("only one migration runs at a time; the error of the second names the holder and its task")
     func migration() async throws {
         let held = try StoreLock.migration.acquire(at: directory.store, what: "replay to v5")
         #expect {
@@ -33,7 +33,7 @@ struct LockTests {
         try await log.close()
     }
 
-    @Test("a holder that was stopped before it left its hint is named all the same, and not whoever was before it")
+    @Test("a holder that was stopped before it wrote its hint is named, and not the holder before it")
     func withoutHint() async throws {
         let lock = StoreLock.importing
         let file = try File(directory.store + "/evstore.lock", .write)
@@ -45,7 +45,7 @@ struct LockTests {
         try await log.close()
     }
 
-    @Test("a store can be taken alone only while nobody else has it open")
+    @Test("a process can lock a store for itself only while no other has it open")
     func alone() async throws {
         let second = try EventLog.open(at: directory.store, options: .small())
         #expect(throws: EvstoreError.self) { try log.takeAlone(what: "cut") }
@@ -59,7 +59,7 @@ struct LockTests {
         try await log.close()
     }
 
-    @Test("who takes a store alone waits for one who is just leaving it")
+    @Test("a process that locks a store for itself waits for one that is closing it")
     func leaving() async throws {
         let guest = try Guest(of: directory.store)
         Thread.detachNewThread {

@@ -38,7 +38,7 @@ struct PlaceTests {
         "generations/ab-1", "generations/ab-1/data.mdb", "drills/one.json", "archive/one.jsonl",
     ]
 
-    @Test("a store is refused where others can write to anything of it")
+    @Test("a store is refused where other users can write to any of its files")
     func permissions() async throws {
         try await closedStore()
         for name in Self.names {
@@ -53,7 +53,7 @@ struct PlaceTests {
         try await EventLog.open(at: directory.store, options: .small()).close()
     }
 
-    @Test("a store is refused where anything of it is a link or a pipe; its own directory may be a link")
+    @Test("a store is refused where any of its files is a link or a pipe; its own directory may be a link")
     func links() async throws {
         try await closedStore()
         for name in Self.names.dropFirst() {
@@ -79,7 +79,7 @@ struct PlaceTests {
         try await EventLog.open(at: link, options: .small()).close()
     }
 
-    @Test("a store is refused where anything of it is another user's", .enabled(if: getuid() == 0, "only root can give a file away"))
+    @Test("a store is refused where any of its files is another user's", .enabled(if: getuid() == 0, "only root can give a file away"))
     func owners() async throws {
         try await closedStore()
         for name in Self.names.dropFirst() {
@@ -105,7 +105,7 @@ struct PlaceTests {
         }
     }
 
-    @Test("a log whose file was replaced while it was open refuses to write, and vouches for nothing")
+    @Test("a log whose file was replaced while it was open refuses to write, and leaves no mark of a closed file")
     func replaced() async throws {
         let log = try makeLog(directory)
         try await log.add(event("a", "1"))
@@ -122,7 +122,7 @@ struct PlaceTests {
         try await again.close()
     }
 
-    @Test("a ballast that was copied without its room gets it again at the next opening")
+    @Test("a ballast that was copied as holes is filled again at the next opening")
     func holes() async throws {
         let options = Options.small { $0.ballastBytes = 1 << 20 }
         try await makeLog(directory, options).close()
@@ -136,7 +136,7 @@ struct PlaceTests {
         #expect(try room() >= 1 << 20)
     }
 
-    @Test("the ballast is there from the beginning, is made where it is missing, and not where there is no room beside it")
+    @Test("the ballast is made with the store and filled again at an opening, but not where too little room is left beside it")
     func ballast() async throws {
         let options = Options.small { $0.ballastBytes = 1 << 20 }
         func bytes() throws -> Int? { try Directory.status(directory.store + "/ballast")?.bytes }
@@ -153,7 +153,7 @@ struct PlaceTests {
         #expect(try bytes() == 1 << 20)
     }
 
-    @Test("what is left of a store that was being made goes, and what is being made stays")
+    @Test("opening removes what an interrupted creation left, and leaves a creation that is under way")
     func leftovers() async throws {
         let alive = try OwnedDirectory(directory.store + ".new-")
         let left = directory.store + ".new-10c0ffee10c0ffee"

@@ -32,7 +32,7 @@ struct RecordTests {
         return try EventLog.open(at: directory.store, options: .small(), readOnly: true)
     }
 
-    @Test("an event is read beside one that is damaged, and a scan is not")
+    @Test("an event beside a damaged one can be read, and a scan over both fails")
     func beside() async throws {
         let log = try await damaged("two")
         // Names of types come from blocks that were checked whole.
@@ -58,7 +58,7 @@ struct RecordTests {
         }
     }
 
-    @Test("whatever byte of a block is changed, no event is read otherwise than it was appended")
+    @Test("with any byte of a block changed, no event is read with another content than was appended")
     func anyByte() async throws {
         let log = try makeLog(directory, swept)
         try await log.add(event("a", "one"), event("a", "two", id: "x"))
@@ -83,7 +83,7 @@ struct RecordTests {
         }
     }
 
-    @Test("a record's checksum is what the file format says")
+    @Test("a record's checksum is the one that the file format defines")
     func asWritten() async throws {
         let log = try makeLog(directory)
         try await log.update { try $0.cut(to: .start) }
@@ -104,7 +104,7 @@ struct RecordTests {
         }
     }
 
-    @Test("a store that an earlier program made is read and goes on, whatever its format", arguments: [1, 2, 4, 5])
+    @Test("a store of every earlier format can be read and appended to", arguments: [1, 2, 4, 5])
     func golden(format: Int) async throws {
         let name = format < 5 ? "blocks-\(format)" : "sealed-\(format)"
         let golden = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Goldens/\(name)")

@@ -9,7 +9,7 @@ import Testing
 
 @testable import EventLog
 
-@Suite("Seals of rows")
+@Suite("Checksums of rows")
 struct RowChecksumTests {
     let directory: TemporaryDirectory
 
@@ -65,7 +65,7 @@ struct RowChecksumTests {
     }
 
     @Test(
-        "a row that was changed is damage: found before an opening that nobody vouches for",
+        "a changed row is damage, found at an opening whose anchor does not match the file",
         arguments: tables)
     func changed(table: String) async throws {
         try await store()
@@ -79,7 +79,7 @@ struct RowChecksumTests {
     }
 
     @Test(
-        "a row that was changed while the store is open is damage to whoever reads it, and to verify")
+        "a row changed while the store is open is damage to every reader and to verify")
     func read() async throws {
         try await store()
         let log = try EventLog.open(at: directory.store, options: .small())
@@ -111,7 +111,7 @@ struct RowChecksumTests {
         try await log.close()
     }
 
-    @Test("a seal holds for its own table, key, value and store alone")
+    @Test("a checksum fits only its own table, key, value and store")
     func places() throws {
         let seal = try #require(RowChecksum(.heads, storeTag: 7))
         let (key, value) = (Array("key".utf8), Array("value".utf8))
@@ -131,7 +131,7 @@ struct RowChecksumTests {
         #expect(isSealed == Array(repeating: false, count: row.count) + [true])
     }
 
-    @Test("a store of format 3 keeps its rows as they are")
+    @Test("a store of format 3 keeps its rows without checksums")
     func older() async throws {
         let golden = URL(filePath: #filePath).deletingLastPathComponent().appending(
             path: "Goldens/blocks-2")

@@ -7,7 +7,7 @@ import TestStores
 import TestSupport
 import Testing
 
-@Suite("What a record keeps for older versions")
+@Suite("Shadows in records")
 struct ShadowTests {
     let directory: TemporaryDirectory
     let log: EventLog
@@ -35,7 +35,7 @@ struct ShadowTests {
         return texts
     }
 
-    @Test("it is read as it was given, beside records without, also after a cut within the block and a reopen")
+    @Test("a shadow is read as it was appended, beside records without, also after a cut within the block and a reopen")
     func roundTrip() async throws {
         let kept = #"{"1":[]}"#
         try await log.add(
@@ -51,7 +51,7 @@ struct ShadowTests {
         try await again.close()
     }
 
-    @Test("it is no part of what the events say")
+    @Test("a shadow is no part of the content's digest")
     func content() async throws {
         let other = try TemporaryDirectory()
         let bare = try makeLog(other)

@@ -12,7 +12,7 @@ struct StoreTests {
 
     init() throws { directory = try TemporaryDirectory() }
 
-    @Test("reopened, it holds what was appended, and goes on")
+    @Test("a reopened store has all events and can be appended to")
     func reopen() async throws {
         let first = try makeLog(directory)
         try await first.add(event("a", "1", id: "x"))
@@ -41,7 +41,7 @@ struct StoreTests {
         try await reopened.close()
     }
 
-    @Test("opened for reading only, it reads and refuses to write")
+    @Test("a store opened for reading only can be read and refuses appends")
     func readOnly() async throws {
         let log = try makeLog(directory)
         try await log.add(event("a", "1"))
@@ -61,7 +61,7 @@ struct StoreTests {
         for log in [beside, writer] { try await log.close() }
     }
 
-    @Test("its numbers can be read while it is open")
+    @Test("a store's numbers can be read while it is open")
     func peek() async throws {
         let log = try makeLog(directory)
         try await log.update { $0.state.generations["ab12"] = "ab12-1" }
@@ -71,7 +71,7 @@ struct StoreTests {
         try await log.close()
     }
 
-    @Test("what is no store, not there or already there is refused by name")
+    @Test("a path without a store, and one that already has a store, is refused with an error that names it")
     func refusals() async throws {
         #expect(throws: EvstoreError.storeNotFound(path: directory.store)) { try EventLog.open(at: directory.store, options: .small()) }
         #expect(throws: EvstoreError.notAStore(path: directory.path, reason: "it has no evstore.json")) {
@@ -93,7 +93,7 @@ struct StoreTests {
         } throws: { if case EvstoreError.unsafePermissions = $0 { true } else { false } }
     }
 
-    @Test("a store of a newer format is refused, not guessed at")
+    @Test("a store of a newer format is refused")
     func newer() async throws {
         let log = try makeLog(directory)
         try await log.close()

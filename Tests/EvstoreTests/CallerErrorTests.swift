@@ -3,7 +3,7 @@ import EvstoreTesting
 import Synchronization
 import Testing
 
-@Suite("What a caller's closure throws comes back as itself")
+@Suite("An error of a caller's closure is thrown on unchanged")
 struct CallerErrorTests {
     struct Own: Error, Equatable { var number: Int }
 

@@ -28,7 +28,7 @@ struct CutWhileReadingTests {
         if case EvstoreError.epochChanged(_, let cut) = error { cut.position == Position(3) } else { false }
     }
 
-    @Test("who reads the whole log, in either direction, is told when what was read is cut off", arguments: [false, true])
+    @Test("a read of the whole log, in either direction, fails where a cut removed events that it has returned", arguments: [false, true])
     func log(backwards: Bool) async throws {
         let temporary = try await store()
         let store = temporary.store
@@ -40,7 +40,7 @@ struct CutWhileReadingTests {
         #expect { try pages.next() } throws: { isCutAtThree($0) }
     }
 
-    @Test("who has read only what a cut left goes on, in either direction", arguments: [false, true])
+    @Test("a read that has returned only events before the cut goes on, in either direction", arguments: [false, true])
     func kept(backwards: Bool) async throws {
         let temporary = try await store()
         let store = temporary.store
@@ -52,7 +52,7 @@ struct CutWhileReadingTests {
         #expect(try pages.next()?.map(\.position.rawValue) == (backwards ? [1] : [3, 4]))
     }
 
-    @Test("who reads a stream, in either direction, is told when what was read is cut off", arguments: [false, true])
+    @Test("a read of a stream, in either direction, fails where a cut removed events that it has returned", arguments: [false, true])
     func stream(backwards: Bool) async throws {
         let temporary = try await store()
         let store = temporary.store

@@ -36,7 +36,7 @@ struct DamagedModelTests {
         try file.close()
     }
 
-    @Test("a row that was changed while the store is open is never answered, and the next query builds the read model anew")
+    @Test("a query never returns a row that was changed in the file, and the next one builds the read model anew")
     func changedOpen() async throws {
         let (temporary, sound, generations, name) = try await scene()
         try change("\(generations)/\(name)/data.mdb")
@@ -48,7 +48,7 @@ struct DamagedModelTests {
         #expect(try await temporary.store.verify(deep: true).ok)
     }
 
-    @Test("one that was changed while nobody had it open is as good as missing: the next query builds it anew")
+    @Test("a read model changed while no process had it open counts as missing: the next query builds it anew")
     func changed() async throws {
         let (temporary, sound, generations, name) = try await scene()
         try await temporary.store.close()

@@ -58,7 +58,7 @@ struct ExportTests {
         }
     }
 
-    @Test("an export that is cancelled says from where to go on")
+    @Test("a cancelled export returns the position to go on from")
     func cancelled() async throws {
         let temporary = try await Self.store()
         let cancellation = Cancellation()

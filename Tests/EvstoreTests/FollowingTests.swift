@@ -21,7 +21,9 @@ struct FollowingTests {
         #expect(try store.last().position == Position(6), "what follows an append does not undo it")
     }
 
-    @Test("a store that follows in the background has its read models at the log's end, whoever appends", .timeLimit(.minutes(20)))
+    @Test(
+        "a store that follows in the background keeps its read models at the log's end, whichever handle appends",
+        .timeLimit(.minutes(20)))
     func background() async throws {
         let temporary = try await Orders.store(at: 1)
         var options = Options.forTests

@@ -141,7 +141,7 @@ struct ImportTests {
         #expect((taken.added, taken.streamMismatches) == (2, 1))
     }
 
-    @Test("a line without an end is told as what it is")
+    @Test("a last line without its line break gets an error of its own")
     func endless() async throws {
         let temporary = try await Self.store()
         await #expect {

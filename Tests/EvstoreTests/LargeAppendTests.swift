@@ -11,7 +11,7 @@ struct LargeAppendTests {
 
     private func tenThousand() throws -> [NewEvent] { try (0 ..< 10_000).map { try placed($0) } }
 
-    @Test("one event among ten thousand that is wrong is told, and nothing is stored", arguments: [0, 4_999, 5_000, 7_777, 9_999])
+    @Test("one invalid event among ten thousand is named, and nothing is stored", arguments: [0, 4_999, 5_000, 7_777, 9_999])
     func wrong(index: Int) async throws {
         let temporary = try await Orders.store(at: 1)
         var events = try tenThousand()
@@ -22,7 +22,7 @@ struct LargeAppendTests {
         #expect(try temporary.store.last().position == .start)
     }
 
-    @Test("of several that are wrong the first is told, and none is kept from a later append")
+    @Test("of several invalid events the first is named, and none of them is stored by a later append")
     func firstOfSeveral() async throws {
         let temporary = try await Orders.store(at: 1)
         var events = try tenThousand()
@@ -37,7 +37,7 @@ struct LargeAppendTests {
         #expect(try temporary.store.read(StreamName("order-5001")).map(\.position) == [Position(5_002)])
     }
 
-    @Test("events keep their order over all slices, and what is appended after them finds their streams")
+    @Test("events keep their order over all slices, and a later append continues their streams")
     func order() async throws {
         let temporary = try await Orders.store(at: 1)
         let store = temporary.store

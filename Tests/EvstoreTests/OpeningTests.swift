@@ -53,7 +53,7 @@ struct OpeningTests {
         #expect(positions.count == 8)
     }
 
-    @Test("what is there and is no store is never made into one, and a version that the schemas lack makes none")
+    @Test("creating never turns another directory into a store, and a version that the schemas lack makes none")
     func refused() async throws {
         let (directory, schemas) = try directory()
         try directory.write("mine", to: "taken/thesis.txt")

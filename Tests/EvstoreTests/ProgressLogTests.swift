@@ -21,7 +21,7 @@ struct ProgressLogTests {
         return recorded.lines
     }
 
-    @Test("each step is said as it begins, and how far it has come as often as is due")
+    @Test("the log has a line as each step begins, and progress at the given interval")
     func steps() {
         #expect(
             lines(.debug, every: .zero) == [

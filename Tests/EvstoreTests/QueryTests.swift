@@ -58,7 +58,10 @@ struct QueryTests {
         _ = try await store.append([
             try Orders.placed("12", at: 1), try .event("order-1", "OrderPaid", #"{"id":"1","method":"card"}"#),
         ])
-        #expect(try await rows(store) == [#"1 {"customer":"Ann","state":"paid","total":100}"#, #"12 {"customer":"Ann","state":"open","total":100}"#])
+        #expect(
+            try await rows(store) == [
+                #"1 {"customer":"Ann","state":"paid","total":100}"#, #"12 {"customer":"Ann","state":"open","total":100}"#,
+            ])
         #expect(try await rows(store, prefix: "12").count == 1)
         let (count, note) = try await store.count("orders")
         #expect(count == 2 && note.lag == 0 && note.checkpoint.position == Position(3))
@@ -91,8 +94,14 @@ struct QueryTests {
         let old = try await temporary.open(version: SchemaVersion(4))
         _ = try await old.append([try Orders.placed("1", at: 4)])
         _ = try await temporary.store.append([try Orders.placed("2", at: 5)])
-        #expect(try await rows(old) == [#"1 {"customer":"Ann","state":"open","total":100}"#, #"2 {"customer":"Ann","state":"open","total":100}"#])
-        #expect(try await rows(temporary.store) == [#"1 {"customer":"Ann","state":"open","total":"100"}"#, #"2 {"customer":"Ann","state":"open","total":"100"}"#])
+        #expect(
+            try await rows(old) == [
+                #"1 {"customer":"Ann","state":"open","total":100}"#, #"2 {"customer":"Ann","state":"open","total":100}"#,
+            ])
+        #expect(
+            try await rows(temporary.store) == [
+                #"1 {"customer":"Ann","state":"open","total":"100"}"#, #"2 {"customer":"Ann","state":"open","total":"100"}"#,
+            ])
         var differing: [String] = []
         try await temporary.store.diff("orders", a: SchemaVersion(4), b: SchemaVersion(5)) { difference in
             differing.append(difference.key)

@@ -126,7 +126,7 @@ struct SealedStoreTests {
         await #expect { _ = try await EventStore.open(at: path) } throws: { ($0 as? EvstoreError)?.code == "storeNotFound" }
     }
 
-    @Test("a secret says nothing of itself")
+    @Test("the description of a secret does not contain it")
     func silent() {
         let secret = StoreSecret.passphrase(Array("hunter2hunter2".utf8))
         var options = Options()

@@ -47,7 +47,7 @@ struct SubscriptionTests {
         #expect(try await task.value)
     }
 
-    @Test("a subscription whose events were cut off says so, and where the log was cut", .timeLimit(.minutes(20)))
+    @Test("a subscription whose events a cut removed fails with the position of the cut", .timeLimit(.minutes(20)))
     func cutOff() async throws {
         let temporary = try await Orders.store(at: 1)
         let store = temporary.store

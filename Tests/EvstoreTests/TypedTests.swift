@@ -88,7 +88,7 @@ struct TypedTests {
             events: [.event("order-0", "OrderPlaced", #"{"id":"0","customer":"Ann","total":7}"#, at: 1)], projections: projections)
     }
 
-    @Test("the guide's lines do what they say")
+    @Test("the guide's code has the results that the guide shows")
     func guide() async throws {
         let totals = try TypedProjection("totals", revision: 1, row: Total.self) {
             on(OrderPlaced.self, key: \.customer) { row, placed, _ in row = Total(cents: (row?.cents ?? 0) + placed.cents) }

@@ -60,7 +60,7 @@ import Testing
         #expect(refusal("[1] x")?.description == "the end of the text was expected, at byte 4")
     }
 
-    @Test("the kind of the root is told")
+    @Test("the scanner returns the kind of the root value")
     func kinds() throws {
         let texts = ["{}": JSONKind.object, " []": .array, "\"\"": .string, "-1": .number, "true": .true, "false": .false, "null": .null]
         for (json, kind) in texts { #expect(try JSONScanner.validate(utf8(json).lent) == kind) }

@@ -94,7 +94,7 @@ import Testing
         #expect(before == nil && child == nil && after != nil)
     }
 
-    @Test("malformed text that an edit was given has no children and is told")
+    @Test("malformed text that an edit inserts has no children and is an error")
     func fault() throws {
         var splice = try loaded("{}")
         let node = splice.set(MemberName("a"), of: splice.root, to: utf8(#"{"b":1"#).lent)

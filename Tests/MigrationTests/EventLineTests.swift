@@ -35,7 +35,7 @@ struct EventLineTests {
         #expect(text.hasSuffix(#""part":1,"epoch":2}"#))
     }
 
-    @Test("a payload that was stored over several lines becomes one line of the same meaning")
+    @Test("a payload stored over several lines becomes one line with the same JSON value")
     func oneLine() throws {
         let text = line(payload: "{\n  \"id\":\r\n \"1\"\n}")
         #expect(!text.utf8.contains(10) && !text.utf8.contains(13))

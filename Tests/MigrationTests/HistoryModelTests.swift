@@ -16,7 +16,7 @@ struct HistoryModelTests {
         var numbers: [Int] { [floor, live, top, head] }
     }
 
-    @Test("whatever is appended, replayed, rolled back and finalized, the live read models equal a replay from scratch", arguments: 0 ..< 6)
+    @Test("after any appends, replays, rollbacks and finalizes, the live read models equal a replay from scratch", arguments: 0 ..< 6)
     func model(round: UInt64) async throws {
         let seed = UInt64.random(in: 0 ... .max) &+ round
         var generator = SeededGenerator(seed: seed)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Journal")
 struct JournalTests {
-    @Test("every step leaves a row: what, from, to, where, by whom and how it ended")
+    @Test("every migration leaves a row: what, from, to, position, who and outcome")
     func rows() async throws {
         let store = try OrdersStore()
         try await store.place(1, born: 1)

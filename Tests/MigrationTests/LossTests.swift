@@ -160,7 +160,7 @@ struct LossTests {
         losses.filter { $0.count > 0 }.map { LossCase.Loss(what: $0.what, count: $0.count, declared: $0.declared, asks: $0.asks) }
     }
 
-    @Test("plan tells what replay asks for, and verify finds the same", arguments: LossCase.all)
+    @Test("plan lists the losses that replay needs consent for, and verify finds the same", arguments: LossCase.all)
     func account(_ one: LossCase) async throws {
         let store = try Self.store([Self.version(1, one.before), Self.version(2, one.after, Self.step(one.ops))])
         for (index, event) in one.events.enumerated() {
@@ -185,7 +185,7 @@ struct LossTests {
         #expect(!report.findings.contains { $0.severity == .error }, "\(report.findings)")
     }
 
-    @Test("what a step up to the live version lost is not told again, nor asked for")
+    @Test("a loss at a step up to the live version is neither listed nor needs consent again")
     func once() async throws {
         let rounding = "- convert: {path: /n, to: integer, using: {scale: {num: 1, den: 10, round: down}}}"
         let store = try Self.store([
@@ -221,7 +221,7 @@ struct LossTests {
         try await store.replay(to: 2)
     }
 
-    @Test("what events that are newer than the target have besides is told, and asked for by neither")
+    @Test("members that only newer events have are listed by plan, and need no consent")
     func newer() async throws {
         let store = try Self.store([
             Self.version(1, ""), Self.version(2, "a: {type: string}", Self.step("- add: {path: /a, value: ''}")),
@@ -238,7 +238,7 @@ struct LossTests {
         #expect(try store.numbers == [1, 2, 3, 3])
     }
 
-    @Test("a plan says what a replay would be refused for")
+    @Test("a plan names what would make the replay refuse")
     func refusals() async throws {
         let store = try OrdersStore(at: 2)
         try await store.place(1, amount: "many", born: 2)

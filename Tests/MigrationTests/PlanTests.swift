@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Plan")
 struct PlanTests {
-    @Test("a plan counts events by type and birth, says what is rebuilt, and changes nothing")
+    @Test("a plan counts events by type and birth version, lists what is rebuilt, and changes nothing")
     func counts() async throws {
         let store = try OrdersStore(at: 3)
         for order in 1 ... 30 { try await store.place(order, born: 3) }
@@ -27,7 +27,7 @@ struct PlanTests {
         #expect(store.generations == generations)
     }
 
-    @Test("a plan names events without an image, and where everything is there it says so")
+    @Test("a plan counts events without an image, and nothing is left to do after a replay with quarantine")
     func failures() async throws {
         let store = try OrdersStore(at: 2)
         try await store.place(1, amount: "many", born: 2)

@@ -33,7 +33,7 @@ struct QuarantineTests {
         #expect(try Quarantine.list(store.site(), at: SchemaVersion(2)).isEmpty)
     }
 
-    @Test("a strict replay does not take over what a lenient one built")
+    @Test("a strict replay does not keep read models that a lenient one built")
     func strictAfterLenient() async throws {
         let store = try OrdersStore(at: 2)
         try await store.place(1, amount: "many", born: 2)
@@ -42,7 +42,7 @@ struct QuarantineTests {
         #expect(try store.state.live == SchemaVersion(2))
     }
 
-    @Test("a rollback goes to where the event had an image and back forward without losing it")
+    @Test("after a rollback to a version at which a quarantined event has an image, its row is there")
     func back() async throws {
         let store = try await quarantined()
         _ = try await store.rollback()
@@ -50,7 +50,7 @@ struct QuarantineTests {
         #expect(try Quarantine.list(store.site(), at: SchemaVersion(2)).isEmpty)
     }
 
-    @Test("building what a new store lacks changes no number, and nothing where nothing is missing")
+    @Test("building the read models that a new store lacks changes no version number, and does nothing where none is missing")
     func complete() async throws {
         let store = try OrdersStore(at: 3)
         try await store.place(1, born: 3)

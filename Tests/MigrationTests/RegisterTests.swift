@@ -19,7 +19,7 @@ struct RegisterTests {
         try await Replay.run(store.site(), to: SchemaVersion(version), files: schemas.0, definitions: schemas.1)
     }
 
-    @Test("only versions up to the target are registered, and nothing else changes")
+    @Test("a replay registers only versions up to its target, and changes nothing else")
     func upTo() async throws {
         let store = try OrdersStore()
         _ = try await store.replay(to: 3)

@@ -45,7 +45,7 @@ private struct Dated: SwiftProjection {
 
 @Suite("The laws of read models")
 struct ReplayLawsTests {
-    @Test("replays in other chunks and a following that was taken up again give one digest, and so has the store")
+    @Test("replays in other chunks and a following in several parts give the digest that the store has")
     func hold() async throws {
         let store = try OrdersStore()
         for order in 1 ... 200 { try await store.place(order, amount: "\(order)", born: 1) }
@@ -59,7 +59,7 @@ struct ReplayLawsTests {
         #expect(laws.tally.counts["L7"]?.tried == 2 * models, "followed, and as the store has it")
     }
 
-    @Test("a projection that depends on more than its events is found by L6 and L7, by its name")
+    @Test("L6 and L7 find a projection that depends on more than its events, and name it")
     func moody() async throws {
         let store = try OrdersStore()
         for order in 1 ... 20 { try await store.place(order, born: 1) }
@@ -72,7 +72,7 @@ struct ReplayLawsTests {
         #expect(laws.findings.allSatisfy { $0.severity == .error && $0.message.contains("moody at v1") })
     }
 
-    @Test("a read model that promised versions share and that comes to something else at each is found by L7")
+    @Test("L7 finds a read model that promised versions share and that has other rows at each")
     func shared() async throws {
         let store = try OrdersStore(knowing: 3)
         for order in 1 ... 3 { try await store.pay(order, born: 1) }
@@ -89,7 +89,7 @@ struct ReplayLawsTests {
         #expect(laws.findings.allSatisfy { $0.message.contains("dated at v") && $0.message.contains("shared with v1") })
     }
 
-    @Test("what the store has of a read model is compared also where nobody has asked for the newest events")
+    @Test("the laws compare a read model as the store has it, also where it lags behind the log")
     func behind() async throws {
         let store = try OrdersStore()
         for order in 1 ... 4 { try await store.place(order, born: 1) }

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Replay")
 struct ReplayTests {
-    @Test("a replay makes the version live with read models that say what its steps say")
+    @Test("a replay makes the version live, with read models built along its steps")
     func makesLive() async throws {
         // Given a store at version 1 with three events.
         let store = try OrdersStore()
@@ -44,7 +44,7 @@ struct ReplayTests {
         #expect(before.allSatisfy { state.generations[$0.key] == $0.value })
     }
 
-    @Test("a read model is built anew where the version before sees a new event as one that it consumes, whoever asks first")
+    @Test("a read model is built anew where the older version sees a new event as a type that it consumes")
     func seenOtherwise() async throws {
         for first in [1, 2] {
             let store = try OrdersStore(knowing: 1) { files in
@@ -74,7 +74,7 @@ struct ReplayTests {
         }
     }
 
-    @Test("a read model whose build a crash has ended is built by whoever asks for it first")
+    @Test("a read model whose build a crash ended counts as missing and is built")
     func leftHalfBuilt() async throws {
         let store = try OrdersStore()
         try await store.place(1, born: 1)
@@ -87,7 +87,7 @@ struct ReplayTests {
         #expect(try store.row("1", of: "orders")?.isEmpty == false)
     }
 
-    @Test("a read model whose deletion a crash has ended stops nobody")
+    @Test("finalize removes the directory of a read model whose deletion a crash ended")
     func leftHalfDeleted() async throws {
         let store = try OrdersStore()
         try await store.place(1, born: 1)

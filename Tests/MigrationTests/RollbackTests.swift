@@ -38,7 +38,7 @@ struct RollbackTests {
         #expect(try await store.freshDigests(at: 4) == store.liveDigests())
     }
 
-    @Test("forward again after a rollback builds nothing and misses nothing")
+    @Test("a second replay after a rollback builds nothing and has all events")
     func forward() async throws {
         let store = try await migrated()
         _ = try await store.rollback()

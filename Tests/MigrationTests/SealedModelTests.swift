@@ -43,7 +43,7 @@ struct SealedModelTests {
         }
     }
 
-    @Test("are not believed, are built anew by whoever asks, and are taken away then")
+    @Test("are not answered from, are built anew by the next query, and are removed then")
     func builtAnew() async throws {
         var options = Options()
         options.secret = .key([UInt8](1 ... 32))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Snapshots")
 struct SnapshotTests {
-    @Test("a snapshot notes where the store stands, and a name is taken once")
+    @Test("a snapshot has the store's position and versions, and each name can be used once")
     func take() async throws {
         let store = try OrdersStore()
         try await store.place(1, born: 1)
@@ -21,7 +21,7 @@ struct SnapshotTests {
         }
     }
 
-    @Test("a replay takes one by itself, and one more with its position where the name is another moment's")
+    @Test("a replay makes a snapshot, and adds the position to its name where the name is used at another position")
     func automatic() async throws {
         let store = try OrdersStore(at: 4)
         try await store.place(1, born: 4)

@@ -158,7 +158,7 @@ func severalAtOnce() async throws {
     try await store.end()
 }
 
-@Test("rows that do not keep their shape stop a build, and can be found in a generation")
+@Test("rows that break their shape stop a build, and a search of a generation finds them")
 func rowShapes() async throws {
     let text = "key: /id\non: {OrderPlaced: {set: {/t: /total}}}\nrow: {required: [t], properties: {t: {type: number, maximum: 10}}}"
     let store = try TestStore(Shop.file(text))
@@ -173,7 +173,7 @@ func rowShapes() async throws {
     try await store.end()
 }
 
-@Test("a generation whose events were cut off says so, and one before the cut goes on")
+@Test("following a generation whose events a cut removed fails, and one whose checkpoint is before the cut goes on")
 func cuts() async throws {
     let store = try TestStore(Shop.file("key: /id\non: {OrderPlaced: {count: {/n: /id}}}"))
     try await store.append((0 ..< 10).map { ("OrderPlaced", #"{"id":"\#($0)","total":1}"#) })

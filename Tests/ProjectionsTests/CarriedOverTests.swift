@@ -69,7 +69,7 @@ extension Viewer {
     }
 }
 
-@Test("versions that share a generation see the same: kept is what building anew at each version gives", arguments: 0 ..< 40)
+@Test("versions that share a generation get the rows that a new build at each version gives", arguments: 0 ..< 40)
 func keptIsBuiltAnew(round: UInt64) async throws {
     let seed = RandomVersions.seed(round)
     var random = try RandomVersions(seed: seed, versions: 4)

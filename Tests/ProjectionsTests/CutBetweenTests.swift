@@ -88,7 +88,7 @@ struct CutBetweenTests {
         try await store.end()
     }
 
-    @Test("who reads on after a cut takes nothing for what lay there before it")
+    @Test("a reader that goes on after a cut does not answer with the events from before the cut")
     func kept() async throws {
         let store = try await store()
         let names = StreamNames(store.log, try store.evolving.history)
@@ -103,7 +103,7 @@ struct CutBetweenTests {
         try await store.end()
     }
 
-    @Test("a follower that goes on after a cut folds what lies there now")
+    @Test("a follower that goes on after a cut folds the events that the log has now")
     func followed() async throws {
         let store = try await store()
         let definition = try store.definition()

@@ -79,7 +79,7 @@ private func brokenFiles(_ broken: Broken) throws {
     #expect("\(finding.line ?? 0):\(finding.column ?? 0)" == broken.place)
 }
 
-@Test("a file says all that is wrong with it at once, also what a later version breaks")
+@Test("all problems of a projection file are reported at once, also those that a later version makes")
 func allFindings() throws {
     let v2 = Shop.v2.replacing("method: {type: string}, ", with: "").replacing(
         "do: [{add", with: "do: [{remove: {path: /method, restore: absent, because: unused}}, {add")
@@ -126,7 +126,7 @@ func nestedTargets(definition: String, severity: Finding.Severity) throws {
     #expect(found.allSatisfy { $0.message.contains("/x/y lies within /x") || $0.message.contains("/x lies within") })
 }
 
-@Test("targets side by side, and within what may be an object, are taken")
+@Test("targets side by side, and targets within a member that may be an object, are accepted")
 func nestedInObjects() throws {
     for definition in [
         "on: {OrderPlaced: {set: {/x: /name, /x/first: /customer}}}",
@@ -146,7 +146,7 @@ func emptySources(definition: String) throws {
     #expect(findings.map(\.id) == ["PROJ103"] && findings.allSatisfy { $0.fix?.contains("$payload") == true })
 }
 
-@Test("a member of a key's template that an event may lack is told, as that of a key is")
+@Test("a member of a key's template that an event may lack is a note, as for a key that is one member")
 func optionalKeyMembers() throws {
     let findings = try Shop.definitions(Shop.file("key: \"{/id}:{/customer}\"\non: {OrderPlaced: {count: {/n: /id}}}")).check(
         against: Shop.history())
@@ -154,7 +154,7 @@ func optionalKeyMembers() throws {
     #expect(findings.allSatisfy { $0.message.contains("may lack /customer") })
 }
 
-@Test("like: previous takes over what is not said anew, type by type")
+@Test("like: previous keeps the members and types that the new definition does not give")
 func likePrevious() throws {
     let file = """
         evstore: 1
@@ -180,7 +180,7 @@ func likePrevious() throws {
     #expect(fold.rows == ["a": #"{"n":0,"s":"web","t":1}"#])
 }
 
-@Test("what a store keeps of a definition reads back as the same definition")
+@Test("a definition reads back from the store's rows as the same definition")
 func storedDefinitions() throws {
     let set = try Shop.definitions(
         Shop.file(
@@ -200,7 +200,7 @@ func storedDefinitions() throws {
     }
 }
 
-@Test("a fingerprint is that of what is consumed: other steps, versions and layout do not count")
+@Test("a fingerprint depends only on the types that the projection consumes, not on other steps, versions or layout")
 func fingerprints() throws {
     let history = try Shop.history()
     func print(_ text: String, _ version: Int, _ name: String = "orders") throws -> Digest {

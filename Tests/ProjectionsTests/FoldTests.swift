@@ -2,7 +2,7 @@ import Testing
 
 @testable import Projections
 
-@Test("set takes what is there and leaves the target alone where the source is absent")
+@Test("set copies a source that is present, and leaves the target alone where the source is absent")
 func setFold() throws {
     let fold = try MemoryFold(
         "key: /id\non: {OrderPlaced: {set: {/customer: /customer, /total: /total, /state: {value: open}}}}",
@@ -72,7 +72,7 @@ func extremes() throws {
         ])
 }
 
-@Test("append keeps as many as it is told, of whole payloads without their spaces")
+@Test("append keeps at most as many elements as `keep` says, and whole payloads without their spaces")
 func appendFold() throws {
     let fold = try MemoryFold(
         "key: /id\non: {OrderPaid: {append: {/last: {from: $payload, keep: 2}, /methods: /method}}}",
@@ -134,7 +134,7 @@ func guards() throws {
         ])
 }
 
-@Test("a dotted number is below another part by part")
+@Test("dotted numbers compare part by part")
 func dottedNumbers() throws {
     let text =
         "key: /id\non: {OrderPaid: [{when: {path: /method, below: \"1.10\"}, set: {/old: {value: true}}}, {set: {/old: {value: false}}}]}"
@@ -214,7 +214,7 @@ func keyErrors() throws {
     #expect(fold.errors == ["the key has 501 bytes; 500 are the most", "the event has no key"])
 }
 
-@Test("an addition of a constant stands beside members that are set")
+@Test("a fold adds a constant to one member and sets others")
 func plainSum() throws {
     let fold = try MemoryFold(
         "key: /id\non: {OrderPlaced: {set: {/customer: /customer}, add: {/orders: {value: 1}, /owed: {value: -2}}}}",

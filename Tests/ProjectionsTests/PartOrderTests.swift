@@ -3,7 +3,7 @@ import Testing
 
 @testable import SchemaEvolution
 
-@Test("whatever the steps, the parts of an event keep their order, and skipping versions gives the same as stepping", arguments: 0 ..< 30)
+@Test("with any steps the parts of an event keep their order, and skipping versions gives the same images as stepping", arguments: 0 ..< 30)
 func partsKeepOrder(round: UInt64) throws {
     // By four of these the law itself was wrong: it took the wrong parts for those of one event, or forgot of which they were. By
     // the fourth and fifth a part was joined with one of another event, though its own was there.

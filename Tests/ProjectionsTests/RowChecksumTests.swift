@@ -24,7 +24,7 @@ struct RowChecksumTests {
     }
 
     @Test(
-        "whatever byte of a row is changed, it is damage, and the generation is noted as damaged for every process", arguments: [2, 3, 4])
+        "a change of any byte of a row is damage, and the generation is noted as damaged for every process", arguments: [2, 3, 4])
     func anyByte(format: Int) throws {
         let directory = try TemporaryDirectory()
         let (environment, rows) = try Self.table(format: format, in: directory.path)
@@ -53,7 +53,7 @@ struct RowChecksumTests {
         #expect(throws: EvstoreError.self) { try DamageNote(directory.path).check() }
     }
 
-    @Test("a generation of format 1 is read and written as it is")
+    @Test("a generation of format 1 is read and written in format 1")
     func older() throws {
         let directory = try TemporaryDirectory()
         let (environment, rows) = try Self.table(format: 1, in: directory.path)

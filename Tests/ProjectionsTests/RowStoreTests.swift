@@ -11,7 +11,7 @@ import Testing
 /// Rows in memory beside a dictionary that says what they should be.
 @Suite struct RowStoreTests {
     @Test(
-        "rows are found by their keys and keep their text, wherever they and others have moved as they grew",
+        "rows are found by their keys and keep their text while they and others move as they grow",
         arguments: 1 ... 4 as ClosedRange<UInt64>)
     func model(seed: UInt64) throws {
         print("seed \(seed)")

@@ -44,7 +44,7 @@ struct SealedModelTests {
         return bytes.range(of: Data(canary.utf8)) != nil
     }
 
-    @Test("have the rows, digests and quarantine of a plain one's, built and followed, and their files say nothing of them")
+    @Test("have the same rows, digests and quarantine as plain ones, built and followed, and none of their text is in the files")
     func same() async throws {
         var (headers, texts, reasons): ([GenerationHeader], [[String: String]], [[QuarantineRow]]) = ([], [], [])
         for sealed in [true, false] {
@@ -71,7 +71,7 @@ struct SealedModelTests {
         #expect(headers[0].digest == headers[1].digest && headers[0].rows == headers[1].rows)
     }
 
-    @Test("a value is believed in its row, its table and its generation alone", arguments: ["row", "table", "generation"])
+    @Test("a value opens only in its own row, table and generation", arguments: ["row", "table", "generation"])
     func bound(to place: String) async throws {
         let store = try Self.store()
         try await Self.fill(store, 0 ..< 4)
@@ -104,7 +104,7 @@ struct SealedModelTests {
         try await store.end()
     }
 
-    @Test("one row in the clear among them is damage")
+    @Test("one row in the clear among sealed rows is damage")
     func plainRow() async throws {
         let store = try Self.store()
         try await Self.fill(store, 0 ..< 4)
@@ -116,7 +116,7 @@ struct SealedModelTests {
         try await store.end()
     }
 
-    @Test("those that lie in the clear, and sealed ones of a plain store, are as good as missing", arguments: [true, false])
+    @Test("generations in the clear, and sealed ones of a plain store, count as missing", arguments: [true, false])
     func otherwise(sealed: Bool) async throws {
         let store = try Self.store(sealed: sealed)
         try await Self.fill(store, 0 ..< 4)
@@ -131,7 +131,7 @@ struct SealedModelTests {
         try await store.end()
     }
 
-    @Test("what is spilled says nothing, comes back as it was, and whatever is changed is found")
+    @Test("a spill file has no text in the clear and reads back unchanged, and any change of it is found")
     func spilled() throws {
         let directory = try TemporaryDirectory()
         let records = (0 ..< 3_000).map { Array("\(canary) \($0) \(String(repeating: "x", count: $0 % 200))".utf8) }

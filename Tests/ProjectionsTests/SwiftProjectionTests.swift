@@ -46,7 +46,7 @@ private struct Customers: SwiftProjection {
 
 private let empty = "evstore: 1\nprojections: {}\n"
 
-@Test("a Swift projection follows as it builds, and its rows are JSON with sorted members")
+@Test("a Swift projection gives the same rows by following as by building: JSON with sorted members")
 func swiftProjection() async throws {
     let store = try TestStore(empty, swift: [Customers()])
     try await store.append([
@@ -67,7 +67,7 @@ func swiftProjection() async throws {
     try await store.end()
 }
 
-@Test("without its program a Swift projection is known by name and fingerprint, and nothing more")
+@Test("without its program a store knows of a Swift projection only its name and fingerprint")
 func missingProgram() async throws {
     let store = try TestStore(empty, swift: [Customers()])
     let other = EvolvingLog(store.log)
