@@ -6,8 +6,7 @@ extension Splice {
         let text = arena.bytes
         let record = records[Int(node.index)]
         if record.isOpened {
-            let isObject = record.kind == .object
-            flush(writeContainer(isObject, record.start, records, text, Run(), &output), text, &output)
+            flush(writeContainer(record, records, text, Run(), &output), text, &output)
         } else {
             output.append(text.slice(Int(record.start), Int(record.count)))
         }
@@ -23,12 +22,12 @@ private struct Run {
 
 /// Returns what is not yet copied.
 private func writeContainer(
-    _ isObject: Bool, _ firstChild: Int32, _ records: borrowing Slots<Splice.Record>, _ text: RawSpan, _ pending: Run,
-    _ output: inout ByteBuffer
+    _ container: Splice.Record, _ records: borrowing Slots<Splice.Record>, _ text: RawSpan, _ pending: Run, _ output: inout ByteBuffer
 ) -> Run {
+    let isObject = container.kind == .object
     var run = pending
     write(isObject ? UInt8(ascii: "{") : UInt8(ascii: "["), text, &run, &output)
-    var next = firstChild
+    var next = container.start
     while next >= 0 {
         let child = records[Int(next)]
         if child.isCompact && !child.isOpened {
@@ -39,7 +38,7 @@ private func writeContainer(
                 write(UInt8(ascii: ":"), text, &run, &output)
             }
             if child.isOpened {
-                run = writeContainer(child.kind == .object, child.start, records, text, run, &output)
+                run = writeContainer(child, records, text, run, &output)
             } else {
                 write(child.start, child.count, text, &run, &output)
             }

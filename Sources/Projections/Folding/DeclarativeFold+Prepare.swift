@@ -8,31 +8,30 @@ extension DeclarativeFold {
         _ facts: borrowing EventFacts, _ image: borrowing Image, _ call: borrowing RuleCall, _ workspace: inout FoldWorkspace,
         into operations: inout OperationBuffer
     ) throws(FoldError) {
-        try Self.prepare(
-            facts, rules[call.rule], call.rule, image: image, values: call.values, metadata: call.metadata, &workspace, into: &operations)
+        try rules[call.rule].prepare(facts, image, call, &workspace, into: &operations)
     }
+}
 
-    private static func prepare(
-        _ facts: borrowing EventFacts, _ rule: Rule, _ number: Int, image: borrowing Image, values: Int, metadata: RawSpan,
-        _ workspace: inout FoldWorkspace, into operations: inout OperationBuffer
+extension DeclarativeFold.Rule {
+    @inline(__always)
+    fileprivate func prepare(
+        _ facts: borrowing EventFacts, _ image: borrowing Image, _ call: borrowing RuleCall, _ workspace: inout FoldWorkspace,
+        into operations: inout OperationBuffer
     ) throws(FoldError) {
         let payload = image.payload
         if !image.isWhole {
-            if rule.isDirect {
-                return try prepare(facts.position, payload, image.places, from: values, rule, number, into: &operations)
-            }
+            let places = image.places.extracting(droppingFirst: call.values)
+            if isDirect { return try prepare(facts.position, payload, places, into: &operations) }
             workspace.payloadPicks.removeAll()
-            for index in 0 ..< rule.payload.count { workspace.payloadPicks.append(image.places[values &+ index]) }
+            for index in 0 ..< self.payload.count { workspace.payloadPicks.append(places[index]) }
         } else {
-            rule.payload.pick(payload, into: &workspace.payloadPicks)
-            if rule.isDirect {
-                return try prepare(facts.position, payload, workspace.payloadPicks.span, from: 0, rule, number, into: &operations)
-            }
+            self.payload.pick(payload, into: &workspace.payloadPicks)
+            if isDirect { return try prepare(facts.position, payload, workspace.payloadPicks.span, into: &operations) }
         }
-        if rule.metadata.count > 0 { rule.metadata.pick(metadata, into: &workspace.metadataPicks) }
-        guard let each = rule.each else {
-            let view = EventView(payload: payload, metadata: metadata, item: payload)
-            return try prepare(facts, view, rule, number, &workspace, into: &operations)
+        if metadata.count > 0 { metadata.pick(call.metadata, into: &workspace.metadataPicks) }
+        guard let each else {
+            let view = EventView(payload: payload, metadata: call.metadata, item: payload)
+            return try prepare(facts, view, &workspace, into: &operations)
         }
         let list = workspace.payloadPicks[each]
         guard list.isPresent else { return }
@@ -44,30 +43,27 @@ extension DeclarativeFold {
         }
         for index in workspace.elements.indices {
             let item = text.slice(workspace.elements[index].start, workspace.elements[index].size)
-            rule.item.pick(item, into: &workspace.itemPicks)
-            let view = EventView(payload: payload, metadata: metadata, item: item)
-            try prepare(facts, view, rule, number, &workspace, into: &operations)
+            self.item.pick(item, into: &workspace.itemPicks)
+            let view = EventView(payload: payload, metadata: call.metadata, item: item)
+            try prepare(facts, view, &workspace, into: &operations)
         }
     }
 
     /// The same as below, where the key and all inputs are values of the payload and nothing is asked before.
     ///
-    /// - Parameter places: a slice for each value of the payload; the rule's are those after the first `skipped`.
-    private static func prepare(
-        _ position: Position, _ payload: RawSpan, _ places: Span<ByteSlice>, from skipped: Int, _ rule: Rule, _ number: Int,
-        into operations: inout OperationBuffer
+    /// - Parameter places: a slice for each value of the payload that the rule picks.
+    private func prepare(
+        _ position: Position, _ payload: RawSpan, _ places: Span<ByteSlice>, into operations: inout OperationBuffer
     ) throws(FoldError) {
         operations.begin(rule: number, mask: 1, position: position)
-        guard try ValuePlan.appendText(payload, places[skipped &+ rule.keyPick], into: &operations.bytes) else {
+        guard try ValuePlan.appendText(payload, places[keyPick], into: &operations.bytes) else {
             throw FoldError("the event has no key")
         }
         try operations.endKey()
         let sizes = operations.bytes.count
-        for index in 0 ..< rule.picks.count {
-            operations.bytes.append(littleEndian: places[skipped &+ rule.picks[index]].count)
-        }
-        for index in 0 ..< rule.picks.count {
-            let slice = places[skipped &+ rule.picks[index]]
+        for index in 0 ..< picks.count { operations.bytes.append(littleEndian: places[picks[index]].count) }
+        for index in 0 ..< picks.count {
+            let slice = places[picks[index]]
             if !slice.isPresent { continue }
             let value = payload.slice(slice.start, slice.size)
             let first = value.byte(at: 0)
@@ -83,26 +79,25 @@ extension DeclarativeFold {
     }
 
     /// Writes one operation: the sizes of its inputs in the rule's order (i32, -1 where one is absent), then their JSON texts.
-    private static func prepare(
-        _ facts: borrowing EventFacts, _ event: borrowing EventView, _ rule: Rule, _ number: Int,
-        _ workspace: inout FoldWorkspace,
+    private func prepare(
+        _ facts: borrowing EventFacts, _ event: borrowing EventView, _ workspace: inout FoldWorkspace,
         into operations: inout OperationBuffer
     ) throws(FoldError) {
-        let mask = try candidates(facts, event, rule, &workspace)
+        let mask = try candidates(facts, event, &workspace)
         if mask == 0 { return }
         operations.begin(rule: number, mask: mask, position: facts.position)
-        guard try rule.key.appendText(facts, event, workspace, into: &operations.bytes) else { throw FoldError("the event has no key") }
+        guard try key.appendText(facts, event, workspace, into: &operations.bytes) else { throw FoldError("the event has no key") }
         try operations.endKey()
         let sizes = operations.bytes.count
-        for _ in 0 ..< rule.picks.count { operations.bytes.append(littleEndian: Int32(-1)) }
-        for index in 0 ..< rule.picks.count {
+        for _ in 0 ..< picks.count { operations.bytes.append(littleEndian: Int32(-1)) }
+        for index in 0 ..< picks.count {
             let start = operations.bytes.count
-            if rule.picks[index] >= 0 {
-                let slice = workspace.payloadPicks[rule.picks[index]]
+            if picks[index] >= 0 {
+                let slice = workspace.payloadPicks[picks[index]]
                 if !slice.isPresent { continue }
                 appendCompact(event.payload.slice(slice.start, slice.size), into: &operations.bytes)
             } else {
-                guard try rule.inputs[index].appendJSON(facts, event, workspace, into: &operations.bytes) else { continue }
+                guard try inputs[index].appendJSON(facts, event, workspace, into: &operations.bytes) else { continue }
             }
             operations.bytes.store(littleEndian: Int32(operations.bytes.count - start), at: sizes + index * 4)
         }
@@ -110,12 +105,12 @@ extension DeclarativeFold {
     }
 
     /// A bit for each fold that may run: none after the first that surely does.
-    private static func candidates(
-        _ facts: borrowing EventFacts, _ event: borrowing EventView, _ rule: Rule, _ workspace: inout FoldWorkspace
+    private func candidates(
+        _ facts: borrowing EventFacts, _ event: borrowing EventView, _ workspace: inout FoldWorkspace
     ) throws(FoldError) -> UInt64 {
         var mask: UInt64 = 0
-        for index in 0 ..< rule.folds.count {
-            let fold = rule.folds[index]
+        for index in 0 ..< folds.count {
+            let fold = folds[index]
             if let test = fold.eventGuard {
                 guard try holds(test, facts, event, &workspace) else { continue }
             }
@@ -125,8 +120,9 @@ extension DeclarativeFold {
         return mask
     }
 
-    private static func holds(
-        _ given: CompiledGuard<ValuePlan>, _ facts: borrowing EventFacts, _ event: borrowing EventView, _ workspace: inout FoldWorkspace
+    private func holds(
+        _ given: DeclarativeFold.CompiledGuard<ValuePlan>, _ facts: borrowing EventFacts, _ event: borrowing EventView,
+        _ workspace: inout FoldWorkspace
     ) throws(FoldError) -> Bool {
         if case .payloadPick(let index) = given.place {
             let value = workspace.payloadPicks[index]

@@ -7,6 +7,8 @@ internal import SchemaEvolution
 final class DeclarativeFold: Fold {
     /// What is done on one event type.
     final class Rule: Sendable {
+        /// Its place among the rules of the fold.
+        let number: Int
         let key: ValuePlan
         /// What the operations of this type carry, in order.
         let inputs: [ValuePlan]
@@ -24,10 +26,10 @@ final class DeclarativeFold: Fold {
         let isDirect: Bool
 
         init(
-            key: ValuePlan, inputs: [ValuePlan], folds: [CompiledFold], each: Int?, payload: Picker, reads: [JSONPointer]?, item: Picker,
-            metadata: Picker
+            number: Int, key: ValuePlan, inputs: [ValuePlan], folds: [CompiledFold], each: Int?, payload: Picker, reads: [JSONPointer]?,
+            item: Picker, metadata: Picker
         ) {
-            self.reads = reads
+            (self.number, self.reads) = (number, reads)
             (self.key, self.inputs, self.each) = (key, inputs, each)
             self.folds = Row(folds)
             picks = Slots(inputs.map(\.payloadPick))
@@ -116,7 +118,7 @@ final class DeclarativeFold: Fold {
         for (type, folds) in projection.on.sorted(by: { $0.key < $1.key }) {
             var compiler = FoldCompiler(layout: layout, shape: history.shape(of: type, at: version)?.shape ?? .any)
             numbers[type] = rules.count
-            rules.append(compiler.rule(key: projection.key, folds))
+            rules.append(compiler.rule(number: rules.count, key: projection.key, folds))
             readsStream = readsStream || compiler.readsStream
         }
         (self.numbers, self.readsStream) = (numbers, readsStream)

@@ -16,7 +16,7 @@ struct FoldCompiler {
 
     init(layout: RowLayout, shape: Shape) { (self.layout, self.shape) = (layout, shape) }
 
-    mutating func rule(key: Source, _ folds: [FoldRule]) -> DeclarativeFold.Rule {
+    mutating func rule(number: Int, key: Source, _ folds: [FoldRule]) -> DeclarativeFold.Rule {
         var list: Int?
         if let each = folds.first?.each {
             list = Self.number(of: each, in: &payloadPointers)
@@ -26,7 +26,7 @@ struct FoldCompiler {
         let compiled = folds.map { compile($0) }
         let inputPlans = inputs.map { plan($0) }
         return DeclarativeFold.Rule(
-            key: keyPlan, inputs: inputPlans, folds: compiled, each: list, payload: Picker(payloadPointers),
+            number: number, key: keyPlan, inputs: inputPlans, folds: compiled, each: list, payload: Picker(payloadPointers),
             reads: readsPayload ? nil : payloadPointers, item: Picker(itemPointers), metadata: Picker(metadataPointers))
     }
 
