@@ -93,8 +93,17 @@ struct SchemaFixTests {
 
     @Test("^C and SIGTERM end a check that computes, at once and with what to run again", arguments: [SIGINT, SIGTERM])
     func interrupted(_ signal: Int32) throws {
+        // One that is over before the signal comes tells nothing: then a larger one is checked.
+        for types in [3_000, 12_000, 48_000] {
+            let outcome = try outcome(ofChecking: types, interruptedBy: signal)
+            if outcome.exit == 0, types < 48_000 { continue }
+            #expect(outcome.exit == 9 && outcome.line.contains("run it again: evstore schema check"), "\(outcome.exit) \(outcome.output)")
+            return
+        }
+    }
+
+    private func outcome(ofChecking types: Int, interruptedBy signal: Int32) throws -> BuiltProgram.Outcome {
         let library = try Library()
-        let types = 3_000
         for version in 1 ... 3 {
             let step =
                 version == 1
@@ -120,7 +129,6 @@ struct SchemaFixTests {
             return mask & 1 << UInt64(signal - 1) != 0
         }
         checking.send(signal: signal)
-        let outcome = try checking.wait()
-        #expect(outcome.exit == 9 && outcome.line.contains("run it again: evstore schema check"), "\(outcome.exit) \(outcome.output)")
+        return try checking.wait()
     }
 }
