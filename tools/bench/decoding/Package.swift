@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// The two rooms that reading JSON takes, by links to their sources, and what measures them: a package of its own, so that
+/// The rooms that reading JSON takes, by links to their sources, and what measures them: a package of its own, so that
 /// the product's stays free of it.
 let house: [SwiftSetting] = [
     .strictMemorySafety(),
@@ -14,7 +14,8 @@ let house: [SwiftSetting] = [
 let package = Package(
     name: "decoding",
     targets: [
-        .target(name: "Bytes", swiftSettings: house),
+        .systemLibrary(name: "CBits"),
+        .target(name: "Bytes", dependencies: ["CBits"], swiftSettings: house),
         .target(name: "JSONText", dependencies: ["Bytes"], swiftSettings: house),
         .executableTarget(name: "decoding", dependencies: ["Bytes", "JSONText"], swiftSettings: house),
     ],
