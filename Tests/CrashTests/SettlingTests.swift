@@ -45,9 +45,26 @@ private struct Outage {
     func run(
         _ words: [String], _ fault: DiskFault? = nil, file: String? = nil, program: String = "evstore"
     ) throws -> BuiltProgram.Outcome {
+        try self.program(program, fault, file).run(words)
+    }
+
+    private func program(_ name: String, _ fault: DiskFault?, _ file: String?) throws -> BuiltProgram {
         var recorder = FaultyDisk(root: disk)
-        (recorder.log, recorder.fault, recorder.calls, recorder.file) = (log, fault, "sync", file)
-        return try BuiltProgram(program, environment: recorder.environment.merging(["EVSTORE_STORE": store]) { $1 }).run(words)
+        (recorder.fault, recorder.calls, recorder.file) = (fault, "sync", file)
+        // One that is stopped would keep the recording's lock.
+        if fault?.deed != .stop { recorder.log = log }
+        return BuiltProgram(name, environment: try recorder.environment.merging(["EVSTORE_STORE": store]) { $1 })
+    }
+
+    /// Does something while a process is stopped at its first sync of a file, as on a disk that takes long.
+    func whileStopped<R>(at file: String, _ words: [String], _ body: () throws -> R) throws -> R {
+        let process = try program("evstore", DiskFault(.stop, at: 1), file).start(words)
+        defer {
+            process.send(signal: SIGKILL)
+            do { _ = try process.wait() } catch { Issue.record(error) }
+        }
+        while process.isRunning(after: 2), !process.isStopped {}
+        return try body()
     }
 
     /// Appends of several callers that follow each other quickly.
@@ -140,6 +157,14 @@ struct SettlingTests {
         #expect(try outage.run(query, DiskFault(.fail, at: 1), file: "/mark").exit != 0)
         let found = try outage.run(query)
         #expect(found.exit == 0 && found.lines.count == 13)
+    }
+
+    @Test("an append goes on while another process waits for the sync of its mark of use, however long that takes")
+    func slow() throws {
+        let outage = try Outage(Outage.notes)
+        let append = ["append", "note-78", "Noted", #"{"id":"78","text":"late"}"#]
+        #expect(try outage.whileStopped(at: "/anchor", append) { try outage.append() }.exit == 0)
+        #expect(try Outage.count(outage.store) == 13)
     }
 
     @Test("a store's new format, whose writer was killed before its name was durable, is there after an append and a power cut")

@@ -98,15 +98,16 @@ final class AnchorFile: Sendable {
     init(at store: String) throws { file = try File(store + Anchor.fileName, .create) }
 
     /// Marks the file durably as in use before anything is written to it, so that after a power cut it does not count as closed. Syncs also
-    /// where it is marked already, since the process that did so may have been killed before its sync.
+    /// where it is marked already, since the process that did so may have been killed before its sync; and without the lock, so that
+    /// nobody is refused because a disk is slow.
     /// - Throws: `EvstoreError.locked` where a process was stopped while it wrote the anchor.
     func begin(_ mark: FileMark) throws {
         let isDone = try file.alone(byte: 0, waiting: Self.waitMilliseconds) {
             guard let anchor = try Anchor.read(file) else { return }
             try put(anchor, marked: mark)
-            try file.sync()
         }
         if !isDone { throw EvstoreError.locked(path: file.path, holder: writer ?? File.unseen) }
+        try file.sync()
     }
 
     /// The process that is writing it, for messages; nil where that is not known.
@@ -120,9 +121,9 @@ final class AnchorFile: Sendable {
             guard var anchor = try Anchor.read(file) else { return }
             anchor.mark = .nothing
             try file.write(anchor.bytes)
-            try file.sync()
         }
         if try !file.alone(byte: 0, waiting: Self.waitMilliseconds, write) { try write() }
+        try file.sync()
     }
 
     /// Notes the log's end after a commit. Skipped while another process does the same: an anchor may be older than the log.

@@ -110,10 +110,10 @@ final class GenerationMark: Sendable {
     /// Changes the mark durably while no other process does; false where another one was stopped in the middle of a change.
     private func change(_ body: () throws -> Void) throws -> Bool {
         guard let file, isWritable else { return true }
-        return try file.alone(byte: 1, waiting: Self.changeMilliseconds) {
-            try body()
-            try file.sync()
-        }
+        guard try file.alone(byte: 1, waiting: Self.changeMilliseconds, body) else { return false }
+        // Without the lock: nobody is refused because a disk is slow.
+        try file.sync()
+        return true
     }
 
     /// Leaves the generation once the environment is closed: the last process notes how the file was left.

@@ -8,12 +8,20 @@ extension FuzzTarget {
         #" [ {"a" : 1} , {"a" : 1.50} , [ ] , "" ] "#, #"{"a":{},"new":{"longer than eight":false},"":0}"#,
     ].map { Array($0.utf8) }
 
-    /// What the scanner takes can be read as a tree, whose text reads as the same tree; it has one canonical form; and an unchanged
+    /// What the scanner takes is walked over to its end, can be read as a tree, whose text reads as the same tree; it has one canonical form; and an unchanged
     /// splice writes a text that means the same.
     static let json = FuzzTarget(
         name: "json", seeds: { documents },
         take: { bytes in
+            // Any text ends a walk; of a sound one the walker finds the end.
+            var walk = JSONWalker(bytes.lent)
+            walk.skipSpaces()
+            let extent = walk.skipValue()
+            walk.skipSpaces()
+            let isWhole = walk.offset == bytes.count
             _ = try JSONScanner.validate(bytes.lent)
+            try hold(isWhole, "a walk over a sound text ends elsewhere")
+            try hold(JSONKind(firstByte: bytes[extent.start]) == extent.kind, "a walk finds another kind of value")
             let value: JSONValue
             do { value = try JSONValue(parsing: bytes.lent) } catch { throw Broken(description: "a sound text is no tree: \(error)") }
             let again = try JSONValue(parsing: Array(value.text.utf8).lent)

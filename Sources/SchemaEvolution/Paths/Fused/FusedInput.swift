@@ -47,29 +47,13 @@ struct FusedInput: ~Copyable {
     /// Takes the text of a list or map; where the first value or name in it begins, nil where there is none.
     mutating func takeElements(_ list: RawSpan) -> Int? { takeText(list, into: &text) }
 
-    /// Goes to the next value of a map, of which the name is given, or element of a list; behind the text where it is malformed.
+    /// Takes a step over the input from an offset on, and moves that; behind the text where it is malformed.
     @inline(__always)
-    func nextName(_ offset: inout Int) -> JSONName? {
+    func step<Result>(_ offset: inout Int, _ step: (inout JSONWalker) -> Result) -> Result {
         var walk = JSONWalker(text.bytes, at: offset)
-        let name = walk.nextName()
+        let result = step(&walk)
         offset = walk.offset
-        return name
-    }
-
-    @inline(__always)
-    func nextElement(_ offset: inout Int) -> Bool {
-        var walk = JSONWalker(text.bytes, at: offset)
-        let isThere = walk.nextElement()
-        offset = walk.offset
-        return isThere
-    }
-
-    @inline(__always)
-    func skipNull(_ offset: inout Int) -> Bool {
-        var walk = JSONWalker(text.bytes, at: offset)
-        guard walk.skipNull() else { return false }
-        offset = walk.offset
-        return true
+        return result
     }
 
     /// Fills the slots for the element that begins at an offset; where it ends, nil where it has more than its shape says, or is

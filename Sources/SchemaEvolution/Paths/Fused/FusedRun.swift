@@ -62,17 +62,17 @@ struct FusedRun: ~Copyable {
         while true {
             let isFirst = output.count == inside
             if isMap {
-                guard let name = input.nextName(&offset) else { break }
+                guard let name = input.step(&offset, { $0.nextName() }) else { break }
                 if !isFirst { output.append(UInt8(ascii: ",")) }
                 output.append(name.start, name.end &- name.start, of: input.text)
                 output.append(UInt8(ascii: ":"))
             } else {
-                guard input.nextElement(&offset) else { break }
+                guard input.step(&offset, { $0.nextElement() }) else { break }
                 if !isFirst { output.append(UInt8(ascii: ",")) }
             }
             images.removeAll()
             let start = offset
-            if input.skipNull(&offset) {
+            if input.step(&offset, { $0.skipNull() }) {
                 output.append(start, offset &- start, of: input.text)
             } else {
                 guard let end = input.scanElement(at: start, for: program), follow(program, &run, context) else { return false }
