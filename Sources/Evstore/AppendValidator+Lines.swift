@@ -6,15 +6,15 @@ internal import SchemaEvolution
 
 /// The validator for events that lie in a text: nothing is made of them before they are to be appended.
 extension AppendValidator {
-    /// What there is to check of a line's event; nil where it is none that is stored as it came.
+    /// What there is to check of a line's event; nil where more is stored than it says.
     func entry(for line: LineFields, _ text: RawSpan) throws(EvstoreError) -> Entry? {
         let birth = line.version ?? rules.version
         guard birth.rawValue > 0, birth <= stamp.top, birth >= stamp.floor || rules.takesOld else { return nil }
         let name = text.slice(line.type)
-        if let last = lastEntry, last.birth == birth, name.equals(utf8: last.type) { return last.isStoredAsItCame ? last : nil }
+        if let last = lastEntry, last.birth == birth, name.equals(utf8: last.type) { return last.shadowed.isEmpty ? last : nil }
         guard let type = String(utf8: name), type.utf8.count <= options.typeNameBytesMax else { return nil }
         let entry = try entry(type, birth)
-        return entry.isStoredAsItCame ? entry : nil
+        return entry.shadowed.isEmpty ? entry : nil
     }
 
     /// Checks the event of a line that is valid JSON; says whether its stream is the one that its type's template names.
@@ -50,6 +50,7 @@ extension AppendValidator {
             payload: [UInt8](copying: text.slice(line.payload)), time: line.time ?? time)
         if !line.metadata.isEmpty { event.metadata = [UInt8](copying: text.slice(line.metadata)) }
         if let id = line.id { event.id = try EventID(String(utf8: text.slice(id)) ?? "") }
+        try addRest(to: &event, entry)
         return event
     }
 }

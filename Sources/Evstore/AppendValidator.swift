@@ -36,6 +36,7 @@ final class AppendValidator: @unchecked Sendable {
     /// Buffers of the check, kept between events.
     var scratch = PlainScratch()
     var streamName = ByteBuffer(capacity: 256)
+    var rest = ByteBuffer()
 
     /// The checks of events of one type and birth version.
     final class Entry {
@@ -53,16 +54,13 @@ final class AppendValidator: @unchecked Sendable {
         /// The versions for which what they see is kept with the event.
         let shadowed: [SchemaVersion]
         /// Says what stays of an event when its personal data is forgotten; nil where it has none, or the store no keys.
-        let persons: EventShape?
-
-        /// Whether a line's bytes are all that is stored.
-        var isStoredAsItCame: Bool { shadowed.isEmpty && persons == nil }
+        let persons: PersonalMembers?
 
         init(_ type: String, _ birth: SchemaVersion, _ shape: EventShape?, seenAt views: Views, sealed isSealed: Bool) {
             (self.type, self.birth, self.shape) = (type, birth, shape)
             (plain, isTemplated) = (shape?.plain(), shape?.stream != nil)
             (targets, merging, shadowed) = (views.targets, views.merging, views.shadowed)
-            persons = isSealed && shape?.hasPersons == true ? shape : nil
+            persons = isSealed ? shape.flatMap { PersonalMembers($0) } : nil
         }
     }
 
@@ -146,7 +144,7 @@ final class AppendValidator: @unchecked Sendable {
             StoredEvent(
                 stream: event.stream, type: event.type, born: entry.birth, payload: event.payload, metadata: event.metadata ?? [],
                 id: event.id, time: event.time ?? now))
-        if let persons = entry.persons { stored[stored.count - 1].forgotten = try forgetting(event, entry, persons, at: now) }
+        try addRest(to: &stored[stored.count - 1], entry)
         if entry.shadowed.isEmpty { return }
         let metadata = event.metadata ?? []
         do {
@@ -154,23 +152,6 @@ final class AppendValidator: @unchecked Sendable {
                 of: SourceEvent(payload: event.payload.lent, time: event.time ?? now, metadata: metadata.lent),
                 TypeAtVersion(type: event.type, version: entry.birth), stream: event.stream.text, for: entry.shadowed)
         } catch { throw EvstoreError(converting: error) }
-    }
-
-    /// What stays of an event when its personal data is forgotten: the first candidate that has an image at every version that must have
-    /// one.
-    private func forgetting(_ event: NewEvent, _ entry: Entry, _ persons: EventShape, at now: Timestamp) throws(EvstoreError) -> [UInt8] {
-        let rests: [[UInt8]]
-        do { rests = try persons.forgetting(event.payload.lent) } catch { throw EvstoreError(converting: error) }
-        let metadata = event.metadata ?? []
-        for rest in rests {
-            do throws(EvstoreError) {
-                try checkImages(entry, payload: rest.lent, stream: event.stream, metadata: metadata.lent, time: event.time ?? now)
-                return rest
-            } catch {
-                guard case .noImage = error else { throw error }
-            }
-        }
-        return rests.last ?? []
     }
 
     private func checkSize(_ event: NewEvent) throws(EvstoreError) {

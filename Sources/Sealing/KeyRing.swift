@@ -26,6 +26,7 @@ package struct KeyRing: Sendable {
     package private(set) var file: KeyFile
     let master: SecretKey
     private var keys: [UInt32: DataKey] = [:]
+    let subjects: SubjectSecrets
     /// The key that records are sealed under.
     package private(set) var writing: DataKey
 
@@ -45,6 +46,7 @@ package struct KeyRing: Sendable {
         }
         guard let writing = keys[file.writing] else { throw .damaged("the key that is written under is missing") }
         (self.file, self.master, self.keys, self.writing) = (file, master, keys, writing)
+        subjects = SubjectSecrets(master)
     }
 
     /// The keys of a newer file that was written with the same master key.
@@ -54,7 +56,7 @@ package struct KeyRing: Sendable {
     package func dataKey(_ id: UInt32) -> DataKey? { keys[id] }
 
     /// A key for one purpose, derived from the master key.
-    package func key(for purpose: String) -> SecretKey { master.derived(salt: [], info: Array("evstore \(purpose)".utf8)) }
+    package func key(for purpose: String) -> SecretKey { master.key(for: purpose) }
 
     private static func master(of file: KeyFile, _ secret: KeySecret) throws(SealError) -> SecretKey {
         for entry in file.slots where secret.opens(entry.stretching) {
@@ -68,8 +70,7 @@ package struct KeyRing: Sendable {
 
     private static func unwrap(_ entry: KeyFile.Entry, _ storeID: [UInt8], under key: SecretKey) throws(SealError) -> SecretKey {
         let plain = try Suite.gcm.open(
-            Array(entry.bytes[40 ..< 72]), tag: Array(entry.bytes[72 ..< 88]), key.derived(salt: entry.salt, info: entry.head),
-            vector: [], entry.head + storeID)
+            Array(entry.bytes[40 ..< 88]), key.derived(salt: entry.salt, info: entry.head), entry.head + storeID)
         guard let key = SecretKey(plain) else { throw .broken("a key has another length") }
         return key
     }
@@ -81,4 +82,9 @@ package struct KeyRing: Sendable {
     static func codeKey(_ master: SecretKey) -> SymmetricKey {
         master.derived(salt: [], info: Array("evstore keys".utf8)).symmetric
     }
+}
+
+extension SecretKey {
+    /// A key for one purpose, derived from this one, a store's master key.
+    func key(for purpose: String) -> SecretKey { derived(salt: [], info: Array("evstore \(purpose)".utf8)) }
 }

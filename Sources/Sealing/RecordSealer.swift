@@ -6,14 +6,17 @@ package struct RecordSealer: ~Copyable {
     package static let placeBytes = 32
 
     private var body = ByteBuffer()
+    /// What is authenticated beside the body.
+    private var associated = ByteBuffer()
     private var packing = Packing()
 
     package init() {}
 
-    /// The random bytes of one envelope: 16 of the salt, and 16 of which a suite takes those of its vector.
+    /// The random bytes of one envelope.
     struct Randomness {
-        var salt = SecretKey.salt()
-        var vector = SecretKey.salt()
+        let salt: [UInt8]
+        /// At least as many as the suite's vector has.
+        let vector: [UInt8]
     }
 
     /// Appends an envelope.
@@ -22,7 +25,8 @@ package struct RecordSealer: ~Copyable {
     package mutating func seal(
         _ parts: borrowing PlainParts, under key: DataKey, _ associated: RawSpan, into target: inout ByteBuffer
     ) throws(SealError) {
-        try seal(parts, under: key, associated, Randomness(), into: &target)
+        let random = Randomness(salt: SecretKey.salt(), vector: key.suite.vectorBytes == 0 ? [] : SecretKey.salt())
+        try seal(parts, under: key, associated, random, into: &target)
     }
 
     /// Tests give what is random elsewhere, and so compare with the envelopes that another program has made.
@@ -31,7 +35,10 @@ package struct RecordSealer: ~Copyable {
     ) throws(SealError) {
         let (metadata, shadow, personal) = (parts.metadata.byteCount, parts.shadow.byteCount, parts.personal.byteCount)
         body.removeAll()
-        for count in [parts.payload.byteCount, metadata, shadow, personal] { body.append(littleEndian: UInt32(count)) }
+        body.append(littleEndian: UInt32(parts.payload.byteCount))
+        body.append(littleEndian: UInt32(metadata))
+        body.append(littleEndian: UInt32(shadow))
+        body.append(littleEndian: UInt32(personal))
         body.append(parts.payload)
         body.append(parts.metadata)
         body.append(parts.shadow)
@@ -48,13 +55,15 @@ package struct RecordSealer: ~Copyable {
         target.append(littleEndian: key.id)
         target.append(littleEndian: UInt32(body.count))
         target.append(randomness.salt)
-        let vector = Array(randomness.vector.prefix(key.suite.vectorBytes))
-        let (text, tag) = try key.suite.seal(
-            packed ?? body.array(), Self.key(key, randomness.salt, associated), vector: vector,
-            Self.authenticated(associated, target.slice(start, Envelope.headerBytes)))
+        let vector = randomness.vector.lent.slice(0, key.suite.vectorBytes)
         target.append(vector)
-        target.append(text)
-        target.append(tag)
+        authenticate(associated, target.slice(start, Envelope.headerBytes))
+        let own = Self.key(key, randomness.salt.lent, associated)
+        if let packed {
+            try key.suite.seal(packed.lent, own, vector: vector, self.associated.bytes, into: &target)
+        } else {
+            try key.suite.seal(body.bytes, own, vector: vector, self.associated.bytes, into: &target)
+        }
     }
 
     /// Opens an envelope and appends its parts, one after the other; returns their sizes.
@@ -69,32 +78,49 @@ package struct RecordSealer: ~Copyable {
             envelope.byte(at: 3) & ~Envelope.Part.known == 0
         else { throw .broken("it was sealed in a way that this program does not know") }
         let bodyBytes = Int(envelope.load(UInt32.self, at: 8))
-        let textStart = Envelope.headerBytes + suite.vectorBytes
-        let textBytes = envelope.byteCount - textStart - suite.tagBytes
-        guard envelope.load(UInt32.self, at: 4) == key.id, suite == key.suite, textBytes >= 0,
+        guard envelope.load(UInt32.self, at: 4) == key.id, suite == key.suite, envelope.byteCount >= Envelope.headerBytes + suite.vectorBytes + suite.tagBytes,
             (Envelope.lengthsBytes ... Envelope.bodyBytesMax).contains(bodyBytes)
         else { throw .broken("its header is not one") }
-        let text = try suite.open(
-            [UInt8](copying: envelope.slice(textStart, textBytes)),
-            tag: [UInt8](copying: envelope.slice(textStart + textBytes, suite.tagBytes)),
-            Self.key(key, [UInt8](copying: envelope.slice(12, 16)), associated),
-            vector: [UInt8](copying: envelope.slice(Envelope.headerBytes, suite.vectorBytes)),
-            Self.authenticated(associated, envelope.slice(0, Envelope.headerBytes)))
-        let plain = envelope.byte(at: 2) == 0 ? text : try packing.unpack(text, count: bodyBytes)
-        guard plain.count == bodyBytes else { throw .broken("its body has another length than it says") }
-        let lengths = (0 ..< 4).map { Int(plain.lent.load(UInt32.self, at: $0 * 4)) }
-        guard lengths.reduce(Envelope.lengthsBytes, +) == bodyBytes else {
+        authenticate(associated, envelope.slice(0, Envelope.headerBytes))
+        body.removeAll()
+        let sealed = envelope.slice(Envelope.headerBytes, envelope.byteCount - Envelope.headerBytes)
+        try Self.open(sealed, suite, Self.key(key, envelope.slice(12, 16), associated), self.associated, into: &body)
+        if envelope.byte(at: 2) != 0 {
+            let plain = try packing.unpack(body.array(), count: bodyBytes)
+            body.removeAll()
+            body.append(plain)
+        }
+        guard body.count == bodyBytes else { throw .broken("its body has another length than it says") }
+        return try Self.take(body, into: &target)
+    }
+
+    private static func open(
+        _ sealed: RawSpan, _ suite: Suite, _ key: SecretKey, _ associated: borrowing ByteBuffer, into body: inout ByteBuffer
+    ) throws(SealError) {
+        let (vector, text) = (sealed.slice(0, suite.vectorBytes), sealed.slice(suite.vectorBytes, sealed.byteCount - suite.vectorBytes))
+        try suite.open(text, key, vector: vector, associated.bytes, into: &body)
+    }
+
+    /// Appends the parts of a body.
+    private static func take(_ body: borrowing ByteBuffer, into target: inout ByteBuffer) throws(SealError) -> OpenedParts {
+        let text = body.bytes
+        let parts = OpenedParts(
+            payload: Int(text.load(UInt32.self, at: 0)), metadata: Int(text.load(UInt32.self, at: 4)),
+            shadow: Int(text.load(UInt32.self, at: 8)), personal: Int(text.load(UInt32.self, at: 12)))
+        guard Envelope.lengthsBytes + parts.payload + parts.metadata + parts.shadow + parts.personal == body.count else {
             throw .broken("its parts do not add up to its body")
         }
-        target.append(plain.lent.slice(Envelope.lengthsBytes, bodyBytes - Envelope.lengthsBytes))
-        return OpenedParts(payload: lengths[0], metadata: lengths[1], shadow: lengths[2], personal: lengths[3])
+        target.append(text.slice(Envelope.lengthsBytes, body.count - Envelope.lengthsBytes))
+        return parts
     }
 
-    private static func key(_ key: DataKey, _ salt: [UInt8], _ associated: RawSpan) -> SecretKey {
-        key.key.derived(salt: salt, info: [UInt8](copying: associated.slice(0, placeBytes)))
+    private static func key(_ key: DataKey, _ salt: RawSpan, _ associated: RawSpan) -> SecretKey {
+        key.key.derived(salt: salt, info: associated.slice(0, placeBytes))
     }
 
-    private static func authenticated(_ associated: RawSpan, _ header: RawSpan) -> [UInt8] {
-        [UInt8](copying: associated) + [UInt8](copying: header)
+    private mutating func authenticate(_ place: RawSpan, _ header: RawSpan) {
+        associated.removeAll()
+        associated.append(place)
+        associated.append(header)
     }
 }

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Crypto
 
 /// 32 secret bytes.
@@ -17,9 +18,10 @@ package struct SecretKey: Sendable {
     package static func random() -> SecretKey { SecretKey(SymmetricKey(size: .bits256)) }
 
     /// Another key, derived from this one for one purpose: HKDF-SHA256 (RFC 5869).
-    package func derived(salt: [UInt8], info: [UInt8]) -> SecretKey {
-        SecretKey(HKDF<SHA256>.deriveKey(inputKeyMaterial: symmetric, salt: salt, info: info, outputByteCount: Self.byteCount))
-    }
+    /// - Parameter salt: at most 64 bytes.
+    package func derived(salt: [UInt8], info: [UInt8]) -> SecretKey { derived(salt: salt.lent, info: info.lent) }
+
+    func derived(salt: RawSpan, info: RawSpan) -> SecretKey { SecretKey(KeyDerivation.derive(symmetric, salt: salt, info: info)) }
 
     package var bytes: [UInt8] { unsafe symmetric.withUnsafeBytes { unsafe Array($0) } }
 

@@ -1,5 +1,5 @@
 internal import Bytes
-internal import Crypto
+internal import Bytes
 
 /// The key of one subject, or of a file of event lines, in a place of its own, so that it can be overwritten there. Integers are
 /// little-endian; a slot is 128 bytes at a multiple of 128, so that it lies in one sector: after a power
@@ -37,16 +37,40 @@ package struct SubjectSlot: Sendable {
     fileprivate var head: [UInt8] { Array(bytes[..<24]) }
 }
 
+/// What slots need of the master key: derived once, since each slot needs some of it.
+struct SubjectSecrets: Sendable {
+    /// Wraps the keys in slots.
+    let wrapping: SecretKey
+    let names, lines, forgotten, ledger: Authenticator
+
+    init(_ master: SecretKey) {
+        wrapping = master.key(for: "subjects")
+        names = Authenticator(master.key(for: "subject codes"))
+        lines = Authenticator(master.key(for: "line codes"))
+        forgotten = Authenticator(master.key(for: "forgotten subjects"))
+        ledger = Authenticator(master.key(for: "ledger of what was forgotten"))
+    }
+}
+
+extension Authenticator {
+    fileprivate func code(of text: [UInt8]) -> [UInt8] {
+        var code = ByteBuffer(capacity: Self.codeBytes)
+        appendCode(of: text.lent, to: &code)
+        return code.array()
+    }
+}
+
 extension KeyRing {
     /// The code by which a subject's slot is found.
-    package func code(ofSubject name: [UInt8]) -> [UInt8] { code(name, "subject codes") }
+    package func code(ofSubject name: [UInt8]) -> [UInt8] { subjects.names.code(of: name) }
 
     /// The code of a slot whose key is that of a file of event lines.
-    package func code(ofLines number: UInt32) -> [UInt8] { code(bytes(number), "line codes") }
+    package func code(ofLines number: UInt32) -> [UInt8] { subjects.lines.code(of: bytes(number)) }
 
     /// A slot with a new key.
-    package func newSubject(_ number: UInt32, code: [UInt8]) throws(SealError) -> SubjectSlot {
-        try slot(number, code, .random())
+    package func newSubject(_ number: UInt32, code: [UInt8]) throws(SealError) -> (slot: SubjectSlot, key: DataKey) {
+        let key = SecretKey.random()
+        return (try slot(number, code, key), DataKey(id: number, suite: .gcm, key))
     }
 
     /// A slot whose key was forgotten.
@@ -63,23 +87,23 @@ extension KeyRing {
         let tag = Array(slot.bytes[72 ..< 88])
         guard slot.bytes[88...].allSatisfy({ $0 == 0 }) else { throw .damaged("is not as it was written") }
         if slot.state == .forgotten || slot.state == .lost {
-            guard isEqual(code(associated, "forgotten subjects"), tag), slot.bytes[24 ..< 72].allSatisfy({ $0 == 0 }) else {
+            guard subjects.forgotten.isCode(tag.lent, of: associated.lent), slot.bytes[24 ..< 72].allSatisfy({ $0 == 0 }) else {
                 throw .damaged("is not as it was written")
             }
             return nil
         }
-        return DataKey(id: slot.number, suite: .gcm, try unwrap(Array(slot.bytes[24 ..< 88]), for: "subjects", associated))
+        return DataKey(id: slot.number, suite: .gcm, try WrappedKey.key(in: Array(slot.bytes[24 ..< 88]), under: subjects.wrapping, associated))
     }
 
     private func slot(_ number: UInt32, _ code: [UInt8], _ key: SecretKey) throws(SealError) -> SubjectSlot {
         let head = [1] + [UInt8](repeating: 0, count: 7) + code
-        let wrapped = try wrap(key, for: "subjects", associated(number, head))
+        let wrapped = try WrappedKey.bytes(of: key, under: subjects.wrapping, associated(number, head))
         return SubjectSlot(number, head + wrapped + [UInt8](repeating: 0, count: 40))
     }
 
     private func without(_ state: SubjectSlot.State, _ number: UInt32, _ code: [UInt8]) -> SubjectSlot {
         let head = [state.rawValue] + [UInt8](repeating: 0, count: 7) + code
-        let proof = self.code(associated(number, head), "forgotten subjects")
+        let proof = subjects.forgotten.code(of: associated(number, head))
         return SubjectSlot(number, head + [UInt8](repeating: 0, count: 48) + proof + [UInt8](repeating: 0, count: 40))
     }
 
@@ -92,16 +116,9 @@ extension KeyRing {
     // MARK: The ledger of what was forgotten
 
     /// The proof, which only the store's keys make, that something was forgotten.
-    package func proof(ofForgotten claim: [UInt8]) -> [UInt8] { code(file.storeID + claim, "ledger of what was forgotten") }
+    package func proof(ofForgotten claim: [UInt8]) -> [UInt8] { subjects.ledger.code(of: file.storeID + claim) }
 
-    package func isProof(_ proof: [UInt8], ofForgotten claim: [UInt8]) -> Bool { isEqual(self.proof(ofForgotten: claim), proof) }
-
-    /// Compares in constant time. In Swift `|` and `^` have one precedence, and associate to the left.
-    private func isEqual(_ code: [UInt8], _ other: [UInt8]) -> Bool {
-        code.count == other.count && zip(code, other).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
-    }
-
-    private func code(_ bytes: [UInt8], _ purpose: String) -> [UInt8] {
-        Array(HMAC<SHA256>.authenticationCode(for: bytes, using: key(for: purpose).symmetric).prefix(16))
+    package func isProof(_ proof: [UInt8], ofForgotten claim: [UInt8]) -> Bool {
+        subjects.ledger.isCode(proof.lent, of: (file.storeID + claim).lent)
     }
 }

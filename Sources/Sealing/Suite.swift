@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Crypto
 internal import CryptoExtras
 internal import FoundationEssentials
@@ -26,54 +27,90 @@ package enum Suite: UInt8, CaseIterable, Sendable {
     var vectorBytes: Int { self == .gcm ? 0 : 16 }
     var tagBytes: Int { self == .gcm ? 16 : 32 }
 
-    private static let nonce = [UInt8](repeating: 0, count: 12)
+    private static let nonce = Result { try AES.GCM.Nonce(data: nonceBytes) }
+    private static let nonceBytes = [UInt8](repeating: 0, count: 12)
     private static let cipherKey = Array("cipher".utf8)
     private static let authenticationKey = Array("authentication".utf8)
 
+    /// Appends the cipher text and its tag.
     /// - Parameter vector: `vectorBytes` random bytes.
-    func seal(_ plain: [UInt8], _ key: SecretKey, vector: [UInt8], _ associated: [UInt8]) throws(SealError) -> (text: [UInt8], tag: [UInt8])
-    {
+    func seal(
+        _ plain: RawSpan, _ key: SecretKey, vector: RawSpan, _ associated: RawSpan, into target: inout ByteBuffer
+    ) throws(SealError) {
         do {
             switch self {
             case .gcm:
-                let box = try AES.GCM.seal(
-                    plain, using: key.symmetric, nonce: AES.GCM.Nonce(data: Self.nonce), authenticating: associated)
-                return (Array(box.ciphertext), Array(box.tag))
+                let box = try unsafe plain.withUnsafeBytes { plain in
+                    try unsafe associated.withUnsafeBytes { associated in
+                        try unsafe AES.GCM.seal(plain, using: key.symmetric, nonce: Self.nonce.get(), authenticating: associated)
+                    }
+                }
+                target.append(box.ciphertext)
+                target.append(box.tag)
             case .cbcWithHMAC:
                 let cipher = key.derived(salt: [], info: Self.cipherKey)
-                let text = try [UInt8](AES._CBC.encrypt(plain, using: cipher.symmetric, iv: AES._CBC.IV(ivBytes: vector)))
-                return (
-                    text, Array(HMAC<SHA256>.authenticationCode(for: Self.authenticated(associated, vector, text), using: Self.mac(key)))
-                )
+                let iv = try AES._CBC.IV(ivBytes: [UInt8](copying: vector))
+                let text = try [UInt8](AES._CBC.encrypt([UInt8](copying: plain), using: cipher.symmetric, iv: iv))
+                target.append(text)
+                let authenticated = Self.authenticated(associated, vector, text.lent)
+                target.append(Array(HMAC<SHA256>.authenticationCode(for: authenticated, using: Self.mac(key))))
             }
         } catch { throw .limit("these bytes can't be sealed: \(error)") }
     }
 
+    /// Appends what was sealed.
+    /// - Parameter sealed: cipher text and tag.
     /// - Throws: `SealError.broken` where anything differs from what was sealed.
     func open(
-        _ text: [UInt8], tag: [UInt8], _ key: SecretKey, vector: [UInt8], _ associated: [UInt8]
-    ) throws(SealError) -> [UInt8] {
+        _ sealed: RawSpan, _ key: SecretKey, vector: RawSpan, _ associated: RawSpan, into target: inout ByteBuffer
+    ) throws(SealError) {
+        guard sealed.byteCount >= tagBytes else { throw .broken("it is too short for what is sealed") }
         do {
             switch self {
             case .gcm:
-                let box = try AES.GCM.SealedBox(nonce: AES.GCM.Nonce(data: Self.nonce), ciphertext: text, tag: tag)
-                return try [UInt8](AES.GCM.open(box, using: key.symmetric, authenticating: associated))
+                // The library's quickest form: nonce, text and tag in one piece.
+                let box = try AES.GCM.SealedBox(combined: Self.nonceBytes + [UInt8](copying: sealed))
+                target.append(
+                    try unsafe associated.withUnsafeBytes { try unsafe AES.GCM.open(box, using: key.symmetric, authenticating: $0) })
             case .cbcWithHMAC:
+                let text = sealed.slice(0, sealed.byteCount - tagBytes)
                 let authenticated = Self.authenticated(associated, vector, text)
+                let tag = [UInt8](copying: sealed.slice(text.byteCount, tagBytes))
                 // Order: nothing is decrypted that was not authenticated.
                 guard HMAC<SHA256>.isValidAuthenticationCode(tag, authenticating: authenticated, using: Self.mac(key)) else {
                     throw CryptoKitError.authenticationFailure
                 }
                 let cipher = key.derived(salt: [], info: Self.cipherKey)
-                return try [UInt8](AES._CBC.decrypt(text, using: cipher.symmetric, iv: AES._CBC.IV(ivBytes: vector)))
+                let iv = try AES._CBC.IV(ivBytes: [UInt8](copying: vector))
+                target.append(try AES._CBC.decrypt([UInt8](copying: text), using: cipher.symmetric, iv: iv))
             }
         } catch { throw .broken("its tag does not fit") }
     }
 
+    /// Cipher text and tag of a key that is wrapped, by a suite without a vector.
+    func seal(_ plain: [UInt8], _ key: SecretKey, _ associated: [UInt8]) throws(SealError) -> [UInt8] {
+        var sealed = ByteBuffer(capacity: plain.count + tagBytes)
+        try seal(plain.lent, key, vector: [UInt8]().lent, associated.lent, into: &sealed)
+        return sealed.array()
+    }
+
+    /// The same the other way round.
+    /// - Throws: `SealError.broken`.
+    func open(_ sealed: [UInt8], _ key: SecretKey, _ associated: [UInt8]) throws(SealError) -> [UInt8] {
+        var plain = ByteBuffer(capacity: sealed.count)
+        try open(sealed.lent, key, vector: [UInt8]().lent, associated.lent, into: &plain)
+        return plain.array()
+    }
+
     private static func mac(_ key: SecretKey) -> SymmetricKey { key.derived(salt: [], info: authenticationKey).symmetric }
 
-    private static func authenticated(_ associated: [UInt8], _ vector: [UInt8], _ text: [UInt8]) -> [UInt8] {
-        let bits = UInt64(associated.count) * 8
-        return associated + vector + text + (0 ..< 8).map { UInt8(truncatingIfNeeded: bits >> UInt64(56 - $0 * 8)) }
+    private static func authenticated(_ associated: RawSpan, _ vector: RawSpan, _ text: RawSpan) -> [UInt8] {
+        let bits = UInt64(associated.byteCount) * 8
+        return [UInt8](copying: associated) + [UInt8](copying: vector) + [UInt8](copying: text)
+            + (0 ..< 8).map { UInt8(truncatingIfNeeded: bits >> UInt64(56 - $0 * 8)) }
     }
+}
+
+extension ByteBuffer {
+    fileprivate mutating func append(_ data: Data) { unsafe data.withUnsafeBytes { unsafe append($0.bytes) } }
 }

@@ -16,7 +16,6 @@ package struct ValueSealer: Sendable {
     package static let addedBytes = saltBytes + tagBytes
 
     private static let (saltBytes, tagBytes) = (16, 16)
-    private static let nonce = [UInt8](repeating: 0, count: 12)
     /// The HMAC with its key already processed, which costs as much as the rest of a value.
     private let expanding: HMAC<SHA256>
 
@@ -34,39 +33,21 @@ package struct ValueSealer: Sendable {
         target.append(littleEndian: system.next())
         target.append(littleEndian: system.next())
         let key = key(target.slice(start, Self.saltBytes))
-        do {
-            let box = try unsafe value.withUnsafeBytes { value in
-                try unsafe place.withUnsafeBytes { place in
-                    try unsafe AES.GCM.seal(value, using: key, nonce: AES.GCM.Nonce(data: Self.nonce), authenticating: place)
-                }
-            }
-            target.append([UInt8](box.ciphertext))
-            target.append([UInt8](box.tag))
-        } catch { throw .limit("these bytes can't be sealed: \(error)") }
+        try Suite.gcm.seal(value, key, vector: value.slice(0, 0), place, into: &target)
     }
 
     /// Opens a sealed value and appends it.
     /// - Throws: `SealError.broken` where a bit differs from what was sealed, there or in `place`.
     package func open(_ envelope: RawSpan, _ place: RawSpan, into target: inout ByteBuffer) throws(SealError) {
-        let count = envelope.byteCount - Self.addedBytes
-        guard count >= 0 else { throw .broken("it is too short for what is sealed") }
-        let key = key(envelope.slice(0, Self.saltBytes))
-        let (text, tag) = (envelope.slice(Self.saltBytes, count), envelope.slice(Self.saltBytes + count, Self.tagBytes))
-        do {
-            let box = try unsafe text.withUnsafeBytes { text in
-                try unsafe tag.withUnsafeBytes { tag in
-                    try unsafe AES.GCM.SealedBox(nonce: AES.GCM.Nonce(data: Self.nonce), ciphertext: text, tag: tag)
-                }
-            }
-            let plain = try unsafe place.withUnsafeBytes { try unsafe AES.GCM.open(box, using: key, authenticating: $0) }
-            target.append([UInt8](plain))
-        } catch { throw .broken("its tag does not fit") }
+        guard envelope.byteCount >= Self.addedBytes else { throw .broken("it is too short for what is sealed") }
+        let (salt, sealed) = (envelope.slice(0, Self.saltBytes), envelope.slice(Self.saltBytes, envelope.byteCount - Self.saltBytes))
+        try Suite.gcm.open(sealed, key(salt), vector: salt.slice(0, 0), place, into: &target)
     }
 
-    private func key(_ salt: RawSpan) -> SymmetricKey {
+    private func key(_ salt: RawSpan) -> SecretKey {
         var code = expanding
         unsafe salt.withUnsafeBytes { unsafe code.update(data: $0) }
         code.update(data: [1 as UInt8])
-        return SymmetricKey(data: code.finalize())
+        return SecretKey(SymmetricKey(data: code.finalize()))
     }
 }

@@ -8,6 +8,22 @@ internal import Bytes
 ///     48  16  its tag
 package enum WrappedKey {
     package static let byteCount = 64
+
+    static func bytes(of key: SecretKey, under wrapping: SecretKey, _ place: [UInt8]) throws(SealError) -> [UInt8] {
+        let salt = SecretKey.salt()
+        return salt + (try Suite.gcm.seal(key.bytes, wrapping.derived(salt: salt, info: []), place))
+    }
+
+    static func key(in bytes: [UInt8], under wrapping: SecretKey, _ place: [UInt8]) throws(SealError) -> SecretKey {
+        guard bytes.count == byteCount else { throw .damaged("is missing") }
+        let own = wrapping.derived(salt: Array(bytes[..<16]), info: [])
+        do {
+            guard let key = SecretKey(try Suite.gcm.open(Array(bytes[16...]), own, place)) else {
+                throw SealError.broken("a key has another length")
+            }
+            return key
+        } catch { throw .damaged("is not as it was written") }
+    }
 }
 
 extension KeyRing {
@@ -15,19 +31,11 @@ extension KeyRing {
     ///   - purpose: names the key of the ring that wraps it.
     ///   - place: bytes that must be the same when the key is unwrapped.
     package func wrap(_ key: SecretKey, for purpose: String, _ place: [UInt8]) throws(SealError) -> [UInt8] {
-        let salt = SecretKey.salt()
-        let (text, tag) = try Suite.gcm.seal(key.bytes, self.key(for: purpose).derived(salt: salt, info: []), vector: [], place)
-        return salt + text + tag
+        try WrappedKey.bytes(of: key, under: self.key(for: purpose), place)
     }
 
     /// - Throws: `SealError.damaged` where a bit differs, there or in `place`.
     package func unwrap(_ bytes: [UInt8], for purpose: String, _ place: [UInt8]) throws(SealError) -> SecretKey {
-        guard bytes.count == WrappedKey.byteCount else { throw .damaged("is missing") }
-        let key = self.key(for: purpose).derived(salt: Array(bytes[..<16]), info: [])
-        do {
-            let plain = try Suite.gcm.open(Array(bytes[16 ..< 48]), tag: Array(bytes[48...]), key, vector: [], place)
-            guard let key = SecretKey(plain) else { throw SealError.broken("a key has another length") }
-            return key
-        } catch { throw .damaged("is not as it was written") }
+        try WrappedKey.key(in: bytes, under: key(for: purpose), place)
     }
 }

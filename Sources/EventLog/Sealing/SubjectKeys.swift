@@ -22,6 +22,15 @@ package final class SubjectKeys: Sendable {
         var pending: [SubjectSlot] = []
         /// Keys that were opened, with the slot that each was in.
         var opened: [UInt32: (slot: [UInt8], key: DataKey)] = [:]
+        /// The keys that a commit has used: no slot changes while it holds the write lock.
+        var used: [StreamName: DataKey] = [:]
+        /// The file as it was opened last.
+        var file: (file: File, status: FileStatus)?
+
+        mutating func keep(_ key: DataKey, in slot: SubjectSlot) {
+            if opened.count >= SubjectKeys.openedMax { opened = [:] }
+            opened[slot.number] = (slot.bytes, key)
+        }
 
         /// Adds a slot by its own fields, unproved; damage is reported when its key is needed.
         mutating func learn(_ slot: SubjectSlot) {
@@ -59,21 +68,33 @@ package final class SubjectKeys: Sendable {
     }
 
     private func slot(_ number: UInt32) throws -> SubjectSlot? {
-        try state.withLock({ $0.pending.first { $0.number == number } }) ?? written(number)
+        let pending = state.withLock { state in
+            number > state.count && number - state.count <= state.pending.count ? state.pending[Int(number - state.count) - 1] : nil
+        }
+        return try pending ?? written(number)
     }
 
     private func written(_ number: UInt32) throws -> SubjectSlot? {
-        guard number > 0, try Directory.ownStatus(path) != nil else { return nil }
-        let bytes = try File(path, .read).read(SubjectSlot.byteCount, at: Int(number) * SubjectSlot.byteCount)
+        guard number > 0, let file = try reading() else { return nil }
+        let bytes = try file.read(SubjectSlot.byteCount, at: Int(number) * SubjectSlot.byteCount)
         return bytes.count == SubjectSlot.byteCount ? SubjectSlot(number, bytes) : nil
+    }
+
+    /// The file, opened again where another one lies in its place; nil where there is none.
+    private func reading() throws -> File? {
+        guard let status = try Directory.ownStatus(path) else { return nil }
+        if let known = state.withLock({ $0.file }), (status.device, status.inode) == (known.status.device, known.status.inode) { return known.file }
+        let file = try File(path, .read)
+        let opened = try file.status()
+        state.withLock { $0.file = (file, opened) }
+        return file
     }
 
     private func key(of slot: SubjectSlot) throws -> DataKey? {
         if let known = state.withLock({ $0.opened[slot.number] }), known.slot == slot.bytes { return known.key }
         let key = try prove(slot)
         state.withLock { state in
-            if state.opened.count >= Self.openedMax { state.opened = [:] }
-            state.opened[slot.number] = key.map { (slot.bytes, $0) }
+            if let key { state.keep(key, in: slot) } else { state.opened[slot.number] = nil }
         }
         return key
     }
@@ -95,24 +116,29 @@ package final class SubjectKeys: Sendable {
     func begin() throws {
         state.withLock { state in
             for slot in state.pending { state.numbers[slot.code] = nil }
-            state.pending = []
+            (state.pending, state.used) = ([], [:])
         }
         try learn()
     }
 
     /// The key of a stream's subject; a new one where it has none that is whole, which must be written before the commit.
     func key(for stream: StreamName) throws -> DataKey {
+        if let used = state.withLock({ $0.used[stream] }) { return used }
+        let key = try lookUp(stream)
+        state.withLock { $0.used[stream] = key }
+        return key
+    }
+
+    private func lookUp(_ stream: StreamName) throws -> DataKey {
         let code = ring.code(ofSubject: Array(stream.text.utf8))
         if let number = state.withLock({ $0.numbers[code] }), let slot = try slot(number), slot.code == code,
             let key = try wholeKey(of: slot)
         {
             return key
         }
-        // The pending slots are searched one by one, so they are kept few.
+        // Order: what a power cut may leave in doubt is no more than is written at once.
         if state.withLock({ $0.pending.count >= Self.pendingMax }) { try flush() }
-        let slot = try add { number throws(SealError) in try ring.newSubject(number, code: code) }
-        guard let key = try wholeKey(of: slot) else { throw damaged("gives no key to slot \(slot.number)") }
-        return key
+        return try addKey(code: { _ in code })
     }
 
     /// The key of a slot, nil where it is forgotten or damaged: damage is reported by reads, and does not stop appends.
@@ -123,21 +149,32 @@ package final class SubjectKeys: Sendable {
     /// Writes a slot that marks a stream's key as lost.
     package func lose(_ stream: StreamName) throws {
         let code = ring.code(ofSubject: Array(stream.text.utf8))
-        _ = try add { number throws(SealError) in ring.lost(number, code: code) }
+        add(ring.lost(try nextNumber(), code: code))
     }
 
-    private func add(_ make: (UInt32) throws(SealError) -> SubjectSlot) throws -> SubjectSlot {
+    private func addKey(code: (UInt32) -> [UInt8]) throws -> DataKey {
+        let number = try nextNumber()
+        do throws(SealError) {
+            let (slot, key) = try ring.newSubject(number, code: code(number))
+            add(slot)
+            state.withLock { $0.keep(key, in: slot) }
+            return key
+        } catch { throw damaged(error.reason) }
+    }
+
+    private func nextNumber() throws -> UInt32 {
         let number = state.withLock { $0.count + UInt32($0.pending.count) + 1 }
         guard number <= Self.slotsMax else {
             throw EvstoreError.usage("a store has keys for the personal data of at most \(Self.slotsMax) streams")
         }
-        let slot: SubjectSlot
-        do throws(SealError) { slot = try make(number) } catch { throw damaged(error.reason) }
+        return number
+    }
+
+    private func add(_ slot: SubjectSlot) {
         state.withLock { state in
             state.pending.append(slot)
             state.learn(slot)
         }
-        return slot
     }
 
     /// Makes new keys durable: before anything that is sealed under them.
@@ -192,6 +229,7 @@ package final class SubjectKeys: Sendable {
         try file.sync()
         state.withLock { state in
             for (number, _) in slots { state.opened[number] = nil }
+            state.used = [:]
         }
         return new
     }
@@ -201,8 +239,7 @@ package final class SubjectKeys: Sendable {
     /// A new key for a file of lines, durable on return.
     func makeKeyOfLines() throws -> DataKey {
         try begin()
-        let slot = try add { number throws(SealError) in try ring.newSubject(number, code: ring.code(ofLines: number)) }
-        guard let key = try wholeKey(of: slot) else { throw damaged("gives no key to slot \(slot.number)") }
+        let key = try addKey(code: ring.code(ofLines:))
         try flush()
         return key
     }

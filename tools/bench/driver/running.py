@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -68,6 +69,17 @@ def run_measured(arguments, **more):
         text = output.read()
     result = json.loads(text) if text.lstrip().startswith(b"{") else {}
     return result | {"wall": wall, "peakMiB": usage.ru_maxrss / 1024, "ownMiB": own / 1024}
+
+
+def timed(arguments, output=subprocess.DEVNULL):
+    """A program's processor seconds and wall seconds."""
+    arguments = [str(a) for a in arguments]
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    done = subprocess.run(arguments, stdout=output, stderr=subprocess.PIPE)
+    wall, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0:
+        raise Failed(f"{' '.join(arguments)}: exit {done.returncode}: {done.stderr.decode(errors='replace').strip()[-600:]}")
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, wall
 
 
 def own_memory(pid):

@@ -49,8 +49,7 @@ extension FuzzTarget {
             let key = secret.derived(salt: slot.salt, info: slot.head)
             do {
                 return SecretKey(
-                    try Suite.gcm.open(
-                        Array(slot.bytes[40 ..< 72]), tag: Array(slot.bytes[72 ..< 88]), key, vector: [], slot.head + file.storeID))
+                    try Suite.gcm.open(Array(slot.bytes[40 ..< 88]), key, slot.head + file.storeID))
             } catch { continue }
         }
         return nil
@@ -84,9 +83,11 @@ extension FuzzTarget {
             let head = [Envelope.format, bytes[0], bytes[1], bytes[2], 1, 0, 0, 0] + bytes[3 ..< 7] + salt
             let vector = [UInt8](repeating: 0, count: suite.vectorBytes)
             let own = secret.derived(salt: salt, info: Array(associated.prefix(RecordSealer.placeBytes)))
-            let (text, tag) = try suite.seal(Array(bytes[7...]), own, vector: vector, associated + head)
+            var envelope = ByteBuffer()
+            envelope.append(head + vector)
+            try suite.seal(Array(bytes[7...]).lent, own, vector: vector.lent, (associated + head).lent, into: &envelope)
             output = ByteBuffer()
-            let parts = try sealer.open((head + vector + text + tag).lent, under: key, associated.lent, into: &output)
+            let parts = try sealer.open(envelope.bytes, under: key, associated.lent, into: &output)
             let plain = output.array()
             try hold(parts.payload + parts.metadata + parts.shadow + parts.personal == plain.count, "the parts do not add up")
             let (afterPayload, afterMetadata) = (parts.payload, parts.payload + parts.metadata)

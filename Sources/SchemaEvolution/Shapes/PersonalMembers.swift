@@ -1,0 +1,121 @@
+package import Bytes
+package import JSONText
+
+/// Where the personal values of a type's payloads are, and what may stand in their places once they are forgotten.
+///
+/// Made once for a shape. A payload is walked over once, and copied as it is spelled but for those values.
+package struct PersonalMembers: Sendable {
+    /// What stands in the place of a personal value.
+    package enum Substitute: CaseIterable, Sendable {
+        /// Null where the shape allows it, else an empty text, else the sample.
+        case emptiest
+        /// The simplest value that fits.
+        case sample
+    }
+
+    private enum Node {
+        case plain
+        /// In the place of such a value stands one of these texts.
+        case personal(emptiest: [UInt8], sample: [UInt8])
+        /// The nodes of its members by name; of those without one, `others`.
+        case object([[UInt8]: Int], others: Int?)
+        case array(Int)
+    }
+
+    private var nodes: [Node] = []
+
+    /// Nil where no member is personal.
+    package init?(_ shape: EventShape) {
+        guard shape.hasPersons else { return nil }
+        _ = add(shape.shape)
+    }
+
+    private mutating func add(_ shape: Shape) -> Int {
+        let index = nodes.count
+        nodes.append(.plain)
+        if shape.isPersonal {
+            let nothing = shape.isNullable ? JSONValue.null : shape.rejection(of: .string("")) == nil ? .string("") : shape.sample
+            nodes[index] = .personal(emptiest: Array(nothing.text.utf8), sample: Array(shape.sample.text.utf8))
+        } else if let others = shape.additional {
+            if others.hasPersons { nodes[index] = .object([:], others: add(others)) }
+        } else if let items = shape.items {
+            if items.hasPersons { nodes[index] = .array(add(items)) }
+        } else {
+            var members: [[UInt8]: Int] = [:]
+            for property in shape.properties where property.shape.hasPersons { members[Array(property.name.utf8)] = add(property.shape) }
+            if !members.isEmpty { nodes[index] = .object(members, others: nil) }
+        }
+        return index
+    }
+
+    /// Appends a valid payload without what is personal in it; false where there is nothing, or only what would stand in its place.
+    package func leaveOut(of payload: RawSpan, by substitute: Substitute, into rest: inout ByteBuffer) -> Bool {
+        var copy = Copy(walk: JSONWalker(payload), substitute: substitute)
+        copy.walk.skipSpaces()
+        replace(0, &copy, into: &rest)
+        rest.append(payload.slice(copy.copied, payload.byteCount - copy.copied))
+        return copy.isChanged
+    }
+
+    private struct Copy: ~Escapable {
+        var walk: JSONWalker
+        let substitute: Substitute
+        /// How far the text has been copied, or replaced.
+        var copied = 0
+        var isChanged = false
+
+        @_lifetime(copy walk)
+        init(walk: JSONWalker, substitute: Substitute) { (self.walk, self.substitute) = (walk, substitute) }
+    }
+
+    /// Goes behind the value that begins here.
+    private func replace(_ node: Int, _ copy: inout Copy, into rest: inout ByteBuffer) {
+        switch nodes[node] {
+        case .personal(let emptiest, let sample):
+            let value = copy.walk.skipValue()
+            if value.kind == .null || copy.walk.isLost { return }
+            let substitute = copy.substitute == .emptiest ? emptiest : sample
+            if copy.walk.text.slice(value.start, value.count).equals(substitute.lent) { return }
+            rest.append(copy.walk.text.slice(copy.copied, value.start - copy.copied))
+            rest.append(substitute)
+            (copy.copied, copy.isChanged) = (value.end, true)
+        case .object(let members, let others) where copy.walk.enterObject():
+            while let name = copy.walk.nextName() {
+                if let node = others ?? members[Self.text(of: name, in: copy.walk.text)] {
+                    replace(node, &copy, into: &rest)
+                } else {
+                    _ = copy.walk.skipValue()
+                }
+            }
+        case .array(let items) where copy.walk.enterArray():
+            while copy.walk.nextElement() { replace(items, &copy, into: &rest) }
+        default: _ = copy.walk.skipValue()
+        }
+    }
+
+    private static func text(of name: JSONName, in text: RawSpan) -> [UInt8] {
+        let literal = text.slice(name.start + 1, name.end - name.start - 2)
+        guard name.hasEscapes else { return [UInt8](copying: literal) }
+        var plain = ByteBuffer(capacity: literal.byteCount)
+        appendUnescaped(literal, into: &plain)
+        return plain.array()
+    }
+}
+
+extension EventShape {
+    /// Whether a member is personal.
+    package var hasPersons: Bool { shape.hasPersons }
+}
+
+extension Shape {
+    fileprivate var hasPersons: Bool {
+        isPersonal || properties.contains { $0.shape.hasPersons } || items?.hasPersons == true || additional?.hasPersons == true
+    }
+
+    /// Whether the member at a pointer, or one that holds it, is personal.
+    package func isPersonal(at pointer: JSONPointer) -> Bool {
+        (0 ... pointer.tokens.count).contains { count in
+            shape(at: JSONPointer(tokens: Array(pointer.tokens.prefix(count))))?.isPersonal == true
+        }
+    }
+}

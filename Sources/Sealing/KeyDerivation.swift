@@ -1,0 +1,58 @@
+internal import Bytes
+internal import Crypto
+
+/// HKDF-SHA256 (RFC 5869) of one block, made of HMAC-SHA256 (RFC 2104) over the library's hash. The library's own HKDF makes arrays of
+/// padded keys and looks up generic types at each call, which takes four times as long as the hashing; a key is derived for each
+/// envelope.
+@safe enum KeyDerivation {
+    private static let blockBytes = SHA256.blockByteCount
+    private static let digestBytes = SHA256.byteCount
+
+    /// - Parameters:
+    ///   - salt: at most 64 bytes.
+    ///   - info: says what the key is for.
+    static func derive(_ key: SymmetricKey, salt: RawSpan, info: RawSpan) -> SymmetricKey {
+        unsafe withUnsafeTemporaryAllocation(byteCount: blockBytes + 2 * digestBytes, alignment: 8) { room in
+            unsafe room.initializeMemory(as: UInt8.self, repeating: 0)
+            defer { unsafe wipe(room) }
+            let block = unsafe UnsafeMutableRawBufferPointer(rebasing: room[..<blockBytes])
+            let extracted = unsafe UnsafeMutableRawBufferPointer(rebasing: room[blockBytes ..< blockBytes + digestBytes])
+            let expanded = unsafe UnsafeMutableRawBufferPointer(rebasing: room[(blockBytes + digestBytes)...])
+            unsafe salt.withUnsafeBytes { salt in
+                unsafe key.withUnsafeBytes { key in
+                    unsafe authenticate(under: salt, block, to: extracted) { hasher in unsafe hasher.update(bufferPointer: key) }
+                }
+            }
+            unsafe info.withUnsafeBytes { info in
+                unsafe authenticate(under: UnsafeRawBufferPointer(extracted), block, to: expanded) { hasher in
+                    unsafe hasher.update(bufferPointer: info)
+                    unsafe withUnsafeBytes(of: 1 as UInt8) { unsafe hasher.update(bufferPointer: $0) }
+                }
+            }
+            return unsafe SymmetricKey(data: UnsafeRawBufferPointer(expanded))
+        }
+    }
+
+    /// Writes the code of what `feed` hashes.
+    /// - Parameter block: room for the padded key.
+    private static func authenticate(
+        under key: UnsafeRawBufferPointer, _ block: UnsafeMutableRawBufferPointer, to code: UnsafeMutableRawBufferPointer,
+        _ feed: (inout SHA256) -> Void
+    ) {
+        unsafe block.initializeMemory(as: UInt8.self, repeating: 0)
+        unsafe block.copyMemory(from: key)
+        for index in 0 ..< blockBytes { unsafe block[index] ^= 0x36 }
+        var inner = SHA256()
+        unsafe inner.update(bufferPointer: UnsafeRawBufferPointer(block))
+        feed(&inner)
+        for index in 0 ..< blockBytes { unsafe block[index] ^= 0x36 ^ 0x5c }
+        var outer = SHA256()
+        unsafe outer.update(bufferPointer: UnsafeRawBufferPointer(block))
+        unsafe inner.finalize().withUnsafeBytes { unsafe outer.update(bufferPointer: $0) }
+        unsafe outer.finalize().withUnsafeBytes { unsafe code.copyMemory(from: $0) }
+    }
+
+    /// Overwrites what was secret. In a function that is never inlined, whose stores the compiler can't see to be unread.
+    @inline(never)
+    private static func wipe(_ room: UnsafeMutableRawBufferPointer) { unsafe room.initializeMemory(as: UInt8.self, repeating: 0) }
+}
