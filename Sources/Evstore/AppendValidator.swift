@@ -26,7 +26,6 @@ final class AppendValidator: @unchecked Sendable {
     let options: Options
     private let limits: JSONLimits
     let viewer: Viewer
-    let rekeys: Bool
     private let aheadViewer: Viewer?
     /// Whether any step merges events of one append.
     let merges: Bool
@@ -46,8 +45,8 @@ final class AppendValidator: @unchecked Sendable {
         let shape: EventShape?
         let plain: PlainShape?
         let isTemplated: Bool
-        /// Where an image must be, floor … max(born, live) without born itself, and the path to it.
-        let targets: [(version: SchemaVersion, path: Path)]
+        /// Where an image must be, floor … max(born, live) without born itself, the path to it, and what streams are called there.
+        let targets: [(version: SchemaVersion, path: Path, names: StreamRenaming)]
         /// The versions up to the top at which it is seen together with others of its append. A pair that is parted stays so:
         /// after a rollback too, what can't be seen alone is refused alone.
         let merging: [SchemaVersion]
@@ -66,7 +65,7 @@ final class AppendValidator: @unchecked Sendable {
 
     /// At which versions an event must be seen: as `Entry` says.
     struct Views {
-        var targets: [(version: SchemaVersion, path: Path)] = []
+        var targets: [(version: SchemaVersion, path: Path, names: StreamRenaming)] = []
         var merging: [SchemaVersion] = []
         var shadowed: [SchemaVersion] = []
     }
@@ -74,7 +73,7 @@ final class AppendValidator: @unchecked Sendable {
     init(history: History, stamp: StateStamp, rules: AppendRules, options: Options) {
         (self.history, viewer, self.stamp) = (history, Viewer(history), stamp)
         (self.rules, self.options) = (rules, options)
-        (rekeys, merges) = (history.rekeysStreams, history.mergesEvents)
+        merges = history.mergesEvents
         limits = JSONLimits(depth: options.jsonDepthMax, members: options.jsonMembersMax, bytes: options.eventBytesMax)
         aheadViewer = rules.ahead.map { Viewer($0) }
     }
@@ -205,8 +204,8 @@ final class AppendValidator: @unchecked Sendable {
     ) throws(EvstoreError) {
         do {
             let source = SourceEvent(payload: payload, time: time, metadata: metadata)
-            for (target, path) in entry.targets where version.map({ target > $0 }) ?? true {
-                if rekeys { _ = try history.streamName(stream, from: entry.birth, to: target) }
+            for (target, path, names) in entry.targets where version.map({ target > $0 }) ?? true {
+                if !names.isEmpty { _ = try names.name(of: stream) }
                 try viewer.run(path, source, stream: stream.text, validating: true) { _ in }
             }
         } catch { throw EvstoreError(converting: error) }
@@ -265,7 +264,11 @@ final class AppendValidator: @unchecked Sendable {
         while target <= (merges ? max(last, stamp.top) : last) {
             if target != birth {
                 let path = try viewer.path(type: type, born: birth, to: target)
-                if path.merges { views.merging.append(target) } else if target <= last { views.targets.append((target, path)) }
+                if path.merges {
+                    views.merging.append(target)
+                } else if target <= last {
+                    views.targets.append((target, path, history.renaming(from: birth, to: target)))
+                }
             }
             target = target.next
         }

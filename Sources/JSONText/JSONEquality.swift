@@ -2,9 +2,82 @@ internal import Bytes
 
 /// Whether two texts mean the same value.
 package enum JSONEquality {
-    /// Compares canonically: spelling, spaces and the order of members do not count.
+    /// Compares canonically: spelling, spaces and the order of members do not count. Texts are expected to be valid.
+    ///
+    /// Both are walked over side by side; canonical bytes are made only of what is spelled in two ways.
+    /// - Throws: `JSONError` where what differs is not JSON.
     package static func same(_ left: RawSpan, _ right: RawSpan) throws(JSONError) -> Bool {
         if left.equals(right) { return true }
-        return try Canonical.bytes(of: left) == Canonical.bytes(of: right)
+        var (left, right) = (JSONWalker(left), JSONWalker(right))
+        left.skipSpaces()
+        right.skipSpaces()
+        return try same(left.skipValue(), in: left.text, right.skipValue(), in: right.text)
+    }
+
+    /// Above so many members an object's are sorted rather than looked for one by one.
+    private static let membersMax = 64
+
+    private static func same(
+        _ left: JSONExtent, in leftText: RawSpan, _ right: JSONExtent, in rightText: RawSpan
+    ) throws(JSONError) -> Bool {
+        guard left.end <= leftText.byteCount, right.end <= rightText.byteCount else { return try canonically(leftText, rightText) }
+        let (leftValue, rightValue) = (leftText.slice(left.start, left.count), rightText.slice(right.start, right.count))
+        if left.kind == right.kind, leftValue.equals(rightValue) { return true }
+        switch (left.kind, right.kind) {
+        case (.object, .object): return try sameMembers(leftValue, rightValue)
+        case (.array, .array): return try sameElements(leftValue, rightValue)
+        case (.string, .string) where !left.hasEscapes && !right.hasEscapes: return false
+        case (.string, .string), (.number, .number): return try canonically(leftValue, rightValue)
+        default: return false
+        }
+    }
+
+    private static func canonically(_ left: RawSpan, _ right: RawSpan) throws(JSONError) -> Bool {
+        try Canonical.bytes(of: left) == Canonical.bytes(of: right)
+    }
+
+    private static func sameElements(_ left: RawSpan, _ right: RawSpan) throws(JSONError) -> Bool {
+        var (own, other) = (JSONWalker(left), JSONWalker(right))
+        guard own.enterArray(), other.enterArray() else { return try canonically(left, right) }
+        while own.nextElement() {
+            guard other.nextElement() else { return false }
+            if try !same(own.skipValue(), in: left, other.skipValue(), in: right) { return false }
+        }
+        return !other.nextElement()
+    }
+
+    private struct Member {
+        let name: JSONName
+        let value: JSONExtent
+    }
+
+    private static func sameMembers(_ left: RawSpan, _ right: RawSpan) throws(JSONError) -> Bool {
+        guard let own = members(of: left), let other = members(of: right) else { return try canonically(left, right) }
+        guard own.count == other.count else { return false }
+        for (index, member) in own.enumerated() {
+            // Most stand where they stood.
+            var found = isNamed(other[index], in: right, as: member, in: left) ? index : 0
+            while found < other.count, !isNamed(other[found], in: right, as: member, in: left) { found += 1 }
+            guard found < other.count, try same(member.value, in: left, other[found].value, in: right) else { return false }
+        }
+        return true
+    }
+
+    private static func isNamed(_ member: Member, in text: RawSpan, as other: Member, in otherText: RawSpan) -> Bool {
+        let (name, otherName) = (member.name, other.name)
+        return text.slice(name.start, name.end - name.start).equals(otherText.slice(otherName.start, otherName.end - otherName.start))
+    }
+
+    /// Nil where they are too many, or a name has escapes.
+    private static func members(of object: RawSpan) -> [Member]? {
+        var walk = JSONWalker(object)
+        guard walk.enterObject() else { return nil }
+        var members: [Member] = []
+        members.reserveCapacity(16)
+        while let name = walk.nextName() {
+            if name.hasEscapes || members.count == membersMax { return nil }
+            members.append(Member(name: name, value: walk.skipValue()))
+        }
+        return walk.isLost ? nil : members
     }
 }

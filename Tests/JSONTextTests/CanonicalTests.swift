@@ -92,4 +92,31 @@ import Testing
         #expect(try !same("9007199254740992", "9007199254740993"))
         #expect(throws: JSONError.self) { try same("1", "01") }
     }
+
+    @Test("two random texts are equal exactly where their canonical forms are, however they are spelled")
+    func respelled() throws {
+        let seed = UInt64.random(in: 0 ... .max)
+        var generator = SeededGenerator(seed: seed)
+        var equal = 0
+        for round in 0 ..< 4_000 {
+            let json = generator.json(depth: 3)
+            // Shuffled members, and here and there another value.
+            let other = respelled(try JSONValue(parsing: utf8(json).lent), &generator)
+            let expected = try canonical(json) == canonical(other)
+            #expect(try JSONEquality.same(utf8(json).lent, utf8(other).lent) == expected, "seed \(seed), round \(round): \(json), \(other)")
+            equal += expected ? 1 : 0
+        }
+        #expect((400 ..< 3_900).contains(equal))
+    }
+
+    private func respelled(_ value: JSONValue, _ generator: inout SeededGenerator) -> String {
+        if generator.chance(1, in: 24) { return generator.json(depth: 1) }
+        switch value {
+        case .object(let members):
+            let texts = members.shuffled(using: &generator).map { JSONValue.string($0.name).text + " : " + respelled($0.value, &generator) }
+            return "{" + texts.joined(separator: ",") + "}"
+        case .array(let values): return "[" + values.map { respelled($0, &generator) }.joined(separator: ", ") + "]"
+        default: return value.text
+        }
+    }
 }

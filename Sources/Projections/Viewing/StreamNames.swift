@@ -26,6 +26,8 @@ package final class StreamNames {
     /// The stream that was asked for last.
     private var last: (stream: UInt64, stored: Stored)?
     private var shown: [Shown: StreamName] = [:]
+    /// Between the versions that were asked for last.
+    private var renaming: (from: SchemaVersion, to: SchemaVersion, names: StreamRenaming)?
     private let shared: SharedStreamNames?
     private static let keptMax = 1 << 18
 
@@ -45,16 +47,25 @@ package final class StreamNames {
         }
         let stored = try stored(record, reader)
         guard rekeys, stored.born != version else { return stored.name }
+        let renaming = renaming(from: stored.born, to: version)
+        if renaming.isEmpty { return stored.name }
         let key = Shown(stream: record.streamID, version: version)
         if let known = shown[key] { return known }
         let name: StreamName
-        do { name = try history.streamName(stored.name, from: stored.born, to: version) } catch EvstoreError.noImage(var failure) {
+        do { name = try renaming.name(of: stored.name) } catch EvstoreError.noImage(var failure) {
             (failure.type, failure.born, failure.position) = (log.name(ofType: record.type), record.born, record.position)
             throw EvstoreError.noImage(failure)
         }
         if shown.count >= Self.keptMax { shown.removeAll(keepingCapacity: true) }
         shown[key] = name
         return name
+    }
+
+    private func renaming(from: SchemaVersion, to: SchemaVersion) -> StreamRenaming {
+        if let renaming, renaming.from == from, renaming.to == to { return renaming.names }
+        let names = history.renaming(from: from, to: to)
+        renaming = (from, to, names)
+        return names
     }
 
     /// Removes the names that are kept.

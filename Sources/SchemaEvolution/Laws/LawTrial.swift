@@ -244,7 +244,6 @@ package struct LawTrial {
     }
 
     private static func isSame(_ a: [UInt8], _ b: [UInt8]) -> Bool {
-        if a == b { return true }
-        do { return try Canonical.bytes(of: a.lent) == Canonical.bytes(of: b.lent) } catch { return false }
+        do { return try JSONEquality.same(a.lent, b.lent) } catch { return false }
     }
 }

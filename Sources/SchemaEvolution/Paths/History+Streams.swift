@@ -4,27 +4,17 @@ extension History {
     /// Whether any step gives streams other names.
     package var rekeysStreams: Bool { chain.steps.contains { !$0.rekeys.isEmpty } }
 
-    /// What a stream that has this name at one version is called at another.
+    /// What streams that have a name at one version are called at another.
     ///
     /// Data from before versions existed lies under the names of version 1.
+    package func renaming(from: SchemaVersion, to: SchemaVersion) -> StreamRenaming {
+        StreamRenaming(from: from, to: to, rekeysStreams ? steps(from: from, to: to) : [])
+    }
+
+    /// The same for one stream.
     /// - Throws: `EvstoreError.noImage` where the other name would not lead back to this one.
     package func streamName(_ name: StreamName, from: SchemaVersion, to: SchemaVersion) throws(EvstoreError) -> StreamName {
-        var text = name.text
-        let steps = steps(from: from, to: to)
-        let direction: Direction = from < to ? .up : .down
-        for step in direction == .up ? steps : steps.reversed() {
-            for rekey in direction == .up ? step.rekeys : step.rekeys.reversed() {
-                guard let next = rekey.renamed(text, direction), let made = StreamName(checking: next) else {
-                    throw .noImage(
-                        ImageFailure(
-                            type: "the stream", born: from, target: to, step: step.version, op: rekey.label,
-                            pointer: ImageFailure.streamName,
-                            expected: "a name that leads back from the other version", found: quoted(text)))
-                }
-                text = made.text
-            }
-        }
-        return StreamName(unchecked: text)
+        try renaming(from: from, to: to).name(of: name)
     }
 
     /// The names under which the log may hold a stream that is called so at a version, newest first, each with the versions
@@ -50,11 +40,4 @@ extension History {
 package struct StreamSpelling: Hashable, Sendable {
     package let name: StreamName
     package var versions: Set<SchemaVersion>
-}
-
-extension StreamName {
-    /// Nil where the text names no stream.
-    fileprivate init?(checking text: String) {
-        do { try self.init(text) } catch { return nil }
-    }
 }

@@ -5,7 +5,7 @@ gets the stream and the event as it was born, and a dictionary of rows.
 """
 import collections
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass
@@ -14,9 +14,7 @@ class Family:
     models: dict  # of definitions of read models, each as from version 1 on at the newest version
     event: object  # (rng, i) -> [(stream, type, data)], the events of one line or several
     folds: dict  # name -> (rows, stream, type, data, position), which changes rows as the newest version does
-    keep: int = 0  # how many events of one stream there are, where lists grow
-    note: str = ""
-    fields: dict = field(default_factory=dict)
+    returns: bool = True  # whether every event comes down from the newest version as it was
 
 
 WORDS = "the quick brown fox jumps over the lazy dog while nobody is looking at the old mill by the river".split()
@@ -209,7 +207,7 @@ def parted():
     moved = {"set": {"/city": "/city"}, "add": {"/moves": {"value": 1}}}
     on = {"Registered": {"set": {"/name": "/name"}}, "Settled": moved, "Relocated": moved}
     return Family([{"events": v1}, {"events": v2, "upcast": up2}, {"events": v3, "upcast": up3}],
-                  {"people": model(3, "$stream", on)}, event, {"people": people})
+                  {"people": model(3, "$stream", on)}, event, {"people": people}, returns=False)
 
 
 def merged():
@@ -301,12 +299,109 @@ def escaped():
     return family
 
 
+def chained(versions=15):
+    """A small change in each of many versions."""
+    def shape(version):
+        names = {"id": STRING, "note": STRING} | {f"m{n}" if n >= version else f"n{n}": INTEGER if n < version and n % 3 == 0 else STRING
+                                                   for n in range(1, versions)}
+        return {"Changed": {"stream": "thing-{/id}", **obj(" ".join(names), **names)}}
+
+    def up(version):
+        n = version - 1
+        steps = [{"move": {"from": f"/m{n}", "path": f"/n{n}"}}]
+        if n % 3 == 0:
+            steps.append({"convert": {"path": f"/n{n}", "to": "integer", "using": "integer-text"}})
+        return [{"on": "Changed", "do": steps}]
+
+    def event(rng, i):
+        thing = rng.randrange(1 + i // 5)
+        data = {"id": str(thing), "note": text(rng, 6)} | {f"m{n}": str(rng.randrange(10**4)) for n in range(1, versions)}
+        return [(f"thing-{thing}", "Changed", data)]
+
+    def things(rows, stream, kind, data, position):
+        row = count(rows, data["id"])
+        row["sum"] += int(data["m3"])
+        row["last"] = data["m1"]
+
+    on = {"Changed": {"add": {"/sum": "/n3"}, "set": {"/last": "/n1"}}}
+    return Family([{"events": shape(1)}] + [{"events": shape(v), "upcast": up(v)} for v in range(2, versions + 1)],
+                  {"things": model(versions, "/id", on)}, event, {"things": things})
+
+
+def typed_many(count_of_types=25):
+    """Many types; a fifth is dropped, a fifth renamed, a fifth changed, and the read model listens to three."""
+    def shape(member):
+        return {"stream": "unit-{/unit}", **obj(f"unit {member} note", unit=INTEGER, note=STRING, **{member: INTEGER})}
+
+    v1 = {f"Type{n:02d}": shape("value") for n in range(count_of_types)}
+    v2, steps = {}, []
+    for n in range(count_of_types):
+        name = f"Type{n:02d}"
+        if n % 5 == 0:
+            steps.append({"drop-event": {"type": name, "because": "nobody asks"}})
+        elif n % 5 == 1:
+            v2[f"Kind{n:02d}"] = shape("value")
+            steps.append({"rename-event": {"from": name, "to": f"Kind{n:02d}"}})
+        elif n % 5 == 2:
+            v2[name] = shape("amount")
+            steps.append({"on": name, "do": [{"move": {"from": "/value", "path": "/amount"}}]})
+        else:
+            v2[name] = v1[name]
+
+    def event(rng, i):
+        unit = rng.randrange(3000)
+        return [(f"unit-{unit}", f"Type{rng.randrange(count_of_types):02d}", {"unit": unit, "value": rng.randrange(100), "note": text(rng, 8)})]
+
+    def units(rows, stream, kind, data, position):
+        if kind in ("Type01", "Type02", "Type03"):
+            count(rows, str(data["unit"]))["sum"] += data["value"]
+
+    on = {"Kind01": {"add": {"/sum": "/value"}}, "Type02": {"add": {"/sum": "/amount"}}, "Type03": {"add": {"/sum": "/value"}}}
+    return Family([{"events": v1}, {"events": v2, "upcast": steps}], {"units": model(2, "/unit", on)}, event, {"units": units}, returns=False)
+
+
+def deep():
+    """Changes within objects of objects, beside a map whose members no version names."""
+    def level(depth, inner):
+        for n in reversed(range(depth)):
+            inner = typed(obj(f"level{n} tag", tag=STRING, **{f"level{n}": inner}))
+        return inner
+
+    def event_shape(last):
+        return {"Stacked": {"stream": "stack-{/id}", **obj(
+            "id body labels", id=STRING, body=level(4, last), labels={"type": "object", "additionalProperties": STRING})}}
+
+    v1 = event_shape(typed(obj("weight unit", weight=STRING, unit=STRING)))
+    v2 = event_shape(typed(obj("grams unit origin", grams=INTEGER, unit=STRING, origin=STRING)))
+    at = "/body/level0/level1/level2/level3"
+    up = [{"on": "Stacked", "do": [
+        {"move": {"from": f"{at}/weight", "path": f"{at}/grams"}},
+        {"convert": {"path": f"{at}/grams", "to": "integer", "using": "integer-text"}},
+        {"add": {"path": f"{at}/origin", "value": "old"}}]}]
+
+    def event(rng, i):
+        stack = rng.randrange(1 + i // 4)
+        body = {"weight": str(rng.randrange(1000)), "unit": "g"}
+        for n in reversed(range(4)):
+            body = {f"level{n}": body, "tag": rng.choice(WORDS)}
+        labels = {rng.choice(WORDS): text(rng, 2) for _ in range(rng.randrange(5))}
+        return [(f"stack-{stack}", "Stacked", {"id": str(stack), "body": body, "labels": labels})]
+
+    def stacks(rows, stream, kind, data, position):
+        row = count(rows, data["id"])
+        row["grams"] += int(data["body"]["level0"]["level1"]["level2"]["level3"]["weight"])
+        row["tag"] = data["body"]["tag"]
+
+    on = {"Stacked": {"add": {"/grams": f"{at}/grams"}, "set": {"/tag": "/body/tag"}}}
+    return Family([{"events": v1}, {"events": v2, "upcast": up}], {"stacks": model(2, "/id", on)}, event, {"stacks": stacks})
+
+
 FAMILIES = {
     "flat": flat, "nested": nested, "nested-3": lambda: nested(("sums", "articles", "streams")),
     "nested-8": lambda: nested(("sums", "articles", "streams", "shops", "sums-2", "shops-2", "streams-2", "articles-2")),
     "lists": lambda: nested(("streams",)),
     "guarded": guarded, "parted": parted, "merged": merged, "wide": wide, "wider": lambda: wide(100), "tiny": tiny, "stamped": stamped,
-    "escaped": escaped,
+    "escaped": escaped, "chained": chained, "typed": typed_many, "deep": deep,
 }
 
 

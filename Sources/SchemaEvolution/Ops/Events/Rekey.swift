@@ -91,15 +91,56 @@ extension StreamPattern {
 struct BoundRekey: Sendable {
     let from, to: StreamPattern
     let label: String
+    private let up, down: PatternChange
+
+    init(from: StreamPattern, to: StreamPattern, label: String) {
+        (self.from, self.to, self.label) = (from, to, label)
+        (up, down) = (PatternChange(from, to: to), PatternChange(to, to: from))
+    }
 
     /// The name on the other side; nil where that would not lead back to this one.
     func renamed(_ name: String, _ direction: Direction) -> String? {
-        let (here, there) = direction == .up ? (from, to) : (to, from)
-        let result = Self.change(name, here, there)
-        return Self.change(result, there, here) == name ? result : nil
+        let (there, back) = direction == .up ? (up, down) : (down, up)
+        let bytes = Array(name.utf8)
+        let result = there.changed(bytes)
+        guard back.changed(result) == bytes else { return nil }
+        return result == bytes ? name : String(decoding: result, as: UTF8.self)
+    }
+}
+
+/// The way from the names that a pattern matches to those of another with the same captures.
+private struct PatternChange: Sendable {
+    private enum Piece: Sendable {
+        case literal([UInt8])
+        /// Which of the first pattern's captures.
+        case capture(Int)
     }
 
-    private static func change(_ name: String, _ here: StreamPattern, _ there: StreamPattern) -> String {
-        here.match(name).map { there.fill($0) } ?? name
+    private let pattern: StreamPattern
+    private let pieces: [Piece]
+
+    init(_ pattern: StreamPattern, to other: StreamPattern) {
+        self.pattern = pattern
+        let captures = pattern.parts.compactMap { part in if case .capture(let name) = part { name } else { nil } }
+        pieces = other.parts.compactMap { part in
+            switch part {
+            case .literal(let text): .literal(Array(text.utf8))
+            case .capture(let name): captures.firstIndex(of: name).map(Piece.capture)
+            }
+        }
+    }
+
+    /// A name that does not match stays as it is.
+    func changed(_ name: [UInt8]) -> [UInt8] {
+        guard let captured = pattern.match(name) else { return name }
+        var made: [UInt8] = []
+        made.reserveCapacity(name.count + 16)
+        for piece in pieces {
+            switch piece {
+            case .literal(let text): made += text
+            case .capture(let index): made += name[captured[index]]
+            }
+        }
+        return made
     }
 }

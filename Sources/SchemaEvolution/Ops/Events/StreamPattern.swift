@@ -11,6 +11,8 @@ package struct StreamPattern: Sendable, CustomStringConvertible {
     }
 
     let parts: [Part]
+    /// The bytes of each part that is a literal; nil for a capture.
+    private let literals: [[UInt8]?]
 
     init(_ node: FileNode, _ what: String) throws(FileProblem) {
         let text = try node.text(what)
@@ -38,10 +40,13 @@ package struct StreamPattern: Sendable, CustomStringConvertible {
         for case .literal(let literal) in parts where !literal.utf8.allSatisfy(StreamName.allows) {
             throw node.problem("\(quoted(literal)) holds a character that a stream name can't", rule: Rule.opArgument)
         }
-        self.parts = parts
+        self.init(parts: parts)
     }
 
-    init(parts: [Part]) { self.parts = parts }
+    init(parts: [Part]) {
+        self.parts = parts
+        literals = parts.map { part in if case .literal(let text) = part { Array(text.utf8) } else { nil } }
+    }
 
     var captures: Set<String> {
         Set(parts.compactMap { part in if case .capture(let name) = part { name } else { nil } })
@@ -56,38 +61,37 @@ package struct StreamPattern: Sendable, CustomStringConvertible {
         }.joined()
     }
 
-    /// The captured texts of a name, by capture; nil where the name does not match.
-    func match(_ name: String) -> [String: Substring]? { match(name, least: 1) ?? match(name, least: 0) }
+    /// Where the captures are in a name, in the pattern's order; nil where the name does not match.
+    func match(_ name: [UInt8]) -> [Range<Int>]? { match(name, least: 1) ?? match(name, least: 0) }
 
-    /// - Parameter least: how many characters a capture has at the least.
-    private func match(_ name: String, least: Int) -> [String: Substring]? {
-        var captured: [String: Substring] = [:]
-        var rest = name[...]
-        for (index, part) in parts.enumerated() {
-            switch part {
-            case .literal(let text):
-                guard rest.hasPrefix(text) else { return nil }
-                rest = rest.dropFirst(text.count)
-            case .capture(let key):
-                var end = rest.endIndex
-                if index + 1 < parts.count, case .literal(let next) = parts[index + 1] {
-                    guard let place = rest.dropFirst(least).firstRange(of: next) else { return nil }
-                    end = place.lowerBound
+    /// - Parameter least: how many bytes, each a character of a stream's name, a capture has at the least.
+    private func match(_ name: [UInt8], least: Int) -> [Range<Int>]? {
+        var captured: [Range<Int>] = []
+        var place = 0
+        for (index, literal) in literals.enumerated() {
+            if let literal {
+                guard Self.isLiteral(literal, at: place, of: name) else { return nil }
+                place += literal.count
+            } else {
+                var end = name.count
+                if index + 1 < literals.count, let next = literals[index + 1] {
+                    end = place + least
+                    while !Self.isLiteral(next, at: end, of: name) {
+                        end += 1
+                        if end > name.count { return nil }
+                    }
                 }
-                guard least == 0 || end > rest.startIndex else { return nil }
-                captured[key] = rest[..<end]
-                rest = rest[end...]
+                guard end >= place + least else { return nil }
+                captured.append(place ..< end)
+                place = end
             }
         }
-        return rest.isEmpty ? captured : nil
+        return place == name.count ? captured : nil
     }
 
-    func fill(_ captured: [String: Substring]) -> String {
-        parts.map { part in
-            switch part {
-            case .literal(let text): text
-            case .capture(let name): captured[name].map(String.init) ?? ""
-            }
-        }.joined()
+    private static func isLiteral(_ literal: [UInt8], at place: Int, of name: [UInt8]) -> Bool {
+        guard place + literal.count <= name.count else { return false }
+        for offset in literal.indices where name[place + offset] != literal[offset] { return false }
+        return true
     }
 }

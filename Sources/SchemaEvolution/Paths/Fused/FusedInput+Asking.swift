@@ -16,8 +16,7 @@ extension FusedInput {
     /// Whether two values mean the same.
     func means(_ slot: Int, sameAs other: Int) -> Bool {
         guard slots[slot].kind.rawValue == slots[other].kind.rawValue else { return false }
-        if text(slot).equals(text(other)) { return true }
-        do { return try Canonical.bytes(of: text(slot)) == Canonical.bytes(of: text(other)) } catch { return false }
+        do { return try JSONEquality.same(text(slot), text(other)) } catch { return false }
     }
 
     /// Whether a value is absent, or fits a shape.
