@@ -21,13 +21,22 @@ extension RawSpan {
         return sixteenAtEnd(offset)
     }
 
+    /// The last bytes of a text of eight or more are taken from its last eight, shifted.
     @inline(never)
     @usableFromInline
     package func sixteenAtEnd(_ offset: Int) -> SIMD16<UInt8> {
-        var bytes = SIMD16<UInt8>(repeating: 0)
-        if UInt(bitPattern: offset) >= UInt(bitPattern: byteCount) { return bytes }
-        for index in 0 ..< Swift.min(byteCount &- offset, 16) { bytes[index] = byte(at: offset &+ index) }
-        return bytes
+        if UInt(bitPattern: offset) >= UInt(bitPattern: byteCount) { return SIMD16<UInt8>(repeating: 0) }
+        let count = byteCount &- offset
+        var low: UInt64 = 0
+        var high: UInt64 = 0
+        if byteCount >= 8 {
+            let last = load(UInt64.self, at: byteCount &- 8)
+            low = count >= 8 ? load(UInt64.self, at: offset) : last &>> UInt64(64 &- 8 &* count)
+            if count > 8 { high = last &>> UInt64(128 &- 8 &* count) }
+        } else {
+            for index in 0 ..< count { low |= UInt64(byte(at: offset &+ index)) &<< UInt64(8 &* index) }
+        }
+        return unsafe unsafeBitCast(SIMD2(low.littleEndian, high.littleEndian), to: SIMD16<UInt8>.self)
     }
 }
 

@@ -12,11 +12,13 @@ struct NameStack: ~Copyable {
         var isUnescaped: Bool
     }
 
-    /// In objects of more members names are sorted once, in others each is compared with those before it.
+    /// In objects of more members the hashes of all names are compared at its end, in others each with those before it.
     static let fewNames = 16
 
     private var names = Slots<Name>(capacity: 32)
     private var unescaped: [UInt8] = []
+    /// Hashes by their low bits; zero where there is none.
+    private var table = Slots<UInt32>(capacity: 0)
 
     var count: Int { names.count }
 
@@ -47,9 +49,10 @@ struct NameStack: ~Copyable {
         return false
     }
 
-    /// The first repeated name's offset, in an object of any size. Sorting by hash and then by bytes keeps the cost low
-    /// even for names that were chosen to have one hash.
+    /// The first repeated name's offset, in an object of any size. Where two names have one hash, or the table fills badly, names are
+    /// sorted by hash and then by bytes, which keeps the cost low even for names that were chosen so.
     mutating func duplicate(after outer: Int, in text: RawSpan) -> Int? {
+        if haveOwnHashes(after: outer) { return nil }
         var own = (outer ..< names.count).map { names[$0] }
         own.sort { left, right in
             if left.hash != right.hash { return left.hash < right.hash }
@@ -61,6 +64,24 @@ struct NameStack: ~Copyable {
             if compare(own[index], own[index - 1], text) == 0 { first = min(first ?? .max, Int(own[index].quote)) }
         }
         return first
+    }
+
+    private mutating func haveOwnHashes(after outer: Int) -> Bool {
+        let count = names.count - outer
+        let size = 1 << (Int.bitWidth - count.leadingZeroBitCount + 1)
+        table.fill(0 ..< size, with: 0)
+        var stepsLeft = count
+        for index in outer ..< names.count {
+            let hash = max(names[index].hash, 1)
+            var place = Int(hash) & (size - 1)
+            while table[place] != 0 {
+                if table[place] == hash || stepsLeft == 0 { return false }
+                stepsLeft -= 1
+                place = (place + 1) & (size - 1)
+            }
+            table[place] = hash
+        }
+        return true
     }
 
     @inline(never)

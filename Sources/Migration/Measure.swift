@@ -71,7 +71,8 @@ struct Measure {
         let path = try history.path(type: row.type, born: row.born, to: target)
         return PlannedType(
             type: row.type, born: row.born, count: row.count, becomes: path.types, changes: path.description,
-            failures: failed[Kind(type: row.type, born: row.born)] ?? 0)
+            failures: failed[Kind(type: row.type, born: row.born)] ?? 0,
+            opByOp: try history.opByOp(row.type, born: row.born, to: target)?.words)
     }
 
     /// The error that would stop a strict build of read models after the position up to which the build was tried.

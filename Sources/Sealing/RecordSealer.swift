@@ -78,7 +78,8 @@ package struct RecordSealer: ~Copyable {
             envelope.byte(at: 3) & ~Envelope.Part.known == 0
         else { throw .broken("it was sealed in a way that this program does not know") }
         let bodyBytes = Int(envelope.load(UInt32.self, at: 8))
-        guard envelope.load(UInt32.self, at: 4) == key.id, suite == key.suite, envelope.byteCount >= Envelope.headerBytes + suite.vectorBytes + suite.tagBytes,
+        guard envelope.load(UInt32.self, at: 4) == key.id, suite == key.suite,
+            envelope.byteCount >= Envelope.headerBytes + suite.vectorBytes + suite.tagBytes,
             (Envelope.lengthsBytes ... Envelope.bodyBytesMax).contains(bodyBytes)
         else { throw .broken("its header is not one") }
         authenticate(associated, envelope.slice(0, Envelope.headerBytes))

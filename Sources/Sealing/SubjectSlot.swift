@@ -1,5 +1,4 @@
 internal import Bytes
-internal import Bytes
 
 /// The key of one subject, or of a file of event lines, in a place of its own, so that it can be overwritten there. Integers are
 /// little-endian; a slot is 128 bytes at a multiple of 128, so that it lies in one sector: after a power
@@ -92,7 +91,8 @@ extension KeyRing {
             }
             return nil
         }
-        return DataKey(id: slot.number, suite: .gcm, try WrappedKey.key(in: Array(slot.bytes[24 ..< 88]), under: subjects.wrapping, associated))
+        let key = try WrappedKey.key(in: Array(slot.bytes[24 ..< 88]), under: subjects.wrapping, associated)
+        return DataKey(id: slot.number, suite: .gcm, key)
     }
 
     private func slot(_ number: UInt32, _ code: [UInt8], _ key: SecretKey) throws(SealError) -> SubjectSlot {

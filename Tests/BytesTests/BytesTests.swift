@@ -123,4 +123,21 @@ struct BytesTests {
             }
         }
     }
+
+    @Test("sixteen bytes, and a word, are the text's with zeros behind it, at any place of a text of any size")
+    func zerosBehind() {
+        for size in 0 ... 40 {
+            let bytes = (0 ..< size).map { UInt8(truncatingIfNeeded: $0 * 37 + 129) }
+            for offset in -2 ... size + 20 {
+                func byte(_ index: Int) -> UInt8 { bytes.indices.contains(offset + index) ? bytes[offset + index] : 0 }
+                // A place before the text is outside of it as a whole.
+                let expected = (0 ..< 16).map { offset < 0 ? 0 : byte($0) }
+                let found = bytes.lent.sixteenOrZeros(at: offset)
+                #expect((0 ..< 16).map { found[$0] } == expected, "\(size) bytes, at \(offset)")
+                if offset < 0 { continue }
+                let word = bytes.lent.loadOrZeros(UInt32.self, at: offset)
+                #expect(word == (0 ..< 4).reduce(0) { $0 | UInt32(byte($1)) << UInt32($1 * 8) }, "\(size) bytes, at \(offset)")
+            }
+        }
+    }
 }

@@ -93,13 +93,14 @@ struct SchemaFixTests {
 
     @Test("^C and SIGTERM end a check that computes, at once and with what to run again", arguments: [SIGINT, SIGTERM])
     func interrupted(_ signal: Int32) throws {
-        // One that is over before the signal comes tells nothing: then a larger one is checked.
-        for types in [3_000, 12_000, 48_000] {
-            let outcome = try outcome(ofChecking: types, interruptedBy: signal)
-            if outcome.exit == 0, types < 48_000 { continue }
+        // One that is over before the signal comes, on a busy machine, tells nothing.
+        for _ in 0 ..< 20 {
+            let outcome = try outcome(ofChecking: 4_000, interruptedBy: signal)
+            if outcome.exit == 0 { continue }
             #expect(outcome.exit == 9 && outcome.line.contains("run it again: evstore schema check"), "\(outcome.exit) \(outcome.output)")
             return
         }
+        Issue.record("each of twenty checks was over before its signal")
     }
 
     private func outcome(ofChecking types: Int, interruptedBy signal: Int32) throws -> BuiltProgram.Outcome {

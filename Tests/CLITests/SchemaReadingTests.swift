@@ -39,7 +39,7 @@ struct SchemaReadingTests {
     @Test("an explanation for programs has every outcome with its members")
     func explainJSON() throws {
         let line = try Library().must("explain", "BookLent", "--json").line
-        #expect(try keys(line) == ["type", "from", "to", "outcomes"])
+        #expect(try keys(line) == ["type", "from", "to", "opByOp", "outcomes"])
         #expect(try member(line, "from") == "1" && member(line, "to") == "2")
         #expect(line.contains(#""from":"/note","to":null,"was":"optional string","is":null"#), "\(line)")
     }

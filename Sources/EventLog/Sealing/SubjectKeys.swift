@@ -27,9 +27,9 @@ package final class SubjectKeys: Sendable {
         /// The file as it was opened last.
         var file: (file: File, status: FileStatus)?
 
-        mutating func keep(_ key: DataKey, in slot: SubjectSlot) {
+        mutating func keep(_ key: DataKey?, in slot: SubjectSlot) {
             if opened.count >= SubjectKeys.openedMax { opened = [:] }
-            opened[slot.number] = (slot.bytes, key)
+            opened[slot.number] = key.map { (slot.bytes, $0) }
         }
 
         /// Adds a slot by its own fields, unproved; damage is reported when its key is needed.
@@ -83,7 +83,7 @@ package final class SubjectKeys: Sendable {
     /// The file, opened again where another one lies in its place; nil where there is none.
     private func reading() throws -> File? {
         guard let status = try Directory.ownStatus(path) else { return nil }
-        if let known = state.withLock({ $0.file }), (status.device, status.inode) == (known.status.device, known.status.inode) { return known.file }
+        if let (file, opened) = state.withLock({ $0.file }), (status.device, status.inode) == (opened.device, opened.inode) { return file }
         let file = try File(path, .read)
         let opened = try file.status()
         state.withLock { $0.file = (file, opened) }
@@ -93,9 +93,7 @@ package final class SubjectKeys: Sendable {
     private func key(of slot: SubjectSlot) throws -> DataKey? {
         if let known = state.withLock({ $0.opened[slot.number] }), known.slot == slot.bytes { return known.key }
         let key = try prove(slot)
-        state.withLock { state in
-            if let key { state.keep(key, in: slot) } else { state.opened[slot.number] = nil }
-        }
+        state.withLock { $0.keep(key, in: slot) }
         return key
     }
 
@@ -148,8 +146,7 @@ package final class SubjectKeys: Sendable {
 
     /// Writes a slot that marks a stream's key as lost.
     package func lose(_ stream: StreamName) throws {
-        let code = ring.code(ofSubject: Array(stream.text.utf8))
-        add(ring.lost(try nextNumber(), code: code))
+        add(ring.lost(try nextNumber(), code: ring.code(ofSubject: Array(stream.text.utf8))))
     }
 
     private func addKey(code: (UInt32) -> [UInt8]) throws -> DataKey {

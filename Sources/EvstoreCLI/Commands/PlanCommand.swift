@@ -41,6 +41,7 @@ extension PlanReport {
                     [
                         "type": .text($0.type), "born": .version($0.born), "count": .count($0.count),
                         "becomes": .list($0.becomes.map { .text($0) }), "changes": .text($0.changes), "noImage": .count($0.failures),
+                        "opByOp": .optional($0.opByOp),
                     ]
                 }),
             "refused": .list(
@@ -64,6 +65,9 @@ extension PlanReport {
             try output.line(
                 "  \(name.padded(to: width))   \(grouped(type.count).aligned(to: digits)) events   \(type.changes)"
                     + (type.failures > 0 ? ", no image for \(grouped(type.failures)) of the sample" : ""))
+        }
+        for (type, name) in zip(types, names) {
+            if let opByOp = type.opByOp { try output.line("op by op     \(name): \(opByOp)") }
         }
         try output.line("projections  " + projectionWords)
         for line in loss {

@@ -38,7 +38,7 @@ struct SchemaExplainCommand: Command {
 extension Explanation {
     fileprivate var object: OutputValue {
         [
-            "type": .text(type), "from": .version(from), "to": .version(to),
+            "type": .text(type), "from": .version(from), "to": .version(to), "opByOp": .optional(opByOp?.words),
             "outcomes": .list(
                 outcomes.map { outcome in
                     [
@@ -69,6 +69,10 @@ extension Explanation {
                 try output.line("  \(title)  \(member.nouns)")
                 for change in member.changes { try output.line("      \(change.version)  \(change.words)") }
             }
+        }
+        if let opByOp {
+            try output.line()
+            try output.line("op by op: \(opByOp.words)")
         }
     }
 }

@@ -73,6 +73,8 @@ public struct PlannedType: Hashable, Sendable {
     public var changes: String
     /// How many events of the sample of this type have no image.
     public var failures: UInt64
+    /// Why events of the type go through their ops one by one, at about a third of the speed of one pass; nil where they don't.
+    public var opByOp: String?
 }
 
 /// What one op of a step may lose.

@@ -34,6 +34,8 @@ package struct Explanation: Sendable {
     package let from, to: SchemaVersion
     /// Several where it is split, or where its type depends on a member.
     package let outcomes: [Outcome]
+    /// Why events of the type don't take the way in one pass; nil where they do.
+    package let opByOp: OpByOp?
 }
 
 extension History {
@@ -48,7 +50,8 @@ extension History {
         if !errors.isEmpty { throw .schemaInvalid(errors) }
         var explainer = Explainer(self, type, from, to)
         let outcomes = adoption.map { explainer.run($0) } ?? shape.map { explainer.run($0) } ?? []
-        return Explanation(type: type, from: from, to: to, outcomes: outcomes)
+        return Explanation(
+            type: type, from: from, to: to, outcomes: outcomes, opByOp: try opByOp(type, born: from, to: to))
     }
 }
 

@@ -22,6 +22,8 @@ struct FusedCompiler {
     private let reading: ((String) -> [JSONPointer]?)?
     /// Whether a value that is read can't be told apart.
     private var isBlurred = false
+    /// What made ways end at the ops, in words.
+    private var causes: [String] = []
 
     /// More ways than this are not worth their room.
     private static let mostWays = 256
@@ -38,6 +40,24 @@ struct FusedCompiler {
             return draft
         }
         return isWhole ? compiler.program() : nil
+    }
+
+    /// Why events of the shape, all or some, go through the ops of a path; nil where none has to.
+    static func opByOp(_ root: PathSegment, of shape: Shape) -> OpByOp? {
+        guard shape.kind == .object, !shape.isMap else { return OpByOp(isForAll: true, causes: ["its payload is a map"]) }
+        var compiler = FusedCompiler()
+        let isWhole = compiler.goAllWays { compiler, script in
+            var draft = FusedDraft(shape, layout: compiler.layout, tools: compiler.tools, script: script)
+            if draft.isOver { compiler.note("an object has more than 64 members") }
+            compiler.follow(root, &draft)
+            return draft
+        }
+        if compiler.branches.count > mostWays { compiler.note("there are more than \(mostWays) ways through its steps") }
+        return compiler.causes.isEmpty ? nil : OpByOp(isForAll: !isWhole, causes: compiler.causes)
+    }
+
+    private mutating func note(_ cause: String) {
+        if !causes.contains(cause) { causes.append(cause) }
     }
 
     /// The program of ops that are done to each element of a list, or value of a map.
@@ -82,7 +102,10 @@ struct FusedCompiler {
     }
 
     private mutating func follow(_ segment: PathSegment, _ draft: inout FusedDraft) {
-        for op in segment.ops where !draft.isOver { op.op.fuse(&draft, op.direction) }
+        for op in segment.ops where !draft.isOver {
+            op.op.fuse(&draft, op.direction)
+            if draft.isGivenUp { note("\(op.step) \(op.label)") }
+        }
         guard !draft.isOver else { return }
         switch segment.next {
         case .end(let end): write(end, &draft)
@@ -93,7 +116,11 @@ struct FusedCompiler {
         case .fan(let fan): follow(fan, &draft)
         case .hidden: draft.leaveOut(.hide)
         case .dropped: draft.leaveOut(.drop)
-        case .adoption, .junction, .blocked: draft.giveUp()
+        case .junction:
+            note("its parts meet again")
+            draft.giveUp()
+        // An event that is refused costs what it costs.
+        case .adoption, .blocked: draft.giveUp()
         }
     }
 
@@ -109,6 +136,7 @@ struct FusedCompiler {
             if !draft.isOver { draft.end(.read, output.write(values: nodes, of: draft), nodes.count, index) }
         } else {
             draft.settleElements { _ in true }
+            if draft.isGivenUp { note("what is done to the elements of a list") }
             if draft.isOver { return }
             let pieces = output.write(draft.root, of: draft)
             draft.end(.write, pieces.lowerBound, pieces.count, index)
