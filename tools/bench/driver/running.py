@@ -124,9 +124,9 @@ def compile_peer(name, into, *libraries):
     return program
 
 
-def build_swift(package, product):
+def build_swift(package, product, *options):
     """The path of a release program of a Swift package."""
-    command = ["swift", "build", "-c", "release", "--package-path", package, "--product", product]
+    command = ["swift", "build", "-c", "release", "--package-path", package, "--product", product, *options]
     done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         raise Missing(f"{product} does not build: {done.stdout.strip()[-600:]}")

@@ -77,7 +77,7 @@ class Scene:
             if self.given_program:
                 return pathlib.Path(self.given_program).resolve()
             say("building evstore (release)")
-            return build_swift(ROOT, "evstore")
+            return build_swift(ROOT, "evstore", "--static-swift-stdlib")
 
         return self.once("evstore", make)
 
