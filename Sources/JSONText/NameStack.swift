@@ -17,8 +17,6 @@ struct NameStack: ~Copyable {
 
     private var names = Slots<Name>(capacity: 32)
     private var unescaped: [UInt8] = []
-    /// Hashes by their low bits; zero where there is none.
-    private var table = Slots<UInt32>(capacity: 0)
 
     var count: Int { names.count }
 
@@ -66,10 +64,11 @@ struct NameStack: ~Copyable {
         return first
     }
 
-    private mutating func haveOwnHashes(after outer: Int) -> Bool {
+    private func haveOwnHashes(after outer: Int) -> Bool {
         let count = names.count - outer
         let size = 1 << (Int.bitWidth - count.leadingZeroBitCount + 1)
-        table.fill(0 ..< size, with: 0)
+        // By their low bits; zero where there is none.
+        var table = [UInt32](repeating: 0, count: size)
         var stepsLeft = count
         for index in outer ..< names.count {
             let hash = max(names[index].hash, 1)
