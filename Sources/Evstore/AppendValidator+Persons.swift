@@ -10,7 +10,8 @@ extension AppendValidator {
         guard let persons = entry.persons else { return }
         for substitute in PersonalMembers.Substitute.allCases {
             rest.removeAll()
-            guard persons.leaveOut(of: event.payload.lent, by: substitute, into: &rest) else { return }
+            // Where the second candidate is the payload itself, that is what stays.
+            guard persons.leaveOut(of: event.payload.lent, by: substitute, into: &rest) || !event.forgotten.isEmpty else { return }
             event.forgotten = rest.array()
             do throws(EvstoreError) {
                 return try checkImages(

@@ -109,12 +109,13 @@ extension RecordedEvent {
     fileprivate func says(_ event: NewEvent, leftOf persons: EventShape?) throws -> Bool {
         guard type == event.type, stream == event.stream else { return false }
         if payload == event.payload { return true }
-        let (own, other) = (Self.left(of: payload, persons), Self.left(of: event.payload, persons))
+        let (own, other) = try (Self.left(of: payload, persons), Self.left(of: event.payload, persons))
         return try Canonical.bytes(of: own.lent) == Canonical.bytes(of: other.lent)
     }
 
-    private static func left(of payload: [UInt8], _ persons: EventShape?) -> [UInt8] {
+    private static func left(of payload: [UInt8], _ persons: EventShape?) throws -> [UInt8] {
         guard let persons = persons.flatMap({ PersonalMembers($0) }) else { return payload }
+        _ = try JSONScanner.validate(payload.lent)
         var rest = ByteBuffer()
         _ = persons.leaveOut(of: payload.lent, by: .emptiest, into: &rest)
         return rest.array()

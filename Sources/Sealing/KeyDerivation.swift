@@ -12,7 +12,8 @@ internal import Crypto
     ///   - salt: at most 64 bytes.
     ///   - info: says what the key is for.
     static func derive(_ key: SymmetricKey, salt: RawSpan, info: RawSpan) -> SymmetricKey {
-        unsafe withUnsafeTemporaryAllocation(byteCount: blockBytes + 2 * digestBytes, alignment: 8) { room in
+        precondition(salt.byteCount <= blockBytes, "a salt of at most one block")
+        return unsafe withUnsafeTemporaryAllocation(byteCount: blockBytes + 2 * digestBytes, alignment: 8) { room in
             unsafe room.initializeMemory(as: UInt8.self, repeating: 0)
             defer { unsafe wipe(room) }
             let block = unsafe UnsafeMutableRawBufferPointer(rebasing: room[..<blockBytes])

@@ -50,6 +50,21 @@ struct ForgetTests {
         await #expect { try await plain.store.forget([StreamName("person-1")]) } throws: { ($0 as? EvstoreError)?.code == "keysRefused" }
     }
 
+    @Test("where only the simplest value has an image at the newer version, and a person has just that, it stays")
+    func simplest() async throws {
+        let shape = "stream: \"person-{/id}\", required: [id, smoker], properties: {id: {type: string}, smoker: {type: "
+        let schemas = try SchemaFiles(
+            "evstore: 1\nversion: 1\nevents: {Asked: {\(shape)[boolean, \"null\"], personal: true}}}}",
+            "evstore: 1\nversion: 2\nevents: {Asked: {\(shape)boolean, personal: true}}}}"
+        ).load()
+        var options = Options.forTests
+        options.secret = .key([UInt8](repeating: 3, count: 32))
+        let asked = try NewEvent.event("person-1", "Asked", #"{"id":"1","smoker":false}"#, at: 1)
+        let temporary = try await TemporaryStore.make(schemas, from: SchemaVersion(1), events: [asked], options: options)
+        _ = try await temporary.store.forget([StreamName("person-1")])
+        #expect(try temporary.store.read(StreamName("person-1"), at: SchemaVersion(2)).map(\.json) == [#"{"id":"1","smoker":false}"#])
+    }
+
     @Test("an append said again after its stream was forgotten is told by what stays of it, at every version")
     func repeated() async throws {
         let temporary = try await store()

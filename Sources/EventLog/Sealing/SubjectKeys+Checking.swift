@@ -32,6 +32,8 @@ extension SubjectKeys {
         UInt32(min(Self.slotsMax, max(0, try file.status().bytes / SubjectSlot.byteCount - 1)))
     }
 
+    func damaged(_ reason: String) -> EvstoreError { .storeDamaged(path: store, reason: "its file \(Self.fileName) \(reason)") }
+
     /// Whether no slot was ever written; then the head may be incomplete, too.
     private func isUnbegun(_ file: File) throws -> Bool { try file.status().bytes <= SubjectSlot.byteCount }
 
@@ -88,6 +90,16 @@ extension SubjectKeys {
     }
 
     // MARK: What was forgotten
+
+    func isDamaged(_ number: UInt32) throws -> Bool {
+        guard number <= Self.slotsMax else { return false }
+        do { _ = try proven(number) } catch is SlotDamage { return true }
+        return false
+    }
+
+    func isForgotten(_ number: UInt32) throws -> Bool {
+        do { return try proven(number).slot.state == .forgotten } catch is SlotDamage { return false }
+    }
 
     /// The slots that a ledger names as forgotten and that hold a key again: an older copy of the file was put back.
     func revived(_ ledger: [ForgottenLedger.Entry]) throws -> [SubjectSlot] {

@@ -27,6 +27,11 @@ package final class SubjectKeys: Sendable {
         /// The file as it was opened last.
         var file: (file: File, status: FileStatus)?
 
+        mutating func use(_ key: DataKey, for stream: StreamName) {
+            if used.count >= SubjectKeys.openedMax { used = [:] }
+            used[stream] = key
+        }
+
         mutating func keep(_ key: DataKey?, in slot: SubjectSlot) {
             if opened.count >= SubjectKeys.openedMax { opened = [:] }
             opened[slot.number] = key.map { (slot.bytes, $0) }
@@ -106,8 +111,6 @@ package final class SubjectKeys: Sendable {
         }
     }
 
-    func damaged(_ reason: String) -> EvstoreError { .storeDamaged(path: store, reason: "its file \(Self.fileName) \(reason)") }
-
     // MARK: Writing
 
     /// Drops the new slots of a failed commit, and reads those that other processes have added.
@@ -123,7 +126,7 @@ package final class SubjectKeys: Sendable {
     func key(for stream: StreamName) throws -> DataKey {
         if let used = state.withLock({ $0.used[stream] }) { return used }
         let key = try lookUp(stream)
-        state.withLock { $0.used[stream] = key }
+        state.withLock { $0.use(key, for: stream) }
         return key
     }
 
@@ -252,16 +255,6 @@ package final class SubjectKeys: Sendable {
     }
 
     func isOfLines(_ slot: SubjectSlot) -> Bool { slot.code == ring.code(ofLines: slot.number) }
-
-    private func isDamaged(_ number: UInt32) throws -> Bool {
-        guard number <= Self.slotsMax else { return false }
-        do { _ = try proven(number) } catch is SlotDamage { return true }
-        return false
-    }
-
-    private func isForgotten(_ number: UInt32) throws -> Bool {
-        do { return try proven(number).slot.state == .forgotten } catch is SlotDamage { return false }
-    }
 
     private func learn() throws {
         guard try Directory.ownStatus(path) != nil else { return }

@@ -48,13 +48,15 @@ struct FusedCompiler {
         var compiler = FusedCompiler()
         let isWhole = compiler.goAllWays { compiler, script in
             var draft = FusedDraft(shape, layout: compiler.layout, tools: compiler.tools, script: script)
-            if draft.isOver { compiler.note("an object has more than 64 members") }
+            if draft.isGivenUp { compiler.note("an object has more than 64 members, or is a map") }
             compiler.follow(root, &draft)
             return draft
         }
         if compiler.branches.count > mostWays { compiler.note("there are more than \(mostWays) ways through its steps") }
         return compiler.causes.isEmpty ? nil : OpByOp(isForAll: !isWhole, causes: compiler.causes)
     }
+
+    private static let elements = "what is done to the elements of a list"
 
     private mutating func note(_ cause: String) {
         if !causes.contains(cause) { causes.append(cause) }
@@ -110,12 +112,15 @@ struct FusedCompiler {
         switch segment.next {
         case .end(let end): write(end, &draft)
         case .dispatch(let dispatch):
-            guard let node = draft.value(at: dispatch.by, from: draft.root) else { return draft.giveUp() }
-            let index = draft.select(node, among: dispatch.branches.map(\.value))
+            let node = draft.value(at: dispatch.by, from: draft.root)
+            let index = node.map { draft.select($0, among: dispatch.branches.map(\.value)) } ?? 0
+            if node == nil { draft.giveUp() }
+            if draft.isGivenUp { note("what \(dispatch.by) tells") }
             if !draft.isOver { follow(dispatch.branches[index].segment, &draft) }
         case .fan(let fan): follow(fan, &draft)
-        case .hidden: draft.leaveOut(.hide)
-        case .dropped: draft.leaveOut(.drop)
+        case .hidden, .dropped:
+            if case .hidden = segment.next { draft.leaveOut(.hide) } else { draft.leaveOut(.drop) }
+            if draft.isGivenUp { note(Self.elements) }
         case .junction:
             note("its parts meet again")
             draft.giveUp()
@@ -136,7 +141,7 @@ struct FusedCompiler {
             if !draft.isOver { draft.end(.read, output.write(values: nodes, of: draft), nodes.count, index) }
         } else {
             draft.settleElements { _ in true }
-            if draft.isGivenUp { note("what is done to the elements of a list") }
+            if draft.isGivenUp { note(Self.elements) }
             if draft.isOver { return }
             let pieces = output.write(draft.root, of: draft)
             draft.end(.write, pieces.lowerBound, pieces.count, index)
@@ -149,6 +154,7 @@ struct FusedCompiler {
         var chosen: [PathFan.Part] = []
         // What was done to elements was done once, however many parts take them.
         draft.settleElements { _ in true }
+        if draft.isGivenUp { note(Self.elements) }
         // The parts are made of the event as it was before the guards looked at it.
         draft.aside { draft in
             for part in fan.parts {
