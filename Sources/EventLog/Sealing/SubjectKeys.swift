@@ -5,7 +5,8 @@ internal import System
 
 /// The keys of subjects: one for each stream that has had personal data, and one for each file of sealed lines, in a file of slots
 /// (`SubjectSlot`) from byte 128 on.
-/// A slot is read each time its key is needed, so that a key which another process has overwritten is gone here too.
+/// A slot is read each time its key is needed, so that a key which another process has overwritten is gone here too; within one commit,
+/// which holds the write lock, once for each stream.
 ///
 /// A caller that adds or overwrites slots holds the log's write lock.
 package final class SubjectKeys: Sendable {
