@@ -9,9 +9,14 @@ package struct Evolution: Sendable {
     package var state: StoreState
     /// The last event when this was read.
     package var last: Checkpoint
-    package var history: History
+    package let history: History
     /// The registered definitions, replaced by this program's own where it has some.
-    package var definitions: DefinitionSet
+    package let definitions: DefinitionSet
+    private let found = FoundDefinitions()
+
+    package init(state: StoreState, last: Checkpoint, history: History, definitions: DefinitionSet) {
+        (self.state, self.last, self.history, self.definitions) = (state, last, history, definitions)
+    }
 
     /// One definition for each projection that exists at the version.
     package func definitions(at version: SchemaVersion) throws(EvstoreError) -> [Definition] {
@@ -20,8 +25,22 @@ package struct Evolution: Sendable {
 
     /// - Throws: `EvstoreError.unknownProjection`.
     package func definition(named name: String, at version: SchemaVersion) throws(EvstoreError) -> Definition {
-        try definitions.definition(named: name, at: version, history)
+        let key = FoundDefinitions.Key(name: name, version: version)
+        if let definition = found.known.withLock({ $0[key] }) { return definition }
+        let definition = try definitions.definition(named: name, at: version, history)
+        found.known.withLock { $0[key] = definition }
+        return definition
     }
+}
+
+/// The definitions that were asked for of one history, which no query has to hash again.
+private final class FoundDefinitions: Sendable {
+    struct Key: Hashable {
+        let name: String
+        let version: SchemaVersion
+    }
+
+    let known = Monitor<[Key: Definition]>([:])
 }
 
 /// The log read through the history: the history and the projections are those of the store, read anew

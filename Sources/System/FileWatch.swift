@@ -28,14 +28,16 @@ package final class FileWatch: Sendable {
 
     deinit { for open in [descriptor, wakeEnd, wakeStart] where open >= 0 { close(open) } }
 
-    /// Waits until the file was written to, `interrupt` was called or the time has passed.
-    package func wait(milliseconds: Int) {
+    /// Waits until the file was written to, `interrupt` was called or the time has passed; false where only that.
+    @discardableResult
+    package func wait(milliseconds: Int) -> Bool {
         var files = [pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0), pollfd(fd: wakeEnd, events: Int16(POLLIN), revents: 0)]
-        guard unsafe poll(&files, 2, Int32(clamping: milliseconds)) > 0 else { return }
+        guard unsafe poll(&files, 2, Int32(clamping: milliseconds)) > 0 else { return false }
         // What exactly changed does not matter: everything pending is read and dropped.
         var notes = [UInt8](repeating: 0, count: 4_096)
         while descriptor >= 0, unsafe read(descriptor, &notes, notes.count) > 0 {}
         while unsafe read(wakeEnd, &notes, notes.count) > 0 {}
+        return true
     }
 
     package func interrupt() {

@@ -44,6 +44,9 @@ package final class Monitor<State>: @unchecked Sendable {
         return try body(&state)
     }
 
+    /// Wakes everyone who waits, after a change under `withLock`.
+    package func wake() { unsafe pthread_cond_broadcast(condition) }
+
     /// Waits until `ready` says so, then runs `body` in the same hold of the lock.
     package func wait<R, E: Error>(until ready: (inout State) -> Bool, _ body: (inout State) throws(E) -> R) throws(E) -> R {
         unsafe pthread_mutex_lock(mutex)

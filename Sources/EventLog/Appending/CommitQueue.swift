@@ -1,12 +1,13 @@
 internal import EventModel
 internal import System
 
-/// Appends and updates that wait for the writing thread, first come, first served. Each has a deadline.
+/// Appends and updates that wait to be committed, first come, first served, and whose turn it is to commit: one thread at a time. Each
+/// waits until its deadline.
 final class CommitQueue: Sendable {
     struct Append: Sendable {
         let number: UInt64
         let request: AppendRequest
-        let continuation: CheckedContinuation<AppendOutcome, any Error>
+        let finish: @Sendable (Result<AppendOutcome, any Error>) -> Void
     }
 
     struct Update: Sendable {
@@ -47,7 +48,7 @@ final class CommitQueue: Sendable {
 
         func fail(_ error: any Error) {
             switch self {
-            case .append(let append): append.continuation.resume(throwing: error)
+            case .append(let append): append.finish(.failure(error))
             case .update(let update): update.finish(.failure(error))
             }
         }
@@ -60,7 +61,7 @@ final class CommitQueue: Sendable {
 
         func fail(_ error: any Error) {
             switch self {
-            case .appends(let appends): for append in appends { append.continuation.resume(throwing: error) }
+            case .appends(let appends): for append in appends { append.finish(.failure(error)) }
             case .update(let update): update.finish(.failure(error))
             }
         }
@@ -74,9 +75,33 @@ final class CommitQueue: Sendable {
         /// Once it is closed: until when the work that waits is still done.
         var end: ContinuousClock.Instant?
         var numbers: UInt64 = 0
+        /// Whether a thread commits. Only that one touches the session.
+        var isCommitting = false
+        /// What the last commit of appends tells of the next.
+        var pace = Pace.unknown
+        /// When the round ahead of the log is ended, unless a commit comes before.
+        var rest: ContinuousClock.Instant?
 
         var count: Int { waiting.count - taken }
     }
+
+    /// Whether a commit is likely to be short, and alone.
+    enum Pace: Sendable {
+        case unknown
+        /// It held one append, and the disk was quick.
+        case single
+        /// It held several, which one sync served.
+        case grouped
+        case slow
+    }
+
+    /// What the writing thread has to do.
+    enum Duty: Sendable { case commit, rest, end }
+
+    /// Up to which size an append is committed by its caller's thread.
+    private static let inPlaceBytesMax = 64 << 10
+    /// How long appends pause before the round ahead of the log is ended.
+    private static let restInterval = Duration.milliseconds(200)
 
     private let state = Monitor(State())
 
@@ -90,11 +115,14 @@ final class CommitQueue: Sendable {
 
     /// False where the queue is closed.
     func add(_ work: Work) -> Bool {
-        state.change { state in
-            if state.isClosed { return false }
+        let (isAdded, isIdle) = state.withLock { state in
+            if state.isClosed { return (false, false) }
             state.waiting.append(work)
-            return true
+            return (true, !state.isCommitting)
         }
+        // Whoever commits looks for further work at its end.
+        if isIdle { state.wake() }
+        return isAdded
     }
 
     var isEmpty: Bool { state.withLock { $0.count == 0 } }
@@ -108,12 +136,46 @@ final class CommitQueue: Sendable {
     /// Whether work waits, and its deadline has not passed.
     var isWaited: Bool { state.withLock { $0.count > 0 && !$0.isGivenUp } }
 
-    /// Waits until there is work or the queue is closed, at most so long; false where neither came.
-    func waitForWork(milliseconds: Int) -> Bool { state.wait(milliseconds: milliseconds) { $0.count > 0 || $0.isClosed } }
+    // MARK: The turn to commit
 
-    /// Waits for something to do; false when the queue is closed and empty.
-    func waitForWork() -> Bool {
-        state.wait(until: { $0.count > 0 || $0.isClosed }, { $0.count > 0 })
+    /// Takes the turn to commit for the writing thread, once there is something to do. `endCommit` follows, but after `end`.
+    func nextDuty() -> Duty {
+        while true {
+            let rest = state.withLock { $0.isCommitting ? .now + Self.restInterval : $0.rest }
+            if let rest {
+                let left = ContinuousClock.now.duration(to: rest)
+                if left > .zero, !state.wait(milliseconds: Int(left / .milliseconds(1)) + 1, until: { $0.hasDuty }) { continue }
+            } else {
+                state.wait(until: { $0.hasDuty || $0.rest != nil }, { _ in })
+            }
+            let duty = state.withLock { $0.takeDuty() }
+            if let duty { return duty }
+        }
+    }
+
+    /// Takes the turn for a caller's own thread, which commits without waking another: where nothing waits, nobody commits, and the last
+    /// commit was short and held one append. False where the writing thread has to do it.
+    func beginInPlace(_ request: AppendRequest) -> Bool {
+        if request.payloadBytes > Self.inPlaceBytesMax { return false }
+        return state.withLock { state in
+            guard state.pace == .single, state.count == 0, !state.isCommitting, !state.isClosed else { return false }
+            state.isCommitting = true
+            return true
+        }
+    }
+
+    /// Gives the turn back.
+    /// - Parameter isHolding: whether a round ahead of the log has to be ended once appends pause.
+    /// - Parameter pace: nil where it is as before.
+    func endCommit(isHolding: Bool, _ pace: Pace?) {
+        let isWaited = state.withLock { state in
+            let wasResting = state.rest == nil
+            state.isCommitting = false
+            state.rest = isHolding ? .now + Self.restInterval : nil
+            if let pace { state.pace = pace }
+            return state.hasDuty || wasResting && isHolding
+        }
+        if isWaited { state.wake() }
     }
 
     /// Takes as many appends as one commit may hold, at least one, or one update; nil where nothing waits.
@@ -160,6 +222,19 @@ extension CommitQueue.State {
     }
 
     var isGivenUp: Bool { isClosed && end.map { $0 <= .now } ?? false }
+
+    /// Whether the writing thread has something to do now.
+    fileprivate var hasDuty: Bool { !isCommitting && (count > 0 || isClosed) }
+
+    /// Takes the turn; nil where there is nothing to do yet.
+    fileprivate mutating func takeDuty() -> CommitQueue.Duty? {
+        if isCommitting { return nil }
+        if count == 0, isClosed { return .end }
+        let duty: CommitQueue.Duty
+        if count > 0 { duty = .commit } else if let rest, rest <= .now { duty = .rest } else { return nil }
+        isCommitting = true
+        return duty
+    }
 
     fileprivate mutating func takeOut(_ isMeant: (CommitQueue.Work) -> Bool) -> [CommitQueue.Work] {
         let out = waiting[taken...].filter(isMeant)

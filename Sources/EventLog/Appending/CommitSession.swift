@@ -24,6 +24,9 @@ struct CommitSession: ~Copyable {
     private var latest: (transaction: UInt, last: Checkpoint, link: Digest)?
     /// Whether the store is known to have this program's format.
     private var hasFormat = false
+    /// What the disk had free when it was asked last, less what was appended since.
+    private var room: (bytes: UInt64, asked: ContinuousClock.Instant)?
+    private static let roomInterval = Duration.milliseconds(100)
     private static let roundsMax = 16
     private static let backToBackInterval = Duration.milliseconds(100)
 
@@ -50,10 +53,10 @@ struct CommitSession: ~Copyable {
         var admission: Admission?
     }
 
-    /// Takes a batch from the queue under LMDB's lock, so that work which arrived during the wait for it is included,
-    /// and makes one transaction of it. `batch` is that batch, also where this throws.
-    mutating func run(_ queue: CommitQueue, _ batch: inout CommitQueue.Batch?) throws -> Done? {
-        guard let turn = try access.environment.takeTurn(within: nil, while: { queue.isWaited }) else { return nil }
+    /// Takes a batch from the queue under LMDB's lock, so that work which arrived during the wait for it is included, and makes one
+    /// transaction of it. `batch` is that batch, also where this throws; one that is given is made with what joins it.
+    /// - Returns: nil where nothing waits any more.
+    mutating func run(_ turn: WriteTurn, _ queue: CommitQueue, _ batch: inout CommitQueue.Batch?) throws -> Done? {
         do { return try attempt(queue, turn, &batch) } catch {
             try undo(turn, after: error)
             throw error
@@ -264,10 +267,17 @@ struct CommitSession: ~Copyable {
         }
     }
 
-    private func checkFreeSpace(_ appends: [CommitQueue.Append]) throws {
+    /// Asks for the disk's free space now and then only, where it has far more than is needed.
+    private mutating func checkFreeSpace(_ appends: [CommitQueue.Append]) throws {
+        let wanted = UInt64(appends.reduce(0) { $0 + 2 * $1.request.payloadBytes })
+        let needed = UInt64(options.freeDiskFloorBytes) + wanted
+        if let known = room, known.bytes / 2 >= needed, known.asked.duration(to: .now) < Self.roomInterval {
+            room?.bytes -= wanted
+            return
+        }
         let free = freeBytes(path)
-        let needed = appends.reduce(options.freeDiskFloorBytes) { $0 + 2 * $1.request.payloadBytes }
-        if free < UInt64(needed), Guard.floor.isOn { throw EvstoreError.diskFull(path: path, freeBytes: free, neededBytes: UInt64(needed)) }
+        room = (free, .now)
+        if free < needed, Guard.floor.isOn { throw EvstoreError.diskFull(path: path, freeBytes: free, neededBytes: needed) }
     }
 }
 

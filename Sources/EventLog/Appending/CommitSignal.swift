@@ -91,8 +91,14 @@ final class CommitSignal: Sendable {
         if isFirst { _ = try WorkerThread.start("evstore-signal") { self.run() } }
     }
 
+    /// After a write that showed nothing yet, the log's end is looked at again: LMDB writes to the file before it shows what it wrote, and
+    /// nothing tells when it does. So often, each time after twice as many milliseconds.
+    private static let looksMax = 6
+
     private func run() {
+        var looks = 0
         while state.wait(until: { !$0.waiters.isEmpty || $0.isClosed }, { !$0.isClosed }) {
+            let before = self.last
             do {
                 announce(try readLast())
             } catch {
@@ -105,7 +111,10 @@ final class CommitSignal: Sendable {
             }
             for waiter in late { waiter.continuation.resume(returning: last) }
             let untilNext = next.map { Int(now.duration(to: $0) / .milliseconds(1)) + 1 } ?? pollMilliseconds
-            if state.withLock({ !$0.waiters.isEmpty }) { watch.wait(milliseconds: min(pollMilliseconds, untilNext)) }
+            if last > before { looks = 0 }
+            guard state.withLock({ !$0.waiters.isEmpty }) else { continue }
+            let untilLook = looks > 0 ? 1 << (Self.looksMax - looks) : pollMilliseconds
+            if watch.wait(milliseconds: min(pollMilliseconds, untilNext, untilLook)) { looks = Self.looksMax } else { looks = max(looks - 1, 0) }
         }
     }
 

@@ -3,8 +3,12 @@ internal import LMDB
 internal import Logging
 internal import System
 
-/// The one thread of this process that writes to the log, and a second one that keeps its deadlines.
-final class Committer: Sendable {
+/// Makes the commits of this process: one after the other, on the thread that it has for them, or in place, on the thread of a caller
+/// who is alone. A second thread keeps the deadlines.
+@safe
+final class Committer: @unchecked Sendable {
+    // Sound to share: `session` is touched only by the thread that has the turn to commit (`CommitQueue`).
+    private var session: CommitSession
     private let context: LogContext
     private let overlays: Overlays
     private let signal: CommitSignal
@@ -22,6 +26,7 @@ final class Committer: Sendable {
         anchor = try AnchorFile(at: context.path)
         mark = FileMark(try LogFile.status(at: context.path), isClosed: false)
         deadlineTimer = DeadlineTimer(queue, anchor, context)
+        session = try CommitSession(context, overlays)
     }
 
     private var path: String { context.path }
@@ -35,12 +40,27 @@ final class Committer: Sendable {
 
     /// A task that is cancelled while it waits for its turn appends nothing; once the commit has begun, its outcome is returned.
     func append(_ request: AppendRequest) async throws -> AppendOutcome {
+        if let outcome = try appendInPlace(request) { return outcome }
         let number = queue.number()
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { submit(.append(.init(number: number, request: request, continuation: $0))) }
+            try await withCheckedThrowingContinuation { continuation in
+                submit(.append(.init(number: number, request: request, finish: { continuation.resume(with: $0) })))
+            }
         } onCancel: {
             withdraw(number)
         }
+    }
+
+    /// Commits on this thread, which saves two changes of threads: they take longer than the rest of a small commit. Nil where the
+    /// writing thread has to do it, or another process has the writer's turn.
+    private func appendInPlace(_ request: AppendRequest) throws -> AppendOutcome? {
+        guard !Task.isCancelled, queue.beginInPlace(request) else { return nil }
+        let outcome = Monitor<Result<AppendOutcome, any Error>?>(nil)
+        commit(.appends([.init(number: 0, request: request) { result in outcome.withLock { $0 = result } }])) {
+            try context.access.environment.takeTurnIfFree()
+        }
+        deadlineTimer.wake()
+        return try outcome.withLock { $0 }?.get()
     }
 
     func update(_ body: @escaping @Sendable (inout LogUpdate) throws -> Void) async throws {
@@ -84,54 +104,66 @@ final class Committer: Sendable {
     var hasWritten: Bool { hasBegun.withLock { $0 } }
 
     private func run() {
-        do {
-            var session = try CommitSession(context, overlays)
-            while waitForWork(&session) { turn(&session) }
-            // Order: the session's pin is released before the environment is closed.
-            do {
-                try session.finish(queue, afterFailure: poison.withLock { $0 } != nil)
-                try anchor.sync()
-            } catch {
-                let failure = failure(error)
-                if case EvstoreError.deadlinePassed = failure { late.withLock { $0 = failure as? EvstoreError } }
-                logger.warning("closing \(path): \(failure)")
+        while true {
+            switch queue.nextDuty() {
+            case .commit:
+                commit(nil) { try context.access.environment.takeTurn(within: nil, while: { queue.isWaited }) }
+                refuseIfGivenUp()
+            case .rest: rest()
+            case .end: return end()
             }
-        } catch { refuseAll(error) }
+        }
+    }
+
+    /// A pause ends the round ahead of the log.
+    private func rest() {
+        do { try session.endRound(queue) } catch {
+            _ = failure(error)
+            logger.warning("resting \(path): \(error)")
+        }
+        queue.endCommit(isHolding: false, nil)
+    }
+
+    private func end() {
+        // Order: the session's pin is released before the environment is closed.
+        do {
+            try session.finish(queue, afterFailure: poison.withLock { $0 } != nil)
+            try anchor.sync()
+        } catch {
+            let failure = failure(error)
+            if case EvstoreError.deadlinePassed = failure { late.withLock { $0 = failure as? EvstoreError } }
+            logger.warning("closing \(path): \(failure)")
+        }
         deadlineTimer.end()
     }
 
-    private static let restMilliseconds = 200
-
-    /// Waits for work; false once the queue is closed and empty. A pause ends the round ahead of the log.
-    private func waitForWork(_ session: inout CommitSession) -> Bool {
-        if session.isHolding, !queue.waitForWork(milliseconds: Self.restMilliseconds) {
-            do { try session.endRound(queue) } catch {
-                _ = failure(error)
-                logger.warning("resting \(path): \(error)")
-            }
-        }
-        return queue.waitForWork()
-    }
-
-    private func refuseAll(_ error: any Error) {
-        while queue.waitForWork() { queue.take(options)?.fail(error) }
-    }
-
-    private func turn(_ session: inout CommitSession) {
-        var batch: CommitQueue.Batch?
+    /// Makes one commit, by the thread whose turn it is, and gives the turn back.
+    /// - Parameter given: what is committed with all that joins it; nil for what waits.
+    /// - Parameter takeTurn: takes the writer's turn among processes; without it nothing is done.
+    private func commit(_ given: CommitQueue.Batch?, _ takeTurn: () throws -> WriteTurn?) {
+        var batch = given
         do {
             if let error = poison.withLock({ $0 }) { throw error }
             try beginOnce()
-            guard let done = try session.run(queue, &batch) else { return refuseIfGivenUp() }
+            guard let turn = try takeTurn() else { return queue.endCommit(isHolding: session.isHolding, nil) }
+            let began = ContinuousClock.now
+            guard let done = try session.run(turn, queue, &batch) else { return queue.endCommit(isHolding: session.isHolding, nil) }
             // Order: durable, then the anchor, then the callers, then everyone who waits for events. From here on nothing fails.
             note(Anchor(epoch: done.last.epoch, storeID: context.access.storeID, last: done.last.position, link: done.link, mark: mark))
+            queue.endCommit(isHolding: session.isHolding, pace(of: done, since: began))
             deliver(done, batch)
             signal.announce(done.last)
         } catch {
             let failure = failure(error)
             if batch == nil { batch = queue.take(options) }
+            queue.endCommit(isHolding: session.isHolding, .unknown)
             batch?.fail(failure)
         }
+    }
+
+    private func pace(of done: CommitSession.Done, since began: ContinuousClock.Instant) -> CommitQueue.Pace {
+        if began.duration(to: .now) >= .milliseconds(options.appendInPlaceMilliseconds) { return .slow }
+        return done.outcomes.count > 1 ? .grouped : .single
     }
 
     /// Refuses the work that waits once the deadline of closing has passed.
@@ -157,7 +189,7 @@ final class Committer: Sendable {
     private func deliver(_ done: CommitSession.Done, _ batch: CommitQueue.Batch?) {
         switch batch {
         case .appends(let appends):
-            for (append, outcome) in zip(appends, done.outcomes) { append.continuation.resume(with: outcome) }
+            for (append, outcome) in zip(appends, done.outcomes) { append.finish(outcome) }
         case .update(let update): update.finish(.success(()))
         case nil: break
         }

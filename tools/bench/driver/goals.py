@@ -1,10 +1,13 @@
-"""P1 to P10: who does what, and what is asked of ours. The figures' meaning stands in `tools/bench/README.md`."""
+"""P1 to P10: who does what, and what is asked of ours. The figures' meaning stands in `tools/bench/README.md`.
+
+P11 to P16 are in `further.py`."""
 import dataclasses
 import signal
 import subprocess
 import time
 
 from driver.cases import Case, Entry, Target
+from driver.further import Further
 from driver.running import SCHEMAS, SCHEMAS_AT_ONCE, Failed, run, run_measured, size
 
 WRITERS = [1, 4, 16, 64, 256]
@@ -25,6 +28,11 @@ class Sizes:
     singles: int = 50_000
     versions_times: int = 900_000
     peer_replay: int = 1_000_000
+    histories: int = 200_000
+    sealed: int = 200_000
+    small: int = 5_000
+    lookups: int = 100_000
+    delays: int = 2_000
 
 
 FULL = Sizes(
@@ -32,17 +40,20 @@ FULL = Sizes(
     replays=[1_000_000, 10_000_000], streams=1_000_000, rollback_tail=100_000, open=10_000_000)
 QUICK = Sizes(
     appends={1: 300, 16: 2_000, 64: 4_000}, slow_appends=300, bulk=20_000, scan=20_000, replays=[20_000], streams=20_000,
-    rollback_tail=2_000, open=20_000, singles=300, versions_times=90_000, peer_replay=20_000)
+    rollback_tail=2_000, open=20_000, singles=300, versions_times=90_000, peer_replay=20_000, histories=3_000,
+    sealed=3_000, small=1_000, lookups=5_000, delays=200)
 
 
-class Goals:
-    def __init__(self, scene, sizes):
-        self.scene, self.sizes, self.peaks = scene, sizes, {}
+class Goals(Further):
+    def __init__(self, scene, sizes, builds=False):
+        self.scene, self.sizes, self.builds, self.peaks = scene, sizes, builds, {}
 
     def all(self):
         return {
             "P1": self.appending, "P2": self.bulk, "P3": self.scanning, "P4": self.upcasting, "P5": self.replaying,
             "P6": self.rolling_back, "P7": self.flipping, "P8": self.opening, "P9": self.storing, "P10": self.streams,
+            "P11": self.histories, "P12": self.sealing, "P13": self.small, "P14": self.building, "P15": self.looking_up,
+            "P16": self.delaying,
         }
 
     # --- shared

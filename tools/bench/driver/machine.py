@@ -5,6 +5,8 @@ import re
 import subprocess
 import time
 
+from driver.running import BENCH
+
 
 def first_line(*command):
     try:
@@ -22,7 +24,16 @@ def processor():
 
 
 def debian(package):
-    return first_line("dpkg-query", "-W", "-f", "${Version}\n", package)
+    """The newest version that is installed of a package, or of those that a pattern names."""
+    done = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status} ${Version}\\n", package], capture_output=True, text=True)
+    found = [line.split()[1].split(":")[-1] for line in done.stdout.splitlines() if line.startswith("installed ")]
+    return max((version for version in found if re.match(r"\d+\.\d", version)), default=None)
+
+
+def pinned(package):
+    """The exact version that a Swift package asks for."""
+    found = re.search(r'exact: "([^"]+)"', package.read_text())
+    return found.group(1) if found else None
 
 
 def describe(scratch, python):
@@ -30,10 +41,11 @@ def describe(scratch, python):
     filesystem = (first_line("stat", "-f", "-c", "%T", str(scratch)) or "unknown").replace("ext2/ext3", "ext4")
     versions = {
         "swift": first_line("swift", "--version"), "cc": first_line("cc", "--version"), "lmdb": debian("liblmdb-dev"),
-        "sqlite": debian("libsqlite3-dev"), "xxhash": debian("libxxhash-dev"), "postgresql": debian("postgresql-15"),
+        "sqlite": debian("libsqlite3-dev"), "xxhash": debian("libxxhash-dev"), "postgresql": debian("postgresql-*"),
+        "redis": debian("redis-server"), "hiredis": debian("libhiredis-dev"), "grdb": pinned(BENCH / "peers" / "grdb" / "Package.swift"),
     }
     if python:
-        for name in ["eventsourcing", "umadb"]:
+        for name in ["eventsourcing", "umadb", "apsw"]:
             versions[name] = first_line(str(python), "-c", f"import importlib.metadata as m; print(m.version('{name}'))")
     return {
         "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "processor": processor(), "processors": os.cpu_count(),

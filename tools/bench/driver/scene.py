@@ -7,18 +7,23 @@ import sys
 import tempfile
 
 from driver.postgres import PostgresServer
+from driver.redis import RedisServer
 from driver.running import BENCH, ROOT, Missing, Failed, build_swift, compile_peer, remove, run, say
 from driver.umadb import UmaDBServer
 
-LIBRARIES = {"events": [], "rawfile": [], "rawlmdb": ["-llmdb"], "blocks": ["-llmdb"], "sqlite": ["-lsqlite3"], "postgres": ["-I/usr/include/postgresql", "-lpq"]}
+LIBRARIES = {
+    "events": [], "rawfile": [], "rawlmdb": ["-llmdb"], "blocks": ["-llmdb"], "sqlite": ["-lsqlite3"], "redis": ["-lhiredis"],
+    "postgres": ["-I/usr/include/postgresql", "-lpq"],
+}
+SERVERS = {"postgres": PostgresServer, "umadb": UmaDBServer, "redis": RedisServer}
 
 
 class Scene:
-    def __init__(self, scratch=None, keep=False, program=None, packages=True, servers=True):
+    def __init__(self, scratch=None, keep=False, program=None, ours=None, packages=True, servers=True):
         self.directory = pathlib.Path(scratch or tempfile.mkdtemp(prefix="evstore-compare."))
         self.directory.mkdir(parents=True, exist_ok=True)
         self.keep = keep or scratch is not None
-        self.given_program, self.packages, self.servers = program, packages, servers
+        self.given_program, self.given_ours, self.packages, self.servers = program, ours, packages, servers
         self.known, self.count, self.started = {}, 0, []
 
     def __enter__(self):
@@ -70,7 +75,7 @@ class Scene:
         return self.once(("swift", package), make)
 
     def ours(self):
-        return self.swift("ours", "ours")
+        return pathlib.Path(self.given_ours).resolve() if self.given_ours else self.swift("ours", "ours")
 
     def evstore(self):
         def make():
@@ -94,7 +99,17 @@ class Scene:
         return self.once("python", make)
 
     def python_peer(self, name, *arguments):
-        return [self.python(), BENCH / "peers" / f"{name}_peer.py", *arguments]
+        return [self.python(), self.peer_file(f"{name}_peer.py"), *arguments]
+
+    def sql_python(self):
+        """A Python with the newest SQLite that is there: the standard library's, where there is no other."""
+        try:
+            return self.python()
+        except Missing:
+            return sys.executable
+
+    def peer_file(self, name):
+        return BENCH / "peers" / name
 
     # --- servers
 
@@ -102,7 +117,7 @@ class Scene:
         def make():
             if not self.servers:
                 raise Missing("left out by --no-servers")
-            server = PostgresServer(self) if kind == "postgres" else UmaDBServer(self)
+            server = SERVERS[kind](self)
             server.start()
             self.started.append(server)
             return server

@@ -200,3 +200,59 @@ static inline void append_together(const words *w, const events *all, void *stor
 static inline void say_rate(const char *what, uint64_t count, uint64_t of_events, double seconds) {
     printf("{\"%s\":%lu,\"events\":%lu,\"seconds\":%.6f}\n", what, (unsigned long)count, (unsigned long)of_events, seconds);
 }
+
+// --- reads by key, by one thread or several
+
+typedef uint64_t (*look_up_function)(void *store, uint64_t thread, uint64_t count, uint64_t keys, pthread_barrier_t *ready);
+
+typedef struct {
+    look_up_function look_up;
+    void *store;
+    uint64_t thread, count, keys, found;
+    pthread_barrier_t *ready;
+} reader;
+
+static inline void *read_rows_of(void *argument) {
+    reader *r = argument;
+    r->found = r->look_up(r->store, r->thread, r->count, r->keys, r->ready);
+    return NULL;
+}
+
+// `--count` reads by each of `--threads`, which begin when all are ready.
+static inline void look_up_together(const words *w, look_up_function look_up, void *store) {
+    uint64_t threads = number(w, "threads", 1), count = number(w, "count", 1000), found = 0;
+    pthread_barrier_t ready;
+    pthread_barrier_init(&ready, NULL, (unsigned)threads + 1);
+    reader *readers = calloc(threads, sizeof *readers);
+    pthread_t *each = calloc(threads, sizeof *each);
+    for (uint64_t i = 0; i < threads; i++) {
+        readers[i] = (reader){look_up, store, i, count, number(w, "keys", 1), 0, &ready};
+        pthread_create(&each[i], NULL, read_rows_of, &readers[i]);
+    }
+    pthread_barrier_wait(&ready);
+    double begin = now();
+    for (uint64_t i = 0; i < threads; i++) {
+        pthread_join(each[i], NULL);
+        found += readers[i].found;
+    }
+    printf("{\"reads\":%lu,\"rows\":%lu,\"seconds\":%.6f}\n", (unsigned long)(count * threads), (unsigned long)found, now() - begin);
+}
+
+// --- appends at a rate, of which others are told
+
+static inline void wait_until(double moment) {
+    struct timespec t = {.tv_sec = (time_t)moment, .tv_nsec = (long)((moment - (double)(time_t)moment) * 1e9)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) != 0) {}
+}
+
+static inline void say_moments(const char *name, const double *moments, uint64_t count) {
+    printf("\"%s\":[", name);
+    for (uint64_t i = 0; i < count; i++) printf("%s%.0f", i ? "," : "", moments[i] * 1e9);
+    printf("]");
+}
+
+static inline void say_positions(const long long *positions, uint64_t count) {
+    printf("\"positions\":[");
+    for (uint64_t i = 0; i < count; i++) printf("%s%lld", i ? "," : "", positions[i]);
+    printf("]");
+}

@@ -3,11 +3,15 @@
 // usage: postgres append|bulk --at CONNINFO --frames FILE --events N [--writers K | --batch B]
 //        postgres replay --at CONNINFO --frames FILE [--events N]
 //        postgres size --at CONNINFO
+//        postgres listen --at CONNINFO --count N
+//        postgres publish --at CONNINFO --frames FILE --events N --rate R
 //
 // `append`: a connection a writer, a transaction an event (the server makes waiting commits durable together). `bulk`: COPY.
 // `replay` fills the table where it does not hold these events, takes version 1 to 5 and folds in one statement.
+// `listen` makes the table anew, says that it listens, and then when it got which event; `publish` inserts and notifies in one statement.
 #include "common.h"
 #include <libpq-fe.h>
+#include <poll.h>
 
 static const char *conninfo;
 
@@ -146,6 +150,84 @@ static void replay(PGconn *connection, const events *all) {
            ask(connection, sums, 2), seconds);
 }
 
+static void publish(const words *w, PGconn *connection, const events *all) {
+    double *begins = calloc(all->count, sizeof *begins), *ends = calloc(all->count, sizeof *ends);
+    double step = 1.0 / (double)number(w, "rate", 200);
+    long long *positions = calloc(all->count, sizeof *positions);
+    uint32_t *revisions = new_revisions(all);
+    const char *sql =
+        "WITH added AS (INSERT INTO events (stream, revision, type, payload) VALUES ($1, $2, 'OrderPlaced', $3) RETURNING position)"
+        " SELECT position, pg_notify('appended', '') FROM added";
+    take(connection, PQprepare(connection, "publish", sql, 3, NULL), PGRES_COMMAND_OK);
+    double start = now();
+    for (uint64_t i = 0; i < all->count; i++) {
+        const event *e = &all->all[i];
+        char stream[32], revision[16], payload[4096];
+        snprintf(stream, sizeof stream, "order-%07u", e->stream);
+        snprintf(revision, sizeof revision, "%u", revisions[e->stream]++);
+        snprintf(payload, sizeof payload, "%.*s", (int)e->size, e->payload);
+        const char *values[3] = {stream, revision, payload};
+        wait_until(start + (double)i * step);
+        begins[i] = now();
+        PGresult *result = PQexecPrepared(connection, "publish", 3, values, NULL, NULL, 0);
+        ends[i] = now();
+        if (PQresultStatus(result) != PGRES_TUPLES_OK) fail(connection);
+        positions[i] = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+        PQclear(result);
+    }
+    printf("{");
+    say_positions(positions, all->count);
+    printf(",");
+    say_moments("begins", begins, all->count);
+    printf(",");
+    say_moments("ends", ends, all->count);
+    printf("}\n");
+}
+
+// Waits on the socket until somebody has notified.
+static void wait_for_notice(PGconn *connection) {
+    for (int told = 0; !told;) {
+        PGnotify *notice;
+        while ((notice = PQnotifies(connection)) != NULL) {
+            told = 1;
+            PQfreemem(notice);
+        }
+        struct pollfd socket = {.fd = PQsocket(connection), .events = POLLIN};
+        if (!told && (poll(&socket, 1, -1) < 0 || PQconsumeInput(connection) == 0)) fail(connection);
+    }
+}
+
+static void listen_to(const words *w, PGconn *connection) {
+    uint64_t count = number(w, "count", 1), seen = 0;
+    double *moments = calloc(count, sizeof *moments);
+    long long *positions = calloc(count, sizeof *positions);
+    make_table(connection);
+    run(connection, "LISTEN appended");
+    take(connection, PQprepare(connection, "next", "SELECT position, payload FROM events WHERE position > $1 ORDER BY position", 1, NULL),
+         PGRES_COMMAND_OK);
+    printf("{\"ready\":true}\n");
+    fflush(stdout);
+    while (seen < count) {
+        wait_for_notice(connection);
+        char after[32];
+        snprintf(after, sizeof after, "%lld", seen ? positions[seen - 1] : 0);
+        const char *values[1] = {after};
+        PGresult *result = PQexecPrepared(connection, "next", 1, values, NULL, NULL, 0);
+        if (PQresultStatus(result) != PGRES_TUPLES_OK) fail(connection);
+        double moment = now();
+        for (int row = 0; row < PQntuples(result) && seen < count; row++, seen++) {
+            positions[seen] = strtoll(PQgetvalue(result, row, 0), NULL, 10);
+            moments[seen] = moment;
+        }
+        PQclear(result);
+    }
+    printf("{");
+    say_positions(positions, count);
+    printf(",");
+    say_moments("moments", moments, count);
+    printf("}\n");
+}
+
 int main(int argc, char **argv) {
     words w = read_words(argc - 2, argv + 2);
     conninfo = text(&w, "at", "");
@@ -153,10 +235,14 @@ int main(int argc, char **argv) {
     run(connection, "SET client_min_messages = warning");
     if (strcmp(argv[1], "size") == 0) {
         printf("{\"bytes\":%lld}\n", ask(connection, "SELECT pg_total_relation_size('events')", 0));
+    } else if (strcmp(argv[1], "listen") == 0) {
+        listen_to(&w, connection);
     } else {
         events all = read_events(&w);
         if (strcmp(argv[1], "replay") == 0) {
             replay(connection, &all);
+        } else if (strcmp(argv[1], "publish") == 0) {
+            publish(&w, connection, &all);
         } else {
             make_table(connection);
             loader l = new_loader(connection, &all);

@@ -5,10 +5,11 @@
 //        sqlite streams --store FILE --count N --streams N
 //        sqlite tail --store FILE --stream N --count N
 //        sqlite replay|grouped|chain --store FILE
+//        sqlite rows --store FILE --count N --keys N [--threads T]
 //
 // `append`: writers whose events share transactions; `each`: a transaction for every event.
 // `replay` takes version 1 to 5 and folds by upserts, `grouped` by one GROUP BY; both read the members they need out of the
-// stored text. `chain` makes the whole payload of versions 2, 3, 4 and 5 in turn.
+// stored text. `chain` makes the whole payload of versions 2, 3, 4 and 5 in turn. `rows` looks up rows that one of them has made.
 #include "common.h"
 #include <sqlite3.h>
 
@@ -128,6 +129,37 @@ static void read_tail(const words *w, sqlite3 *base) {
     say_rate("reads", count, rows, now() - begin);
 }
 
+static sqlite3 *open_to_read(const char *path) {
+    sqlite3 *base;
+    if (sqlite3_open_v2(path, &base, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) fail(base);
+    // Reads may look at the file in place.
+    run(base, "PRAGMA cache_size=-262144; PRAGMA mmap_size=17179869184");
+    return base;
+}
+
+// One thread's reads of a row by its key, each a transaction of its own, on a connection of its own.
+static uint64_t look_up(void *opaque, uint64_t thread, uint64_t count, uint64_t keys, pthread_barrier_t *ready) {
+    sqlite3 *base = open_to_read(opaque);
+    sqlite3_stmt *select = prepare(base, "SELECT first, last, cents, placed_at, orders FROM orders WHERE id = ?");
+    uint64_t state = 42 + thread, found = 0;
+    static volatile int64_t kept;
+    char key[16];
+    pthread_barrier_wait(ready);
+    for (uint64_t i = 0; i < count; i++) {
+        sqlite3_bind_text(select, 1, key, snprintf(key, sizeof key, "%07u", next_stream(&state, keys)), SQLITE_STATIC);
+        if (sqlite3_step(select) == SQLITE_ROW) {
+            kept = sqlite3_column_text(select, 0)[0] + sqlite3_column_text(select, 1)[0] + sqlite3_column_int64(select, 2) +
+                   sqlite3_column_text(select, 3)[0] + sqlite3_column_int64(select, 4);
+            found++;
+        }
+        sqlite3_reset(select);
+    }
+    (void)kept;
+    sqlite3_finalize(select);
+    sqlite3_close_v2(base);
+    return found;
+}
+
 // What the five versions make of an order: cents of dollars, a name in two parts, a time that can be read.
 #define FIRST_OF(name) "substr(" name ", 1, instr(" name " || ' ', ' ') - 1)"
 #define LAST_OF(name) "substr(" name ", instr(" name " || ' ', ' ') + 1)"
@@ -182,6 +214,10 @@ int main(int argc, char **argv) {
     words w = read_words(argc - 2, argv + 2);
     store s = {.lock = PTHREAD_MUTEX_INITIALIZER};
     const char *work = argv[1];
+    if (strcmp(work, "rows") == 0) {
+        look_up_together(&w, look_up, (void *)text(&w, "store", ""));
+        return 0;
+    }
     if (sqlite3_open(text(&w, "store", ""), &s.base) != SQLITE_OK) fail(s.base);
     run(s.base, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-262144; PRAGMA temp_store=MEMORY");
     if (strcmp(work, "append") == 0 || strcmp(work, "each") == 0 || strcmp(work, "bulk") == 0) {

@@ -14,6 +14,9 @@ enum Work {
           read    --store OLD                             through the front door, an event a value
           streams --store OLD --count N --streams N       N streams from first to last event, drawn by chance
           tail    --store OLD --stream N --count N        the last 10 events of one stream, N times
+          rows    --store OLD --count N --keys N [--readers K]   N rows of the orders by their keys, drawn by chance, K tasks
+          listen  --store OLD --known N --count N         a subscription: when it gave which event, of N behind those that are known
+          publish --store OLD --frames FILE --events N --rate R  one event an append, R a second: when each began and ended
           open    --store OLD [--count N]                 open and close
           upcast  --schemas DIR --frames FILE --times N [--only v5]   one event from version 1 to 2, 3 …, and a scan of its bytes
           replay  --store OLD --schemas DIR --to N [--jobs N]
@@ -21,7 +24,7 @@ enum Work {
         --map-mib N makes the store's map smaller.
         """
 
-    private static let clock = ContinuousClock()
+    static let clock = ContinuousClock()
 
     static func run(_ words: Words) async throws {
         switch words.work {
@@ -37,6 +40,9 @@ enum Work {
             try await store.close()
         case "streams": try await streams(words)
         case "tail": try await tail(words)
+        case "rows": try await rows(words)
+        case "listen": try await listen(words)
+        case "publish": try await publish(words)
         case "open": try await reopen(words)
         case "upcast": try upcast(words)
         case "replay": try await replay(words)
@@ -50,11 +56,11 @@ enum Work {
             at: words.text("store"), schemas: Schemas.load(words.text("schemas")), version: SchemaVersion(1), options: words.options())
     }
 
-    private static func open(_ words: Words) async throws -> EventStore {
+    static func open(_ words: Words) async throws -> EventStore {
         try await EventStore.open(at: words.text("store"), options: words.options())
     }
 
-    private static func say(_ values: [String: Any]) throws {
+    static func say(_ values: [String: Any]) throws {
         FileHandle.standardOutput.write(try JSONSerialization.data(withJSONObject: values, options: [.sortedKeys]) + Data("\n".utf8))
     }
 

@@ -68,3 +68,50 @@ actor Committer {
         isWriting = false
     }
 }
+
+/// One row of the orders, as a value.
+struct Order: FetchableRecord {
+    var first: String
+    var last: String
+    var cents: Int
+    var placedAt: String
+    var orders: Int
+
+    init(row: GRDB.Row) {
+        (first, last) = (row[0], row[1])
+        (cents, placedAt, orders) = (row[2], row[3], row[4])
+    }
+}
+
+/// Rows of a file that is only read, each in a transaction of its own.
+struct Orders: Sendable {
+    let pool: DatabasePool
+
+    init(path: String) throws {
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.prepareDatabase {
+            try $0.execute(sql: "PRAGMA cache_size = -262144")
+            try $0.execute(sql: "PRAGMA mmap_size = 17179869184")
+        }
+        pool = try DatabasePool(path: path, configuration: configuration)
+    }
+
+    func order(_ key: String) throws -> Order? {
+        try pool.read { database in
+            let statement = try database.cachedStatement(sql: "SELECT first, last, cents, placed_at, orders FROM orders WHERE id = ?")
+            return try Order.fetchOne(statement, arguments: [key])
+        }
+    }
+
+    /// How many of `count` rows were there, drawn in the same order as in the other drivers.
+    func look(from seed: UInt64, count: Int, keys: Int) throws -> Int {
+        var (state, found) = (seed, 0)
+        for _ in 0 ..< count {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            let digits = String(Int(state >> 33) % keys)
+            if try order(String(repeating: "0", count: max(7 - digits.utf8.count, 0)) + digits) != nil { found += 1 }
+        }
+        return found
+    }
+}

@@ -1,8 +1,10 @@
 import Foundation
 
 // usage: grdb append|bulk --store FILE --frames FILE --events N [--writers K | --batch B]
+//        grdb rows --store FILE --count N --keys N [--threads T]
 //
-// `append`: tasks whose events share transactions. Prints one JSON object, as the other drivers of the comparison do.
+// `append`: tasks whose events share transactions. `rows`: rows of the table `orders` by their keys. Prints one
+// JSON object, as the other drivers of the comparison do.
 
 struct Wrong: Error { let what: String }
 
@@ -82,8 +84,7 @@ struct Words {
     }
 }
 
-do {
-    let words = Words(Array(CommandLine.arguments.dropFirst()))
+func append(_ words: Words) async throws -> [String: Any] {
     let rows = try readRows(words.text("frames"), limit: words.number("events"))
     let base = try Base(path: words.text("store"))
     let begin = ContinuousClock.now
@@ -94,11 +95,29 @@ do {
     let all = seconds(ContinuousClock.now - begin)
     try base.pool.close()
     let sorted = times.sorted()
-    let result: [String: Any] = [
+    return [
         "events": rows.count, "commits": times.count, "seconds": all, "p50": sorted[sorted.count / 2],
         "p99": sorted[sorted.count * 99 / 100],
         "max": sorted[sorted.count - 1],
     ]
+}
+
+func lookUp(_ words: Words) async throws -> [String: Any] {
+    let orders = try Orders(path: words.text("store"))
+    let (count, keys, threads) = (try words.number("count"), try words.number("keys"), try words.number("threads", or: 1))
+    let begin = ContinuousClock.now
+    let found = try await withThrowingTaskGroup(of: Int.self) { group in
+        for thread in 0 ..< threads { group.addTask { try orders.look(from: UInt64(42 + thread), count: count, keys: keys) } }
+        return try await group.reduce(0, +)
+    }
+    let all = seconds(ContinuousClock.now - begin)
+    try orders.pool.close()
+    return ["reads": count * threads, "rows": found, "seconds": all]
+}
+
+do {
+    let words = Words(Array(CommandLine.arguments.dropFirst()))
+    let result = try await words.work == "rows" ? lookUp(words) : append(words)
     FileHandle.standardOutput.write(try JSONSerialization.data(withJSONObject: result, options: [.sortedKeys]) + Data("\n".utf8))
 } catch {
     FileHandle.standardError.write(Data("grdb: \(error)\n".utf8))

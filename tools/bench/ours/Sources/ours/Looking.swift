@@ -1,0 +1,36 @@
+import Evstore
+import Measured
+
+extension Work {
+    /// Rows of the orders by their keys, each an await of its own through the front door.
+    static func rows(_ words: Words) async throws {
+        let store = try await open(words)
+        let (count, keys, readers) = (try words.number("count"), try words.number("keys"), try words.number("readers", or: 1))
+        // The first query opens the read model.
+        guard try await store.query("orders", key: key(0)) != nil else { throw Unexpected(what: "no row \(key(0))") }
+        let begin = clock.now
+        let found = try await withThrowingTaskGroup(of: Int.self) { group in
+            for reader in 0 ..< readers { group.addTask { try await look(store, from: UInt64(42 + reader), count: count, keys: keys) } }
+            return try await group.reduce(0, +)
+        }
+        let seconds = (clock.now - begin).seconds
+        try await store.close()
+        try say(["reads": count * readers, "rows": found, "seconds": seconds])
+    }
+
+    /// The same order of keys as in the other drivers.
+    private static func look(_ store: EventStore, from seed: UInt64, count: Int, keys: Int) async throws -> Int {
+        var (state, found) = (seed, 0)
+        for _ in 0 ..< count {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            if try await store.query("orders", key: key(Int(state >> 33) % keys)) != nil { found += 1 }
+        }
+        return found
+    }
+
+    /// `0000042`, as in the payload's `id`.
+    private static func key(_ number: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(7 - digits.utf8.count, 0)) + digits
+    }
+}
