@@ -18,8 +18,8 @@ public struct Options: Sendable {
     /// How long an append may wait for its turn before it fails and names the process that holds the store; `close` waits as long for
     /// other writers.
     public var appendDeadlineSeconds = 30.0
-    /// An append that nobody else waits with is committed on its caller's thread, without a change of threads, where the last commit
-    /// took no longer than this. 0 leaves every commit to the writing thread, so that no thread of Swift's pool waits for the disk.
+    /// A small append that is alone is committed on its caller's thread, without a change of threads, where the last commit took less
+    /// than this. 0 leaves every commit to the writing thread, so that no thread of Swift's pool waits for the disk.
     public var appendInPlaceMilliseconds = 1.0
 
     // The log's indexes.

@@ -19,8 +19,8 @@ extension EventStore {
     /// The events are checked on the calling thread, some microseconds each; those of a large append on several threads. Then the call
     /// awaits its turn on the writing thread, at most `Options.appendDeadlineSeconds`, and one sync of the disk, which appends that wait at
     /// the same time share. A small append that is alone is committed on the calling thread, where the disk was quick just before
-    /// (`Options.appendInPlaceMilliseconds`). A task that is cancelled before its turn appends nothing (`interrupted`); once the commit has begun, the call
-    /// returns what became of it.
+    /// (`Options.appendInPlaceMilliseconds`). A task that is cancelled before its turn appends nothing (`interrupted`); once the commit
+    /// has begun, the call returns what became of it.
     ///
     /// - Throws: `EvstoreError`: of the events invalidEvent, invalidJSON, unknownType, streamMismatch, versionNotAllowed, noImage,
     ///   eventTooLarge, programNeeded; of the append expectationFailed, idReused, appendTooLarge, misuse where it is empty; deadlinePassed,

@@ -35,7 +35,7 @@ struct InPlaceTests {
         try await quick.close()
         let never = try EventLog.open(at: quick.path, options: .small { $0.appendInPlaceMilliseconds = 0 })
         let handedOver = try await Self.turns(never, appends: 20)
-        #expect(handedOver >= inPlace + 20, "\(inPlace) turns in place, \(handedOver) by the writing thread")
+        #expect(handedOver >= inPlace + 10, "\(inPlace) turns in place, \(handedOver) by the writing thread")
         #expect(try never.payloads("s").count == 41)
         try await never.close()
     }
@@ -84,7 +84,8 @@ struct InPlaceTests {
         try await log.add(event("s", "0"))
         let stream = try StreamName("s")
         for number in 1 ..< 4 {
-            await #expect(throws: EvstoreError.expectationFailed(stream: stream, expected: .noStream, actual: Revision(UInt64(number - 1)))) {
+            await #expect(throws: EvstoreError.expectationFailed(stream: stream, expected: .noStream, actual: Revision(UInt64(number - 1))))
+            {
                 try await log.add(event("s", "x"), conditions: [StreamCondition(stream, .noStream)])
             }
             try await log.add(event("s", "\(number)"))

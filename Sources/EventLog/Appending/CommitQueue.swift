@@ -69,7 +69,7 @@ final class CommitQueue: Sendable {
 
     fileprivate struct State {
         var waiting: [Work] = []
-        /// How many at the front have been handed to the writing thread already.
+        /// How many at the front have been taken already.
         var taken = 0
         var isClosed = false
         /// Once it is closed: until when the work that waits is still done.
@@ -100,6 +100,7 @@ final class CommitQueue: Sendable {
 
     /// Up to which size an append is committed by its caller's thread.
     private static let inPlaceBytesMax = 64 << 10
+    private static let inPlaceEventsMax = 64
     /// How long appends pause before the round ahead of the log is ended.
     private static let restInterval = Duration.milliseconds(200)
 
@@ -156,7 +157,9 @@ final class CommitQueue: Sendable {
     /// Takes the turn for a caller's own thread, which commits without waking another: where nothing waits, nobody commits, and the last
     /// commit was short and held one append. False where the writing thread has to do it.
     func beginInPlace(_ request: AppendRequest) -> Bool {
-        if request.payloadBytes > Self.inPlaceBytesMax { return false }
+        guard request.payloadBytes <= Self.inPlaceBytesMax, request.events.count <= Self.inPlaceEventsMax, request.rows.isEmpty else {
+            return false
+        }
         return state.withLock { state in
             guard state.pace == .single, state.count == 0, !state.isCommitting, !state.isClosed else { return false }
             state.isCommitting = true
@@ -169,11 +172,11 @@ final class CommitQueue: Sendable {
     /// - Parameter pace: nil where it is as before.
     func endCommit(isHolding: Bool, _ pace: Pace?) {
         let isWaited = state.withLock { state in
-            let wasResting = state.rest == nil
+            let hadNoRest = state.rest == nil
             state.isCommitting = false
             state.rest = isHolding ? .now + Self.restInterval : nil
             if let pace { state.pace = pace }
-            return state.hasDuty || wasResting && isHolding
+            return state.hasDuty || hadNoRest && isHolding
         }
         if isWaited { state.wake() }
     }
@@ -199,7 +202,7 @@ final class CommitQueue: Sendable {
         return state.withLock { state in state.takeOut { $0.deadline <= now } }
     }
 
-    /// Removes work whose caller was cancelled; nil where the writing thread has it already.
+    /// Removes work whose caller was cancelled; nil where it has been taken already.
     func withdraw(_ number: UInt64) -> Work? { state.withLock { state in state.takeOut { $0.number == number }.first } }
 }
 

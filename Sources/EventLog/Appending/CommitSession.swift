@@ -5,7 +5,7 @@ internal import LMDB
 internal import Logging
 internal import System
 
-/// What the writing thread keeps from one commit to the next, and how it makes one.
+/// What is kept from one commit to the next, by the thread whose turn it is, and how it makes one.
 struct CommitSession: ~Copyable {
     private let access: LogAccess
     private let overlays: Overlays
@@ -22,6 +22,8 @@ struct CommitSession: ~Copyable {
     private var written: UInt = 0
     /// The number of the last one that has added blocks, with the log's end and its link after that.
     private var latest: (transaction: UInt, last: Checkpoint, link: Digest)?
+    /// Whether appends that come meanwhile join the commit that is being made.
+    private var isJoined = true
     /// Whether the store is known to have this program's format.
     private var hasFormat = false
     /// What the disk had free when it was asked last, less what was appended since.
@@ -54,9 +56,14 @@ struct CommitSession: ~Copyable {
     }
 
     /// Takes a batch from the queue under LMDB's lock, so that work which arrived during the wait for it is included, and makes one
-    /// transaction of it. `batch` is that batch, also where this throws; one that is given is made with what joins it.
-    /// - Returns: nil where nothing waits any more.
-    mutating func run(_ turn: WriteTurn, _ queue: CommitQueue, _ batch: inout CommitQueue.Batch?) throws -> Done? {
+    /// transaction of it. `batch` is that batch, also where this throws; one that is given is committed alone.
+    /// - Parameter takeTurn: takes the writer's turn among processes, which ends with this call.
+    /// - Returns: nil without the turn, or where nothing waits any more.
+    mutating func run(
+        _ queue: CommitQueue, _ batch: inout CommitQueue.Batch?, _ takeTurn: () throws -> WriteTurn?
+    ) throws -> Done? {
+        guard let turn = try takeTurn() else { return nil }
+        isJoined = batch == nil
         do { return try attempt(queue, turn, &batch) } catch {
             try undo(turn, after: error)
             throw error
@@ -150,7 +157,7 @@ struct CommitSession: ~Copyable {
                 for row in append.request.rows { try put(row, last: receipt.position, &transaction) }
                 outcomes.append(.success(.appended(receipt)))
             }
-        } while rounds < Self.roundsMax && queue.takeMore(&appends, options)
+        } while isJoined && rounds < Self.roundsMax && queue.takeMore(&appends, options)
         try writer.finish { try transaction.append(tables.blocks, bytes($0.rawValue).lent, $1) }
         for (name, id) in admission.newTypes {
             try tables.types.put(Array(name.utf8).lent, bytes(id).lent, &transaction)
@@ -276,7 +283,7 @@ struct CommitSession: ~Copyable {
             return
         }
         let free = freeBytes(path)
-        room = (free, .now)
+        room = (free - min(free, wanted), .now)
         if free < needed, Guard.floor.isOn { throw EvstoreError.diskFull(path: path, freeBytes: free, neededBytes: needed) }
     }
 }

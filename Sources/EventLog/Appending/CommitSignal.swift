@@ -36,14 +36,14 @@ final class CommitSignal: Sendable {
 
     /// Announces the log's end. A new epoch wakes every waiter, since positions may have gone down.
     func announce(_ last: Checkpoint) {
-        let woken = state.withLock { state in
+        let (woken, end) = state.withLock { state in
             let isNewEpoch = last.epoch > state.last.epoch
             let isNews = isNewEpoch || last.epoch == state.last.epoch && last.position > state.last.position
             if isNews { state.last = last }
             let end = state.last.position
-            return state.take { isNewEpoch || $0.after < end }
+            return (state.take { isNewEpoch || $0.after < end }, end)
         }
-        for waiter in woken { waiter.continuation.resume(returning: last.position) }
+        for waiter in woken { waiter.continuation.resume(returning: end) }
     }
 
     /// Returns when the log reaches beyond `position`, a cut is made, or the deadline passes.
@@ -92,13 +92,12 @@ final class CommitSignal: Sendable {
     }
 
     /// After a write that showed nothing yet, the log's end is looked at again: LMDB writes to the file before it shows what it wrote, and
-    /// nothing tells when it does. So often, each time after twice as many milliseconds.
+    /// nothing tells when it does. So often, each time after twice as many milliseconds; also for who has just begun to wait.
     private static let looksMax = 6
 
     private func run() {
         var looks = 0
         while state.wait(until: { !$0.waiters.isEmpty || $0.isClosed }, { !$0.isClosed }) {
-            let before = self.last
             do {
                 announce(try readLast())
             } catch {
@@ -111,10 +110,10 @@ final class CommitSignal: Sendable {
             }
             for waiter in late { waiter.continuation.resume(returning: last) }
             let untilNext = next.map { Int(now.duration(to: $0) / .milliseconds(1)) + 1 } ?? pollMilliseconds
-            if last > before { looks = 0 }
             guard state.withLock({ !$0.waiters.isEmpty }) else { continue }
             let untilLook = looks > 0 ? 1 << (Self.looksMax - looks) : pollMilliseconds
-            if watch.wait(milliseconds: min(pollMilliseconds, untilNext, untilLook)) { looks = Self.looksMax } else { looks = max(looks - 1, 0) }
+            let hasChanged = watch.wait(milliseconds: min(pollMilliseconds, untilNext, untilLook))
+            looks = hasChanged ? Self.looksMax : max(looks - 1, 0)
         }
     }
 

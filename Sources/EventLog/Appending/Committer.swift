@@ -7,8 +7,10 @@ internal import System
 /// who is alone. A second thread keeps the deadlines.
 @safe
 final class Committer: @unchecked Sendable {
-    // Sound to share: `session` is touched only by the thread that has the turn to commit (`CommitQueue`).
-    private var session: CommitSession
+    // Sound to share: `session` and `inPlace` are touched only by the thread that has the turn to commit (`CommitQueue`).
+    private var session: CommitSession?
+    /// How many commits were made in place.
+    private var inPlace = 0
     private let context: LogContext
     private let overlays: Overlays
     private let signal: CommitSignal
@@ -40,7 +42,7 @@ final class Committer: @unchecked Sendable {
 
     /// A task that is cancelled while it waits for its turn appends nothing; once the commit has begun, its outcome is returned.
     func append(_ request: AppendRequest) async throws -> AppendOutcome {
-        if let outcome = try appendInPlace(request) { return outcome }
+        if let outcome = try await appendInPlace(request) { return outcome }
         let number = queue.number()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -51,15 +53,21 @@ final class Committer: @unchecked Sendable {
         }
     }
 
+    /// So often the thread is lent to other tasks between commits in place, which nothing else would suspend.
+    private static let inPlaceTogether = 16
+
     /// Commits on this thread, which saves two changes of threads: they take longer than the rest of a small commit. Nil where the
     /// writing thread has to do it, or another process has the writer's turn.
-    private func appendInPlace(_ request: AppendRequest) throws -> AppendOutcome? {
+    private func appendInPlace(_ request: AppendRequest) async throws -> AppendOutcome? {
         guard !Task.isCancelled, queue.beginInPlace(request) else { return nil }
         let outcome = Monitor<Result<AppendOutcome, any Error>?>(nil)
+        var isYielding = false
         commit(.appends([.init(number: 0, request: request) { result in outcome.withLock { $0 = result } }])) {
-            try context.access.environment.takeTurnIfFree()
+            inPlace += 1
+            isYielding = inPlace % Self.inPlaceTogether == 0
+            return try context.access.environment.takeTurnIfFree()
         }
-        deadlineTimer.wake()
+        if isYielding { await Task.yield() }
         return try outcome.withLock { $0 }?.get()
     }
 
@@ -117,7 +125,7 @@ final class Committer: @unchecked Sendable {
 
     /// A pause ends the round ahead of the log.
     private func rest() {
-        do { try session.endRound(queue) } catch {
+        do { try session?.endRound(queue) } catch {
             _ = failure(error)
             logger.warning("resting \(path): \(error)")
         }
@@ -127,43 +135,47 @@ final class Committer: @unchecked Sendable {
     private func end() {
         // Order: the session's pin is released before the environment is closed.
         do {
-            try session.finish(queue, afterFailure: poison.withLock { $0 } != nil)
+            try session?.finish(queue, afterFailure: poison.withLock { $0 } != nil)
             try anchor.sync()
         } catch {
             let failure = failure(error)
             if case EvstoreError.deadlinePassed = failure { late.withLock { $0 = failure as? EvstoreError } }
             logger.warning("closing \(path): \(failure)")
         }
+        session = nil
         deadlineTimer.end()
     }
 
     /// Makes one commit, by the thread whose turn it is, and gives the turn back.
-    /// - Parameter given: what is committed with all that joins it; nil for what waits.
+    /// - Parameter given: what is committed alone; nil for what waits.
     /// - Parameter takeTurn: takes the writer's turn among processes; without it nothing is done.
     private func commit(_ given: CommitQueue.Batch?, _ takeTurn: () throws -> WriteTurn?) {
         var batch = given
         do {
             if let error = poison.withLock({ $0 }) { throw error }
             try beginOnce()
-            guard let turn = try takeTurn() else { return queue.endCommit(isHolding: session.isHolding, nil) }
             let began = ContinuousClock.now
-            guard let done = try session.run(turn, queue, &batch) else { return queue.endCommit(isHolding: session.isHolding, nil) }
+            guard let done = try session?.run(queue, &batch, takeTurn) ?? nil else { return queue.endCommit(isHolding: isHolding, nil) }
             // Order: durable, then the anchor, then the callers, then everyone who waits for events. From here on nothing fails.
             note(Anchor(epoch: done.last.epoch, storeID: context.access.storeID, last: done.last.position, link: done.link, mark: mark))
-            queue.endCommit(isHolding: session.isHolding, pace(of: done, since: began))
+            deadlineTimer.wake()
+            queue.endCommit(isHolding: isHolding, pace(of: done, since: began))
             deliver(done, batch)
             signal.announce(done.last)
         } catch {
             let failure = failure(error)
             if batch == nil { batch = queue.take(options) }
-            queue.endCommit(isHolding: session.isHolding, .unknown)
+            queue.endCommit(isHolding: isHolding, .unknown)
             batch?.fail(failure)
         }
     }
 
-    private func pace(of done: CommitSession.Done, since began: ContinuousClock.Instant) -> CommitQueue.Pace {
-        if began.duration(to: .now) >= .milliseconds(options.appendInPlaceMilliseconds) { return .slow }
-        return done.outcomes.count > 1 ? .grouped : .single
+    private var isHolding: Bool { session?.isHolding ?? false }
+
+    /// What a commit tells of the next; nil of one that has written nothing.
+    private func pace(of done: CommitSession.Done, since began: ContinuousClock.Instant) -> CommitQueue.Pace? {
+        if began.duration(to: .now) / .milliseconds(1) >= options.appendInPlaceMilliseconds { return .slow }
+        return done.hasAdded ? done.outcomes.count > 1 ? .grouped : .single : nil
     }
 
     /// Refuses the work that waits once the deadline of closing has passed.
