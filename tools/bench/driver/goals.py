@@ -2,15 +2,19 @@
 
 P11 to P16 are in `further.py`."""
 import dataclasses
+import os
+import pathlib
 import signal
 import subprocess
+import tempfile
 import time
 
 from driver.cases import Case, Entry, Target
 from driver.further import Further
-from driver.running import SCHEMAS, SCHEMAS_AT_ONCE, Failed, run, run_measured, size
+from driver.running import SCHEMAS, SCHEMAS_AT_ONCE, Failed, Missing, compile_library, run, run_measured, size
 
 WRITERS = [1, 4, 16, 64, 256]
+QUICK_WRITERS = [1, 4]
 PAYLOAD = 200
 
 
@@ -116,6 +120,25 @@ class Goals(Further):
                 Target("at least 0.65 of the raw file", "raw file", 0.65), Target("ahead of SQLite", "SQLite", 1),
                 Target("ahead of GRDB", "GRDB", 1),
             ])
+        for writers in QUICK_WRITERS:
+            count, k = self.sizes.appends[1] * writers, ["--writers", writers]
+            yield Case("P1", f"the same on a quick disk, {writers} writer{'s' if writers > 1 else ''}", "events/s", [
+                Entry("evstore", "in memory, where a sync takes 60 µs",
+                      lambda: self.on_quick_disk(self.scene.ours(), count, *k, "--schemas", SCHEMAS)),
+                Entry("raw file", "the same", lambda: self.on_quick_disk(self.scene.peer("rawfile"), count, *k)),
+                Entry("SQLite", "the same", lambda: self.on_quick_disk(self.scene.peer("sqlite"), count, *k)),
+            ], [Target("at least 0.8 of the raw file", "raw file", 0.8), Target("ahead of SQLite", "SQLite", 1)])
+
+    def on_quick_disk(self, program, events, *more):
+        """A file system in memory, with a library that makes each sync take 60 µs."""
+        memory = pathlib.Path("/dev/shm")
+        if not os.access(memory, os.W_OK):
+            raise Missing(f"no file system in memory at {memory}")
+        environment = os.environ | {"LD_PRELOAD": str(self.scene.once("quicksync", lambda: compile_library("quicksync", self.scene.directory)))}
+        with tempfile.TemporaryDirectory(prefix="evstore-compare.", dir=memory) as directory:
+            words = ["--store", pathlib.Path(directory) / "store", "--frames", self.scene.events(events), "--events", events, *more]
+            result = run([program, "append", *words], env=environment)
+            return result | {"value": result["events"] / result["seconds"]}
 
     # --- P2
 

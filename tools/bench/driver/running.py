@@ -109,19 +109,27 @@ def remove(path):
 
 def compile_peer(name, into, *libraries):
     """The path of a peer's driver, compiled from `peers/NAME.c`."""
-    program = pathlib.Path(into) / name
+    return compile_c(name, pathlib.Path(into) / name, *libraries, "-lpthread")
+
+
+def compile_library(name, into):
+    """The path of a library that is loaded before a program."""
+    return compile_c(name, pathlib.Path(into) / f"{name}.so", "-shared", "-fPIC")
+
+
+def compile_c(name, made, *options):
     source = BENCH / "peers" / f"{name}.c"
     compiler = shutil.which("cc") or shutil.which("clang")
     if compiler is None:
         raise Missing("no C compiler; tools/bench/setup installs one")
     newest = max(f.stat().st_mtime for f in [source, BENCH / "peers" / "common.h"])
-    if program.exists() and program.stat().st_mtime > newest:
-        return program
-    command = [compiler, "-O3", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", program, source, *libraries, "-lpthread"]
+    if made.exists() and made.stat().st_mtime > newest:
+        return made
+    command = [compiler, "-O3", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-o", made, source, *options]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise Missing(f"peers/{name}.c does not compile (tools/bench/setup installs its library): {done.stderr.strip()[-300:]}")
-    return program
+    return made
 
 
 def build_swift(package, product, *options):
