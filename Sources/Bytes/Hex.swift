@@ -1,10 +1,11 @@
 /// Lower-case hexadecimal text of bytes.
-package func hex(_ bytes: some Sequence<UInt8>) -> String {
-    let digits = Array("0123456789abcdef".utf8)
+package func hex(_ bytes: [UInt8]) -> String {
+    func digit(_ half: UInt8) -> UInt8 { half < 10 ? half + 48 : half + 87 }
     var text: [UInt8] = []
+    text.reserveCapacity(bytes.count * 2)
     for byte in bytes {
-        text.append(digits[Int(byte >> 4)])
-        text.append(digits[Int(byte & 15)])
+        text.append(digit(byte >> 4))
+        text.append(digit(byte & 15))
     }
     return String(decoding: text, as: UTF8.self)
 }

@@ -48,19 +48,21 @@ extension EventStore {
         }
         let definition = try evolution.definition(named: projection, at: version)
         let end = position ?? evolution.last.position
+        let known = generations.known(evolution.state.generations[definition.fingerprint.hex])
         let generation: Generation
-        if let known = generations.known(evolution.state.generations[definition.fingerprint.hex]), isThere(known, evolution, end) {
-            generation = known
+        let header: GenerationHeader
+        if let known, let current = headerIfThere(known, evolution, end) {
+            (generation, header) = (known, current)
         } else {
             generation = try await working { (cancellation) async throws(EvstoreError) in
                 try await self.broughtUp(definition, evolution, to: position, cancellation)
             }
+            header = try generation.header
         }
         let reason =
             isReadOnly
             ? "the store is opened to be read only"
             : definition.isAvailable ? nil : "\(projection) is written in Swift and this program does not have it"
-        let header = try generation.header
         let lag = end.rawValue - min(end.rawValue, header.checkpoint.position.rawValue)
         return ReadModel(
             generation: generation,
@@ -69,13 +71,14 @@ extension EventStore {
                 quarantined: header.quarantined))
     }
 
-    /// Whether a read model is at the log's end, so that there is nothing to wait for. A damaged one has to be built.
-    private func isThere(_ generation: Generation, _ evolution: Evolution, _ end: Position) -> Bool {
+    /// The header of a read model that is at the log's end, so that there is nothing to wait for; else nil. A damaged one has to be built.
+    private func headerIfThere(_ generation: Generation, _ evolution: Evolution, _ end: Position) -> GenerationHeader? {
         do throws(EvstoreError) {
-            let checkpoint = try generation.header.checkpoint
-            let last = evolution.last.position
-            return checkpoint.epoch == evolution.state.epoch && checkpoint.position >= min(end, last) && checkpoint.position <= last
-        } catch { return false }
+            let header = try generation.header
+            let (checkpoint, last) = (header.checkpoint, evolution.last.position)
+            let isThere = checkpoint.epoch == evolution.state.epoch && checkpoint.position >= min(end, last) && checkpoint.position <= last
+            return isThere ? header : nil
+        } catch { return nil }
     }
 
     /// The generation of a definition, built where there is none, and brought up as far as this handle can.

@@ -2,7 +2,8 @@ internal import Glibc
 
 /// Which process this is.
 package enum ProcessIdentity {
-    package static var id: Int32 { getpid() }
+    /// Read from memory, since every transaction asks for it: the kernel is asked once, and in the child of a fork once more.
+    package static var id: Int32 { KnownProcess.shared?.id ?? getpid() }
 
     /// Changes at every boot of the machine; empty where the system does not tell.
     package static let boot: String = {

@@ -11,7 +11,7 @@ extension Generation {
 
     func header(_ transaction: borrowing ReadTransaction) throws -> GenerationHeader {
         try note.check()
-        return try Self.header(transaction, meta, directory, format)
+        return try Self.header(transaction, meta, directory, format, knownHeader)
     }
 
     /// Finds the format by how the header's row begins.
@@ -25,10 +25,12 @@ extension Generation {
     }
 
     static func header(
-        _ transaction: borrowing ReadTransaction, _ meta: CheckedTable, _ directory: String, _ format: Int
+        _ transaction: borrowing ReadTransaction, _ meta: CheckedTable, _ directory: String, _ format: Int, _ known: KnownHeader
     ) throws -> GenerationHeader {
         let key = headerKey
-        let header = try meta.get(key.lent, transaction) { text in try GenerationHeader(text, format, in: directory) }
+        let header = try meta.get(key.lent, transaction) { text in
+            try known.header(of: text) { try GenerationHeader(text, format, in: directory) }
+        }
         guard let header else { throw saysNothing(directory) }
         return header
     }

@@ -20,6 +20,7 @@ package final class Generation: Sendable {
     /// 2 since rows carry checksums; 4 where they are sealed, 3 where that was under the master key; older ones stay as they are.
     let format: Int
     let note: DamageNote
+    let knownHeader = KnownHeader()
     private let mark: GenerationMark
 
     static let headerKey = Array("generation".utf8)
@@ -113,7 +114,7 @@ package final class Generation: Sendable {
                 throw note.damaged("its rows are sealed, and the store's events are not")
             }
             let meta = try CheckedTable(.meta, of: environment, format: format, keys, note)
-            let header = try environment.read { (transaction) in try Self.header(transaction, meta, directory, format) }
+            let header = try environment.read { (transaction) in try Self.header(transaction, meta, directory, format, KnownHeader()) }
             guard header.storeID == log.storeID else {
                 throw EvstoreError.storeDamaged(path: directory, reason: "the generation belongs to another store")
             }

@@ -3,6 +3,7 @@ package import EventLog
 package import EventModel
 package import Hashing
 internal import JSONText
+internal import System
 
 /// The header of a generation: one row of its table `meta` under the key `generation`, as JSON.
 package struct GenerationHeader: Hashable, Sendable {
@@ -74,5 +75,18 @@ package struct GenerationHeader: Hashable, Sendable {
             checkpoint: Checkpoint(
                 epoch: Epoch(try number("epoch", UInt32.self)), position: Position(try number("position", UInt64.self))),
             rows: try number("rows", UInt64.self), quarantined: try number("quarantined", UInt64.self), digest: digest, isReady: isReady)
+    }
+}
+
+/// The header that was read last, with its text: most queries find it unchanged, and need not parse it.
+final class KnownHeader: Sendable {
+    private let last = Monitor<(text: [UInt8], header: GenerationHeader)?>(nil)
+
+    func header(of text: RawSpan, _ parse: () throws -> GenerationHeader) throws -> GenerationHeader {
+        let known = last.withLock { last in last.flatMap { text.equals($0.text.lent) ? $0.header : nil } }
+        if let known { return known }
+        let header = try parse()
+        last.withLock { $0 = ([UInt8](copying: text), header) }
+        return header
     }
 }
