@@ -19,6 +19,7 @@ enum Work {
           publish --store OLD --frames FILE --events N --rate R  one event an append, R a second: when each began and ended
           open    --store OLD [--count N]                 open and close
           upcast  --schemas DIR --frames FILE --times N [--only v5]   one event from version 1 to 2, 3 …, and a scan of its bytes
+          fused   --schemas DIR --lines FILE              whether images in one pass are those of the ops, up and down, byte by byte
           replay  --store OLD --schemas DIR --to N [--jobs N]
 
         --map-mib N makes the store's map smaller.
@@ -45,6 +46,7 @@ enum Work {
         case "publish": try await publish(words)
         case "open": try await reopen(words)
         case "upcast": try upcast(words)
+        case "fused": try fused(words)
         case "replay": try await replay(words)
         case "help": print(usage)
         default: throw Unexpected(what: "work \(words.work)\n\(usage)")
