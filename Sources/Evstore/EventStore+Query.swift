@@ -3,7 +3,7 @@ internal import EventModel
 internal import Projections
 
 extension EventStore {
-    /// Gives rows of a read model to `body` in key order until it returns false, after catching up with the log's end as of now.
+    /// Gives rows of a read model to `body` in the order of their keys' bytes until it returns false, after catching up with the log's end as of now.
     ///
     /// Meant for a walk over many rows; an actor calls the forms that return rows, since `body` can't be isolated to it.
     ///
@@ -14,29 +14,23 @@ extension EventStore {
     /// - Parameters:
     ///   - key: asks for one row; an unknown key gives none.
     ///   - prefix: asks for the rows whose key begins so.
+    ///   - from: asks for the rows whose key is this one or sorts behind it.
+    ///   - to: asks for the rows whose key sorts before this one, which is not among them.
+    ///   - backwards: gives the last row first.
+    ///   - cursor: goes on behind a row that was given before, in the direction of this query.
     /// - Throws: `EvstoreError`: unknownProjection, programNeeded, interrupted, deadlinePassed and migrationInProgress, which name who
     ///   holds the read model; or what `body` throws, as it is.
     @discardableResult
     public func query(
-        _ projection: String, at version: SchemaVersion? = nil, key: String? = nil, prefix: String? = nil,
-        _ body: (ReadModelRow) throws -> Bool
+        _ projection: String, at version: SchemaVersion? = nil, key: String? = nil, prefix: String? = nil, from: String? = nil,
+        to: String? = nil, backwards: Bool = false, after cursor: QueryCursor? = nil, _ body: (ReadModelRow) throws -> Bool
     ) async throws -> QueryNote {
         let model = try await readModel(projection, at: version)
-        var rows = RowCursor(model.generation, key: key, prefix: prefix, pageRows: options.pageEventsMax)
+        var range = KeyRange(prefix: prefix, from: from, to: to)
+        if let cursor { range.leave(Array(cursor.key.utf8), backwards: backwards) }
+        var rows = RowCursor(model.generation, key: key, range, backwards: backwards, pageRows: options.pageEventsMax)
         while let row = try rows.next() {
             if try !body(row) { break }
-        }
-        return model.note
-    }
-
-    /// The same for the rows behind a key, of which one look at the read model takes at most `pageRows`.
-    func query(
-        _ projection: String, at version: SchemaVersion?, after key: String?, pageRows: Int, _ body: (ReadModelRow) throws -> Bool
-    ) async throws(EvstoreError) -> QueryNote {
-        let model = try await readModel(projection, at: version)
-        var rows = RowCursor(model.generation, after: key, pageRows: min(pageRows, options.pageEventsMax))
-        while let row = try rows.next() {
-            if try !converting(at: path, { try body(row) }) { break }
         }
         return model.note
     }
@@ -47,15 +41,17 @@ extension EventStore {
         return try rows.next()
     }
 
-    /// The number of rows: read from the read model's header where neither key nor prefix is given, else counted row by row. Awaits and
-    /// throws as `query` does.
+    /// The number of rows: read from the read model's header where all are meant, else counted row by row. Awaits and throws as `query`
+    /// does.
     public func count(
-        _ projection: String, at version: SchemaVersion? = nil, key: String? = nil, prefix: String? = nil
+        _ projection: String, at version: SchemaVersion? = nil, key: String? = nil, prefix: String? = nil, from: String? = nil,
+        to: String? = nil
     ) async throws(EvstoreError) -> (rows: UInt64, note: QueryNote) {
         let model = try await readModel(projection, at: version)
-        if key == nil, prefix == nil { return (try model.generation.header.rows, model.note) }
+        let range = KeyRange(prefix: prefix, from: from, to: to)
+        if key == nil, range == .all { return (try model.generation.header.rows, model.note) }
         var count: UInt64 = 0
-        var rows = RowCursor(model.generation, key: key, prefix: prefix, pageRows: options.pageEventsMax)
+        var rows = RowCursor(model.generation, key: key, range, pageRows: options.pageEventsMax)
         while try rows.next() != nil { count += 1 }
         return (count, model.note)
     }
@@ -94,24 +90,21 @@ extension EventStore {
     }
 }
 
-/// What LMDB takes as a key.
-private let rowKeyBytesMax = 511
-
-/// Walks the rows of a generation in key order, a page in a transaction; or it is the one row of a key.
-private struct RowCursor {
+/// Walks the rows of a generation, a page in a transaction; or it is the one row of a key.
+struct RowCursor {
     private let generation: Generation
     private let key: String?
-    private let prefix: [UInt8]
+    private let backwards: Bool
     private let pageRows: Int
+    /// What has not been read yet.
+    private var range: KeyRange
     private var page: ArraySlice<(key: [UInt8], value: [UInt8])> = []
-    private var last: [UInt8]?
     private var ended: Bool
 
-    init(_ generation: Generation, key: String? = nil, prefix: String? = nil, after last: String? = nil, pageRows: Int) {
-        (self.generation, self.key, self.pageRows, self.last) = (generation, key, pageRows, last.map { Array($0.utf8) })
-        self.prefix = Array((prefix ?? "").utf8)
+    init(_ generation: Generation, key: String? = nil, _ range: KeyRange = .all, backwards: Bool = false, pageRows: Int) {
+        (self.generation, self.key, self.range, self.backwards, self.pageRows) = (generation, key, range, backwards, pageRows)
         // No row has such a key.
-        ended = !(1 ... rowKeyBytesMax).contains(key?.utf8.count ?? 1) || self.prefix.count > rowKeyBytesMax
+        ended = !(1 ... KeyRange.keyBytesMax).contains(key?.utf8.count ?? 1)
     }
 
     mutating func next() throws(EvstoreError) -> ReadModelRow? {
@@ -121,9 +114,9 @@ private struct RowCursor {
             return try generation.get(key).map { ReadModelRow(key: key, value: $0) }
         }
         if page.isEmpty, !ended {
-            page = try generation.page(prefix: prefix, after: last, limit: pageRows)[...]
+            page = try generation.page(range, backwards: backwards, limit: pageRows)[...]
             ended = page.count < pageRows
-            last = page.last?.key
+            if let last = page.last { range.leave(last.key, backwards: backwards) }
         }
         return page.popFirst().map { ReadModelRow(key: String(decoding: $0.key, as: UTF8.self), value: $0.value) }
     }

@@ -9,7 +9,8 @@ public struct QueryCursor: Hashable, Sendable, Codable, LosslessStringConvertibl
     /// The last row that was given.
     let key: String
 
-    init(after key: String) { self.key = key }
+    /// The place behind a row with this key.
+    public init(after key: String) { self.key = key }
 
     /// Nil where the text is no cursor.
     public init?(_ description: String) {
@@ -63,30 +64,40 @@ extension EventStore {
         return try row.value(of: projection, as: type)
     }
 
-    /// At most `limit` rows of a read model in key order, from the first or after a cursor.
+    /// At most `limit` rows of a read model in the order of their keys' bytes, from the first or after a cursor.
     ///
     /// Up to `Options.pageEventsMax` rows come from one transaction; beyond it, rows that change meanwhile may appear as they were or as
-    /// they are. Awaits and throws as the `query` with a body does.
+    /// they are. Awaits and throws as the `query` with a body does, whose `prefix`, `from` and `to` these are.
+    /// - Parameter backwards: the last row first; a cursor goes on in the direction of the query that it is given to.
     public func query(
-        _ projection: String, at version: SchemaVersion? = nil, limit: Int = 1_000, after cursor: QueryCursor? = nil
+        _ projection: String, at version: SchemaVersion? = nil, prefix: String? = nil, from: String? = nil, to: String? = nil,
+        backwards: Bool = false, limit: Int = 1_000, after cursor: QueryCursor? = nil
     ) async throws(EvstoreError) -> QueryPage<ReadModelRow> {
         guard limit > 0 else { throw .misuse("a page has a limit of at least one row") }
-        var (rows, isLast) = ([ReadModelRow](), true)
+        let model = try await readModel(projection, at: version)
+        var range = KeyRange(prefix: prefix, from: from, to: to)
+        if let cursor { range.leave(Array(cursor.key.utf8), backwards: backwards) }
         // One more than is given tells whether there is more.
-        let note = try await query(projection, at: version, after: cursor?.key, pageRows: limit == .max ? limit : limit + 1) { row in
-            isLast = rows.count < limit
-            if isLast { rows.append(row) }
-            return isLast
+        let pageRows = min(limit == .max ? limit : limit + 1, options.pageEventsMax)
+        var walk = RowCursor(model.generation, range, backwards: backwards, pageRows: pageRows)
+        var rows: [ReadModelRow] = []
+        while let row = try walk.next() {
+            if rows.count == limit {
+                return QueryPage(rows: rows, next: rows.last.map { QueryCursor(after: $0.key) }, note: model.note)
+            }
+            rows.append(row)
         }
-        return QueryPage(rows: rows, next: isLast ? nil : rows.last.map { QueryCursor(after: $0.key) }, note: note)
+        return QueryPage(rows: rows, next: nil, note: model.note)
     }
 
     /// The same with the values of the rows as a Swift type.
     /// - Throws: `EvstoreError.invalidRow` where the type can't read one of them.
     public func query<Value: Decodable & Sendable>(
-        _ projection: String, at version: SchemaVersion? = nil, as type: Value.Type, limit: Int = 1_000, after cursor: QueryCursor? = nil
+        _ projection: String, at version: SchemaVersion? = nil, as type: Value.Type, prefix: String? = nil, from: String? = nil,
+        to: String? = nil, backwards: Bool = false, limit: Int = 1_000, after cursor: QueryCursor? = nil
     ) async throws(EvstoreError) -> QueryPage<TypedRow<Value>> {
-        let page = try await query(projection, at: version, limit: limit, after: cursor)
+        let page = try await query(
+            projection, at: version, prefix: prefix, from: from, to: to, backwards: backwards, limit: limit, after: cursor)
         var rows: [TypedRow<Value>] = []
         rows.reserveCapacity(page.rows.count)
         for row in page.rows { rows.append(TypedRow(key: row.key, value: try row.value(of: projection, as: type))) }

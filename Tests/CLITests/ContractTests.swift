@@ -125,6 +125,13 @@ struct ContractTests {
             ])
         #expect(try shop.must("query orders").lines == rows)
         #expect(try shop.must("query orders 2").lines == [rows[1]])
+        #expect(try shop.must("query orders --from 2").lines == [rows[1], rows[2]])
+        #expect(try shop.must("query orders --to 3 --backwards").lines == [rows[1], rows[0]])
+        let first = try shop.must("query orders --limit 2")
+        #expect(first.lines == [rows[0], rows[1]] && first.errors == "note: more rows follow: --after k2\n")
+        let rest = try shop.must("query orders --limit 2 --after k2")
+        #expect(rest.lines == [rows[2]] && rest.errors.isEmpty)
+        #expect(try shop.must("query orders --count --from 2 --to 3").output == "1\n")
         #expect(try shop.must("query orders --count").output == "3\n")
         #expect(try shop.must("query orders --count --json").output == "{\"count\":3}\n")
         #expect(

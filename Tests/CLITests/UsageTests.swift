@@ -10,6 +10,8 @@ struct UsageTests {
         arguments: [
             "", "nope", "snapshot", "snapshot nope", "status extra", "read order-1 --limit many", "diff orders --at v1",
             "query orders --format xml", "query orders --columns /a", "query orders 1 --prefix 1", "append",
+            "query orders 1 --from 1", "query orders --from 2 --to 1", "query orders --limit 0", "query orders --after 1",
+            "query orders --count --limit 1",
             "append order-1 T --expect soon",
             "replay", "replay --to v1 --jobs 0", "rollback --discard-tail", "rollback --to v1 --to-snapshot s", "finalize",
             "schema validate T",

@@ -87,16 +87,24 @@ struct CheckedTable: Sendable {
         return try body(text.bytes)
     }
 
-    /// Lends the rows from a key on, until `body` returns false.
+    /// Lends the rows of a range in the order of their keys, or from its end to its beginning, until `body` returns false.
     func forEach(
-        from key: [UInt8] = [], _ transaction: borrowing ReadTransaction, _ body: (_ key: RawSpan, _ text: RawSpan) throws -> Bool
+        in range: KeyRange = .all, backwards: Bool = false, _ transaction: borrowing ReadTransaction,
+        _ body: (_ key: RawSpan, _ text: RawSpan) throws -> Bool
     ) throws {
         var text = ByteBuffer()
         var cursor = try transaction.cursor(table)
-        var isThere = key.isEmpty ? try cursor.first() : try cursor.seek(key.lent)
-        while isThere {
+        var isThere: Bool
+        if backwards {
+            // The first key that is behind the range, where there is one, follows its last.
+            let isEndBehind = try range.upper.map { try cursor.seek($0.lent) } ?? false
+            isThere = isEndBehind ? try cursor.previous() : try cursor.last()
+        } else {
+            isThere = range.lower.isEmpty ? try cursor.first() : try cursor.seek(range.lower.lent)
+        }
+        while isThere, backwards ? range.begins(atOrBefore: cursor.key) : range.ends(behind: cursor.key) {
             if try !lend(cursor.key, cursor.value, &text, body) { return }
-            isThere = try cursor.next()
+            isThere = backwards ? try cursor.previous() : try cursor.next()
         }
     }
 

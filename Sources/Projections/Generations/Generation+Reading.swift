@@ -47,32 +47,26 @@ extension Generation {
         }
     }
 
-    /// Lends the rows whose keys begin with `prefix`, in the order of their bytes, until `body` returns false.
-    ///
-    /// - Parameter after: begins with the first key after this one.
+    /// Lends the rows of a range in the order of their keys' bytes, or backwards, until `body` returns false.
     /// - Returns: the header as of the rows.
     @discardableResult
     package func scan(
-        prefix: [UInt8] = [], after: [UInt8]? = nil, _ body: (_ key: RawSpan, _ value: RawSpan) throws -> Bool
-    )
-        throws -> GenerationHeader
-    {
+        _ range: KeyRange = .all, backwards: Bool = false, _ body: (_ key: RawSpan, _ value: RawSpan) throws -> Bool
+    ) throws -> GenerationHeader {
         try read { transaction in
             let header = try header(transaction)
-            let start = after.map { $0.lexicographicallyPrecedes(prefix) ? prefix : $0 + [0] } ?? prefix
-            try rows.forEach(from: start, transaction) { key, text in
-                guard key.byteCount >= prefix.count, key.slice(0, prefix.count).equals(prefix.lent) else { return false }
-                return try body(key, text)
-            }
+            try rows.forEach(in: range, backwards: backwards, transaction, body)
             return header
         }
     }
 
-    /// Up to `limit` rows whose keys begin with `prefix`, as owned copies: what a reader takes between two transactions.
-    package func page(prefix: [UInt8] = [], after: [UInt8]? = nil, limit: Int) throws(EvstoreError) -> [(key: [UInt8], value: [UInt8])] {
+    /// Up to `limit` rows of a range as owned copies: what a reader takes between two transactions.
+    package func page(
+        _ range: KeyRange = .all, backwards: Bool = false, limit: Int
+    ) throws(EvstoreError) -> [(key: [UInt8], value: [UInt8])] {
         try converting("reading \(directory)") {
             var page: [(key: [UInt8], value: [UInt8])] = []
-            try scan(prefix: prefix, after: after) { key, value in
+            try scan(range, backwards: backwards) { key, value in
                 page.append(([UInt8](copying: key), [UInt8](copying: value)))
                 return page.count < limit
             }
