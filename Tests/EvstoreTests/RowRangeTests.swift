@@ -5,7 +5,7 @@ import Testing
 /// Rows by prefix and range, in both directions, page by page.
 @Suite("Ranges of rows")
 struct RowRangeTests {
-    private static let ids = ["0", "1", "10", "100", "11", "2", "20", "é", "éa", "\u{10FFFF}", String(repeating: "x", count: 500)]
+    private static let ids = ["0", "1", "10", "100", "11", "2", "20", "a", "ab", "~", "~~", String(repeating: "x", count: 190)]
 
     private struct Asked: CustomStringConvertible {
         var prefix, from, to: String?
@@ -28,8 +28,8 @@ struct RowRangeTests {
     func ranges() async throws {
         let temporary = try await Orders.store(at: 1, events: Self.ids.map { try Orders.placed($0, at: 1) })
         let store = temporary.store
-        let bounds: [String?] = [nil, "", "1", "10", "10\u{0}", "2", "é", "z", "\u{10FFFF}", String(repeating: "x", count: 600)]
-        for prefix in [nil, "", "1", "é", "\u{10FFFF}", "nothing", String(repeating: "x", count: 512)] {
+        let bounds: [String?] = [nil, "", "1", "10", "10\u{0}", "2", "é", "z", "~", "\u{10FFFF}", String(repeating: "x", count: 600)]
+        for prefix in [nil, "", "1", "~", "\u{10FFFF}", "nothing", String(repeating: "x", count: 512)] {
             for from in bounds {
                 for to in bounds {
                     var asked = Asked(prefix: prefix, from: from, to: to)
