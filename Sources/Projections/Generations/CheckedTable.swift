@@ -92,6 +92,7 @@ struct CheckedTable: Sendable {
         in range: KeyRange = .all, backwards: Bool = false, _ transaction: borrowing ReadTransaction,
         _ body: (_ key: RawSpan, _ text: RawSpan) throws -> Bool
     ) throws {
+        if range.isEmpty { return }
         var text = ByteBuffer()
         var cursor = try transaction.cursor(table)
         var isThere: Bool

@@ -27,6 +27,9 @@ package struct KeyRange: Hashable, Sendable {
         }
     }
 
+    /// Whether no key can be in it.
+    var isEmpty: Bool { upper.map { !lower.lexicographicallyPrecedes($0) } ?? false }
+
     /// Whether a key is behind where the range begins, and before where it ends.
     func begins(atOrBefore key: RawSpan) -> Bool { key.compare(lower.lent) >= 0 }
     func ends(behind key: RawSpan) -> Bool { upper.map { key.compare($0.lent) < 0 } ?? true }
