@@ -32,9 +32,9 @@ public struct BlockScan {
 
 extension EventStore {
     /// The same through the front door, which gives each event as a value of its own.
-    public func readEverything() throws -> (events: Int, bytes: Int) {
+    public func readEverything(at version: SchemaVersion? = nil) throws -> (events: Int, bytes: Int) {
         var (events, bytes) = (0, 0)
-        try readAll { event in
+        try readAll(at: version) { event in
             (events, bytes) = (events + 1, bytes + event.payload.count)
             return true
         }

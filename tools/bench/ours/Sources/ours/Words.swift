@@ -30,10 +30,11 @@ struct Words {
         return number
     }
 
-    /// `--map-mib` for machines that lend no large address space, such as valgrind's.
+    /// `--map-mib` for machines that lend no large address space, such as valgrind's; `--key-file` for sealed stores.
     func options() throws -> Options {
         var options = Options()
         if has("map-mib") { options.mapBytes = try number("map-mib") << 20 }
+        if has("key-file") { options.secret = try .key(file: text("key-file")) }
         if has("jobs") { options.replayJobs = try number("jobs") }
         return options
     }

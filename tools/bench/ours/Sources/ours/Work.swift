@@ -11,7 +11,7 @@ enum Work {
           bulk    --store NEW --schemas DIR --frames FILE --events N --batch B       B events an append, one task
           trickle --store OLD --frames FILE --writers K                              like append, until it is killed
           scan    --store OLD [--times N]                 block by block, with checksums, as a replay reads
-          read    --store OLD                             through the front door, an event a value
+          read    --store OLD [--at N] [--times N]        through the front door, an event a value
           streams --store OLD --count N --streams N       N streams from first to last event, drawn by chance
           tail    --store OLD --stream N --count N        the last 10 events of one stream, N times
           rows    --store OLD --count N --keys N [--readers K]   N rows of the orders by their keys, drawn by chance, K tasks
@@ -21,8 +21,9 @@ enum Work {
           upcast  --schemas DIR --frames FILE --times N [--only v5]   one event from version 1 to 2, 3 …, and a scan of its bytes
           fused   --schemas DIR --lines FILE              whether images in one pass are those of the ops, up and down, byte by byte
           replay  --store OLD --schemas DIR --to N [--jobs N]
+          bring   --store NEW --schemas DIR --lines FILE  an import of event lines
 
-        --map-mib N makes the store's map smaller.
+        --map-mib N makes the store's map smaller, --key-file FILE opens a sealed store.
         """
 
     static let clock = ContinuousClock()
@@ -37,7 +38,8 @@ enum Work {
             try passes(words) { try scan.walk() }
         case "read":
             let store = try await open(words)
-            try passes(words) { try store.readEverything() }
+            let version = words.has("at") ? SchemaVersion(try words.number("at")) : nil
+            try passes(words) { try store.readEverything(at: version) }
             try await store.close()
         case "streams": try await streams(words)
         case "tail": try await tail(words)
@@ -48,6 +50,7 @@ enum Work {
         case "upcast": try upcast(words)
         case "fused": try fused(words)
         case "replay": try await replay(words)
+        case "bring": try await bring(words)
         case "help": print(usage)
         default: throw Unexpected(what: "work \(words.work)\n\(usage)")
         }
@@ -71,6 +74,15 @@ enum Work {
             "events": events, "commits": appends, "seconds": times.seconds, "p50": times.latency(0.5), "p99": times.latency(0.99),
             "max": times.latency(1),
         ])
+    }
+
+    private static func bring(_ words: Words) async throws {
+        let store = try await create(words)
+        let begin = clock.now
+        let report = try await store.importLines(from: .file(words.text("lines")), as: SchemaVersion(1))
+        let seconds = (clock.now - begin).seconds
+        try await store.close()
+        try say(["events": report.added, "seconds": seconds])
     }
 
     private static func append(_ words: Words) async throws {
