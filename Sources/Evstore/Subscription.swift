@@ -61,7 +61,7 @@ public struct Subscription: AsyncSequence, Sendable {
 
         public mutating func next() async throws(EvstoreError) -> [RecordedEvent]? { try await next(isolation: nil) }
 
-        private mutating func nextPage() throws(EvstoreError) -> ScannedPage {
+        mutating func nextPage() throws(EvstoreError) -> ScannedPage {
             let store = subscription.store
             let evolution = try store.evolving.current()
             let end = evolution.last

@@ -13,10 +13,10 @@ package final class ChildProcess {
     package struct StandardFiles: Sendable {
         /// The program reads it; it exists.
         package var input: String
-        /// The program writes these; each is created, or emptied first.
-        package var output, errors: String
+        /// The program writes these; each is created, or emptied first. Nil where it has those of this process.
+        package var output, errors: String?
 
-        package init(input: String = "/dev/null", output: String, errors: String) {
+        package init(input: String = "/dev/null", output: String?, errors: String?) {
             (self.input, self.output, self.errors) = (input, output, errors)
         }
     }
@@ -34,6 +34,7 @@ package final class ChildProcess {
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
         unsafe posix_spawn_file_actions_addopen(&actions, 0, files.input, O_RDONLY, 0)
         for (descriptor, file) in [(1, files.output), (2, files.errors)] {
+            guard let file else { continue }
             unsafe posix_spawn_file_actions_addopen(&actions, Int32(descriptor), file, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         }
         var attributes = posix_spawnattr_t()
