@@ -11,7 +11,8 @@ enum ProgramPath {
         let directories = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(separator: ":")
         return directories.map { "\($0)/\(name)" }.first { path in
             var isDirectory: ObjCBool = false
-            return manager.fileExists(atPath: path, isDirectory: &isDirectory) && !isDirectory.boolValue && manager.isExecutableFile(atPath: path)
+            return manager.fileExists(atPath: path, isDirectory: &isDirectory) && !isDirectory.boolValue
+                && manager.isExecutableFile(atPath: path)
         }
     }
 }
@@ -33,7 +34,8 @@ struct ProgramRun: Sendable {
             let own = ["EVSTORE_CONSUMER": context.consumer, "EVSTORE_ATTEMPT": String(context.attempt)]
             let environment = ProcessInfo.processInfo.environment.merging(own) { _, own in own }.map { "\($0.key)=\($0.value)" }
             let input = try MemoryFile(lines)
-            let child = try ChildProcess(path, arguments, environment: environment, files: .init(input: input.path, output: nil, errors: nil))
+            let child = try ChildProcess(
+                path, arguments, environment: environment, files: .init(input: input.path, output: nil, errors: nil))
             switch child.wait() {
             case .exit(0): return
             case .exit(let code): throw Failed(description: "\(path) ended with exit code \(code)")

@@ -1,3 +1,4 @@
+internal import CSystem
 internal import Glibc
 
 /// Bytes that another program reads as a file, and that lie on no disk (memfd_create(2)).
@@ -5,7 +6,7 @@ package struct MemoryFile: ~Copyable {
     private let descriptor: Int32
 
     package init(_ bytes: [UInt8]) throws(SystemFailure) {
-        descriptor = unsafe memfd_create("evstore", UInt32(MFD_CLOEXEC))
+        descriptor = unsafe evstore_memory_file("evstore")
         if descriptor < 0 { throw SystemFailure(code: errno) }
         var written = 0
         while written < bytes.count {

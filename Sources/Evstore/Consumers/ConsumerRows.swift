@@ -53,7 +53,8 @@ struct ConsumerRow: Hashable, Sendable {
 
     init(name: String, _ bytes: [UInt8]) throws(EvstoreError) {
         let fields = try Fields(bytes, of: "consumers")
-        guard let number = fields.number("number").flatMap(Int.init(exactly:)), let epoch = fields.number("epoch").flatMap(UInt32.init(exactly:)),
+        guard let number = fields.number("number").flatMap(Int.init(exactly:)),
+            let epoch = fields.number("epoch").flatMap(UInt32.init(exactly:)),
             let position = fields.number("position"), let version = fields.version("version"), let handled = fields.number("handled"),
             let attempts = fields.number("attempts")
         else { throw .storeDamaged(path: "consumers", reason: "\(quoted(name)) lacks a member") }
@@ -99,7 +100,8 @@ extension ParkedEvent {
     init(_ consumer: String, key: [UInt8], _ bytes: [UInt8]) throws(EvstoreError) {
         let fields = try Fields(bytes, of: "consumers")
         let number = key.dropFirst(Self.prefix(consumer).count)
-        guard number.count == 8, let stream = fields.text("stream"), let type = fields.text("type"), let attempts = fields.number("attempts"),
+        guard number.count == 8, let stream = fields.text("stream"), let type = fields.text("type"),
+            let attempts = fields.number("attempts"),
             let error = fields.text("error"), let time = fields.text("time").flatMap({ Timestamp($0) })
         else { throw .storeDamaged(path: "consumers", reason: "an event that \(quoted(consumer)) has parked lacks a member") }
         position = Position(number.reduce(0) { $0 << 8 | UInt64($1) })

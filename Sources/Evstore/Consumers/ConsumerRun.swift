@@ -1,5 +1,6 @@
 internal import EventLog
 internal import EventModel
+internal import Logging
 internal import System
 
 /// A consumer at work: waits for its turn, reads pages, has them handled, and saves its place.
@@ -186,7 +187,8 @@ final class ConsumerRun: Sendable {
 
     private func park(_ event: RecordedEvent, attempts: UInt64, _ reason: String) async throws {
         let parked = ParkedEvent(
-            position: event.position, stream: event.stream, type: event.type, attempts: attempts, error: reason, time: .now, isToRetry: false)
+            position: event.position, stream: event.stream, type: event.type, attempts: attempts, error: reason, time: .now,
+            isToRetry: false)
         let key = ParkedEvent.key(name, event.position)
         let log = store.log
         try await Task { try await log.update { update in try update.put(.notes, key, parked.bytes) } }.value
@@ -200,13 +202,12 @@ final class ConsumerRun: Sendable {
             let log = store.log
             let attempt = parked.attempts + 1
             let events = try store.view(parked.position, at: version).filter { types?.contains($0.type) ?? true }
-            var changed: ParkedEvent? = parked
-            if let reason = events.isEmpty ? nil : await failure(events, Int(clamping: attempt)) {
-                (changed?.attempts, changed?.error, changed?.isToRetry) = (attempt, reason, false)
-            } else {
-                changed = nil
+            let reason = events.isEmpty ? nil : await failure(events, Int(clamping: attempt))
+            let bytes = reason.map { reason in
+                var again = parked
+                (again.attempts, again.error, again.isToRetry) = (attempt, reason, false)
+                return again.bytes
             }
-            let bytes = changed?.bytes
             try await Task {
                 try await log.update { update in
                     if let bytes { try update.put(.notes, key, bytes) } else { try update.delete(.notes, key) }

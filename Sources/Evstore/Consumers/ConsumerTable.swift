@@ -121,7 +121,8 @@ extension EventStore {
             try await log.update { update in
                 let row = try Self.required(consumer, update.rows(.notes, prefix: ConsumerRow.tablePrefix))
                 let outcome = try change(row, &update)
-                try Journal.append(Journal.Entry("consumer", position: update.last.position, outcome: "\(consumer): \(outcome)"), to: &update)
+                try Journal.append(
+                    Journal.Entry("consumer", position: update.last.position, outcome: "\(consumer): \(outcome)"), to: &update)
             }
         } catch { throw EvstoreError(converting: error, at: path) }
     }

@@ -47,7 +47,8 @@ struct ConsumersCommand: ParsableCommand, Group {
                     try session.output.object(row.object)
                 } else {
                     try session.output.line(
-                        "position \(grouped(row.position.rawValue))   \(row.stream)   \(row.type)   tried \(row.attempts) times   \(row.error)")
+                        "position \(grouped(row.position.rawValue))   \(row.stream)   \(row.type)   tried \(row.attempts) times   \(row.error)"
+                    )
                 }
             }
         }
