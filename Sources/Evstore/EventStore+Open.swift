@@ -187,7 +187,9 @@ extension EventStore {
         guard case .releases(let count) = keepWindow, version.number - live.number >= count else { return }
         try await waitingForOthers(cancellation, progress) { () async throws(EvstoreError) in
             guard try self.evolving.current().state.live == version else { return }
-            _ = try await Finalize.run(self.site("open the store"), version, floor: live)
+            // The window stays open for consumers that see events at an older version.
+            let floor = try min(live, self.consumers().map(\.version).min() ?? live)
+            _ = try await Finalize.run(self.site("open the store"), version, floor: floor)
         }
     }
 

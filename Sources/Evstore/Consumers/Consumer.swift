@@ -36,7 +36,7 @@ public struct RetryPolicy: Hashable, Sendable {
 
 /// What becomes of an event that a consumer could not handle, however often it was tried.
 public enum ConsumerFailureRule: String, Hashable, Sendable, CaseIterable {
-    /// It is put aside and listed, and the consumer goes on; its streams later events are handled.
+    /// It is put aside and listed, and the consumer goes on, also with later events of its stream.
     case park
     /// The consumer ends with an error, and its place stays before the event.
     case stop
@@ -78,20 +78,9 @@ public struct ConsumerStatus: Hashable, Sendable {
     public var handled: UInt64
     /// Events that were put aside.
     public var parked: UInt64
-    /// Why the event at hand was not handled at the last attempt; nil where it was.
+    /// The event that failed at its last attempt, and why; nil where none has since the place moved past it.
+    public var failing: Position?
     public var error: String?
     /// The process that handles events; nil where none does.
     public var holder: String?
-}
-
-/// An event that a consumer has put aside.
-public struct ParkedEvent: Hashable, Sendable {
-    public var position: Position
-    public var stream: StreamName
-    public var type: String
-    public var attempts: UInt64
-    public var error: String
-    public var time: Timestamp
-    /// Whether the consumer tries it again as soon as it can.
-    public var isToRetry: Bool
 }

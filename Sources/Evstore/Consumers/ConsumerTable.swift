@@ -1,6 +1,6 @@
 internal import EventLog
 public import EventModel
-internal import Migration
+public import Migration
 
 extension EventStore {
     /// The consumers that the store knows, by name, with who handles events now.
@@ -10,9 +10,9 @@ extension EventStore {
         var found: [ConsumerStatus] = []
         try converting(at: path) {
             let (rows, parked, end) = try log.read { reader in
-                let all = try reader.rows(.notes, prefix: ConsumerRow.tablePrefix)
-                let rows = try ConsumerRow.all(all)
-                let parked = rows.map { row in all.count { $0.key.starts(with: ParkedEvent.prefix(row.name)) } }
+                let all = try ConsumerRow.all(in: reader)
+                let rows = try ConsumerRow.list(all)
+                let parked = try rows.map { row in try ParkedEvent.list(of: row.name, all).count }
                 return (rows, parked, reader.last.position)
             }
             for (row, count) in zip(rows, parked) {
@@ -20,7 +20,8 @@ extension EventStore {
                     ConsumerStatus(
                         name: row.name, place: row.place, version: row.version, types: row.types,
                         lag: end.rawValue - min(row.place.position.rawValue, end.rawValue), handled: row.handled, parked: UInt64(count),
-                        error: row.error, holder: try StoreLock.consumer(row.number).holder(at: path)))
+                        failing: row.failing, error: row.error,
+                        holder: try StoreLock.consumer(row.number).holder(at: path)))
             }
         }
         return found
@@ -34,11 +35,9 @@ extension EventStore {
         var found: [ParkedEvent] = []
         try converting(at: path) {
             try log.read { reader in
-                let all = try reader.rows(.notes, prefix: ConsumerRow.tablePrefix)
+                let all = try ConsumerRow.all(in: reader)
                 _ = try Self.required(consumer, all)
-                for row in all where row.key.starts(with: ParkedEvent.prefix(consumer)) {
-                    found.append(try ParkedEvent(consumer, key: row.key, row.value))
-                }
+                found = try ParkedEvent.list(of: consumer, all)
             }
         }
         return found
@@ -65,24 +64,27 @@ extension EventStore {
         try await changeParked(of: consumer, at: position, "drop: \(reason)") { _ in nil }
     }
 
-    /// Puts a consumer's place elsewhere: events behind it are handled again, those before it are not. Parked events stay. Awaits one
-    /// durable transaction.
-    /// - Throws: `EvstoreError`: unknownConsumer; locked where a process holds its name; usage where the log does not reach there.
+    /// Puts a consumer's place elsewhere: events behind it are handled again, those before it are not. Parked events stay, but for those
+    /// that a cut has taken off. Awaits one durable transaction.
+    /// - Throws: `EvstoreError`: unknownConsumer; locked where a process holds its name; usage where the log does not reach there;
+    ///   epochChanged where a cut has taken off what was there.
     public func resetConsumer(_ consumer: String, to start: ConsumerStart) async throws(EvstoreError) {
-        try await alone(consumer) { row, update in
+        let gone = try parked(of: consumer).filter { event throws(EvstoreError) in try !isInLog(event.place) }
+        try await alone(consumer) { row, _, update in
+            for event in gone { try update.delete(.notes, event.key(consumer)) }
             var row = row
             row.place = try Self.place(start, last: update.last)
-            (row.attempts, row.error) = (0, nil)
-            try update.put(.notes, row.key, row.bytes)
-            return "to \(row.place.position)"
+            (row.failing, row.attempts, row.error) = (nil, 0, nil)
+            try update.put(.notes, row.key, row.value)
+            return "to position \(row.place.position)"
         }
     }
 
     /// Forgets a consumer, its place and what it has parked. Awaits one durable transaction.
     /// - Throws: `EvstoreError`: unknownConsumer; locked where a process holds its name.
     public func removeConsumer(_ consumer: String) async throws(EvstoreError) {
-        try await alone(consumer) { row, update in
-            for parked in try update.rows(.notes, prefix: ParkedEvent.prefix(consumer)) { try update.delete(.notes, parked.key) }
+        try await alone(consumer) { row, rows, update in
+            for event in try ParkedEvent.list(of: consumer, rows) { try update.delete(.notes, event.key(consumer)) }
             try update.delete(.notes, row.key)
             return "removed"
         }
@@ -90,10 +92,8 @@ extension EventStore {
 
     // MARK: Changing rows
 
-    typealias NoteRows = [(key: [UInt8], value: [UInt8])]
-
-    static func required(_ consumer: String, _ rows: NoteRows) throws(EvstoreError) -> ConsumerRow {
-        let all = try ConsumerRow.all(rows)
+    static func required(_ consumer: String, _ rows: ConsumerRow.Rows) throws(EvstoreError) -> ConsumerRow {
+        let all = try ConsumerRow.list(rows)
         guard let row = all.first(where: { $0.name == consumer }) else { throw .unknownConsumer(consumer, known: all.map(\.name)) }
         return row
     }
@@ -104,23 +104,31 @@ extension EventStore {
         case .end: return last
         case .after(let checkpoint):
             if checkpoint.epoch > last.epoch || checkpoint.position > last.position {
-                throw .usage("the log ends at \(last.position), before \(checkpoint.position)")
+                throw .usage("the log ends at position \(last.position), before \(checkpoint.position)")
             }
             return checkpoint
         }
     }
 
+    /// Whether the event at a place is the one that was there in its epoch.
+    func isInLog(_ place: Checkpoint) throws(EvstoreError) -> Bool {
+        do {
+            try requireValid(place)
+            return true
+        } catch EvstoreError.epochChanged { return false }
+    }
+
     /// Changes a consumer's row while nobody holds its name, and notes it in the journal.
     private func alone(
-        _ consumer: String, _ change: @escaping @Sendable (ConsumerRow, inout LogUpdate) throws -> String
+        _ consumer: String, _ change: @escaping @Sendable (ConsumerRow, ConsumerRow.Rows, inout LogUpdate) throws -> String
     ) async throws(EvstoreError) {
         do {
-            let row = try Self.required(consumer, try log.read { reader in try reader.rows(.notes, prefix: ConsumerRow.tablePrefix) })
+            let row = try Self.required(consumer, try log.read { reader in try ConsumerRow.all(in: reader) })
             let lock = try StoreLock.consumer(row.number).acquire(at: path, what: "changing the consumer \(consumer)")
             defer { withExtendedLifetime(lock) {} }
             try await log.update { update in
-                let row = try Self.required(consumer, update.rows(.notes, prefix: ConsumerRow.tablePrefix))
-                let outcome = try change(row, &update)
+                let rows = try ConsumerRow.all(in: update)
+                let outcome = try change(try Self.required(consumer, rows), rows, &update)
                 try Journal.append(
                     Journal.Entry("consumer", position: update.last.position, outcome: "\(consumer): \(outcome)"), to: &update)
             }
@@ -131,24 +139,22 @@ extension EventStore {
     private func changeParked(
         of consumer: String, at position: Position?, _ outcome: String, _ change: @escaping @Sendable (ParkedEvent) -> ParkedEvent?
     ) async throws(EvstoreError) -> Int {
-        let known = try parked(of: consumer).map(\.position).filter { position == nil || $0 == position }
-        if let position, known.isEmpty { throw .usage("\(consumer) has parked no event at position \(position)") }
-        if known.isEmpty { return 0 }
         do {
-            try await log.update { update in
-                for position in known {
-                    let key = ParkedEvent.key(consumer, position)
-                    guard let row = try update.get(.notes, key) else { continue }
-                    if let changed = change(try ParkedEvent(consumer, key: key, row)) {
-                        try update.put(.notes, key, changed.bytes)
-                    } else {
-                        try update.delete(.notes, key)
-                    }
+            return try await log.update { update in
+                let rows = try ConsumerRow.all(in: update)
+                _ = try Self.required(consumer, rows)
+                let parked = try ParkedEvent.list(of: consumer, rows).filter { position == nil || $0.position == position }
+                if let position, parked.isEmpty { throw EvstoreError.usage("\(consumer) has parked no event at position \(position)") }
+                if parked.isEmpty { return 0 }
+                for event in parked {
+                    try update.delete(.notes, event.key(consumer))
+                    if let now = change(event) { try update.put(.notes, now.key(consumer), now.value) }
                 }
-                let what = "\(consumer): \(outcome), \(known.count == 1 ? "position \(known[0])" : "\(known.count) events")"
-                try Journal.append(Journal.Entry("consumer", position: update.last.position, outcome: what), to: &update)
+                let what = parked.count == 1 ? "position \(parked[0].position)" : "\(parked.count) events"
+                try Journal.append(
+                    Journal.Entry("consumer", position: update.last.position, outcome: "\(consumer): \(outcome), \(what)"), to: &update)
+                return parked.count
             }
         } catch { throw EvstoreError(converting: error, at: path) }
-        return known.count
     }
 }

@@ -42,7 +42,7 @@ struct ConsumeCommand: Command {
 
     @Option(help: ArgumentHelp("How often an event is tried in all.", valueName: "n")) var attempts = 10
 
-    @Option(help: "What becomes of an event that was never handled: park or stop.") var onFailure: ConsumerFailureRule = .park
+    @Option(help: "What becomes of an event that was never handled: park or stop.") var onFailure: FailureChoice = .park
 
     func validate() throws {
         if program.isEmpty { throw ValidationError("which program? It stands behind two dashes: -- ./send.sh") }
@@ -57,7 +57,7 @@ struct ConsumeCommand: Command {
         try await session.withStore(.writing) { store in
             let version = try at.map { text throws(EvstoreError) in try store.version(named: text) }
             var options = ConsumerOptions()
-            (options.concurrency, options.onFailure, options.retry.attemptsMax) = (concurrency, onFailure, attempts)
+            (options.concurrency, options.onFailure, options.retry.attemptsMax) = (concurrency, onFailure.rule, attempts)
             let start = ConsumerStart(named: from, in: try store.last().epoch)
             let arguments = Array(program.dropFirst())
             do {
@@ -65,7 +65,7 @@ struct ConsumeCommand: Command {
                     name, from: start, types: type.isEmpty ? nil : type, at: version, batch: batch, options: options
                 ) { events, context in
                     var lines: [UInt8] = []
-                    for event in events { lines += try Array(store.line(event)) + [UInt8(ascii: "\n")] }
+                    for event in events { lines += Array(store.line(event)) + [UInt8(ascii: "\n")] }
                     try await ProgramRun(path, arguments, lines, context).run()
                 }
             } catch  where session.cancellation.isCancelled {
@@ -75,4 +75,8 @@ struct ConsumeCommand: Command {
     }
 }
 
-extension ConsumerFailureRule: ExpressibleByArgument {}
+enum FailureChoice: String, ExpressibleByArgument, CaseIterable {
+    case park, stop
+
+    var rule: ConsumerFailureRule { self == .park ? .park : .stop }
+}

@@ -161,7 +161,7 @@ extension ConsumerStatus {
         [
             "name": .text(name), "position": .count(place.position.rawValue), "epoch": .count(UInt64(place.epoch.rawValue)),
             "version": .count(UInt64(version.rawValue)), "types": types.map { .list($0.map { .text($0) }) } ?? nil, "lag": .count(lag),
-            "handled": .count(handled), "parked": .count(parked), "error": error.map { .text($0) } ?? nil,
+            "handled": .count(handled), "parked": .count(parked), "failing": failing.map { .count($0.rawValue) } ?? nil, "error": error.map { .text($0) } ?? nil,
             "holder": holder.map { .text($0) } ?? nil,
         ]
     }
