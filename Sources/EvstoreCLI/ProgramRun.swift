@@ -6,13 +6,12 @@ internal import System
 enum ProgramPath {
     /// The path of a program: as it is where it has a slash, else the first in PATH that may be run; nil where there is none.
     static func find(_ name: String) -> String? {
-        let manager = FileManager.default
-        if name.contains("/") { return manager.isExecutableFile(atPath: name) ? name : nil }
         let directories = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(separator: ":")
-        return directories.map { "\($0)/\(name)" }.first { path in
+        let paths = name.contains("/") ? [name] : directories.map { "\($0)/\(name)" }
+        return paths.first { path in
             var isDirectory: ObjCBool = false
-            return manager.fileExists(atPath: path, isDirectory: &isDirectory) && !isDirectory.boolValue
-                && manager.isExecutableFile(atPath: path)
+            let isThere = unsafe FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
+            return isThere && !isDirectory.boolValue && FileManager.default.isExecutableFile(atPath: path)
         }
     }
 }
@@ -28,19 +27,30 @@ struct ProgramRun: Sendable {
         (self.path, self.arguments, self.lines, self.context) = (path, arguments, lines, context)
     }
 
-    /// - Throws: `Failed` where the program ended with another code than 0, or by a signal.
+    /// - Throws: `Failed` where the program ended with another code than 0, or by a signal; `EvstoreError.consumerStopped` where it could
+    ///   not be started, which no further attempt mends.
     func run() async throws {
         try await StoreThreads.run { () async throws in
             let own = ["EVSTORE_CONSUMER": context.consumer, "EVSTORE_ATTEMPT": String(context.attempt)]
             let environment = ProcessInfo.processInfo.environment.merging(own) { _, own in own }.map { "\($0.key)=\($0.value)" }
-            let input = try MemoryFile(lines)
-            let child = try ChildProcess(
-                path, arguments, environment: environment, files: .init(input: input.path, output: nil, errors: nil))
-            switch child.wait() {
+            switch try start(environment).wait() {
             case .exit(0): return
             case .exit(let code): throw Failed(description: "\(path) ended with exit code \(code)")
             case .signal(let signal): throw Failed(description: "\(path) was ended by signal \(signal)")
             }
+        }
+    }
+
+    /// In a process group of its own, so that a ^C lets it come to its end.
+    private func start(_ environment: [String]) throws -> ChildProcess {
+        do {
+            return try MemoryFile.lend(lines) { input throws(SystemFailure) in
+                try ChildProcess(
+                    path, arguments, environment: environment, files: .init(input: input, output: nil, errors: nil), inOwnGroup: true)
+            }
+        } catch {
+            let reason = "\(path) can't be started: \(error)"
+            throw EvstoreError.consumerStopped(consumer: context.consumer, position: context.checkpoint.position, reason: reason)
         }
     }
 

@@ -24,10 +24,12 @@ package final class ChildProcess {
     package let id: Int32
     private var ending: Ending?
 
-    /// - Parameter environment: the whole environment of the program, as `NAME=value`.
+    /// - Parameters:
+    ///   - environment: the whole environment of the program, as `NAME=value`.
+    ///   - inOwnGroup: whether a ^C of the terminal does not reach it.
     /// - Throws: `SystemFailure` where the program can't be started.
     package init(
-        _ path: String, _ arguments: [String], environment: [String], files: StandardFiles
+        _ path: String, _ arguments: [String], environment: [String], files: StandardFiles, inOwnGroup: Bool = false
     ) throws(SystemFailure) {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
@@ -46,7 +48,8 @@ package final class ChildProcess {
         unsafe sigfillset(&all)
         unsafe posix_spawnattr_setsigmask(&attributes, &none)
         unsafe posix_spawnattr_setsigdefault(&attributes, &all)
-        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        let group = inOwnGroup ? POSIX_SPAWN_SETPGROUP : 0
+        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | group))
         var started: pid_t = 0
         let code = unsafe Self.withTexts([path] + arguments) { arguments in
             unsafe Self.withTexts(environment) { environment in

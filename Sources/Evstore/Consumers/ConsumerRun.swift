@@ -33,6 +33,16 @@ final class ConsumerRun: Sendable {
         guard let turn = try await takeTurn(number) else { return }
         defer { withExtendedLifetime(turn) {} }
         let place = try await knownPlace()
+        do { try await follow(place) } catch {
+            // What was handled is not handled again, where that can still be written.
+            do { try await place.save() } catch { store.logger.warning("the place of \(name) could not be saved: \(error)") }
+            throw error
+        }
+        try await place.save()
+    }
+
+    /// Has page after page handled, until the task is cancelled.
+    private func follow(_ place: ConsumerPlace) async throws {
         var pages = Subscription(store: store, stream: nil, checkpoint: place.row.place, version: version, type: nil).makeAsyncIterator()
         // What was parked before the place was saved is not handled again.
         var parked = Set(try store.parked(of: name).map(\.position).filter { $0 > place.row.place.position })
@@ -44,12 +54,11 @@ final class ConsumerRun: Sendable {
             let wanted = page.events.filter { types?.contains($0.type) ?? true && !parked.contains($0.position) }
             if !parked.isEmpty { parked = parked.filter { $0 > pages.checkpoint.position } }
             try await handle(wanted, place, PageProgress(wanted, end: pages.checkpoint))
-            if Task.isCancelled { break }
+            if Task.isCancelled { return }
             place.advance(to: pages.checkpoint)
             try await place.save(after: wanted.isEmpty ? options.checkpointSeconds : 0)
             if page.isLast { try await store.wait(after: pages.checkpoint.position) }
         }
-        try await place.save()
     }
 
     // MARK: Name and place
@@ -109,7 +118,7 @@ final class ConsumerRun: Sendable {
         while !rest.isEmpty, !Task.isCancelled {
             let together = rest.prefix(batch)
             rest = rest.dropFirst(batch)
-            if together.count > 1, await failure(Array(together), attempt: 1) == nil {
+            if together.count > 1, try await failure(Array(together), attempt: 1) == nil {
                 place.advance(to: progress.finish(together), handled: together.count)
             } else {
                 // One of several is at fault: which one shows when each is tried alone.
@@ -122,7 +131,7 @@ final class ConsumerRun: Sendable {
     /// Tries one event until it is handled or given up; returns early where the task is cancelled.
     private func handle(_ event: RecordedEvent, _ place: ConsumerPlace, _ progress: PageProgress) async throws {
         var attempt = place.attempts(at: event.position) + 1
-        while let reason = await failure([event], attempt: attempt) {
+        while let reason = try await failure([event], attempt: attempt) {
             place.fail(at: event.position, attempts: attempt, reason)
             if attempt >= options.retry.attemptsMax {
                 if options.onFailure == .park { return try await park(event, attempts: attempt, reason, place, progress) }
@@ -138,12 +147,14 @@ final class ConsumerRun: Sendable {
     }
 
     /// Why the handler could not handle the events; nil where it has. It runs to its end, whatever becomes of this task.
-    private func failure(_ events: [RecordedEvent], attempt: Int) async -> String? {
+    /// - Throws: `EvstoreError.consumerStopped` where the handler has said so.
+    private func failure(_ events: [RecordedEvent], attempt: Int) async throws -> String? {
         guard let last = events.last else { return nil }
         let context = ConsumerContext(
             consumer: name, attempt: attempt, checkpoint: Checkpoint(epoch: last.epoch, position: last.position))
         let handler = handler
         do { try await Task { try await handler(events, context) }.value } catch {
+            if case EvstoreError.consumerStopped = error { throw error }
             // In a sealed store nothing that may be an event's content lies in the clear.
             return store.options.secret == nil ? (error as? EvstoreError)?.message ?? "\(error)" : "\(type(of: error))"
         }
@@ -172,7 +183,7 @@ final class ConsumerRun: Sendable {
             // What a cut has taken off is gone, whatever lies at its position now.
             let seen = try store.isInLog(parked.place) ? store.view(parked.position, at: version) : []
             let events = seen.filter { types?.contains($0.type) ?? true }
-            let reason = events.isEmpty ? nil : await failure(events, attempt: attempt)
+            let reason = events.isEmpty ? nil : try await failure(events, attempt: attempt)
             if reason == nil { place.advance(to: place.row.place, handled: events.count) }
             try await place.write { [name] update in
                 // Dropped meanwhile: it stays so.

@@ -16,10 +16,11 @@ extension EventStore {
     ///   - start: where a consumer begins that the store does not know yet.
     ///   - types: the types, as they are called at the version, that it takes; nil takes all.
     ///   - version: at which it sees events, before and after a flip and a rollback; the working version where nil.
-    ///   - handler: throws where it could not handle the event, which is then tried again (`ConsumerOptions.retry`). It is not cancelled
-    ///     with the task.
+    ///   - handler: throws where it could not handle the event, which is then tried again (`ConsumerOptions.retry`); one that throws
+    ///     `EvstoreError.consumerStopped` ends the consumer at once, its place before the event. It is not cancelled with the task.
     /// - Throws: `EvstoreError`: consumerStopped, where `onFailure` is `stop`; epochChanged where a cut took off what it has handled
-    ///   (`resetConsumer`); belowFloor; unknownType; noImage.
+    ///   (`resetConsumer`); belowFloor; unknownType; noImage, with the position of an event that can't be seen at the version: it is for the
+    ///   caller to go past it by `resetConsumer`.
     public func consume(
         _ name: String, from start: ConsumerStart = .start, types: [String]? = nil, at version: SchemaVersion? = nil,
         options: ConsumerOptions = .init(), _ handler: @escaping @Sendable (RecordedEvent, ConsumerContext) async throws -> Void

@@ -60,16 +60,13 @@ struct ConsumeCommand: Command {
             (options.concurrency, options.onFailure, options.retry.attemptsMax) = (concurrency, onFailure.rule, attempts)
             let start = ConsumerStart(named: from, in: try store.last().epoch)
             let arguments = Array(program.dropFirst())
-            do {
-                try await store.consume(
-                    name, from: start, types: type.isEmpty ? nil : type, at: version, batch: batch, options: options
-                ) { events, context in
-                    var lines: [UInt8] = []
-                    for event in events { lines += Array(store.line(event)) + [UInt8(ascii: "\n")] }
-                    try await ProgramRun(path, arguments, lines, context).run()
-                }
-            } catch  where session.cancellation.isCancelled {
-                // An interruption is the normal end.
+            // An interruption is the normal end: then it returns.
+            try await store.consume(
+                name, from: start, types: type.isEmpty ? nil : type, at: version, batch: batch, options: options
+            ) { events, context in
+                var lines: [UInt8] = []
+                for event in events { lines += Array(store.line(event)) + [UInt8(ascii: "\n")] }
+                try await ProgramRun(path, arguments, lines, context).run()
             }
         }
     }

@@ -1,0 +1,97 @@
+internal import EventLog
+internal import EventModel
+internal import Migration
+internal import System
+
+/// How far a consumer has come, in memory and on the disk: what the holder of its name writes.
+///
+/// Each save writes the newest row there is, so that of two that overlap neither takes the place back.
+final class ConsumerPlace: Sendable {
+    private struct State {
+        var row: ConsumerRow
+        var isSaved = true
+        var savedAt = ContinuousClock.now
+    }
+
+    private let log: EventLog
+    private let state: Monitor<State>
+
+    init(_ row: ConsumerRow, _ log: EventLog) { (self.log, state) = (log, Monitor(State(row: row))) }
+
+    var row: ConsumerRow { state.withLock(\.row) }
+
+    /// How often an event has failed, also in a process before this one.
+    func attempts(at position: Position) -> Int {
+        state.withLock { $0.row.failing == position ? Int(clamping: $0.row.attempts) : 0 }
+    }
+
+    /// Notes that so many more events are handled, and everything up to a place; a place before the one that was reached changes nothing.
+    func advance(to place: Checkpoint, handled: Int = 0) {
+        state.withLock { state in
+            let isFurther = place != state.row.place && place.position >= state.row.place.position
+            if isFurther { state.row.move(to: place) }
+            state.row.handled += UInt64(handled)
+            if isFurther || handled > 0 { state.isSaved = false }
+        }
+    }
+
+    func fail(at position: Position, attempts: Int, _ reason: String) {
+        state.withLock { state in
+            (state.row.failing, state.row.attempts, state.row.error) = (position, UInt64(attempts), reason)
+            state.isSaved = false
+        }
+    }
+
+    /// Saves what is not saved, where the last time was so many seconds ago.
+    func save(after seconds: Double = 0) async throws {
+        let isDue = state.withLock { !$0.isSaved && $0.savedAt.duration(to: .now) >= .seconds(seconds) }
+        if isDue { try await write { _ in } }
+    }
+
+    /// Saves it with another change, in one transaction; also where the task has been cancelled.
+    func write(_ change: @escaping @Sendable (inout LogUpdate) throws -> Void) async throws {
+        state.withLock { ($0.isSaved, $0.savedAt) = (true, .now) }
+        try await Task { [log, state] in
+            try await log.update { update in
+                let row = state.withLock(\.row)
+                try update.put(.notes, row.key, row.value)
+                try change(&update)
+            }
+        }.value
+    }
+}
+
+/// Which events of a page are done.
+final class PageProgress: Sendable {
+    private struct State {
+        /// How many parts of the event at a position are not done; and all these positions, in order.
+        var open: [Position: Int]
+        let positions: [Position]
+        /// The first of `positions` that is not done.
+        var first = 0
+    }
+
+    private let end: Checkpoint
+    private let state: Monitor<State>
+
+    /// - Parameter end: the place behind the page.
+    init(_ events: [RecordedEvent], end: Checkpoint) {
+        self.end = end
+        let open = events.reduce(into: [:]) { $0[$1.position, default: 0] += 1 }
+        state = Monitor(State(open: open, positions: open.keys.sorted()))
+    }
+
+    /// Notes that events are done.
+    /// - Returns: the last place behind which nothing of the page is done.
+    func finish(_ events: some Collection<RecordedEvent>) -> Checkpoint {
+        let open = state.withLock { state -> Position? in
+            for event in events {
+                let left = (state.open[event.position] ?? 1) - 1
+                state.open[event.position] = left == 0 ? nil : left
+            }
+            while state.first < state.positions.count, state.open[state.positions[state.first]] == nil { state.first += 1 }
+            return state.first < state.positions.count ? state.positions[state.first] : nil
+        }
+        return open.map { Checkpoint(epoch: end.epoch, position: Position($0.rawValue - 1)) } ?? end
+    }
+}
