@@ -236,4 +236,23 @@ struct ConsumerTests {
         _ = try await store.rollback(toSnapshot: "here", discardTail: true)
         await #expect(throws: EvstoreError.self) { try await task.value }
     }
+
+    @Test("the page's example mails what is appended from then on")
+    func page() async throws {
+        let temporary = try await Orders.store(at: 3, events: [try Orders.placed("1", at: 3)])
+        let store = temporary.store
+        let seen = Seen()
+        func mail(_ event: RecordedEvent, attempt: Int) async throws { seen.add(event) }
+        let task = Task {
+            try await store.consume("mailer", from: .end, types: ["OrderPlaced"], at: SchemaVersion(3)) { event, context in
+                try await mail(event, attempt: context.attempt)
+            }
+        }
+        while try store.consumers().isEmpty { try await Task.sleep(for: .milliseconds(2)) }
+        _ = try await store.append([try Orders.placed("2", at: 3)])
+        try await seen.wait(for: 1)
+        task.cancel()
+        try await task.value
+        #expect(seen.all == [2])
+    }
 }

@@ -50,6 +50,8 @@ public struct ConsumerOptions: Hashable, Sendable {
     public var concurrency = 1
     /// After how many seconds the place is saved, where a page takes longer.
     public var checkpointSeconds = 1.0
+    /// Whether it ends when it has come to the log's end; else it waits for what is appended.
+    public var endsAtLogEnd = false
 
     public init() {}
 }

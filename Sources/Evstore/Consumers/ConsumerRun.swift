@@ -57,6 +57,7 @@ final class ConsumerRun: Sendable {
             if Task.isCancelled { return }
             place.advance(to: pages.checkpoint)
             try await place.save(after: wanted.isEmpty ? options.checkpointSeconds : 0)
+            if page.isLast, options.endsAtLogEnd { return }
             if page.isLast { try await store.wait(after: pages.checkpoint.position) }
         }
     }

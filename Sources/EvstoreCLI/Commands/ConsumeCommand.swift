@@ -42,6 +42,8 @@ struct ConsumeCommand: Command {
 
     @Option(help: ArgumentHelp("How often an event is tried in all.", valueName: "n")) var attempts = 10
 
+    @Flag(help: "End when it has come to the log's end, for a timer.") var once = false
+
     @Option(help: "What becomes of an event that was never handled: park or stop.") var onFailure: FailureChoice = .park
 
     func validate() throws {
@@ -56,11 +58,11 @@ struct ConsumeCommand: Command {
         guard let path = ProgramPath.find(program[0]) else { throw EvstoreError.usage("there is no program \(quoted(program[0]))") }
         try await session.withStore(.writing) { store in
             let version = try at.map { text throws(EvstoreError) in try store.version(named: text) }
-            var options = ConsumerOptions()
-            (options.concurrency, options.onFailure, options.retry.attemptsMax) = (concurrency, onFailure.rule, attempts)
+            let before = try store.consumers().first { $0.name == name }
+            if let holder = before?.holder { session.output.note("\(holder) has the name \(name): standing by, ^C ends it") }
             let start = ConsumerStart(named: from, in: try store.last().epoch)
             let arguments = Array(program.dropFirst())
-            // An interruption is the normal end: then it returns.
+            // An interruption is a normal end: then it returns.
             try await store.consume(
                 name, from: start, types: type.isEmpty ? nil : type, at: version, batch: batch, options: options
             ) { events, context in
@@ -68,7 +70,27 @@ struct ConsumeCommand: Command {
                 for event in events { lines += Array(store.line(event)) + [UInt8(ascii: "\n")] }
                 try await ProgramRun(path, arguments, lines, context).run()
             }
+            if let after = try store.consumers().first(where: { $0.name == name }) { try answer(after, before, session.output) }
         }
+    }
+
+    private var options: ConsumerOptions {
+        var options = ConsumerOptions()
+        (options.concurrency, options.onFailure, options.retry.attemptsMax) = (concurrency, onFailure.rule, attempts)
+        options.endsAtLogEnd = once
+        return options
+    }
+
+    private func answer(_ after: ConsumerStatus, _ before: ConsumerStatus?, _ output: Output) throws {
+        let handled = after.handled - min(before?.handled ?? 0, after.handled)
+        if output.json {
+            return try output.object([
+                "name": .text(name), "position": .count(after.place.position.rawValue), "handled": .count(handled),
+                "parked": .count(after.parked),
+            ])
+        }
+        let parked = after.parked == 0 ? "" : "; \(counted(after.parked, "event")) parked: evstore consumers parked \(name)"
+        try output.line("handled    \(counted(handled, "event")), up to position \(grouped(after.place.position.rawValue))\(parked)")
     }
 }
 
