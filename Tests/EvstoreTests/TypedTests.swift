@@ -65,6 +65,8 @@ private struct Order: Sendable {
     var isVoid = false
 }
 
+private struct AlreadyVoid: Error, Equatable {}
+
 private struct Total: Codable, Equatable {
     var cents: Int
 }
@@ -133,8 +135,19 @@ struct TypedTests {
         let state = try store.state(of: order, fold, cache: cache)
         if !state.value.isVoid { try await store.append(OrderVoided(id: "1"), to: order, expecting: state.expectation) }
 
-        let after = try store.state(of: order, fold, cache: cache)
-        #expect((after.wasKept, after.folded, after.value.isVoid, after.value.cents) == (true, 1, true, 1250))
+        await #expect(throws: AlreadyVoid.self) {
+            try await store.decide(on: order, fold, cache: cache, id: EventID("void-1")) { order in
+                if order.isVoid { throw AlreadyVoid() }
+                return [OrderVoided(id: "1")]
+            }
+        }
+        try DecisionScenario(fold)
+            .given(OrderPlaced(id: "1", customer: "Ada Lovelace", cents: 1250))
+            .when { order in order.cents > 1000 ? [OrderVoided(id: "1")] : [] }
+            .then(OrderVoided(id: "1"))
+
+        let after = try store.state(of: order, fold, cache: StateCache<Order>())
+        #expect((after.folded, after.value.isVoid, after.value.cents) == (2, true, 1250))
         let ada = try await store.query("totals", key: "Ada Lovelace", as: Total.self)
         #expect(ada == Total(cents: 1250))
         var page = try await store.query("totals", as: Total.self, limit: 1)
