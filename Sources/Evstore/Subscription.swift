@@ -129,10 +129,11 @@ extension EventStore {
 }
 
 extension EventStore {
-    /// Returns when there may be an event after a position, at the latest after the slow poll's time, or the task is cancelled.
-    func wait(after position: Position) async throws(EvstoreError) {
+    /// Returns when there may be an event after a position, at the latest after some time (the slow poll's where nil), or the task is
+    /// cancelled.
+    func wait(after position: Position, milliseconds: Int? = nil) async throws(EvstoreError) {
         do {
-            _ = try await log.wait(after: position, deadline: .now + .milliseconds(options.pollMilliseconds))
+            _ = try await log.wait(after: position, deadline: .now + .milliseconds(milliseconds ?? options.pollMilliseconds))
         } catch is CancellationError {
             return
         } catch { throw EvstoreError(converting: error, at: path) }

@@ -48,7 +48,8 @@ public struct ConsumerOptions: Hashable, Sendable {
     public var onFailure = ConsumerFailureRule.park
     /// How many events are handled side by side; those of one stream always one after the other.
     public var concurrency = 1
-    /// After how many seconds the place is saved, where a page takes longer.
+    /// After how many seconds the place is saved where a page takes longer, or brings nothing that is wanted; behind a page of handled
+    /// events it is saved at once, at most ten times a second.
     public var checkpointSeconds = 1.0
     /// Whether it ends when it has come to the log's end; else it waits for what is appended.
     public var endsAtLogEnd = false

@@ -10,6 +10,8 @@ final class ConsumerPlace: Sendable {
     private struct State {
         var row: ConsumerRow
         var isSaved = true
+        /// Whether events were handled since.
+        var hasHandled = false
         var savedAt = ContinuousClock.now
     }
 
@@ -32,6 +34,7 @@ final class ConsumerPlace: Sendable {
             if isFurther { state.row.move(to: place) }
             state.row.handled += UInt64(handled)
             if isFurther || handled > 0 { state.isSaved = false }
+            if handled > 0 { state.hasHandled = true }
         }
     }
 
@@ -42,15 +45,26 @@ final class ConsumerPlace: Sendable {
         }
     }
 
+    /// How often the place is saved at most behind pages of handled events: a save costs the appends beside it some syncs.
+    static let pageMilliseconds = 100
+
+    /// Whether events were handled whose place is not saved.
+    var isAhead: Bool { state.withLock { !$0.isSaved && $0.hasHandled } }
+
     /// Saves what is not saved, where the last time was so many seconds ago.
     func save(after seconds: Double = 0) async throws {
         let isDue = state.withLock { !$0.isSaved && $0.savedAt.duration(to: .now) >= .seconds(seconds) }
         if isDue { try await write { _ in } }
     }
 
+    /// Saves what is not saved behind a page: soon where events were handled, else in `seconds`.
+    func saveBehindPage(_ seconds: Double) async throws {
+        try await save(after: isAhead ? min(Double(Self.pageMilliseconds) / 1_000, seconds) : seconds)
+    }
+
     /// Saves it with another change, in one transaction; also where the task has been cancelled.
     func write(_ change: @escaping @Sendable (inout LogUpdate) throws -> Void) async throws {
-        state.withLock { ($0.isSaved, $0.savedAt) = (true, .now) }
+        state.withLock { ($0.isSaved, $0.hasHandled, $0.savedAt) = (true, false, .now) }
         try await Task { [log, state] in
             try await log.update { update in
                 let row = state.withLock(\.row)

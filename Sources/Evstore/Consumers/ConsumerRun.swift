@@ -56,9 +56,10 @@ final class ConsumerRun: Sendable {
             try await handle(wanted, place, PageProgress(wanted, end: pages.checkpoint))
             if Task.isCancelled { return }
             place.advance(to: pages.checkpoint)
-            try await place.save(after: wanted.isEmpty ? options.checkpointSeconds : 0)
+            try await place.saveBehindPage(options.checkpointSeconds)
             if page.isLast, options.endsAtLogEnd { return }
-            if page.isLast { try await store.wait(after: pages.checkpoint.position) }
+            let pause = place.isAhead ? ConsumerPlace.pageMilliseconds : store.options.pollMilliseconds
+            if page.isLast { try await store.wait(after: pages.checkpoint.position, milliseconds: pause) }
         }
     }
 
