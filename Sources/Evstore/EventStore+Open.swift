@@ -186,9 +186,11 @@ extension EventStore {
         }
         guard case .releases(let count) = keepWindow, version.number - live.number >= count else { return }
         try await waitingForOthers(cancellation, progress) { () async throws(EvstoreError) in
-            guard try self.evolving.current().state.live == version else { return }
+            let state = try self.evolving.current().state
+            guard state.live == version else { return }
             // The window stays open for consumers that see events at an older version.
-            let floor = try min(live, self.consumers().map(\.version).min() ?? live)
+            let oldest = try self.consumers().map(\.version).filter { $0 >= state.floor }.min()
+            let floor = min(live, oldest ?? live)
             _ = try await Finalize.run(self.site("open the store"), version, floor: floor)
         }
     }

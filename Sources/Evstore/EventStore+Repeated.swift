@@ -59,7 +59,8 @@ extension EventStore {
             try log.read { reader in
                 guard let position = try reader.position(of: id) else { return nil }
                 let version = programVersion ?? reader.stamp.live
-                let stored = StoredAppend(position: position, version: version, history: try history(serving: version, evolving.history(reader)))
+                let history = try history(serving: version, evolving.history(reader))
+                let stored = StoredAppend(position: position, version: version, history: history)
                 return try appended(stored, at: version, count: 1, reader).receipt
             }
         }

@@ -61,10 +61,11 @@ public struct Subscription: AsyncSequence, Sendable {
 
         public mutating func next() async throws(EvstoreError) -> [RecordedEvent]? { try await next(isolation: nil) }
 
-        mutating func nextPage() throws(EvstoreError) -> ScannedPage {
+        /// - Parameter limit: nothing behind it is read.
+        mutating func nextPage(through limit: Position = Position(.max)) throws(EvstoreError) -> ScannedPage {
             let store = subscription.store
             let evolution = try store.evolving.current()
-            let end = evolution.last
+            let end = Checkpoint(epoch: evolution.last.epoch, position: Swift.min(evolution.last.position, limit))
             let version = store.effective(subscription.version, evolution)
             let history = try store.history(serving: version, evolution.history)
             let eventReader = try eventReader(history, version, evolution)

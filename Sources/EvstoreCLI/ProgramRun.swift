@@ -8,11 +8,11 @@ enum ProgramPath {
     static func find(_ name: String) -> String? {
         let directories = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(separator: ":")
         let paths = name.contains("/") ? [name] : directories.map { "\($0)/\(name)" }
-        return paths.first { path in
-            var isDirectory: ObjCBool = false
-            let isThere = unsafe FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
-            return isThere && !isDirectory.boolValue && FileManager.default.isExecutableFile(atPath: path)
-        }
+        return paths.first { isFile($0) && FileManager.default.isExecutableFile(atPath: $0) }
+    }
+
+    private static func isFile(_ path: String) -> Bool {
+        do { return try Directory.status(path)?.isFile ?? false } catch { return false }
     }
 }
 

@@ -71,7 +71,8 @@ public struct DecisionScenario<State: Sendable> {
         let version = type(of: event).version
         return RecordedEvent(
             epoch: .first, position: Position(UInt64(revision) + 1), stream: new.stream, revision: Revision(UInt64(revision)),
-            type: new.type, payload: new.payload, metadata: new.metadata, id: try EventID("given-\(revision)"), time: .now, born: version,
+            type: new.type, payload: new.payload, metadata: new.metadata ?? [], id: try EventID("given-\(revision)"), time: .now,
+            born: version,
             version: version, part: 0)
     }
 }

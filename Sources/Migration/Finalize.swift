@@ -41,7 +41,8 @@ package enum Finalize {
     }
 
     private static func requireNoConsumers(below floor: SchemaVersion, _ update: borrowing LogUpdate) throws {
-        let behind = try ConsumerRow.list(ConsumerRow.all(in: update)).filter { $0.version < floor }
+        // Who was left behind before is no obstacle any more.
+        let behind = try ConsumerRow.list(ConsumerRow.all(in: update)).filter { update.state.floor <= $0.version && $0.version < floor }
         if behind.isEmpty { return }
         let names = behind.map { "\($0.name) sees events at \($0.version)" }.joined(separator: ", ")
         throw EvstoreError.consentNeeded(

@@ -94,7 +94,8 @@ struct ConsumeTests {
         let shop = try Shop.open()
         for line in [
             "consume", "consume mailer", "consume mailer -- ./nothing", "consume a/b -- true", "consume mailer --from there -- true",
-            "consume mailer --type Nothing -- true", "consume mailer --batch 0 -- true", "consumers parked nobody", "consumers drop nobody --all",
+            "consume mailer --type Nothing -- true", "consume mailer --batch 0 -- true", "consumers parked nobody",
+            "consumers drop nobody --all",
             "consumers reset nobody --to start", "consumers remove nobody", "consume mailer --at v9 -- true",
         ] {
             let outcome = try shop.run(line)

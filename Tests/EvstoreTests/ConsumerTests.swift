@@ -143,7 +143,7 @@ struct ConsumerTests {
 
     @Test("streams are handled side by side, and the events of each in order")
     func sideBySide() async throws {
-        let events = try (0 ..< 120).map { try Orders.placed("\($0 % 6)", at: 1) }
+        let events = try (0 ..< 120).map { try Orders.placed("\($0 % 12)", at: 1) }
         let temporary = try await Orders.store(at: 1, events: events)
         let seen = Mutex<[String: [UInt64]]>([:])
         let running = Mutex(0)
@@ -215,7 +215,8 @@ struct ConsumerTests {
 
     @Test("it goes on at its version across a replay and a rollback, and hears of a cut below its place")
     func acrossMigrations() async throws {
-        let temporary = try await Orders.store(at: 1, events: orders(0 ..< 4))
+        let first = SchemaVersion(1)
+        let temporary = try await TemporaryStore.make(try Orders.schemas(2), at: first, from: first, events: orders(0 ..< 4))
         let store = temporary.store
         let seen = Seen()
         let task = Task {
@@ -242,7 +243,7 @@ struct ConsumerTests {
         let temporary = try await Orders.store(at: 3, events: [try Orders.placed("1", at: 3)])
         let store = temporary.store
         let seen = Seen()
-        func mail(_ event: RecordedEvent, attempt: Int) async throws { seen.add(event) }
+        @Sendable func mail(_ event: RecordedEvent, attempt: Int) async throws { seen.add(event) }
         let task = Task {
             try await store.consume("mailer", from: .end, types: ["OrderPlaced"], at: SchemaVersion(3)) { event, context in
                 try await mail(event, attempt: context.attempt)
@@ -254,5 +255,48 @@ struct ConsumerTests {
         task.cancel()
         try await task.value
         #expect(seen.all == [2])
+    }
+
+    @Test("streams side by side that are cancelled leave nothing to be handled twice")
+    func cancelledSideBySide() async throws {
+        let temporary = try await Orders.store(at: 1, events: (0 ..< 200).map { try Orders.placed("\($0 % 20)", at: 1) })
+        let seen = Seen()
+        var options = quick()
+        options.concurrency = 4
+        while seen.all.count < 200 {
+            let before = seen.all.count
+            let task = Task { [options] in
+                try await temporary.store.consume("mailer", options: options) { event, _ in
+                    if event.stream.text == "order-3" { try await Task.sleep(for: .milliseconds(4)) }
+                    seen.add(event)
+                }
+            }
+            try await seen.wait(for: min(before + 30, 200))
+            task.cancel()
+            try await task.value
+        }
+        #expect(seen.all.sorted() == Array(1 ... 200))
+    }
+
+    @Test("salvage, recipher and a backup keep the place and what is parked")
+    func copies() async throws {
+        let temporary = try await Orders.store(at: 1, events: orders(0 ..< 6))
+        let store = temporary.store
+        var options = quick(1)
+        options.endsAtLogEnd = true
+        try await store.consume("mailer", options: options) { event, _ in if event.position == Position(2) { throw Refused() } }
+        let directory = try TemporaryDirectory()
+        func expectKept(_ path: String, _ what: String) async throws {
+            let copy = try await EventStore.open(at: path, options: .forTests)
+            #expect(try copy.consumers().map(\.place.position) == [Position(6)], "\(what)")
+            #expect(try copy.parked(of: "mailer").map(\.position) == [Position(2)], "\(what)")
+            try await copy.close()
+        }
+        _ = try store.backUp(into: directory.path + "/backups")
+        _ = try await EventStore.restore(from: directory.path + "/backups", into: directory.path + "/restored")
+        try await expectKept(directory.path + "/restored", "a backup")
+        try await store.close()
+        _ = try await EventStore.salvage(at: temporary.path, into: directory.path + "/salvaged")
+        try await expectKept(directory.path + "/salvaged", "a salvage")
     }
 }

@@ -6,7 +6,7 @@ internal import System
 /// process that holds them, however it ends).
 package struct StoreLock: Sendable {
     /// Decides its byte, and the line of who holds it.
-    let number: Int
+    package let number: Int
 
     /// One migration at a time.
     package static let migration = StoreLock(number: 1)

@@ -60,7 +60,7 @@ public struct ConsumerOptions: Hashable, Sendable {
 /// What a consumer's handler is told beside the events.
 public struct ConsumerContext: Hashable, Sendable {
     public var consumer: String
-    /// 1 at the first attempt, also where another process has tried before.
+    /// 1 at the first attempt; goes on where the event was failing when this process began.
     public var attempt: Int
     /// The place behind these events. A target that keeps it in the transaction of its own change, and gives it to `after` when it begins,
     /// takes in each event once.

@@ -13,18 +13,36 @@ final class ConsumerPlace: Sendable {
         /// Whether events were handled since.
         var hasHandled = false
         var savedAt = ContinuousClock.now
+        /// The event that was failing when this began, and how often it had failed.
+        var resumed: (position: Position, attempts: Int)?
     }
 
     private let log: EventLog
     private let state: Monitor<State>
 
-    init(_ row: ConsumerRow, _ log: EventLog) { (self.log, state) = (log, Monitor(State(row: row))) }
+    init(_ row: ConsumerRow, _ log: EventLog) {
+        let resumed = row.failing.map { (position: $0, attempts: Int(clamping: row.attempts)) }
+        (self.log, state) = (log, Monitor(State(row: row, resumed: resumed)))
+    }
 
     var row: ConsumerRow { state.withLock(\.row) }
 
-    /// How often an event has failed, also in a process before this one.
-    func attempts(at position: Position) -> Int {
-        state.withLock { $0.row.failing == position ? Int(clamping: $0.row.attempts) : 0 }
+    /// How often an event had failed in a process before this one; asked once.
+    func takeAttempts(at position: Position) -> Int {
+        state.withLock { state in
+            guard let resumed = state.resumed, resumed.position == position else { return 0 }
+            state.resumed = nil
+            return resumed.attempts
+        }
+    }
+
+    /// Notes events behind the place that were handled.
+    func note(ahead positions: [Position]) {
+        state.withLock { state in
+            if state.row.ahead == positions { return }
+            state.row.ahead = positions
+            state.isSaved = false
+        }
     }
 
     /// Notes that so many more events are handled, and everything up to a place; a place before the one that was reached changes nothing.
@@ -64,14 +82,22 @@ final class ConsumerPlace: Sendable {
 
     /// Saves it with another change, in one transaction; also where the task has been cancelled.
     func write(_ change: @escaping @Sendable (inout LogUpdate) throws -> Void) async throws {
-        state.withLock { ($0.isSaved, $0.hasHandled, $0.savedAt) = (true, false, .now) }
-        try await Task { [log, state] in
-            try await log.update { update in
-                let row = state.withLock(\.row)
-                try update.put(.notes, row.key, row.value)
-                try change(&update)
-            }
-        }.value
+        let hadHandled = state.withLock { state in
+            defer { (state.isSaved, state.hasHandled, state.savedAt) = (true, false, .now) }
+            return state.hasHandled
+        }
+        do {
+            try await Task { [log, state] in
+                try await log.update { update in
+                    let row = state.withLock(\.row)
+                    try update.put(.notes, row.key, row.value)
+                    try change(&update)
+                }
+            }.value
+        } catch {
+            state.withLock { ($0.isSaved, $0.hasHandled) = (false, $0.hasHandled || hadHandled) }
+            throw error
+        }
     }
 }
 
@@ -107,5 +133,10 @@ final class PageProgress: Sendable {
             return state.first < state.positions.count ? state.positions[state.first] : nil
         }
         return open.map { Checkpoint(epoch: end.epoch, position: Position($0.rawValue - 1)) } ?? end
+    }
+
+    /// What is done behind the first that is not.
+    var doneAhead: [Position] {
+        state.withLock { state in state.positions[state.first...].filter { state.open[$0] == nil } }
     }
 }

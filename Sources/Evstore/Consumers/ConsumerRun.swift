@@ -20,8 +20,8 @@ final class ConsumerRun: Sendable {
     private static let turnMilliseconds = 100
 
     init(
-        _ store: EventStore, _ name: String, _ types: [String]?, _ version: SchemaVersion, batch: Int, _ options: ConsumerOptions,
-        _ handler: @escaping Handler
+        store: EventStore, name: String, types: [String]?, version: SchemaVersion, batch: Int, options: ConsumerOptions,
+        handler: @escaping Handler
     ) {
         (self.store, self.name, typeNames, self.version, self.batch) = (store, name, types, version, batch)
         (self.types, self.options, self.handler) = (types.map(Set.init), options, handler)
@@ -29,10 +29,11 @@ final class ConsumerRun: Sendable {
 
     /// Returns when the task is cancelled.
     func run(from start: ConsumerStart) async throws {
-        let number = try await registered(start)
-        guard let turn = try await takeTurn(number) else { return }
-        defer { withExtendedLifetime(turn) {} }
-        let place = try await knownPlace()
+        let turn: Turn?
+        do { turn = try await takeTurn(start) } catch EvstoreError.interrupted where Task.isCancelled { return }
+        guard let turn else { return }
+        defer { withExtendedLifetime(turn.lock) {} }
+        let place = try await place(of: turn.row)
         do { try await follow(place) } catch {
             // What was handled is not handled again, where that can still be written.
             do { try await place.save() } catch { store.logger.warning("the place of \(name) could not be saved: \(error)") }
@@ -43,16 +44,16 @@ final class ConsumerRun: Sendable {
 
     /// Has page after page handled, until the task is cancelled.
     private func follow(_ place: ConsumerPlace) async throws {
-        var pages = Subscription(store: store, stream: nil, checkpoint: place.row.place, version: version, type: nil).makeAsyncIterator()
-        // What was parked before the place was saved is not handled again.
-        var parked = Set(try store.parked(of: name).map(\.position).filter { $0 > place.row.place.position })
+        let only = typeNames?.count == 1 ? typeNames?.first : nil
+        var pages = Subscription(store: store, stream: nil, checkpoint: place.row.place, version: version, type: only).makeAsyncIterator()
+        var skipped = try skipped(behind: place.row)
         while !Task.isCancelled {
             let floor = try store.evolving.current().state.floor
             if version < floor { throw EvstoreError.belowFloor(version, floor: floor) }
             try await retryParked(place)
-            let page = try pages.nextPage()
-            let wanted = page.events.filter { types?.contains($0.type) ?? true && !parked.contains($0.position) }
-            if !parked.isEmpty { parked = parked.filter { $0 > pages.checkpoint.position } }
+            let page = try nextPage(&pages)
+            let wanted = page.events.filter { types?.contains($0.type) ?? true && !skipped.contains($0.place) }
+            if !skipped.isEmpty { skipped = skipped.filter { $0.position > pages.checkpoint.position } }
             try await handle(wanted, place, PageProgress(wanted, end: pages.checkpoint))
             if Task.isCancelled { return }
             place.advance(to: pages.checkpoint)
@@ -63,7 +64,43 @@ final class ConsumerRun: Sendable {
         }
     }
 
+    /// What was done behind the place before: parked, or handled side by side with what was not.
+    private func skipped(behind row: ConsumerRow) throws -> Set<Checkpoint> {
+        let parked = try store.parked(of: name).map(\.place).filter { $0.position > row.place.position }
+        return Set(parked + row.ahead.map { Checkpoint(epoch: row.place.epoch, position: $0) })
+    }
+
+    /// The next page; where an event in it has no image at the version, the events before that one first.
+    private func nextPage(_ pages: inout Subscription.Iterator) throws -> ScannedPage {
+        do throws(EvstoreError) { return try pages.nextPage() } catch {
+            let start = pages.checkpoint.position.rawValue
+            guard case .noImage(let failure) = error, let position = failure.position, position.rawValue > start + 1 else { throw error }
+            var page = try pages.nextPage(through: Position(position.rawValue - 1))
+            page.isLast = false
+            return page
+        }
+    }
+
     // MARK: Name and place
+
+    private struct Turn {
+        var lock: HeldLock
+        var row: ConsumerRow
+    }
+
+    /// Waits until the name is free, and takes it; nil where the task is cancelled before.
+    private func takeTurn(_ start: ConsumerStart) async throws -> Turn? {
+        while !Task.isCancelled {
+            let number = try await registered(start)
+            if let lock = try StoreLock.consumer(number).acquireIfFree(at: store.path, what: "consuming as \(name)") {
+                // Whoever had the name before has moved the place, or removed the consumer, whose number is another's now.
+                let rows = try store.log.read { reader in try ConsumerRow.list(ConsumerRow.all(in: reader)) }
+                if let row = rows.first(where: { $0.name == name }), row.number == number { return Turn(lock: lock, row: row) }
+            }
+            do { try await Task.sleep(for: .milliseconds(Self.turnMilliseconds)) } catch { return nil }
+        }
+        return nil
+    }
 
     /// The consumer's number; makes its row where there is none.
     private func registered(_ start: ConsumerStart) async throws -> Int {
@@ -71,7 +108,7 @@ final class ConsumerRun: Sendable {
             return try ConsumerRow(name: name, row).number
         }
         return try await store.log.update { [name, version, typeNames] update in
-            let all = try ConsumerRow.list(try ConsumerRow.all(in: update))
+            let all = try ConsumerRow.list(ConsumerRow.all(in: update))
             if let known = all.first(where: { $0.name == name }) { return known.number }
             let used = Set(all.map(\.number))
             let free = (0...).first { !used.contains($0) } ?? 0
@@ -82,20 +119,9 @@ final class ConsumerRun: Sendable {
         }
     }
 
-    /// Nil where the task is cancelled before the name is free.
-    private func takeTurn(_ number: Int) async throws -> HeldLock? {
-        while !Task.isCancelled {
-            if let turn = try StoreLock.consumer(number).acquireIfFree(at: store.path, what: "consuming as \(name)") { return turn }
-            try? await Task.sleep(for: .milliseconds(Self.turnMilliseconds))
-        }
-        return nil
-    }
-
-    /// Where whoever had the name before has left the place.
-    /// - Throws: `EvstoreError.unknownConsumer` where the consumer was removed meanwhile.
-    private func knownPlace() async throws -> ConsumerPlace {
-        var row = try store.log.read { reader in try EventStore.required(name, try ConsumerRow.all(in: reader)) }
+    private func place(of row: ConsumerRow) async throws -> ConsumerPlace {
         let isAsBefore = row.version == version && row.types == typeNames
+        var row = row
         (row.version, row.types) = (version, typeNames)
         let place = ConsumerPlace(row, store.log)
         if !isAsBefore { try await place.write { _ in } }
@@ -106,6 +132,7 @@ final class ConsumerRun: Sendable {
 
     /// Handles the events of a page, those of a stream one after the other; returns early where the task is cancelled.
     private func handle(_ events: [RecordedEvent], _ place: ConsumerPlace, _ progress: PageProgress) async throws {
+        defer { place.note(ahead: progress.doneAhead) }
         if options.concurrency == 1 || events.count < 2 { return try await handle(lane: events, place, progress) }
         var lanes = [[RecordedEvent]](repeating: [], count: min(options.concurrency, events.count))
         for event in events { lanes[Int(UInt(bitPattern: event.stream.text.hashValue) % UInt(lanes.count))].append(event) }
@@ -132,7 +159,7 @@ final class ConsumerRun: Sendable {
 
     /// Tries one event until it is handled or given up; returns early where the task is cancelled.
     private func handle(_ event: RecordedEvent, _ place: ConsumerPlace, _ progress: PageProgress) async throws {
-        var attempt = place.attempts(at: event.position) + 1
+        var attempt = place.takeAttempts(at: event.position) + 1
         while let reason = try await failure([event], attempt: attempt) {
             place.fail(at: event.position, attempts: attempt, reason)
             if attempt >= options.retry.attemptsMax {
@@ -141,8 +168,7 @@ final class ConsumerRun: Sendable {
                 throw EvstoreError.consumerStopped(consumer: name, position: event.position, reason: reason)
             }
             try await place.save()
-            try? await Task.sleep(for: .seconds(options.retry.pause(after: attempt)))
-            if Task.isCancelled { return }
+            do { try await Task.sleep(for: .seconds(options.retry.pause(after: attempt))) } catch { return }
             attempt += 1
         }
         place.advance(to: progress.finish([event]), handled: 1)
@@ -153,7 +179,7 @@ final class ConsumerRun: Sendable {
     private func failure(_ events: [RecordedEvent], attempt: Int) async throws -> String? {
         guard let last = events.last else { return nil }
         let context = ConsumerContext(
-            consumer: name, attempt: attempt, checkpoint: Checkpoint(epoch: last.epoch, position: last.position))
+            consumer: name, attempt: attempt, checkpoint: last.place)
         let handler = handler
         do { try await Task { try await handler(events, context) }.value } catch {
             if case EvstoreError.consumerStopped = error { throw error }
@@ -165,15 +191,14 @@ final class ConsumerRun: Sendable {
 
     // MARK: Parked events
 
-    /// Puts an event aside and moves past it, in one transaction.
+    /// Puts an event aside, and moves past it once that is on the disk.
     private func park(
         _ event: RecordedEvent, attempts: Int, _ reason: String, _ place: ConsumerPlace, _ progress: PageProgress
     ) async throws {
         let parked = ParkedEvent(
-            at: Checkpoint(epoch: event.epoch, position: event.position), of: event.stream, type: event.type, attempts: UInt64(attempts),
-            error: reason)
-        place.advance(to: progress.finish([event]))
+            at: event.place, of: event.stream, type: event.type, attempts: UInt64(attempts), error: reason)
         try await place.write { [name] update in try update.put(.notes, parked.key(name), parked.value) }
+        place.advance(to: progress.finish([event]))
         store.logger.warning("\(name) has parked the event at position \(event.position): \(reason)")
     }
 
@@ -182,10 +207,8 @@ final class ConsumerRun: Sendable {
         let rows = try store.log.read { reader in try reader.rows(.notes, prefix: ParkedEvent.retryPrefix(name)) }
         for parked in try ParkedEvent.list(of: name, rows) where !Task.isCancelled {
             let attempt = Int(clamping: parked.attempts) + 1
-            // What a cut has taken off is gone, whatever lies at its position now.
-            let seen = try store.isInLog(parked.place) ? store.view(parked.position, at: version) : []
-            let events = seen.filter { types?.contains($0.type) ?? true }
-            let reason = events.isEmpty ? nil : try await failure(events, attempt: attempt)
+            let (events, obstacle) = try seen(parked)
+            let reason = if let obstacle { obstacle } else { try await failure(events, attempt: attempt) }
             if reason == nil { place.advance(to: place.row.place, handled: events.count) }
             try await place.write { [name] update in
                 // Dropped meanwhile: it stays so.
@@ -198,4 +221,20 @@ final class ConsumerRun: Sendable {
             }
         }
     }
+
+    /// A parked event as it is handled; or why it can't be.
+    private func seen(_ parked: ParkedEvent) throws -> (events: [RecordedEvent], obstacle: String?) {
+        if try !store.isInLog(parked.place) { return ([], "a cut has taken it off: drop it") }
+        let images: [RecordedEvent]
+        do throws(EvstoreError) { images = try store.view(parked.position, at: version) } catch {
+            guard case .noImage = error else { throw error }
+            return ([], error.message)
+        }
+        let events = images.filter { types?.contains($0.type) ?? true }
+        return (events, events.isEmpty ? "\(name) takes no such event at \(version): drop it, or run it with its type" : nil)
+    }
+}
+
+extension RecordedEvent {
+    fileprivate var place: Checkpoint { Checkpoint(epoch: epoch, position: position) }
 }

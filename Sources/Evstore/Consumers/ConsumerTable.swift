@@ -69,12 +69,14 @@ extension EventStore {
     /// - Throws: `EvstoreError`: unknownConsumer; locked where a process holds its name; usage where the log does not reach there;
     ///   epochChanged where a cut has taken off what was there.
     public func resetConsumer(_ consumer: String, to start: ConsumerStart) async throws(EvstoreError) {
-        let gone = try parked(of: consumer).filter { event throws(EvstoreError) in try !isInLog(event.place) }
-        try await alone(consumer) { row, _, update in
+        if case .after(let checkpoint) = start { try requireValid(checkpoint) }
+        var gone: [ParkedEvent] = []
+        for event in try parked(of: consumer) where try !isInLog(event.place) { gone.append(event) }
+        try await alone(consumer) { [gone] row, _, update in
             for event in gone { try update.delete(.notes, event.key(consumer)) }
             var row = row
             row.place = try Self.place(start, last: update.last)
-            (row.failing, row.attempts, row.error) = (nil, 0, nil)
+            (row.failing, row.attempts, row.error, row.ahead) = (nil, 0, nil, [])
             try update.put(.notes, row.key, row.value)
             return "to position \(row.place.position)"
         }
@@ -126,9 +128,12 @@ extension EventStore {
             let row = try Self.required(consumer, try log.read { reader in try ConsumerRow.all(in: reader) })
             let lock = try StoreLock.consumer(row.number).acquire(at: path, what: "changing the consumer \(consumer)")
             defer { withExtendedLifetime(lock) {} }
-            try await log.update { update in
+            try await log.update { [number = row.number] update in
                 let rows = try ConsumerRow.all(in: update)
-                let outcome = try change(try Self.required(consumer, rows), rows, &update)
+                let row = try Self.required(consumer, rows)
+                // It was removed and made anew meanwhile.
+                if row.number != number { throw EvstoreError.unknownConsumer(consumer, known: []) }
+                let outcome = try change(row, rows, &update)
                 try Journal.append(
                     Journal.Entry("consumer", position: update.last.position, outcome: "\(consumer): \(outcome)"), to: &update)
             }

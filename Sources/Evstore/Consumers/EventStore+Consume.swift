@@ -43,7 +43,8 @@ extension EventStore {
         let version = try effective(version)
         let history = try history(serving: version, evolving.current().history)
         for type in types ?? [] where version.rawValue > 0 { _ = try history.requireShape(of: type, at: version) }
-        let run = ConsumerRun(self, name, types, version, batch: batch, options, handler)
+        let run = ConsumerRun(
+            store: self, name: name, types: types, version: version, batch: batch, options: options, handler: handler)
         do { try await run.run(from: start) } catch { throw EvstoreError(converting: error, at: path) }
     }
 }

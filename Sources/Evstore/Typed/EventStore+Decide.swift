@@ -36,14 +36,17 @@ extension EventStore {
         if attemptsMax < 1 { throw EvstoreError.misuse("a command is decided at least once") }
         var attempt = 1
         while true {
-            if let id, let receipt = try receipt(ofAppend: id) { return Decision(state: nil, receipt: receipt, attempts: attempt - 1) }
+            if let id, let receipt = try receipt(ofAppend: id) {
+                guard receipt.stream == stream else { throw EvstoreError.idReused(id: id, position: receipt.position) }
+                return Decision(state: nil, receipt: receipt, attempts: attempt - 1)
+            }
             let state = try state(of: stream, fold, cache: cache)
             let events = try body(state.value)
             if events.isEmpty { return Decision(state: state, receipt: nil, attempts: attempt) }
             do {
                 let receipt = try await append(events, to: stream, expecting: state.expectation, metadata: metadata, id: id)
                 return Decision(state: state, receipt: receipt, attempts: attempt)
-            } catch let error as EvstoreError {
+            } catch {
                 guard error.isConflict, attempt < attemptsMax else { throw error }
                 // Those that decide on one stream at the same time do not meet again in step.
                 try await Task.sleep(for: .microseconds(Int.random(in: 0 ... 500 << min(attempt, 7))))

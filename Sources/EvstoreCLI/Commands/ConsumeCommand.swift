@@ -58,10 +58,12 @@ struct ConsumeCommand: Command {
         guard let path = ProgramPath.find(program[0]) else { throw EvstoreError.usage("there is no program \(quoted(program[0]))") }
         try await session.withStore(.writing) { store in
             let version = try at.map { text throws(EvstoreError) in try store.version(named: text) }
-            let before = try store.consumers().first { $0.name == name }
-            if let holder = before?.holder { session.output.note("\(holder) has the name \(name): standing by, ^C ends it") }
+            if let holder = try store.consumers().first(where: { $0.name == name })?.holder {
+                session.output.note("\(holder) has the name \(name): standing by, ^C ends it")
+            }
             let start = ConsumerStart(named: from, in: try store.last().epoch)
             let arguments = Array(program.dropFirst())
+            let handled = Monitor<UInt64>(0)
             // An interruption is a normal end: then it returns.
             try await store.consume(
                 name, from: start, types: type.isEmpty ? nil : type, at: version, batch: batch, options: options
@@ -69,8 +71,11 @@ struct ConsumeCommand: Command {
                 var lines: [UInt8] = []
                 for event in events { lines += Array(store.line(event)) + [UInt8(ascii: "\n")] }
                 try await ProgramRun(path, arguments, lines, context).run()
+                handled.withLock { $0 += UInt64(events.count) }
             }
-            if let after = try store.consumers().first(where: { $0.name == name }) { try answer(after, before, session.output) }
+            if let after = try store.consumers().first(where: { $0.name == name }) {
+                try answer(after, handled.withLock { $0 }, session.output)
+            }
         }
     }
 
@@ -81,8 +86,8 @@ struct ConsumeCommand: Command {
         return options
     }
 
-    private func answer(_ after: ConsumerStatus, _ before: ConsumerStatus?, _ output: Output) throws {
-        let handled = after.handled - min(before?.handled ?? 0, after.handled)
+    /// - Parameter handled: by this run.
+    private func answer(_ after: ConsumerStatus, _ handled: UInt64, _ output: Output) throws {
         if output.json {
             return try output.object([
                 "name": .text(name), "position": .count(after.place.position.rawValue), "handled": .count(handled),

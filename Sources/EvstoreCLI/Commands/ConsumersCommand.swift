@@ -46,9 +46,9 @@ struct ConsumersCommand: ParsableCommand, Group {
                 if session.output.json {
                     try session.output.object(row.object)
                 } else {
-                    try session.output.line(
-                        "position \(grouped(row.position.rawValue))   \(row.stream)   \(row.type)   tried \(row.attempts) times   \(row.error)"
-                    )
+                    let place = "position \(grouped(row.position.rawValue))   \(row.stream)   \(row.type)"
+                    let tried = "tried \(counted(row.attempts, "time"))\(row.isToRetry ? ", to be tried again" : "")"
+                    try session.output.line("\(place)   \(tried)   \(row.error)")
                 }
             }
         }
@@ -161,7 +161,8 @@ extension ConsumerStatus {
         [
             "name": .text(name), "position": .count(place.position.rawValue), "epoch": .count(UInt64(place.epoch.rawValue)),
             "version": .count(UInt64(version.rawValue)), "types": types.map { .list($0.map { .text($0) }) } ?? nil, "lag": .count(lag),
-            "handled": .count(handled), "parked": .count(parked), "failing": failing.map { .count($0.rawValue) } ?? nil, "error": error.map { .text($0) } ?? nil,
+            "handled": .count(handled), "parked": .count(parked), "failing": failing.map { .count($0.rawValue) } ?? nil,
+            "error": error.map { .text($0) } ?? nil,
             "holder": holder.map { .text($0) } ?? nil,
         ]
     }

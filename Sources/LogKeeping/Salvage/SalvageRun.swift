@@ -102,8 +102,8 @@ private struct SalvagedCatalogues {
         // Snapshots, import marks and the places of consumers name positions, which renumbering has changed.
         if rows.isRenumbered { return }
         try update.takeForgotten(rows.catalogues[.notes] ?? [])
-        for row in rows.catalogues[.notes] ?? [] where ConsumerRow.isSound(row, through: update.last.position) {
-            try update.put(.notes, row.key, row.value)
+        for row in rows.catalogues[.notes] ?? [] {
+            if let kept = ConsumerRow.salvaged(row, through: update.last) { try update.put(.notes, kept.key, kept.value) }
         }
         for row in rows.catalogues[.snapshots] ?? [] where isSnapshot(row) { try update.put(.snapshots, row.key, row.value) }
         for row in rows.catalogues[.imports] ?? [] where row.key.count == 32 && row.value.count == 48 {

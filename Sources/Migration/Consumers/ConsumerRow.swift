@@ -1,3 +1,4 @@
+internal import Bytes
 package import EventLog
 package import EventModel
 internal import JSONText
@@ -5,7 +6,7 @@ internal import JSONText
 /// What a store keeps of a consumer, a name that handles each event once: a row of the table `notes`.
 ///
 ///     key     "consumer/", name
-///     value   JSON: number, epoch, position, version, types, handled, attempts, failing, error
+///     value   JSON: number, epoch, position, version, types, handled, attempts, failing, error, ahead
 package struct ConsumerRow: Hashable, Sendable {
     package var name: String
     /// Decides the lock that its holder has.
@@ -19,6 +20,11 @@ package struct ConsumerRow: Hashable, Sendable {
     package var failing: Position?
     package var attempts: UInt64 = 0
     package var error: String?
+    /// Events behind the place that were handled all the same, where streams are handled side by side.
+    package var ahead: [Position] = []
+
+    /// More than any store has; what a forged row says of its lock or its attempts.
+    private static let numberMax = 1 << 20
 
     package init(name: String, number: Int, place: Checkpoint, version: SchemaVersion, types: [String]?) {
         (self.name, self.number, self.place, self.version, self.types) = (name, number, place, version, types)
@@ -33,9 +39,10 @@ package struct ConsumerRow: Hashable, Sendable {
         }
     }
 
-    /// Moves the place; what failed before it is past.
+    /// Moves the place; what failed or was handled before it is past.
     package mutating func move(to place: Checkpoint) {
         self.place = place
+        ahead.removeAll { $0 <= place.position }
         if let failing, failing <= place.position { (self.failing, attempts, error) = (nil, 0, nil) }
     }
 
@@ -60,6 +67,7 @@ package struct ConsumerRow: Hashable, Sendable {
         fields.set("attempts", attempts)
         fields.set("failing", failing?.rawValue)
         fields.set("error", error)
+        fields.set("ahead", .array(ahead.map { .number(String($0.rawValue)) }))
         return fields.bytes
     }
 
@@ -68,11 +76,14 @@ package struct ConsumerRow: Hashable, Sendable {
         guard let number = fields.number("number").flatMap(Int.init(exactly:)),
             let epoch = fields.number("epoch").flatMap(UInt32.init(exactly:)),
             let position = fields.number("position"), let version = fields.version("version"), let handled = fields.number("handled"),
-            let attempts = fields.number("attempts")
+            let attempts = fields.number("attempts"), number <= Self.numberMax, attempts <= Self.numberMax
         else { throw .storeDamaged(path: "consumers", reason: "\(quoted(name)) lacks a member") }
         self.init(
             name: name, number: number, place: Checkpoint(epoch: Epoch(epoch), position: Position(position)), version: version, types: nil)
         if case .array(let values)? = fields["types"] { types = values.compactMap { if case .string(let type) = $0 { type } else { nil } } }
+        if case .array(let values)? = fields["ahead"] {
+            ahead = values.compactMap { if case .number(let text) = $0 { UInt64(text).map { Position($0) } } else { nil } }
+        }
         (self.handled, self.attempts, error) = (handled, attempts, fields.text("error"))
         failing = fields.number("failing").map { Position($0) }
     }
@@ -99,17 +110,21 @@ package struct ConsumerRow: Hashable, Sendable {
         return key.starts(with: prefix) && !rest.contains(UInt8(ascii: "/")) ? String(utf8: Array(rest).lent) : nil
     }
 
-    /// Whether a row of the table is a consumer's, or an event's that one has parked, as this program writes them and the log reaches.
-    package static func isSound(_ row: Rows.Element, through end: Position) -> Bool {
+    /// A row of a damaged store's table as it goes into a new one, whose log may end sooner; nil where it is neither a consumer's nor an
+    /// event's that one has parked, as this program writes them.
+    package static func salvaged(_ row: Rows.Element, through end: Checkpoint) -> Rows.Element? {
         do {
             if let name = name(of: row.key) {
-                let consumer = try ConsumerRow(name: name, row.value)
-                return consumer.place.position <= end && consumer.value == row.value
+                var consumer = try ConsumerRow(name: name, row.value)
+                guard consumer.value == row.value else { return nil }
+                if consumer.place.position > end.position { consumer.place = end }
+                return (row.key, consumer.value)
             }
             guard row.key.starts(with: prefix), let slash = row.key[prefix.count...].firstIndex(of: UInt8(ascii: "/")),
-                let name = String(utf8: Array(row.key[prefix.count ..< slash]).lent)
-            else { return false }
-            return try ParkedEvent(name, key: row.key, row.value).map { $0.position <= end } ?? false
-        } catch { return false }
+                let name = String(utf8: Array(row.key[prefix.count ..< slash]).lent),
+                let parked = try ParkedEvent(name, key: row.key, row.value), parked.position <= end.position
+            else { return nil }
+            return row
+        } catch { return nil }
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import System
 import TestSupport
 import Torturing
 
@@ -8,8 +9,9 @@ extension TortureCase {
     private static let (eventsPerKill, rivals) = (1_000, 4)
 
     static let consumers = TortureCase(
-        "R24", "of 4 processes that consume under one name the holder is killed or asked to end, while events are appended, replayed, rolled back",
-        goal: 16, seconds: 40, floor: 4, runsPerTrial: 8
+        "R24",
+        "of 4 processes that consume under one name the holder is killed or asked to end, while events are appended, replayed, rolled back",
+        goal: 16, seconds: 20, floor: 2, runsPerTrial: 8
     ) { trial in
         let scene = trial.stage.place("consumed")
         try SparseFile.copy(try trial.stage.prepared(.replay).scene, to: scene)
@@ -50,7 +52,8 @@ extension TortureCase {
         guard judged.ending == .exit(0), let line = judged.lines.last else { throw Failure("\(judged.ending) \(judged.errors)") }
         let verdict = try JSONDecoder().decode(ConsumingVerdict.self, from: Data(line.utf8))
         Runner.say(
-            "R24: \(events) events appended, \(verdict.effects) effects, \(verdict.repeated) of them again after \(killed.count) kills; asked to end \(asked) times")
+            "R24: \(events) events appended, \(verdict.effects) effects, \(verdict.repeated) of them again after \(killed.count) kills; asked to end \(asked) times"
+        )
         if !verdict.problems.isEmpty { try trial.fail(verdict.problems.prefix(3).joined(separator: "; "), scene: scene) }
         try FileManager.default.removeItem(atPath: scene)
     }

@@ -2,12 +2,17 @@ import Evstore
 import Foundation
 import Glibc
 import Synchronization
+import TestSupport
+import Torturing
 
 /// The processes of a store that has a consumer: several that consume under one name, and one that appends and migrates meanwhile.
 struct Consuming {
     static let name = "mailer"
     /// What the tries of a handler fail with; one in thirty does.
     private struct Refused: Error {}
+
+    /// Whether SIGTERM has come.
+    private final class Asked: Sendable { let isTrue = Atomic(false) }
 
     let scene: String
 
@@ -33,13 +38,18 @@ struct Consuming {
 
     /// Consumes until it is asked to end, each effect a line in a file that all share.
     func consume(at version: SchemaVersion, seed: Int) async throws {
+        // Asked to end before it has begun, it ends at once.
+        let asked = Asked()
+        signal(SIGTERM, SIG_IGN)
+        let source = DispatchSource.makeSignalSource(signal: SIGTERM, queue: .global())
+        source.setEventHandler { asked.isTrue.store(true, ordering: .relaxed) }
+        source.resume()
         let store = try await open()
         let file = unsafe Glibc.open(effects, O_WRONLY | O_APPEND | O_CREAT, 0o600)
         let chance = Mutex(UInt64(truncatingIfNeeded: seed) &* 2_654_435_769 | 1)
         var options = ConsumerOptions()
         options.retry = RetryPolicy(attemptsMax: 1_000, firstPause: 0.001, pauseMax: 0.01)
         options.concurrency = seed % 2 == 0 ? 1 : 3
-        signal(SIGTERM, SIG_IGN)
         let work = Task { [options] in
             try await store.consume(Self.name, at: version, options: options) { event, _ in
                 let fails = chance.withLock { state in
@@ -52,10 +62,12 @@ struct Consuming {
                 if unsafe write(file, line, line.count) != line.count { throw Failure("the effect could not be written") }
             }
         }
-        let source = DispatchSource.makeSignalSource(signal: SIGTERM, queue: .global())
-        source.setEventHandler { work.cancel() }
-        source.resume()
+        let asking = Task {
+            while !asked.isTrue.load(ordering: .relaxed), !Task.isCancelled { try await Task.sleep(for: .milliseconds(2)) }
+            work.cancel()
+        }
         try await work.value
+        asking.cancel()
         source.cancel()
         try await store.close()
     }
@@ -116,7 +128,7 @@ struct Consuming {
             }
         }
         let missing = (1 ... last).filter { makers[$0] == nil }
-        if !missing.isEmpty { problems.append("\(missing.count) of \(last) events were never handled, the first at position \(missing[0])") }
+        if let first = missing.first { problems.append("\(missing.count) of \(last) events were never handled, the first at \(first)") }
         return ConsumingVerdict(problems: problems, effects: lines.count, repeated: repeated)
     }
 
