@@ -49,6 +49,8 @@ struct ProgramRun: Sendable {
                     path, arguments, environment: environment, files: .init(input: input, output: nil, errors: nil), inOwnGroup: true)
             }
         } catch {
+            // What is missing for a moment, such as memory, or while the program is being written, may be there at the next attempt.
+            guard error.isOfProgram else { throw Failed(description: "\(path) could not be started: \(error)") }
             let reason = "\(path) can't be started: \(error)"
             throw EvstoreError.consumerStopped(consumer: context.consumer, position: context.checkpoint.position, reason: reason)
         }

@@ -277,26 +277,4 @@ struct ConsumerTests {
         }
         #expect(seen.all.sorted() == Array(1 ... 200))
     }
-
-    @Test("salvage, recipher and a backup keep the place and what is parked")
-    func copies() async throws {
-        let temporary = try await Orders.store(at: 1, events: orders(0 ..< 6))
-        let store = temporary.store
-        var options = quick(1)
-        options.endsAtLogEnd = true
-        try await store.consume("mailer", options: options) { event, _ in if event.position == Position(2) { throw Refused() } }
-        let directory = try TemporaryDirectory()
-        func expectKept(_ path: String, _ what: String) async throws {
-            let copy = try await EventStore.open(at: path, options: .forTests)
-            #expect(try copy.consumers().map(\.place.position) == [Position(6)], "\(what)")
-            #expect(try copy.parked(of: "mailer").map(\.position) == [Position(2)], "\(what)")
-            try await copy.close()
-        }
-        _ = try store.backUp(into: directory.path + "/backups")
-        _ = try await EventStore.restore(from: directory.path + "/backups", into: directory.path + "/restored")
-        try await expectKept(directory.path + "/restored", "a backup")
-        try await store.close()
-        _ = try await EventStore.salvage(at: temporary.path, into: directory.path + "/salvaged")
-        try await expectKept(directory.path + "/salvaged", "a salvage")
-    }
 }

@@ -36,11 +36,12 @@ final class ConsumerPlace: Sendable {
         }
     }
 
-    /// Notes events behind the place that were handled.
+    /// Notes events behind the place that were handled, beside those that were known.
     func note(ahead positions: [Position]) {
         state.withLock { state in
-            if state.row.ahead == positions { return }
-            state.row.ahead = positions
+            let all = Set(state.row.ahead).union(positions).sorted()
+            if state.row.ahead == all { return }
+            state.row.ahead = all
             state.isSaved = false
         }
     }
