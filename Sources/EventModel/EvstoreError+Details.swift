@@ -219,6 +219,14 @@ extension EvstoreError {
                 fix: known.isEmpty ? "take one first" : "known: \(known.joined(separator: ", "))")
         case .snapshotExists(let name):
             .init("snapshotExists", "there is already a snapshot \(quoted(name))", fix: "choose another name")
+        case .unknownConsumer(let name, let known):
+            .init(
+                "unknownConsumer", "there is no consumer \(quoted(name))",
+                fix: known.isEmpty ? "it is known once it has begun to consume" : "known: \(known.joined(separator: ", "))")
+        case .consumerStopped(let consumer, let position, let reason):
+            .init(
+                "consumerStopped", "\(consumer) could not handle the event at position \(position): \(reason)",
+                fix: "mend what handles it and run it again: it goes on with this event", place: .init(position: position))
         case .verificationFailed(let reason):
             .init("verificationFailed", reason, fix: "verify the whole store, read models too")
         case .interrupted(let again):

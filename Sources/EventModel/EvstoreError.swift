@@ -79,6 +79,9 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case consentNeeded(what: String, how: Advice)
     case unknownSnapshot(String, known: [String])
     case snapshotExists(String)
+    case unknownConsumer(String, known: [String])
+    /// An event that a consumer could not handle, and that it does not go past.
+    case consumerStopped(consumer: String, position: Position, reason: String)
     case verificationFailed(reason: String)
     /// - Parameter again: what to do once more.
     case interrupted(again: String)

@@ -73,13 +73,16 @@ extension EventStore {
     /// Makes the live version the floor: closes the window and deletes read models that no promised version names. No rollback leads back.
     ///
     /// Awaits one transaction on the writing thread, and the removal of files.
-    /// - Parameter version: the live version, named to be sure.
-    /// - Throws: `EvstoreError`: notLive, migrationInProgress, deadlinePassed, interrupted.
+    /// - Parameters:
+    ///   - version: the live version, named to be sure.
+    ///   - leavingConsumers: whether consumers that see events at an older version may be left behind: they end with an error.
+    /// - Throws: `EvstoreError`: notLive; consentNeeded, which names the consumers that would be left behind; migrationInProgress,
+    ///   deadlinePassed, interrupted.
     @discardableResult
-    public func finalize(_ version: SchemaVersion) async throws(EvstoreError) -> FinalizeReport {
+    public func finalize(_ version: SchemaVersion, leavingConsumers: Bool = false) async throws(EvstoreError) -> FinalizeReport {
         try await working { (_) async throws(EvstoreError) in
             try await log.withBallast { () async throws(EvstoreError) in
-                try await Finalize.run(site("finalize \(version)"), version)
+                try await Finalize.run(site("finalize \(version)"), version, leavingConsumers: leavingConsumers)
             }
         }
     }

@@ -186,8 +186,12 @@ extension EventStore {
         }
         guard case .releases(let count) = keepWindow, version.number - live.number >= count else { return }
         try await waitingForOthers(cancellation, progress) { () async throws(EvstoreError) in
-            guard try self.evolving.current().state.live == version else { return }
-            _ = try await Finalize.run(self.site("open the store"), version, floor: live)
+            let state = try self.evolving.current().state
+            guard state.live == version else { return }
+            // The window stays open for consumers that see events at an older version.
+            let oldest = try self.consumers().map(\.version).filter { $0 >= state.floor }.min()
+            let floor = min(live, oldest ?? live)
+            _ = try await Finalize.run(self.site("open the store"), version, floor: floor)
         }
     }
 

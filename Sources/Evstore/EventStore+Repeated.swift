@@ -53,6 +53,19 @@ extension EventStore {
         }
     }
 
+    /// The receipt of the append whose first event has an id that a caller gave; nil where it is not in the store.
+    func receipt(ofAppend id: EventID) throws(EvstoreError) -> AppendReceipt? {
+        try converting(at: path) {
+            try log.read { reader in
+                guard let position = try reader.position(of: id) else { return nil }
+                let version = programVersion ?? reader.stamp.live
+                let history = try history(serving: version, evolving.history(reader))
+                let stored = StoredAppend(position: position, version: version, history: history)
+                return try appended(stored, at: version, count: 1, reader).receipt
+            }
+        }
+    }
+
     /// The receipt of an append that events repeat, each compared as it is seen at the version of the request.
     /// - Throws: `EvstoreError.idReused` where the append differs.
     func receipt(

@@ -61,10 +61,11 @@ public struct Subscription: AsyncSequence, Sendable {
 
         public mutating func next() async throws(EvstoreError) -> [RecordedEvent]? { try await next(isolation: nil) }
 
-        private mutating func nextPage() throws(EvstoreError) -> ScannedPage {
+        /// - Parameter limit: nothing behind it is read.
+        mutating func nextPage(through limit: Position = Position(.max)) throws(EvstoreError) -> ScannedPage {
             let store = subscription.store
             let evolution = try store.evolving.current()
-            let end = evolution.last
+            let end = Checkpoint(epoch: evolution.last.epoch, position: Swift.min(evolution.last.position, limit))
             let version = store.effective(subscription.version, evolution)
             let history = try store.history(serving: version, evolution.history)
             let eventReader = try eventReader(history, version, evolution)
@@ -129,10 +130,11 @@ extension EventStore {
 }
 
 extension EventStore {
-    /// Returns when there may be an event after a position, at the latest after the slow poll's time, or the task is cancelled.
-    func wait(after position: Position) async throws(EvstoreError) {
+    /// Returns when there may be an event after a position, at the latest after some time (the slow poll's where nil), or the task is
+    /// cancelled.
+    func wait(after position: Position, milliseconds: Int? = nil) async throws(EvstoreError) {
         do {
-            _ = try await log.wait(after: position, deadline: .now + .milliseconds(options.pollMilliseconds))
+            _ = try await log.wait(after: position, deadline: .now + .milliseconds(milliseconds ?? options.pollMilliseconds))
         } catch is CancellationError {
             return
         } catch { throw EvstoreError(converting: error, at: path) }

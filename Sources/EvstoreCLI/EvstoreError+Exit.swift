@@ -14,11 +14,12 @@ extension EvstoreError: CommandError {
         switch self {
         case .unsafePermissions, .unsafeFileSystem, .readOnly, .diskFull, .ioFailure, .misuse, .commitOutcomeUnknown: 1
         case .storeNotFound, .storeExists, .notAStore, .keysRefused, .keyUnusable, .unknownVersion, .unknownProjection, .unknownSnapshot,
-            .notInBackup, .otherBackup, .usage:
+            .unknownConsumer, .notInBackup, .otherBackup, .usage:
             2
         case .invalidStreamName, .invalidEventID, .invalidJSON, .invalidEvent, .invalidLine, .unknownType, .streamMismatch,
             .expectationFailed, .idReused, .eventTooLarge, .appendTooLarge, .versionNotAllowed, .noImage, .epochChanged, .versionDiffers,
-            .keyNeeded, .policyRefused, .buildStopped, .invalidRow, .nothingToRollBackTo, .belowFloor, .notLive, .snapshotExists:
+            .keyNeeded, .policyRefused, .buildStopped, .invalidRow, .nothingToRollBackTo, .belowFloor, .notLive, .snapshotExists,
+            .consumerStopped:
             3
         case .locked, .deadlinePassed, .migrationInProgress: 5
         case .storeNewer, .schemaNewer, .programNeeded: 6

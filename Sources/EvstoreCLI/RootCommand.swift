@@ -39,6 +39,7 @@ struct RootCommand: ParsableCommand, Group {
                     InitCommand.self, ImportCommand.self, AppendCommand.self, ReadCommand.self, WatchCommand.self, ExportCommand.self,
                 ]),
             CommandGroup(name: "Read models", subcommands: [QueryCommand.self, DiffCommand.self, QuarantineCommand.self]),
+            CommandGroup(name: "Effects", subcommands: [ConsumeCommand.self, ConsumersCommand.self]),
             CommandGroup(
                 name: "Versions",
                 subcommands: [

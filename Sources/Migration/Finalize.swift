@@ -6,9 +6,10 @@ internal import Projections
 package enum Finalize {
     /// Makes the live version the floor; where `floor` is given, makes that one the floor, so that rollbacks down to it stay possible.
     ///
-    /// - Throws: `EvstoreError.notLive` where another version is live.
+    /// - Parameter leavingConsumers: whether consumers that see events at a version below the floor are no obstacle.
+    /// - Throws: `EvstoreError.notLive` where another version is live; consentNeeded, which names consumers that would be left behind.
     package static func run(
-        _ site: MigrationSite, _ version: SchemaVersion, floor: SchemaVersion? = nil
+        _ site: MigrationSite, _ version: SchemaVersion, floor: SchemaVersion? = nil, leavingConsumers: Bool = false
     ) async throws(EvstoreError) -> FinalizeReport {
         let began = ContinuousClock.now
         let lock = try MigrationLock.take(site)
@@ -21,6 +22,7 @@ package enum Finalize {
         try await migrating {
             try await site.log.update { update in
                 try update.requireStamp(of: planned)
+                if !leavingConsumers { try requireNoConsumers(below: floor, update) }
                 let from = update.state.floor
                 update.state.generations = update.state.generations.filter { named.contains($0.key) }
                 guard from != floor || update.state.top != top else { return }
@@ -36,5 +38,15 @@ package enum Finalize {
         let pruned = try GenerationSweep.run(site, keepingReady: named)
         MigrationPhase.reached(.pruneAfter)
         return FinalizeReport(floor: floor, pruned: pruned)
+    }
+
+    private static func requireNoConsumers(below floor: SchemaVersion, _ update: borrowing LogUpdate) throws {
+        // Who was left behind before is no obstacle any more.
+        let behind = try ConsumerRow.list(ConsumerRow.all(in: update)).filter { update.state.floor <= $0.version && $0.version < floor }
+        if behind.isEmpty { return }
+        let names = behind.map { "\($0.name) sees events at \($0.version)" }.joined(separator: ", ")
+        throw EvstoreError.consentNeeded(
+            what: "consumers would be left behind: \(names), below \(floor); nothing was changed",
+            how: "bring them to \(floor), remove those that are no more, or add \(.leaveConsumers)")
     }
 }

@@ -13,10 +13,10 @@ package final class ChildProcess {
     package struct StandardFiles: Sendable {
         /// The program reads it; it exists.
         package var input: String
-        /// The program writes these; each is created, or emptied first.
-        package var output, errors: String
+        /// The program writes these; each is created, or emptied first. Nil where it has those of this process.
+        package var output, errors: String?
 
-        package init(input: String = "/dev/null", output: String, errors: String) {
+        package init(input: String = "/dev/null", output: String?, errors: String?) {
             (self.input, self.output, self.errors) = (input, output, errors)
         }
     }
@@ -24,16 +24,19 @@ package final class ChildProcess {
     package let id: Int32
     private var ending: Ending?
 
-    /// - Parameter environment: the whole environment of the program, as `NAME=value`.
+    /// - Parameters:
+    ///   - environment: the whole environment of the program, as `NAME=value`.
+    ///   - inOwnGroup: whether a ^C of the terminal does not reach it.
     /// - Throws: `SystemFailure` where the program can't be started.
     package init(
-        _ path: String, _ arguments: [String], environment: [String], files: StandardFiles
+        _ path: String, _ arguments: [String], environment: [String], files: StandardFiles, inOwnGroup: Bool = false
     ) throws(SystemFailure) {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
         unsafe posix_spawn_file_actions_addopen(&actions, 0, files.input, O_RDONLY, 0)
         for (descriptor, file) in [(1, files.output), (2, files.errors)] {
+            guard let file else { continue }
             unsafe posix_spawn_file_actions_addopen(&actions, Int32(descriptor), file, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         }
         var attributes = posix_spawnattr_t()
@@ -45,7 +48,8 @@ package final class ChildProcess {
         unsafe sigfillset(&all)
         unsafe posix_spawnattr_setsigmask(&attributes, &none)
         unsafe posix_spawnattr_setsigdefault(&attributes, &all)
-        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        let group = inOwnGroup ? POSIX_SPAWN_SETPGROUP : 0
+        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | group))
         var started: pid_t = 0
         let code = unsafe Self.withTexts([path] + arguments) { arguments in
             unsafe Self.withTexts(environment) { environment in

@@ -44,6 +44,9 @@ struct CommandOutputTests {
         ("schema fmt", "schema fmt --schemas SCHEMAS"), ("schema fixtures record", "schema fixtures record --schemas SCHEMAS"),
         ("schema fixtures verify", "schema fixtures verify --schemas SCHEMAS"), ("schema lock", "schema lock --schemas SCHEMAS"),
         ("schema validate", "schema validate OrderPaid@v1 PAYLOADS --schemas SCHEMAS"), ("schema new", "schema new --schemas SCHEMAS"),
+        ("consume", "consume mailer --once --attempts 1 -- false"), ("consumers list", "consumers list"),
+        ("consumers parked", "consumers parked mailer"), ("consumers retry", "consumers retry mailer"),
+        ("consumers drop", "consumers drop mailer --all --reason gone"),
         ("quarantine show", "quarantine show 6"), ("quarantine list", "quarantine list"), ("quarantine retry", "quarantine retry"),
     ]
 

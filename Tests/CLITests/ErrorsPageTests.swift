@@ -61,7 +61,8 @@ private let samples: [EvstoreError] = [
     .policyRefused(program: version, live: version, how: "h"), .migrationInProgress(holder: "h"),
     .buildStopped(projection: "p", position: Position(1), reason: "r"), .invalidRow(projection: "p", key: "k", reason: "r"),
     .nothingToRollBackTo(live: version), .belowFloor(version, floor: version), .notLive(version, live: version),
-    .consentNeeded(what: "w", how: "h"), .unknownSnapshot("s", known: []), .snapshotExists("s"), .verificationFailed(reason: "r"),
+    .consentNeeded(what: "w", how: "h"), .unknownSnapshot("s", known: []), .snapshotExists("s"), .unknownConsumer("c", known: []),
+    .consumerStopped(consumer: "c", position: Position(1), reason: "r"), .verificationFailed(reason: "r"),
     .interrupted(again: "a"), .usage("u"),
 ]
 

@@ -37,8 +37,8 @@ struct LockTests {
     func withoutHint() async throws {
         let lock = StoreLock.importing
         let file = try File(directory.store + "/evstore.lock", .write)
-        try file.write(Array("1 imports a".utf8), at: lock.rawValue * 128)
-        #expect(try file.lock(byte: 1 << 32 + lock.rawValue, shared: false))
+        try file.write(Array("1 imports a".utf8), at: lock.number * 128)
+        #expect(try file.lock(byte: 1 << 32 + lock.number, shared: false))
         #expect {
             try lock.acquire(at: directory.store, what: "imports b")
         } throws: { if case EvstoreError.locked(_, let holder) = $0 { holder == "process \(getpid())" } else { false } }
@@ -78,7 +78,7 @@ private final class Guest: Sendable {
 
     init(of store: String) throws {
         let file = try File(store + "/evstore.lock", .write)
-        #expect(try file.lock(byte: 1 << 32 + StoreLock.presence.rawValue, shared: true))
+        #expect(try file.lock(byte: 1 << 32 + StoreLock.presence.number, shared: true))
         self.file = Mutex(file)
     }
 

@@ -65,6 +65,8 @@ private struct Order: Sendable {
     var isVoid = false
 }
 
+private struct AlreadyVoid: Error, Equatable {}
+
 private struct Total: Codable, Equatable {
     var cents: Int
 }
@@ -133,8 +135,19 @@ struct TypedTests {
         let state = try store.state(of: order, fold, cache: cache)
         if !state.value.isVoid { try await store.append(OrderVoided(id: "1"), to: order, expecting: state.expectation) }
 
-        let after = try store.state(of: order, fold, cache: cache)
-        #expect((after.wasKept, after.folded, after.value.isVoid, after.value.cents) == (true, 1, true, 1250))
+        await #expect(throws: AlreadyVoid.self) {
+            try await store.decide(on: order, fold, cache: cache, id: EventID("void-1")) { order in
+                if order.isVoid { throw AlreadyVoid() }
+                return [OrderVoided(id: "1")]
+            }
+        }
+        try DecisionScenario(fold)
+            .given(OrderPlaced(id: "1", customer: "Ada Lovelace", cents: 1250))
+            .when { order in order.cents > 1000 ? [OrderVoided(id: "1")] : [] }
+            .then(OrderVoided(id: "1"))
+
+        let after = try store.state(of: order, fold, cache: StateCache<Order>())
+        #expect((after.folded, after.value.isVoid, after.value.cents) == (2, true, 1250))
         let ada = try await store.query("totals", key: "Ada Lovelace", as: Total.self)
         #expect(ada == Total(cents: 1250))
         var page = try await store.query("totals", as: Total.self, limit: 1)
@@ -174,29 +187,6 @@ struct TypedTests {
         let next = try #require(try await pages.next())
         #expect(next.map { $0.event is OrderVoided } == [true])
         #expect(pages.checkpoint.position == Position(2))
-    }
-
-    @Test("two types for one name, two handlers for one type and a later version are refused")
-    func duplicates() {
-        struct Other: Event {
-            static let type = "OrderPlaced"
-            static let version = SchemaVersion(2)
-        }
-        func isMisuse(_ error: any Error) -> Bool { (error as? EvstoreError)?.code == "misuse" }
-        #expect(
-            performing: {
-                try EventCatalogue {
-                    OrderPlaced.self; Other.self
-                }
-            }, throws: isMisuse)
-        #expect(performing: { try EventCatalogue(at: SchemaVersion(1)) { OrderPlaced.self } }, throws: isMisuse)
-        #expect(
-            performing: {
-                try EventHandlers {
-                    on(OrderPlaced.self) { _, _ in }
-                    on(Other.self) { _, _ in }
-                }
-            }, throws: isMisuse)
     }
 
     @Test("a Swift type that is not what the shape says is found before it is used")
@@ -261,16 +251,6 @@ struct TypedTests {
         let narrow = try EventCatalogue { OrderVoided.self }
         #expect(
             performing: { try store.read(StreamName("order-0"), as: narrow) }, throws: { ($0 as? EvstoreError)?.code == "programNeeded" })
-    }
-
-    @Test("a payload that the Swift type can't read names the member")
-    func mismatch() throws {
-        let event = RecordedEvent(
-            epoch: .first, position: Position(1), stream: try StreamName("order-1"), revision: .first, type: "OrderPlaced",
-            payload: Array(#"{"id":"1","customer":"Ann","cents":1.5}"#.utf8), metadata: Array(#"{"by":"me"}"#.utf8), id: try EventID("e"),
-            time: .now, born: SchemaVersion(2), version: SchemaVersion(2), part: 0)
-        #expect(performing: { try event.decode(OrderPlaced.self) }, throws: { ($0 as? EvstoreError)?.place.pointer == "/cents" })
-        #expect(try event.metadata(as: [String: String].self) == ["by": "me"])
     }
 
     @Test("a kept state of another revision, or of a store whose versions changed, is folded anew")

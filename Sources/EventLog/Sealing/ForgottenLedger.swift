@@ -56,6 +56,9 @@ package enum ForgottenLedger {
         }
     }
 
+    /// Whether a key of the table is one of its rows'.
+    package static func has(_ key: [UInt8]) -> Bool { key.starts(with: prefix) }
+
     /// How often something was forgotten: grows with each time.
     static func count(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> UInt64 {
         guard let key = try tables[.notes].lastKey(transaction), key.starts(with: prefix), key.count == prefix.count + 8 else { return 0 }

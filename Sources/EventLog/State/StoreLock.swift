@@ -4,15 +4,20 @@ internal import System
 
 /// The store's own locks, on bytes of `evstore.lock` (open-file-description locks: they go with the
 /// process that holds them, however it ends).
-package enum StoreLock: Int, Sendable {
+package struct StoreLock: Sendable {
+    /// Decides its byte, and the line of who holds it.
+    package let number: Int
+
     /// One migration at a time.
-    case migration = 1
+    package static let migration = StoreLock(number: 1)
     /// Held shared by every process that has the store open; exclusively by one that needs it alone.
-    case presence = 2
+    package static let presence = StoreLock(number: 2)
     /// Held exclusively while one process recovers the store after a crash.
-    case opening = 3
+    package static let opening = StoreLock(number: 3)
     /// One import at a time: from reading the marks until its own appends and marks are written.
-    case importing = 4
+    package static let importing = StoreLock(number: 4)
+    /// One holder of a consumer's name at a time; each consumer has a number from 0 on.
+    package static func consumer(_ number: Int) -> StoreLock { StoreLock(number: 16 + number) }
 
     package static let fileName = "/evstore.lock"
 
@@ -28,9 +33,15 @@ package enum StoreLock: Int, Sendable {
     }
 
     /// Takes the lock; nil where another process holds it.
-    func acquireIfFree(at store: String, shared: Bool = false, what: String) throws -> HeldLock? {
+    package func acquireIfFree(at store: String, shared: Bool = false, what: String) throws -> HeldLock? {
         let held = HeldLock(self, try Self.open(store, shared: shared), store)
         return try held.takeIfFree(shared: shared, what: what) ? held : nil
+    }
+
+    /// The process that holds it, and what for; nil where it is free.
+    package func holder(at store: String) throws -> String? {
+        let file = try Self.open(store, shared: true)
+        return try file.isLocked(byte: byte) ? HolderHint(file, slot: number).holder(ofLockOn: byte) : nil
     }
 
     /// A shared lock needs no more than a file that can be read.
@@ -42,7 +53,7 @@ package enum StoreLock: Int, Sendable {
     }
 
     // The locked bytes lie beyond the file's end, where nothing is ever written.
-    var byte: Int { 1 << 32 + rawValue }
+    var byte: Int { 1 << 32 + number }
 }
 
 /// A lock of the store, held until `release()` or until the value is released.
@@ -56,7 +67,7 @@ package final class HeldLock: Sendable {
     /// Takes the lock, or changes a shared one into an exclusive one, or back.
     func take(shared: Bool, what: String) throws {
         if try takeIfFree(shared: shared, what: what) { return }
-        throw EvstoreError.locked(path: store, holder: try HolderHint(file, slot: lock.rawValue).holder(ofLockOn: lock.byte))
+        throw EvstoreError.locked(path: store, holder: try HolderHint(file, slot: lock.number).holder(ofLockOn: lock.byte))
     }
 
     /// The same; false, and the lock stays as it is, where another process holds it.
@@ -64,7 +75,7 @@ package final class HeldLock: Sendable {
         guard try file.lock(byte: lock.byte, shared: shared) else { return false }
         if shared { return true }
         // A hint is only for messages: a full disk must not keep anyone from the lock.
-        do { try HolderHint(file, slot: lock.rawValue).write(what) } catch  where Ballast.isFullDisk(error) {}
+        do { try HolderHint(file, slot: lock.number).write(what) } catch  where Ballast.isFullDisk(error) {}
         return true
     }
 

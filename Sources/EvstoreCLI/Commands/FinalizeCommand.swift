@@ -7,7 +7,8 @@ struct FinalizeCommand: Command {
         commandName: "finalize",
         abstract: "Makes the live version the oldest one promised: the way back is closed.",
         discussion: """
-            Read models that no promised version needs are deleted; events never are.
+            Read models that no promised version needs are deleted; events never are. Consumers that see events at an older version would be \
+            left behind: they are named, and nothing is done without --leave-consumers.
 
             Example: evstore finalize v5
             """)
@@ -16,8 +17,12 @@ struct FinalizeCommand: Command {
 
     @Argument(help: ArgumentHelp("The live version, said again to be sure.", valueName: "vN")) var version: String
 
+    @Flag(help: "Leave consumers behind that see events at an older version: they end with an error.") var leaveConsumers = false
+
     func run(in session: Session) async throws {
-        let report = try await session.withStore { store in try await store.finalize(store.version(named: version)) }
+        let report = try await session.withStore { store in
+            try await store.finalize(store.version(named: version), leavingConsumers: leaveConsumers)
+        }
         if session.output.json {
             try session.output.object(["floor": .version(report.floor)])
         } else {

@@ -182,7 +182,9 @@ private struct Reciphering {
         let state = others.state
         update.state.epoch = state.epoch
         (update.state.numbers, update.state.history) = (state.numbers, state.history)
-        // The ledger names keys of the old store: under the new ones nothing was forgotten.
-        for (catalogue, rows) in others.rows where catalogue != .notes { for row in rows { try update.put(catalogue, row.key, row.value) } }
+        for (catalogue, rows) in others.rows {
+            // The ledger names keys of the old store: under the new ones nothing was forgotten.
+            for row in rows where catalogue != .notes || !ForgottenLedger.has(row.key) { try update.put(catalogue, row.key, row.value) }
+        }
     }
 }

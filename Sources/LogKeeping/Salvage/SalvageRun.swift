@@ -99,9 +99,12 @@ private struct SalvagedCatalogues {
     func put(into update: inout LogUpdate, of store: String) throws {
         try putVersions(into: &update, of: store)
         for row in rows.catalogues[.journal] ?? [] where isJournal(row) { try update.put(.journal, row.key, row.value) }
-        // Snapshots and import marks name positions, which renumbering has changed.
+        // Snapshots, import marks and the places of consumers name positions, which renumbering has changed.
         if rows.isRenumbered { return }
         try update.takeForgotten(rows.catalogues[.notes] ?? [])
+        for row in rows.catalogues[.notes] ?? [] {
+            if let kept = ConsumerRow.salvaged(row, through: update.last) { try update.put(.notes, kept.key, kept.value) }
+        }
         for row in rows.catalogues[.snapshots] ?? [] where isSnapshot(row) { try update.put(.snapshots, row.key, row.value) }
         for row in rows.catalogues[.imports] ?? [] where row.key.count == 32 && row.value.count == 48 {
             if row.value.lent.load(UInt64.self, at: 0) <= update.last.position.rawValue { try update.put(.imports, row.key, row.value) }

@@ -7,7 +7,7 @@ from driver.running import ROOT, Failed, Missing, say
 
 # Where a line more is what an incremental build has to build.
 CHANGED = "Sources/Evstore/EventStore+Read.swift"
-KINDS = {"release": ["-c", "release"], "debug": ["--build-tests"]}
+KINDS = {"release": ["-c", "release", "--product", "evstore"], "debug": ["--build-tests"]}
 
 
 class Builds:

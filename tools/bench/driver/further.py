@@ -227,6 +227,7 @@ class Further:
         found = {}
         who = {
             "evstore": ("a subscription through the public API in another process", self.delay_of_ours),
+            "evstore, a consumer": ("`consume`, whose place is durable, in another process", lambda *of: self.delay_of_ours(*of, "consume")),
             "PostgreSQL": ("INSERT and NOTIFY in one statement; the listener waits on its socket, then SELECTs what is new",
                            self.delay_of_postgres),
             "UmaDB": ("`Client.subscribe` in another process, in Python as the writer is", self.delay_of_umadb),
@@ -246,13 +247,13 @@ class Further:
             yield Case("P16", f"{words}, {count:,} at {rate} a second", "µs", [
                 Entry(name, f"one writer; {asked}", lambda n=name, s=since: measured(n, s)) for name, (asked, _) in who.items()])
 
-    def delay_of_ours(self, count, rate):
+    def delay_of_ours(self, count, rate, way="listen"):
         known = 10
         with self.scene.store("told") as store:
             frames = ["--frames", self.scene.events(10_000)]
             run([self.scene.ours(), "append", "--store", store, "--schemas", SCHEMAS, *frames, "--events", known, "--writers", 1])
             return delays.measure(
-                [self.scene.ours(), "listen", "--store", store, "--known", known, "--count", count],
+                [self.scene.ours(), way, "--store", store, "--known", known, "--count", count],
                 [self.scene.ours(), "publish", "--store", store, *frames, "--events", count, "--rate", rate])
 
     def delay_of_postgres(self, count, rate):

@@ -8,7 +8,7 @@ extension TortureCase {
 
     static let failures = TortureCase(
         "R5", "EIO, ENOSPC or a short write at the n-th call, once or from there on",
-        goal: 2_000, seconds: 35, floor: 36, runsPerTrial: failuresPerTrial
+        goal: 2_000, seconds: 30, floor: 36, runsPerTrial: failuresPerTrial
     ) { trial in
         let job = Job.drawn(trial.index)
         let base = try trial.stage.prepared(job)

@@ -19,7 +19,7 @@ extension TortureCase {
     static let flips: TortureCase = {
         var item = TortureCase(
             "R4", "every call of a replay with its flip, and of a rollback: killed, power cut, EIO, ENOSPC",
-            goal: 2_000, seconds: 80, floor: 72, runsPerTrial: flipsPerTrial
+            goal: 2_000, seconds: 70, floor: 72, runsPerTrial: flipsPerTrial
         ) { trial in
             let all = try points(trial.stage)
             // In an order that the seed draws: where time ends first, no job or call is left out every time.

@@ -10,7 +10,7 @@ extension TortureCase {
 
     static let standstills = TortureCase(
         "R21", "a process is stopped at a call while it appends, queries, imports, replays or rolls back: others go on and name it",
-        goal: 24, seconds: 40, floor: 2, runsPerTrial: 1
+        goal: 24, seconds: 35, floor: 2, runsPerTrial: 1
     ) { trial in
         let scene = trial.stage.place("stopped")
         try SparseFile.copy(try trial.stage.prepared(.replay).scene, to: scene)

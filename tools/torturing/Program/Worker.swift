@@ -9,7 +9,7 @@ enum Worker {
         | hold SCENE | bystand SCENE ID GO | race STORE ID SEED OPERATIONS NOTES | anomalies STORE NOTES... | grow STORE SEED | keep SCENE SEED \
         | salvage SCENE SEED FILES | seal SCENE SEED EVENTS | forge SCENE SEED EDITS | bound STORE WHAT NUMBER [SECONDS] | full JOB PLACE BASE ROOM \
         | shutdown JOB PLACE BASE IMAGE MILLISECONDS | phase WHAT PLACE BASE IMAGE MAKER SEED LENGTHS... \
-        | blocks JOB PLACE BASE SERVER MAKER STATES SEED | live PART PLACE SEED | remains PLACE IMAGE GROUND SEED
+        | blocks JOB PLACE BASE SERVER MAKER STATES SEED | live PART PLACE SEED | drive SCENE EVENTS | consume SCENE VERSION SEED | arrived SCENE | consumed SCENE KILLED | remains PLACE IMAGE GROUND SEED
         """
 
     static func main(_ words: [String]) async {
@@ -68,6 +68,13 @@ enum Worker {
                     job: job, place: words[2], base: words[3], server: words[4], maker: words[5], states: Int(words[6]) ?? 0,
                     seed: UInt64(words[7]) ?? 0
                 ).run())
+        case ("drive", _, 3): try await Consuming(scene: words[1]).drive(events: Int(words[2]) ?? 0)
+        case ("consume", _, 4):
+            try await Consuming(scene: words[1]).consume(at: SchemaVersion(UInt32(words[2]) ?? 1), seed: Int(words[3]) ?? 0)
+        case ("arrived", _, 2): try say(await Consuming(scene: words[1]).hasArrived())
+        case ("consumed", _, 3):
+            let killed = Set(words[2].split(separator: ",").compactMap { Int32($0) })
+            try say(await Consuming(scene: words[1]).judge(killed: killed))
         case ("live", _, 4): try await Remains(place: words[2], seed: Int(words[3]) ?? 0).live(words[1])
         case ("remains", _, 5):
             guard let ground = Ground.all.first(where: { $0.name == words[3] }) else { throw EvstoreError.misuse(usage) }

@@ -1,6 +1,7 @@
 import Evstore
 import Foundation
 import Measured
+import Synchronization
 
 extension Work {
     /// Says that it is there when it has seen what was known, then waits for the others.
@@ -23,6 +24,30 @@ extension Work {
         }
         try await store.close()
         try say(["positions": positions, "moments": moments])
+    }
+
+    /// The same by a consumer, which keeps its place.
+    static func consume(_ words: Words) async throws {
+        let store = try await open(words)
+        let (known, count) = (try words.number("known"), try words.number("count"))
+        let seen = Mutex<(positions: [UInt64], moments: [Int])>(([], []))
+        let work = Task {
+            try await store.consume("listener") { event, _ in
+                let moment = nanoseconds()
+                let all = seen.withLock { seen in
+                    seen.positions.append(event.position.rawValue)
+                    seen.moments.append(moment)
+                    return seen.positions.count
+                }
+                if all == known { try say(["ready": true]) }
+            }
+        }
+        while seen.withLock({ $0.positions.count }) < known + count { try await Task.sleep(for: .milliseconds(20)) }
+        work.cancel()
+        try await work.value
+        try await store.close()
+        let (positions, moments) = seen.withLock { $0 }
+        try say(["positions": Array(positions.dropFirst(known)), "moments": Array(moments.dropFirst(known).map { UInt64($0) })])
     }
 
     /// One writer that appends at a rate.

@@ -16,6 +16,7 @@ enum Work {
           tail    --store OLD --stream N --count N        the last 10 events of one stream, N times
           rows    --store OLD --count N --keys N [--readers K]   N rows of the orders by their keys, drawn by chance, K tasks
           listen  --store OLD --known N --count N         a subscription: when it gave which event, of N behind those that are known
+          consume --store OLD --known N --count N         the same by a consumer with a durable place
           publish --store OLD --frames FILE --events N --rate R  one event an append, R a second: when each began and ended
           open    --store OLD [--count N]                 open and close
           upcast  --schemas DIR --frames FILE --times N [--only v5]   one event from version 1 to 2, 3 …, and a scan of its bytes
@@ -45,6 +46,7 @@ enum Work {
         case "tail": try await tail(words)
         case "rows": try await rows(words)
         case "listen": try await listen(words)
+        case "consume": try await consume(words)
         case "publish": try await publish(words)
         case "open": try await reopen(words)
         case "upcast": try upcast(words)

@@ -1,0 +1,143 @@
+internal import EventLog
+internal import EventModel
+internal import Migration
+internal import System
+
+/// How far a consumer has come, in memory and on the disk: what the holder of its name writes.
+///
+/// Each save writes the newest row there is, so that of two that overlap neither takes the place back.
+final class ConsumerPlace: Sendable {
+    private struct State {
+        var row: ConsumerRow
+        var isSaved = true
+        /// Whether events were handled since.
+        var hasHandled = false
+        var savedAt = ContinuousClock.now
+        /// The event that was failing when this began, and how often it had failed.
+        var resumed: (position: Position, attempts: Int)?
+    }
+
+    private let log: EventLog
+    private let state: Monitor<State>
+
+    init(_ row: ConsumerRow, _ log: EventLog) {
+        let resumed = row.failing.map { (position: $0, attempts: Int(clamping: row.attempts)) }
+        (self.log, state) = (log, Monitor(State(row: row, resumed: resumed)))
+    }
+
+    var row: ConsumerRow { state.withLock(\.row) }
+
+    /// How often an event had failed in a process before this one; asked once.
+    func takeAttempts(at position: Position) -> Int {
+        state.withLock { state in
+            guard let resumed = state.resumed, resumed.position == position else { return 0 }
+            state.resumed = nil
+            return resumed.attempts
+        }
+    }
+
+    /// Notes events behind the place that were handled, beside those that were known.
+    func note(ahead positions: [Position]) {
+        state.withLock { state in
+            let all = Set(state.row.ahead).union(positions).sorted()
+            if state.row.ahead == all { return }
+            state.row.ahead = all
+            state.isSaved = false
+        }
+    }
+
+    /// Notes that so many more events are handled, and everything up to a place; a place before the one that was reached changes nothing.
+    func advance(to place: Checkpoint, handled: Int = 0) {
+        state.withLock { state in
+            let isFurther = place != state.row.place && place.position >= state.row.place.position
+            if isFurther { state.row.move(to: place) }
+            state.row.handled += UInt64(handled)
+            if isFurther || handled > 0 { state.isSaved = false }
+            if handled > 0 { state.hasHandled = true }
+        }
+    }
+
+    func fail(at position: Position, attempts: Int, _ reason: String) {
+        state.withLock { state in
+            (state.row.failing, state.row.attempts, state.row.error) = (position, UInt64(attempts), reason)
+            state.isSaved = false
+        }
+    }
+
+    /// How often the place is saved at most behind pages of handled events: a save costs the appends beside it some syncs.
+    static let pageMilliseconds = 100
+
+    /// Whether events were handled whose place is not saved.
+    var isAhead: Bool { state.withLock { !$0.isSaved && $0.hasHandled } }
+
+    /// Saves what is not saved, where the last time was so many seconds ago.
+    func save(after seconds: Double = 0) async throws {
+        let isDue = state.withLock { !$0.isSaved && $0.savedAt.duration(to: .now) >= .seconds(seconds) }
+        if isDue { try await write { _ in } }
+    }
+
+    /// Saves what is not saved behind a page: soon where events were handled, else in `seconds`.
+    func saveBehindPage(_ seconds: Double) async throws {
+        try await save(after: isAhead ? min(Double(Self.pageMilliseconds) / 1_000, seconds) : seconds)
+    }
+
+    /// Saves it with another change, in one transaction; also where the task has been cancelled.
+    func write(_ change: @escaping @Sendable (inout LogUpdate) throws -> Void) async throws {
+        let hadHandled = state.withLock { state in
+            defer { (state.isSaved, state.hasHandled, state.savedAt) = (true, false, .now) }
+            return state.hasHandled
+        }
+        do {
+            try await Task { [log, state] in
+                try await log.update { update in
+                    let row = state.withLock(\.row)
+                    try update.put(.notes, row.key, row.value)
+                    try change(&update)
+                }
+            }.value
+        } catch {
+            state.withLock { ($0.isSaved, $0.hasHandled) = (false, $0.hasHandled || hadHandled) }
+            throw error
+        }
+    }
+}
+
+/// Which events of a page are done.
+final class PageProgress: Sendable {
+    private struct State {
+        /// How many parts of the event at a position are not done; and all these positions, in order.
+        var open: [Position: Int]
+        let positions: [Position]
+        /// The first of `positions` that is not done.
+        var first = 0
+    }
+
+    private let end: Checkpoint
+    private let state: Monitor<State>
+
+    /// - Parameter end: the place behind the page.
+    init(_ events: [RecordedEvent], end: Checkpoint) {
+        self.end = end
+        let open = events.reduce(into: [:]) { $0[$1.position, default: 0] += 1 }
+        state = Monitor(State(open: open, positions: open.keys.sorted()))
+    }
+
+    /// Notes that events are done.
+    /// - Returns: the last place behind which nothing of the page is done.
+    func finish(_ events: some Collection<RecordedEvent>) -> Checkpoint {
+        let open = state.withLock { state -> Position? in
+            for event in events {
+                let left = (state.open[event.position] ?? 1) - 1
+                state.open[event.position] = left == 0 ? nil : left
+            }
+            while state.first < state.positions.count, state.open[state.positions[state.first]] == nil { state.first += 1 }
+            return state.first < state.positions.count ? state.positions[state.first] : nil
+        }
+        return open.map { Checkpoint(epoch: end.epoch, position: Position($0.rawValue - 1)) } ?? end
+    }
+
+    /// What is done behind the first that is not.
+    var doneAhead: [Position] {
+        state.withLock { state in state.positions[state.first...].filter { state.open[$0] == nil } }
+    }
+}

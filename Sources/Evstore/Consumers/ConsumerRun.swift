@@ -1,0 +1,240 @@
+internal import EventLog
+internal import EventModel
+internal import Logging
+internal import Migration
+
+/// A consumer at work: waits for its turn, reads pages, has them handled, and saves its place.
+final class ConsumerRun: Sendable {
+    typealias Handler = @Sendable ([RecordedEvent], ConsumerContext) async throws -> Void
+
+    private let store: EventStore
+    private let name: String
+    /// As they were given: nil takes all.
+    private let typeNames: [String]?
+    private let types: Set<String>?
+    private let version: SchemaVersion
+    private let batch: Int
+    private let options: ConsumerOptions
+    private let handler: Handler
+    /// How often who stands by looks whether the name is free.
+    private static let turnMilliseconds = 100
+
+    init(
+        store: EventStore, name: String, types: [String]?, version: SchemaVersion, batch: Int, options: ConsumerOptions,
+        handler: @escaping Handler
+    ) {
+        (self.store, self.name, typeNames, self.version, self.batch) = (store, name, types, version, batch)
+        (self.types, self.options, self.handler) = (types.map(Set.init), options, handler)
+    }
+
+    /// Returns when the task is cancelled.
+    func run(from start: ConsumerStart) async throws {
+        let turn: Turn?
+        do { turn = try await takeTurn(start) } catch EvstoreError.interrupted where Task.isCancelled { return }
+        guard let turn else { return }
+        defer { withExtendedLifetime(turn.lock) {} }
+        let place = try await place(of: turn.row)
+        do { try await follow(place) } catch {
+            // What was handled is not handled again, where that can still be written.
+            do { try await place.save() } catch { store.logger.warning("the place of \(name) could not be saved: \(error)") }
+            throw error
+        }
+        try await place.save()
+    }
+
+    /// Has page after page handled, until the task is cancelled.
+    private func follow(_ place: ConsumerPlace) async throws {
+        let only = typeNames?.count == 1 ? typeNames?.first : nil
+        var pages = Subscription(store: store, stream: nil, checkpoint: place.row.place, version: version, type: only).makeAsyncIterator()
+        var skipped = try skipped(behind: place.row)
+        while !Task.isCancelled {
+            let floor = try store.evolving.current().state.floor
+            if version < floor { throw EvstoreError.belowFloor(version, floor: floor) }
+            try await retryParked(place)
+            let page = try nextPage(&pages)
+            let wanted = page.events.filter { types?.contains($0.type) ?? true && !skipped.contains($0.place) }
+            if !skipped.isEmpty { skipped = skipped.filter { $0.position > pages.checkpoint.position } }
+            try await handle(wanted, place, PageProgress(wanted, end: pages.checkpoint))
+            if Task.isCancelled { return }
+            place.advance(to: pages.checkpoint)
+            try await place.saveBehindPage(options.checkpointSeconds)
+            if page.isLast, options.endsAtLogEnd { return }
+            let pause = place.isAhead ? ConsumerPlace.pageMilliseconds : store.options.pollMilliseconds
+            if page.isLast { try await store.wait(after: pages.checkpoint.position, milliseconds: pause) }
+        }
+    }
+
+    /// What was done behind the place before: parked, or handled side by side with what was not.
+    private func skipped(behind row: ConsumerRow) throws -> Set<Checkpoint> {
+        let parked = try store.parked(of: name).map(\.place).filter { $0.position > row.place.position }
+        return Set(parked + row.ahead.map { Checkpoint(epoch: row.place.epoch, position: $0) })
+    }
+
+    /// The next page; where an event in it has no image at the version, the events before that one first.
+    private func nextPage(_ pages: inout Subscription.Iterator) throws -> ScannedPage {
+        do throws(EvstoreError) { return try pages.nextPage() } catch {
+            let start = pages.checkpoint.position.rawValue
+            guard case .noImage(let failure) = error, let position = failure.position, position.rawValue > start + 1 else { throw error }
+            var page = try pages.nextPage(through: Position(position.rawValue - 1))
+            page.isLast = false
+            return page
+        }
+    }
+
+    // MARK: Name and place
+
+    private struct Turn {
+        var lock: HeldLock
+        var row: ConsumerRow
+    }
+
+    /// Waits until the name is free, and takes it; nil where the task is cancelled before.
+    private func takeTurn(_ start: ConsumerStart) async throws -> Turn? {
+        while !Task.isCancelled {
+            let number = try await registered(start)
+            if let lock = try StoreLock.consumer(number).acquireIfFree(at: store.path, what: "consuming as \(name)") {
+                // Whoever had the name before has moved the place, or removed the consumer, whose number is another's now.
+                let rows = try store.log.read { reader in try ConsumerRow.list(ConsumerRow.all(in: reader)) }
+                if let row = rows.first(where: { $0.name == name }), row.number == number { return Turn(lock: lock, row: row) }
+            }
+            do { try await Task.sleep(for: .milliseconds(Self.turnMilliseconds)) } catch { return nil }
+        }
+        return nil
+    }
+
+    /// The consumer's number; makes its row where there is none.
+    private func registered(_ start: ConsumerStart) async throws -> Int {
+        if let row = try store.log.read({ reader in try reader.get(.notes, ConsumerRow.key(name)) }) {
+            return try ConsumerRow(name: name, row).number
+        }
+        return try await store.log.update { [name, version, typeNames] update in
+            let all = try ConsumerRow.list(ConsumerRow.all(in: update))
+            if let known = all.first(where: { $0.name == name }) { return known.number }
+            let used = Set(all.map(\.number))
+            let free = (0...).first { !used.contains($0) } ?? 0
+            let row = ConsumerRow(
+                name: name, number: free, place: try EventStore.place(start, last: update.last), version: version, types: typeNames)
+            try update.put(.notes, row.key, row.value)
+            return free
+        }
+    }
+
+    private func place(of row: ConsumerRow) async throws -> ConsumerPlace {
+        let isAsBefore = row.version == version && row.types == typeNames
+        var row = row
+        (row.version, row.types) = (version, typeNames)
+        let place = ConsumerPlace(row, store.log)
+        if !isAsBefore { try await place.write { _ in } }
+        return place
+    }
+
+    // MARK: Handling
+
+    /// Handles the events of a page, those of a stream one after the other; returns early where the task is cancelled.
+    private func handle(_ events: [RecordedEvent], _ place: ConsumerPlace, _ progress: PageProgress) async throws {
+        defer { place.note(ahead: progress.doneAhead) }
+        if options.concurrency == 1 || events.count < 2 { return try await handle(lane: events, place, progress) }
+        var lanes = [[RecordedEvent]](repeating: [], count: min(options.concurrency, events.count))
+        for event in events { lanes[Int(UInt(bitPattern: event.stream.text.hashValue) % UInt(lanes.count))].append(event) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for lane in lanes where !lane.isEmpty { group.addTask { try await self.handle(lane: lane, place, progress) } }
+            try await group.waitForAll()
+        }
+    }
+
+    private func handle(lane: [RecordedEvent], _ place: ConsumerPlace, _ progress: PageProgress) async throws {
+        var rest = lane[...]
+        while !rest.isEmpty, !Task.isCancelled {
+            let together = rest.prefix(batch)
+            rest = rest.dropFirst(batch)
+            if together.count > 1, try await failure(Array(together), attempt: 1) == nil {
+                place.advance(to: progress.finish(together), handled: together.count)
+            } else {
+                // One of several is at fault: which one shows when each is tried alone.
+                for event in together where !Task.isCancelled { try await handle(event, place, progress) }
+            }
+            try await place.save(after: options.checkpointSeconds)
+        }
+    }
+
+    /// Tries one event until it is handled or given up; returns early where the task is cancelled.
+    private func handle(_ event: RecordedEvent, _ place: ConsumerPlace, _ progress: PageProgress) async throws {
+        var attempt = place.takeAttempts(at: event.position) + 1
+        while let reason = try await failure([event], attempt: attempt) {
+            place.fail(at: event.position, attempts: attempt, reason)
+            if attempt >= options.retry.attemptsMax {
+                if options.onFailure == .park { return try await park(event, attempts: attempt, reason, place, progress) }
+                try await place.save()
+                throw EvstoreError.consumerStopped(consumer: name, position: event.position, reason: reason)
+            }
+            try await place.save()
+            do { try await Task.sleep(for: .seconds(options.retry.pause(after: attempt))) } catch { return }
+            attempt += 1
+        }
+        place.advance(to: progress.finish([event]), handled: 1)
+    }
+
+    /// Why the handler could not handle the events; nil where it has. It runs to its end, whatever becomes of this task.
+    /// - Throws: `EvstoreError.consumerStopped` where the handler has said so.
+    private func failure(_ events: [RecordedEvent], attempt: Int) async throws -> String? {
+        guard let last = events.last else { return nil }
+        let context = ConsumerContext(
+            consumer: name, attempt: attempt, checkpoint: last.place)
+        let handler = handler
+        do { try await Task { try await handler(events, context) }.value } catch {
+            if case EvstoreError.consumerStopped = error { throw error }
+            // In a sealed store nothing that may be an event's content lies in the clear.
+            return store.options.secret == nil ? (error as? EvstoreError)?.message ?? "\(error)" : "\(type(of: error))"
+        }
+        return nil
+    }
+
+    // MARK: Parked events
+
+    /// Puts an event aside, and moves past it once that is on the disk.
+    private func park(
+        _ event: RecordedEvent, attempts: Int, _ reason: String, _ place: ConsumerPlace, _ progress: PageProgress
+    ) async throws {
+        let parked = ParkedEvent(
+            at: event.place, of: event.stream, type: event.type, attempts: UInt64(attempts), error: reason)
+        try await place.write { [name] update in try update.put(.notes, parked.key(name), parked.value) }
+        place.advance(to: progress.finish([event]))
+        store.logger.warning("\(name) has parked the event at position \(event.position): \(reason)")
+    }
+
+    /// Tries once what someone has asked to be tried again.
+    private func retryParked(_ place: ConsumerPlace) async throws {
+        let rows = try store.log.read { reader in try reader.rows(.notes, prefix: ParkedEvent.retryPrefix(name)) }
+        for parked in try ParkedEvent.list(of: name, rows) where !Task.isCancelled {
+            let attempt = Int(clamping: parked.attempts) + 1
+            let (events, obstacle) = try seen(parked)
+            let reason = if let obstacle { obstacle } else { try await failure(events, attempt: attempt) }
+            if reason == nil { place.advance(to: place.row.place, handled: events.count) }
+            try await place.write { [name] update in
+                // Dropped meanwhile: it stays so.
+                if try update.get(.notes, parked.key(name)) == nil { return }
+                try update.delete(.notes, parked.key(name))
+                guard let reason else { return }
+                var again = parked
+                (again.attempts, again.error, again.isToRetry) = (UInt64(attempt), reason, false)
+                try update.put(.notes, again.key(name), again.value)
+            }
+        }
+    }
+
+    /// A parked event as it is handled; or why it can't be.
+    private func seen(_ parked: ParkedEvent) throws -> (events: [RecordedEvent], obstacle: String?) {
+        if try !store.isInLog(parked.place) { return ([], "a cut has taken it off: drop it") }
+        let images: [RecordedEvent]
+        do throws(EvstoreError) { images = try store.view(parked.position, at: version) } catch {
+            guard case .noImage = error else { throw error }
+            return ([], error.message)
+        }
+        let events = images.filter { types?.contains($0.type) ?? true }
+        return (events, events.isEmpty ? "\(name) takes no such event at \(version): drop it, or run it with its type" : nil)
+    }
+}
+
+extension RecordedEvent {
+    fileprivate var place: Checkpoint { Checkpoint(epoch: epoch, position: position) }
+}

@@ -1,0 +1,67 @@
+internal import EventLog
+public import EventModel
+
+/// What came of deciding on a stream's state.
+public struct Decision<State: Sendable>: Sendable {
+    /// The state that was decided on; nil where the command had been carried out before.
+    public var state: StreamState<State>?
+    /// Nil where nothing was to be appended.
+    public var receipt: AppendReceipt?
+    /// How often it was decided, more than once where the stream changed meanwhile.
+    public var attempts: Int
+}
+
+extension EventStore {
+    /// Carries out a command: folds a stream to its state, lets `body` decide which events follow from it, and appends these to the stream
+    /// if it has not changed since. Where it has, all is done again.
+    ///
+    /// With an `id` it is safe to repeat: a command whose events are in the store gets their receipt, and nothing is decided. One that came
+    /// to no events leaves no trace, and is decided again.
+    ///
+    /// Folds on the calling thread, in a read transaction for each page; awaits the append as `append(_:conditions:sameID:)` does.
+    ///
+    /// - Parameters:
+    ///   - cache: where states are kept, so that only what came since is folded.
+    ///   - id: of the command: it becomes the id of its first event.
+    ///   - metadata: JSON text of one object, which each of the events has.
+    ///   - attemptsMax: how often it is decided before the conflict is the caller's.
+    ///   - body: pure; an empty list appends nothing, an error refuses the command.
+    /// - Throws: what `body` and the fold throw, as it is; `EvstoreError.expectationFailed` after the last attempt, and all that an append
+    ///   throws.
+    @discardableResult
+    public func decide<State: Sendable>(
+        on stream: StreamName, _ fold: StreamFold<State>, cache: StateCache<State>? = nil, id: EventID? = nil, metadata: [UInt8]? = nil,
+        attemptsMax: Int = 10, _ body: (State) throws -> [any Event]
+    ) async throws -> Decision<State> {
+        if attemptsMax < 1 { throw EvstoreError.misuse("a command is decided at least once") }
+        var attempt = 1
+        while true {
+            if let id, let receipt = try receipt(ofAppend: id) {
+                guard receipt.stream == stream else { throw EvstoreError.idReused(id: id, position: receipt.position) }
+                return Decision(state: nil, receipt: receipt, attempts: attempt - 1)
+            }
+            let state = try state(of: stream, fold, cache: cache)
+            let events = try body(state.value)
+            if events.isEmpty { return Decision(state: state, receipt: nil, attempts: attempt) }
+            do {
+                let receipt = try await append(events, to: stream, expecting: state.expectation, metadata: metadata, id: id)
+                return Decision(state: state, receipt: receipt, attempts: attempt)
+            } catch {
+                guard error.isConflict, attempt < attemptsMax else { throw error }
+                // Those that decide on one stream at the same time do not meet again in step.
+                try await Task.sleep(for: .microseconds(Int.random(in: 0 ... 500 << min(attempt, 7))))
+                attempt += 1
+            }
+        }
+    }
+}
+
+extension EvstoreError {
+    /// Whether somebody else has appended to the stream, or carried out the same command, meanwhile.
+    fileprivate var isConflict: Bool {
+        switch self {
+        case .expectationFailed, .idReused: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,106 @@
+internal import ArgumentParser
+internal import Evstore
+internal import System
+
+struct ConsumeCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "consume",
+        abstract: "Runs a program for events as they come, and keeps the place.",
+        discussion: """
+            The program gets events as lines on its standard input, as `evstore read` prints them, and answers with its exit code: 0 where it \
+            has handled all of them. Else they are tried again, one by one, with growing pauses; an event that is never handled is parked, or \
+            ends the command with --on-failure stop. The place is kept under the name, over all processes: one of them works, others stand by. \
+            An event may come twice around a crash; its id tells. The attempt is in EVSTORE_ATTEMPT, the name in EVSTORE_CONSUMER. ^C ends it \
+            with 0 once the program at work has ended.
+
+            Example: evstore consume mailer --from end --type OrderPlaced -- ./send.sh
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    @Argument(help: "The consumer's name.") var name: String
+
+    @Argument(
+        parsing: .postTerminator, help: ArgumentHelp("The program, found by PATH, and its arguments.", valueName: "program"))
+    var program: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Where a consumer begins that is new: start, end, or behind a position.", valueName: "place"))
+    var from: String = "start"
+
+    @Option(help: ArgumentHelp("Only events of this type, as the version names it; may be given several times.", valueName: "type"))
+    var type: [String] = []
+
+    @Option(help: ArgumentHelp("The version to see events at; the live one where it is not given.", valueName: "vN"))
+    var at: String?
+
+    @Option(help: ArgumentHelp("How many events the program gets at most.", valueName: "n")) var batch = 1
+
+    @Option(help: ArgumentHelp("How many programs run side by side; events of one stream stay in order.", valueName: "n"))
+    var concurrency = 1
+
+    @Option(help: ArgumentHelp("How often an event is tried in all.", valueName: "n")) var attempts = 10
+
+    @Flag(help: "End when it has come to the log's end, for a timer.") var once = false
+
+    @Option(help: "What becomes of an event that was never handled: park or stop.") var onFailure: FailureChoice = .park
+
+    func validate() throws {
+        if program.isEmpty { throw ValidationError("which program? It stands behind two dashes: -- ./send.sh") }
+        if batch < 1 || concurrency < 1 || attempts < 1 { throw ValidationError("--batch, --concurrency and --attempts are at least 1") }
+        if from != "start", from != "end", UInt64(from) == nil {
+            throw ValidationError("\(quoted(from)) of --from is neither start, end nor a position")
+        }
+    }
+
+    func run(in session: Session) async throws {
+        guard let path = ProgramPath.find(program[0]) else { throw EvstoreError.usage("there is no program \(quoted(program[0]))") }
+        try await session.withStore(.writing) { store in
+            let version = try at.map { text throws(EvstoreError) in try store.version(named: text) }
+            if let holder = try store.consumers().first(where: { $0.name == name })?.holder {
+                session.output.note("\(holder) has the name \(name): standing by, ^C ends it")
+            }
+            let start = ConsumerStart(named: from, in: try store.last().epoch)
+            let arguments = Array(program.dropFirst())
+            let handled = Monitor<UInt64>(0)
+            // An interruption is a normal end: then it returns.
+            try await store.consume(
+                name, from: start, types: type.isEmpty ? nil : type, at: version, batch: batch, options: options
+            ) { events, context in
+                var lines: [UInt8] = []
+                for event in events { lines += Array(store.line(event)) + [UInt8(ascii: "\n")] }
+                try await ProgramRun(path, arguments, lines, context).run()
+                handled.withLock { $0 += UInt64(events.count) }
+            }
+            if let after = try store.consumers().first(where: { $0.name == name }) {
+                try answer(after, handled.withLock { $0 }, session.output)
+            }
+        }
+    }
+
+    private var options: ConsumerOptions {
+        var options = ConsumerOptions()
+        (options.concurrency, options.onFailure, options.retry.attemptsMax) = (concurrency, onFailure.rule, attempts)
+        options.endsAtLogEnd = once
+        return options
+    }
+
+    /// - Parameter handled: by this run.
+    private func answer(_ after: ConsumerStatus, _ handled: UInt64, _ output: Output) throws {
+        if output.json {
+            return try output.object([
+                "name": .text(name), "position": .count(after.place.position.rawValue), "handled": .count(handled),
+                "parked": .count(after.parked),
+            ])
+        }
+        let parked = after.parked == 0 ? "" : "; \(counted(after.parked, "event")) parked: evstore consumers parked \(name)"
+        try output.line("handled    \(counted(handled, "event")), up to position \(grouped(after.place.position.rawValue))\(parked)")
+    }
+}
+
+enum FailureChoice: String, ExpressibleByArgument, CaseIterable {
+    case park, stop
+
+    var rule: ConsumerFailureRule { self == .park ? .park : .stop }
+}

@@ -1,0 +1,178 @@
+internal import ArgumentParser
+internal import Evstore
+
+struct ConsumersCommand: ParsableCommand, Group {
+    static let configuration = CommandConfiguration(
+        commandName: "consumers",
+        abstract: "Who handles events once each: places, and events that were put aside.",
+        discussion: "Example: evstore consumers list",
+        subcommands: [List.self, Parked.self, Retry.self, Drop.self, Reset.self, Remove.self])
+
+    struct List: Command {
+        static let configuration = CommandConfiguration(
+            commandName: "list", abstract: "Prints each with its place, how far it lags, and who holds its name.",
+            discussion: "Example: evstore consumers list --json")
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+        func run(in session: Session) async throws {
+            let rows = try await session.withStore(.reading) { store in try store.consumers() }
+            for row in rows {
+                if session.output.json {
+                    try session.output.object(row.object)
+                } else {
+                    let parts = [
+                        row.name, "position \(grouped(row.place.position.rawValue))", "\(counted(row.lag, "event")) behind",
+                        "\(grouped(row.parked)) parked", row.holder ?? "nobody has it", row.error ?? "",
+                    ]
+                    try session.output.line(parts.filter { !$0.isEmpty }.joined(separator: "   "))
+                }
+            }
+            if rows.isEmpty, !session.output.json { session.output.note("note: there are no consumers; evstore consume begins one") }
+        }
+    }
+
+    struct Parked: Command {
+        static let configuration = CommandConfiguration(
+            commandName: "parked", abstract: "Prints the events that a consumer has put aside, with the reason.",
+            discussion: "Example: evstore consumers parked mailer")
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+        @Argument(help: "The consumer's name.") var name: String
+
+        func run(in session: Session) async throws {
+            let rows = try await session.withStore(.reading) { store in try store.parked(of: name) }
+            for row in rows {
+                if session.output.json {
+                    try session.output.object(row.object)
+                } else {
+                    let place = "position \(grouped(row.position.rawValue))   \(row.stream)   \(row.type)"
+                    let tried = "tried \(counted(row.attempts, "time"))\(row.isToRetry ? ", to be tried again" : "")"
+                    try session.output.line("\(place)   \(tried)   \(row.error)")
+                }
+            }
+        }
+    }
+
+    struct Retry: Command {
+        static let configuration = CommandConfiguration(
+            commandName: "retry", abstract: "Has parked events tried again: one, or all.",
+            discussion: """
+                Whoever holds the consumer's name tries them again within the store's poll, else whoever holds it next.
+
+                Example: evstore consumers retry mailer --position 1204511
+                """)
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+        @Argument(help: "The consumer's name.") var name: String
+        @Option(help: ArgumentHelp("Only the event at this position.", valueName: "n")) var position: UInt64?
+
+        func run(in session: Session) async throws {
+            let count = try await session.withStore { store in
+                try await store.retryParked(of: name, at: position.map { Position($0) })
+            }
+            try session.output.answer("retried", count, "event is tried again", "events are tried again")
+        }
+    }
+
+    struct Drop: Command {
+        static let configuration = CommandConfiguration(
+            commandName: "drop", abstract: "Gives parked events up: one, or all; the reason stands in the journal.",
+            discussion: "Example: evstore consumers drop mailer --position 1204511 --reason 'the address is gone'")
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+        @Argument(help: "The consumer's name.") var name: String
+        @Option(help: ArgumentHelp("Only the event at this position.", valueName: "n")) var position: UInt64?
+        @Flag(help: "All of them.") var all = false
+        @Option(help: ArgumentHelp("Why, for the journal.", valueName: "text")) var reason: String
+
+        func validate() throws {
+            if (position == nil) != all { throw ValidationError("give either --position or --all") }
+        }
+
+        func run(in session: Session) async throws {
+            let count = try await session.withStore { store in
+                try await store.dropParked(of: name, at: position.map { Position($0) }, reason: reason)
+            }
+            try session.output.answer("dropped", count, "event is given up", "events are given up")
+        }
+    }
+
+    struct Reset: Command {
+        static let configuration = CommandConfiguration(
+            commandName: "reset", abstract: "Puts a consumer's place elsewhere.",
+            discussion: """
+                Events behind the place are handled again, those before it are not. Refused while a process holds the consumer's name.
+
+                Example: evstore consumers reset mailer --to 1204511
+                """)
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+        @Argument(help: "The consumer's name.") var name: String
+        @Option(help: ArgumentHelp("start, end, or the position behind which it goes on.", valueName: "place")) var to: String
+
+        func validate() throws {
+            if to != "start", to != "end", UInt64(to) == nil {
+                throw ValidationError("\(quoted(to)) of --to is neither start, end nor a position")
+            }
+        }
+
+        func run(in session: Session) async throws {
+            try await session.withStore { store in
+                let start = ConsumerStart(named: to, in: try store.last().epoch)
+                try await store.resetConsumer(name, to: start)
+            }
+        }
+    }
+
+    struct Remove: Command {
+        static let configuration = CommandConfiguration(
+            commandName: "remove", abstract: "Forgets a consumer, its place and what it has parked.",
+            discussion: "Example: evstore consumers remove mailer")
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+        @Argument(help: "The consumer's name.") var name: String
+
+        func run(in session: Session) async throws {
+            try await session.withStore { store in try await store.removeConsumer(name) }
+        }
+    }
+}
+
+extension ConsumerStart {
+    /// `start`, `end` or a position.
+    init(named text: String, in epoch: Epoch) {
+        switch text {
+        case "start": self = .start
+        case "end": self = .end
+        default: self = .after(Checkpoint(epoch: epoch, position: Position(UInt64(text) ?? 0)))
+        }
+    }
+}
+
+extension Output {
+    fileprivate func answer(_ name: String, _ count: Int, _ one: String, _ many: String) throws {
+        if json { try object([name: .count(UInt64(count))]) } else { try line("\(grouped(UInt64(count))) \(count == 1 ? one : many)") }
+    }
+}
+
+extension ConsumerStatus {
+    fileprivate var object: OutputValue {
+        [
+            "name": .text(name), "position": .count(place.position.rawValue), "epoch": .count(UInt64(place.epoch.rawValue)),
+            "version": .count(UInt64(version.rawValue)), "types": types.map { .list($0.map { .text($0) }) } ?? nil, "lag": .count(lag),
+            "handled": .count(handled), "parked": .count(parked), "failing": failing.map { .count($0.rawValue) } ?? nil,
+            "error": error.map { .text($0) } ?? nil,
+            "holder": holder.map { .text($0) } ?? nil,
+        ]
+    }
+}
+
+extension ParkedEvent {
+    fileprivate var object: OutputValue {
+        [
+            "position": .count(position.rawValue), "stream": .text(stream.text), "type": .text(type), "attempts": .count(attempts),
+            "error": .text(error), "time": .text(time.description), "retry": .bool(isToRetry),
+        ]
+    }
+}

@@ -1,0 +1,130 @@
+internal import Bytes
+package import EventLog
+package import EventModel
+internal import JSONText
+
+/// What a store keeps of a consumer, a name that handles each event once: a row of the table `notes`.
+///
+///     key     "consumer/", name
+///     value   JSON: number, epoch, position, version, types, handled, attempts, failing, error, ahead
+package struct ConsumerRow: Hashable, Sendable {
+    package var name: String
+    /// Decides the lock that its holder has.
+    package var number: Int
+    package var place: Checkpoint
+    package var version: SchemaVersion
+    /// Nil where it takes all.
+    package var types: [String]?
+    package var handled: UInt64 = 0
+    /// The event that failed last, how often it was tried, and why it failed; nothing where none has since the place moved past it.
+    package var failing: Position?
+    package var attempts: UInt64 = 0
+    package var error: String?
+    /// Events behind the place that were handled all the same, where streams are handled side by side.
+    package var ahead: [Position] = []
+
+    /// More than any store has; what a forged row says of its lock or its attempts.
+    private static let numberMax = 1 << 20
+
+    package init(name: String, number: Int, place: Checkpoint, version: SchemaVersion, types: [String]?) {
+        (self.name, self.number, self.place, self.version, self.types) = (name, number, place, version, types)
+    }
+
+    /// - Throws: `EvstoreError.usage` for a text that is no name.
+    package static func checkName(_ name: String) throws(EvstoreError) {
+        let isName = (1 ... 100).contains(name.utf8.count) && name.utf8.allSatisfy { StreamName.allows($0) && $0 != UInt8(ascii: "/") }
+        if !isName {
+            throw .usage(
+                "\(quoted(name)) is no name for a consumer: 1 to 100 bytes of printable ASCII without space, quotes, braces and slashes")
+        }
+    }
+
+    /// Moves the place; what failed or was handled before it is past.
+    package mutating func move(to place: Checkpoint) {
+        self.place = place
+        ahead.removeAll { $0 <= place.position }
+        if let failing, failing <= place.position { (self.failing, attempts, error) = (nil, 0, nil) }
+    }
+
+    // MARK: Rows
+
+    package typealias Rows = [(key: [UInt8], value: [UInt8])]
+
+    fileprivate static let prefix = Array("consumer/".utf8)
+
+    package static func key(_ name: String) -> [UInt8] { prefix + Array(name.utf8) }
+
+    package var key: [UInt8] { Self.key(name) }
+
+    package var value: [UInt8] {
+        var fields = Fields()
+        fields.set("number", UInt64(number))
+        fields.set("epoch", UInt64(place.epoch.rawValue))
+        fields.set("position", place.position.rawValue)
+        fields.set("version", UInt64(version.rawValue))
+        fields.set("types", types.map { .array($0.map(JSONValue.string)) } ?? .null)
+        fields.set("handled", handled)
+        fields.set("attempts", attempts)
+        fields.set("failing", failing?.rawValue)
+        fields.set("error", error)
+        fields.set("ahead", .array(ahead.map { .number(String($0.rawValue)) }))
+        return fields.bytes
+    }
+
+    package init(name: String, _ value: [UInt8]) throws(EvstoreError) {
+        let fields = try Fields(value, of: "consumers")
+        guard let number = fields.number("number").flatMap(Int.init(exactly:)),
+            let epoch = fields.number("epoch").flatMap(UInt32.init(exactly:)),
+            let position = fields.number("position"), let version = fields.version("version"), let handled = fields.number("handled"),
+            let attempts = fields.number("attempts"), number <= Self.numberMax, attempts <= Self.numberMax
+        else { throw .storeDamaged(path: "consumers", reason: "\(quoted(name)) lacks a member") }
+        self.init(
+            name: name, number: number, place: Checkpoint(epoch: Epoch(epoch), position: Position(position)), version: version, types: nil)
+        if case .array(let values)? = fields["types"] { types = values.compactMap { if case .string(let type) = $0 { type } else { nil } } }
+        if case .array(let values)? = fields["ahead"] {
+            ahead = values.compactMap { if case .number(let text) = $0 { UInt64(text).map { Position($0) } } else { nil } }
+        }
+        (self.handled, self.attempts, error) = (handled, attempts, fields.text("error"))
+        failing = fields.number("failing").map { Position($0) }
+    }
+
+    /// A consumer's row, and those of what it has parked.
+    package static func all(in reader: borrowing LogReader) throws -> Rows { try reader.rows(.notes, prefix: prefix) }
+
+    /// The same within a transaction that writes.
+    package static func all(in update: borrowing LogUpdate) throws -> Rows { try update.rows(.notes, prefix: prefix) }
+
+    /// The consumers among rows, by name.
+    package static func list(_ rows: Rows) throws(EvstoreError) -> [ConsumerRow] {
+        var found: [ConsumerRow] = []
+        for row in rows {
+            guard let name = name(of: row.key) else { continue }
+            found.append(try ConsumerRow(name: name, row.value))
+        }
+        return found
+    }
+
+    /// Nil for the key of anything else.
+    private static func name(of key: [UInt8]) -> String? {
+        let rest = key.dropFirst(prefix.count)
+        return key.starts(with: prefix) && !rest.contains(UInt8(ascii: "/")) ? String(utf8: Array(rest).lent) : nil
+    }
+
+    /// A row of a damaged store's table as it goes into a new one, whose log may end sooner; nil where it is neither a consumer's nor an
+    /// event's that one has parked, as this program writes them.
+    package static func salvaged(_ row: Rows.Element, through end: Checkpoint) -> Rows.Element? {
+        do {
+            if let name = name(of: row.key) {
+                var consumer = try ConsumerRow(name: name, row.value)
+                guard consumer.value == row.value else { return nil }
+                if consumer.place.position > end.position { consumer.place = end }
+                return (row.key, consumer.value)
+            }
+            guard row.key.starts(with: prefix), let slash = row.key[prefix.count...].firstIndex(of: UInt8(ascii: "/")),
+                let name = String(utf8: Array(row.key[prefix.count ..< slash]).lent),
+                let parked = try ParkedEvent(name, key: row.key, row.value), parked.position <= end.position
+            else { return nil }
+            return row
+        } catch { return nil }
+    }
+}
