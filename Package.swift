@@ -28,12 +28,22 @@ let package = Package(
         .library(name: "EvstoreTesting", targets: ["EvstoreTesting"]),
         .library(name: "EvstoreCLI", targets: ["EvstoreCLI"]),
         .executable(name: "evstore", targets: ["evstore"]),
+        .library(name: "EvstoreService", targets: ["EvstoreService"]),
+    ],
+    traits: [
+        .trait(
+            name: "Service", description: "EvstoreService: consumers, shutdown, metrics and traces in a group of services."),
+        .default(enabledTraits: ["Service"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        // For the trait Service alone.
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
     ],
     targets: [
         // Row 0: bytes, and the libraries that the system has.
@@ -117,6 +127,16 @@ let package = Package(
             ],
             swiftSettings: house),
         .executableTarget(name: "evstore", dependencies: ["EvstoreCLI"], swiftSettings: house),
+        .target(
+            name: "EvstoreService",
+            dependencies: [
+                "Evstore",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Service"])),
+                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Service"])),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Service"])),
+            ],
+            swiftSettings: house),
         // What the tests share: directories, programs, pages, numbers by a seed, and the stores that several of them tell of.
         .target(
             name: "TestSupport", dependencies: ["System", "Evstore", "EvstoreTesting"], path: "Tests/TestSupport", swiftSettings: house),

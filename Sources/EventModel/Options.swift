@@ -6,6 +6,9 @@ public struct Options: Sendable {
     public var jsonMembersMax = 10_000
     public var typeNameBytesMax = 200
 
+    /// Called after each commit of appends by this process, on the thread that made it, before the next: it must be quick.
+    public var commitObserver: (@Sendable (CommitFigures) -> Void)?
+
     // What an append and a commit may be.
     public var appendEventsMax = 10_000
     public var appendBytesMax = 64 << 20

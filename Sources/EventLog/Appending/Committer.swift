@@ -162,6 +162,7 @@ final class Committer: @unchecked Sendable {
             queue.endCommit(isHolding: isHolding, pace(of: done, since: began))
             deliver(done, batch)
             signal.announce(done.last)
+            observe(done, batch, since: began)
         } catch {
             let failure = failure(error)
             if batch == nil { batch = queue.take(options) }
@@ -205,6 +206,20 @@ final class Committer: @unchecked Sendable {
         case .update(let update): update.finish(.success(()))
         case nil: break
         }
+    }
+
+    /// Tells the program that asked for it what the commit has done.
+    private func observe(_ done: CommitSession.Done, _ batch: CommitQueue.Batch?, since began: ContinuousClock.Instant) {
+        guard let observer = options.commitObserver, case .appends(let appends)? = batch else { return }
+        let seconds = began.duration(to: .now).inSeconds
+        var figures = CommitFigures(seconds: seconds)
+        for (append, outcome) in zip(appends, done.outcomes) {
+            guard case .success(.appended(let receipt)) = outcome else { continue }
+            figures.appends += 1
+            figures.events += receipt.positions.count
+            figures.longestWaitSeconds = max(figures.longestWaitSeconds, append.request.since.duration(to: began).inSeconds)
+        }
+        if figures.appends > 0 { observer(figures) }
     }
 
     /// The error that the callers of a failed commit get (`commitError`); where the outcome is unknown, the handle writes no more.

@@ -1,0 +1,119 @@
+#if Service
+    public import Evstore
+    internal import Logging
+    public import ServiceLifecycle
+
+    /// Closes a store when its service group shuts down: the first of the group, so that it goes last.
+    ///
+    ///     ServiceGroup(services: [StoreService(store), ConsumerService(store, "mailer") { … }, server], logger: logger)
+    public struct StoreService: ServiceLifecycle.Service {
+        private let store: EventStore
+
+        public init(_ store: EventStore) { self.store = store }
+
+        /// Returns once the store is closed: every append that has returned is on the disk before that, too.
+        public func run() async throws {
+            do { try await gracefulShutdown() } catch is CancellationError {
+                // A group that is cancelled closes its store all the same.
+            }
+            try await store.close()
+        }
+    }
+
+    /// A consumer as a part of a service group: at a shutdown the handler ends what it has begun, and the place is saved.
+    ///
+    /// Where an event was appended through a `TracedStore`, the span of its handling links to the append's.
+    public struct ConsumerService: ServiceLifecycle.Service {
+        private let store: EventStore
+        private let name: String
+        private let start: ConsumerStart
+        private let types: [String]?
+        private let version: SchemaVersion?
+        private let batch: Int
+        private let options: ConsumerOptions
+        private let handler: @Sendable ([RecordedEvent], ConsumerContext) async throws -> Void
+
+        /// The parameters of `EventStore.consume`.
+        public init(
+            _ store: EventStore, _ name: String, from start: ConsumerStart = .start, types: [String]? = nil, at version: SchemaVersion? = nil,
+            options: ConsumerOptions = .init(), _ handler: @escaping @Sendable (RecordedEvent, ConsumerContext) async throws -> Void
+        ) {
+            self.init(store, name, from: start, types: types, at: version, batch: 1, options: options) { events, context in
+                for event in events { try await handler(event, context) }
+            }
+        }
+
+        public init(
+            _ store: EventStore, _ name: String, from start: ConsumerStart = .start, types: [String]? = nil, at version: SchemaVersion? = nil,
+            batch: Int, options: ConsumerOptions = .init(),
+            _ handler: @escaping @Sendable ([RecordedEvent], ConsumerContext) async throws -> Void
+        ) {
+            (self.store, self.name, self.start, self.types, self.version) = (store, name, start, types, version)
+            (self.batch, self.options, self.handler) = (batch, options, handler)
+        }
+
+        /// - Throws: what `EventStore.consume` throws.
+        public func run() async throws {
+            try await cancelWhenGracefulShutdown { [store, name, start, types, version, batch, options, handler] in
+                try await store.consume(name, from: start, types: types, at: version, batch: batch, options: options) { events, context in
+                    try await StoreTracing.handling(events, by: context) { try await handler(events, context) }
+                }
+            }
+        }
+    }
+
+    /// Does something at its time, again and again: a backup, a drill, the figures of a store. What fails is logged, and done again at the
+    /// next time.
+    public struct ScheduleService: ServiceLifecycle.Service {
+        private let name: String
+        private let interval: Duration
+        private let logger: Logger
+        private let work: @Sendable () async throws -> Void
+
+        /// - Parameters:
+        ///   - name: of what is done, for the log.
+        ///   - interval: from the end of one time to the beginning of the next; the first is after one, too.
+        public init(_ name: String, every interval: Duration, logger: Logger, _ work: @escaping @Sendable () async throws -> Void) {
+            (self.name, self.interval, self.logger, self.work) = (name, interval, logger, work)
+        }
+
+        /// A backup into a directory of backups, which keeps the newest so many runs.
+        public static func backups(
+            of store: EventStore, into directory: String, every interval: Duration, keeping keep: Int? = nil, logger: Logger
+        ) -> ScheduleService {
+            ScheduleService("backup", every: interval, logger: logger) {
+                let cancellation = Cancellation()
+                try await withTaskCancellationHandler {
+                    try await Task.detached { _ = try store.backUp(into: directory, keeping: keep, cancellation: cancellation) }.value
+                } onCancel: {
+                    cancellation.cancel()
+                }
+            }
+        }
+
+        /// A drill: a migration and a rollback rehearsed beside the live read models. One that fails is an error in the log.
+        public static func drills(
+            of store: EventStore, to version: SchemaVersion? = nil, backups: String? = nil, every interval: Duration, logger: Logger
+        ) -> ScheduleService {
+            ScheduleService("drill", every: interval, logger: logger) {
+                let report = try await store.drill(to: version, backups: backups)
+                if !report.passed {
+                    let failed = report.steps.filter { !$0.ok }.map(\.name).joined(separator: ", ")
+                    logger.error("a drill has failed", metadata: ["steps": "\(failed)"])
+                }
+            }
+        }
+
+        /// Returns at a shutdown; work that is under way is cancelled, and leaves the store in a valid state.
+        public func run() async throws {
+            await cancelWhenGracefulShutdown { [name, interval, logger, work] in
+                while !Task.isCancelled {
+                    do { try await Task.sleep(for: interval) } catch { return }
+                    do { try await work() } catch where Task.isCancelled { return } catch {
+                        logger.error("\(name) has failed", metadata: ["error": "\((error as? EvstoreError)?.message ?? "\(error)")"])
+                    }
+                }
+            }
+        }
+    }
+#endif

@@ -1,0 +1,50 @@
+#if Service
+    import Evstore
+    internal import Foundation
+    internal import Instrumentation
+    internal import ServiceContextModule
+    internal import Tracing
+
+    /// How a trace lies in the metadata of an event: members of its object, of the names that the propagation in use gives them.
+    enum StoreTracing {
+        private struct Carrier: Injector, Extractor {
+            func inject(_ value: String, forKey key: String, into carrier: inout [String: String]) { carrier[key] = value }
+            func extract(key: String, from carrier: [String: String]) -> String? { carrier[key] }
+        }
+
+        /// The event with a trace in its metadata; as it is where it has one, or nothing is traced.
+        static func carrying(_ context: ServiceContext, _ event: NewEvent) throws -> NewEvent {
+            var carrier: [String: String] = [:]
+            InstrumentationSystem.instrument.inject(context, into: &carrier, using: Carrier())
+            if carrier.isEmpty { return event }
+            var object = try event.metadata.map { try JSONSerialization.jsonObject(with: Data($0)) as? [String: Any] ?? [:] } ?? [:]
+            for (name, value) in carrier where object[name] == nil { object[name] = value }
+            var event = event
+            event.metadata = Array(try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys]))
+            return event
+        }
+
+        /// Runs a handler in a span that goes on with the trace of the event, or of several links to each.
+        static func handling(_ events: [RecordedEvent], by context: ConsumerContext, _ body: () async throws -> Void) async throws {
+            let traces = events.map { trace(of: $0) }
+            let parent = traces.count == 1 ? traces[0] : .topLevel
+            try await withSpan("evstore consume", context: parent, ofKind: .consumer) { span in
+                span.attributes["evstore.consumer"] = context.consumer
+                span.attributes["evstore.attempt"] = context.attempt
+                span.attributes["evstore.position"] = Int(clamping: context.checkpoint.position.rawValue)
+                if traces.count > 1 { for trace in traces { span.addLink(SpanLink(context: trace, attributes: [:])) } }
+                try await body()
+            }
+        }
+
+        private static func trace(of event: RecordedEvent) -> ServiceContext {
+            var context = ServiceContext.topLevel
+            guard let metadata = event.metadata, let object = try? JSONSerialization.jsonObject(with: Data(metadata)) as? [String: Any] else {
+                return context
+            }
+            let carrier = object.compactMapValues { $0 as? String }
+            InstrumentationSystem.instrument.extract(carrier, into: &context, using: Carrier())
+            return context
+        }
+    }
+#endif

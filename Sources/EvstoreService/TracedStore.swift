@@ -1,0 +1,82 @@
+#if Service
+    public import Evstore
+    internal import Instrumentation
+    internal import Synchronization
+    internal import Tracing
+
+    /// A store whose calls are spans. An event that is appended through it carries the trace in its metadata (`traceparent`, as W3C Trace
+    /// Context names it), so that the trace goes on where a `ConsumerService` handles it.
+    public struct TracedStore: Sendable {
+        public let store: EventStore
+
+        public init(_ store: EventStore) { self.store = store }
+
+        /// `EventStore.append`, as a span of the kind producer.
+        @discardableResult
+        public func append(
+            _ events: [NewEvent], conditions: [StreamCondition] = [], sameID: SameID = .mustMatch
+        ) async throws -> AppendReceipt {
+            try await withSpan("evstore append", ofKind: .producer) { span in
+                span.attributes["evstore.events"] = events.count
+                let traced = try events.map { try StoreTracing.carrying(span.context, $0) }
+                let receipt = try await store.append(traced, conditions: conditions, sameID: sameID)
+                span.attributes["evstore.position"] = Int(clamping: receipt.position.rawValue)
+                span.attributes["evstore.duplicate"] = receipt.duplicate
+                return receipt
+            }
+        }
+
+        /// Appends typed events to one stream, as a span.
+        @discardableResult
+        public func append(
+            _ events: [any Event], to stream: StreamName, expecting expectation: Expectation, metadata: [UInt8]? = nil, id: EventID? = nil
+        ) async throws -> AppendReceipt {
+            var list: [NewEvent] = []
+            for event in events { list.append(try Self.new(event, to: stream, metadata, list.isEmpty ? id : nil)) }
+            return try await append(list, conditions: [StreamCondition(stream, expectation)])
+        }
+
+        private static func new<E: Event>(_ event: E, to stream: StreamName, _ metadata: [UInt8]?, _ id: EventID?) throws -> NewEvent {
+            try NewEvent(event, to: stream, metadata: metadata, id: id)
+        }
+
+        /// The events of a stream, as a span.
+        public func read(_ stream: StreamName, at version: SchemaVersion? = nil, limit: Int = 1_000) throws -> [RecordedEvent] {
+            try withSpan("evstore read", ofKind: .client) { span in
+                let events = try store.read(stream, at: version, limit: limit)
+                span.attributes["evstore.events"] = events.count
+                return events
+            }
+        }
+
+        /// A migration, as a span whose events are its steps; the flip is one of them.
+        @discardableResult
+        public func replay(to version: SchemaVersion, options: ReplayOptions = .init()) async throws -> ReplayReport {
+            try await withSpan("evstore replay", ofKind: .internal) { span in
+                let steps = Steps(span)
+                let report = try await store.replay(to: version, options: options, progress: steps.take)
+                span.attributes["evstore.from"] = Int(report.from.rawValue)
+                span.attributes["evstore.to"] = Int(report.to.rawValue)
+                span.attributes["evstore.events"] = Int(clamping: report.events)
+                span.addEvent(SpanEvent(name: "flip", attributes: ["evstore.pause_ms": .double(report.flipPauseMilliseconds)]))
+                return report
+            }
+        }
+
+        /// Each step of long work becomes an event of its span, once.
+        private final class Steps: Sendable {
+            private let span: any Span
+            private let last = Mutex("")
+
+            init(_ span: any Span) { self.span = span }
+
+            func take(_ event: ProgressEvent) {
+                let isNew = last.withLock { last in
+                    defer { last = event.step }
+                    return last != event.step
+                }
+                if isNew { span.addEvent(SpanEvent(name: event.step)) }
+            }
+        }
+    }
+#endif
