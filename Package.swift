@@ -202,6 +202,14 @@ let package = Package(
                 "Bytes", "JSONText", "EventModel", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore", "GuideShop", "GuideService",
                 "TestSupport",
             ], swiftSettings: house),
+        .testTarget(
+            name: "EvstoreServiceTests",
+            dependencies: [
+                "Evstore", "EvstoreService", "EvstoreTesting", "TestSupport",
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Service"])),
+                .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Service"])),
+                .product(name: "InMemoryTracing", package: "swift-distributed-tracing", condition: .when(traits: ["Service"])),
+            ], swiftSettings: house),
         // The programs of the guides, compiled as a user's are.
         .executableTarget(name: "GuideShop", dependencies: ["Evstore"], path: "Tests/GuideShop", swiftSettings: strict),
         .executableTarget(

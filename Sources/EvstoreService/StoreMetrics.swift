@@ -34,12 +34,15 @@
         }
 
         /// Takes the store's gauges again and again.
-        public func service(of store: EventStore, every interval: Duration = .seconds(10), logger: Logger) -> ScheduleService {
-            ScheduleService("metrics", every: interval, logger: logger) { try take(of: store) }
+        /// - Parameter backups: the directory of the store's backups, for the age of the newest one.
+        public func service(
+            of store: EventStore, backups: String? = nil, every interval: Duration = .seconds(10), logger: Logger
+        ) -> ScheduleService {
+            ScheduleService("metrics", every: interval, logger: logger) { try take(of: store, backups: backups) }
         }
 
         /// Takes the store's gauges now. Blocks the calling thread for short read transactions.
-        public func take(of store: EventStore) throws(EvstoreError) {
+        public func take(of store: EventStore, backups: String? = nil) throws(EvstoreError) {
             let status = try store.status()
             set("evstore_position", Double(status.position.rawValue))
             set("evstore_live_version", Double(status.versions.live.rawValue))
@@ -63,8 +66,8 @@
                 set("evstore_last_drill_age_seconds", drill.time.age)
                 set("evstore_last_drill_passed", drill.passed ? 1 : 0)
             }
-            if let backup = try store.journal().last(where: { $0.what == "backup" }) {
-                set("evstore_last_backup_age_seconds", backup.time.age)
+            if let backups, let newest = try EventStore.backups(in: backups).map(\.time).max() {
+                set("evstore_last_backup_age_seconds", newest.age)
             }
         }
 

@@ -39,9 +39,8 @@
 
         private static func trace(of event: RecordedEvent) -> ServiceContext {
             var context = ServiceContext.topLevel
-            guard let metadata = event.metadata, let object = try? JSONSerialization.jsonObject(with: Data(metadata)) as? [String: Any] else {
-                return context
-            }
+            if event.metadata.isEmpty { return context }
+            guard let object = try? JSONSerialization.jsonObject(with: Data(event.metadata)) as? [String: Any] else { return context }
             let carrier = object.compactMapValues { $0 as? String }
             InstrumentationSystem.instrument.extract(carrier, into: &context, using: Carrier())
             return context

@@ -211,13 +211,12 @@ final class Committer: @unchecked Sendable {
     /// Tells the program that asked for it what the commit has done.
     private func observe(_ done: CommitSession.Done, _ batch: CommitQueue.Batch?, since began: ContinuousClock.Instant) {
         guard let observer = options.commitObserver, case .appends(let appends)? = batch else { return }
-        let seconds = began.duration(to: .now).inSeconds
-        var figures = CommitFigures(seconds: seconds)
+        var figures = CommitFigures(seconds: began.duration(to: .now) / .seconds(1))
         for (append, outcome) in zip(appends, done.outcomes) {
             guard case .success(.appended(let receipt)) = outcome else { continue }
             figures.appends += 1
             figures.events += receipt.positions.count
-            figures.longestWaitSeconds = max(figures.longestWaitSeconds, append.request.since.duration(to: began).inSeconds)
+            figures.longestWaitSeconds = max(figures.longestWaitSeconds, append.request.since.duration(to: began) / .seconds(1))
         }
         if figures.appends > 0 { observer(figures) }
     }

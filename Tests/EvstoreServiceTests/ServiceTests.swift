@@ -1,0 +1,135 @@
+#if Service
+    import Evstore
+    import EvstoreService
+    import EvstoreTesting
+    import InMemoryTracing
+    import Logging
+    import MetricsTestKit
+    import ServiceLifecycle
+    import Synchronization
+    import Testing
+    import TestSupport
+    import Tracing
+
+    /// A store in a group of services: what a shutdown leaves, what metrics say, where a trace goes.
+    @Suite("A store in a group of services", .timeLimit(.minutes(10)))
+    struct ServiceTests {
+        private static let version = """
+            evstore: 1
+            version: 1
+            events:
+              NoteTaken:
+                stream: "note-{/id}"
+                required: [id]
+                properties:
+                  id: {type: string}
+            """
+
+        private func store(_ observer: (@Sendable (CommitFigures) -> Void)? = nil) async throws -> TemporaryStore {
+            var options = TemporaryStore.options
+            options.commitObserver = observer
+            return try await TemporaryStore.make(SchemaFiles(versions: [Self.version]).load(), options: options)
+        }
+
+        private func note(_ number: Int) throws -> NewEvent { .event("note-\(number)", "NoteTaken", #"{"id":"\#(number)"}"#) }
+
+        private func group(_ services: [any Service]) -> ServiceGroup {
+            ServiceGroup(services: services, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        }
+
+        @Test("a shutdown under load ends the event at hand, saves the place, closes the store, and loses nothing")
+        func shutdown() async throws {
+            let directory = try TemporaryDirectory()
+            let schemas = try SchemaFiles(versions: [Self.version]).load()
+            let store = try await EventStore.create(at: directory.store, schemas: schemas)
+            let handled = Mutex<[UInt64]>([])
+            let consumer = ConsumerService(store, "mailer") { event, _ in
+                handled.withLock { $0.append(event.position.rawValue) }
+                try await Task.sleep(for: .milliseconds(3))
+            }
+            let group = group([StoreService(store), consumer])
+            let running = Task { try await group.run() }
+            let appended = Mutex(0)
+            let appending = Task {
+                for number in 0... {
+                    _ = try await store.append([try note(number)])
+                    appended.withLock { $0 += 1 }
+                }
+            }
+            while handled.withLock({ $0.count }) < 20 { try await Task.sleep(for: .milliseconds(2)) }
+            await group.triggerGracefulShutdown()
+            try await running.value
+            // Appends end with an error once the store is closed.
+            await #expect(throws: EvstoreError.self) { try await appending.value }
+            let again = try await EventStore.open(at: directory.store, schemas: schemas)
+            let place = try #require(try again.consumers().first).place.position.rawValue
+            #expect(handled.withLock { $0 } == Array(1 ... place))
+            #expect(try again.last().position.rawValue >= UInt64(appended.withLock { $0 }))
+            try await again.close()
+        }
+
+        @Test("what a schedule does is done again, also after it has failed")
+        func schedule() async throws {
+            struct Failed: Error {}
+            let times = Mutex(0)
+            let service = ScheduleService("work", every: .milliseconds(5), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) {
+                times.withLock { $0 += 1 }
+                throw Failed()
+            }
+            let group = group([service])
+            let running = Task { try await group.run() }
+            while times.withLock({ $0 }) < 3 { try await Task.sleep(for: .milliseconds(2)) }
+            await group.triggerGracefulShutdown()
+            try await running.value
+        }
+
+        @Test("metrics count commits, and take lag, rows and parked events")
+        func metrics() async throws {
+            let factory = TestMetrics()
+            let metrics = StoreMetrics(factory: factory)
+            let temporary = try await store(metrics.observe)
+            let store = temporary.store
+            for number in 0 ..< 5 { _ = try await store.append([try note(number), try note(number + 10)]) }
+            #expect(factory.counterTotal(label: "evstore_appends") == 5)
+            #expect(factory.counterTotal(label: "evstore_events_appended") == 10)
+            #expect(try factory.expectTimer("evstore_commit_seconds").values.count == 5)
+            var options = ConsumerOptions()
+            (options.retry, options.endsAtLogEnd) = (RetryPolicy(attemptsMax: 1), true)
+            try await store.consume("mailer", options: options) { event, _ in
+                if event.position == Position(3) { throw CancellationError() }
+            }
+            try metrics.take(of: store)
+            #expect(try factory.expectGauge("evstore_position").lastValue == 10)
+            #expect(try factory.expectGauge("evstore_consumer_parked_events", [("consumer", "mailer")]).lastValue == 1)
+            #expect(try factory.expectGauge("evstore_consumer_lag_events", [("consumer", "mailer")]).lastValue == 0)
+        }
+
+        @Test("a trace goes from a request through the append into the consumer")
+        func trace() async throws {
+            let tracer = InMemoryTracer()
+            InstrumentationSystem.bootstrap(tracer)
+            let temporary = try await store()
+            let traced = TracedStore(temporary.store)
+            try await withSpan("request") { _ in
+                let event = NewEvent(
+                    stream: try StreamName("note-1"), type: "NoteTaken", payload: Array(#"{"id":"1"}"#.utf8),
+                    metadata: Array(#"{"by":"ada"}"#.utf8))
+                _ = try await traced.append([event])
+            }
+            let stored = try #require(try temporary.store.event(position: Position(1)))
+            let metadata = String(decoding: stored.metadata, as: UTF8.self)
+            #expect(metadata.contains(#""by":"ada""#) && metadata.contains("trace"))
+            let handled = Atomic(false)
+            let group = group([ConsumerService(temporary.store, "mailer") { _, _ in handled.store(true, ordering: .relaxed) }])
+            let running = Task { try await group.run() }
+            while !handled.load(ordering: .relaxed) { try await Task.sleep(for: .milliseconds(2)) }
+            await group.triggerGracefulShutdown()
+            try await running.value
+            let spans = tracer.finishedSpans
+            #expect(Set(spans.map(\.operationName)).isSuperset(of: ["request", "evstore append", "evstore consume"]))
+            #expect(Set(spans.filter { ["request", "evstore append", "evstore consume"].contains($0.operationName) }.map(\.traceID)).count == 1)
+            let append = try #require(spans.first { $0.operationName == "evstore append" })
+            #expect(spans.first { $0.operationName == "evstore consume" }?.parentSpanID == append.spanID)
+        }
+    }
+#endif
