@@ -32,7 +32,7 @@ let package = Package(
     ],
     traits: [
         .trait(
-            name: "Service", description: "EvstoreService: consumers, shutdown, metrics and traces in a group of services."),
+            name: "Service", description: "EvstoreService, and `evstore serve`: consumers, shutdown, metrics, traces, and a page to look at."),
         .default(enabledTraits: ["Service"]),
     ],
     dependencies: [
@@ -44,6 +44,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
+        .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
     ],
     targets: [
         // Row 0: bytes, and the libraries that the system has.
@@ -121,9 +122,10 @@ let package = Package(
             name: "EvstoreCLI",
             dependencies: [
                 "Bytes", "System", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Migration",
-                "LogKeeping", "Evstore",
+                "LogKeeping", "Evstore", "EvstoreService", "EvstoreWeb",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Service"])),
             ],
             swiftSettings: house),
         .executableTarget(name: "evstore", dependencies: ["EvstoreCLI"], swiftSettings: house),
@@ -135,6 +137,14 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Service"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Service"])),
                 .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Service"])),
+            ],
+            swiftSettings: house),
+        .target(
+            name: "EvstoreWeb",
+            dependencies: [
+                "Evstore", "EvstoreService",
+                .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["Service"])),
+                .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Service"])),
             ],
             swiftSettings: house),
         // What the tests share: directories, programs, pages, numbers by a seed, and the stores that several of them tell of.

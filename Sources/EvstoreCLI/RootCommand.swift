@@ -52,7 +52,13 @@ struct RootCommand: ParsableCommand, Group {
                     BackupCommand.self, RestoreCommand.self, SalvageCommand.self, DrillCommand.self, KeyCommand.self, RecipherCommand.self,
                     ForgetCommand.self,
                 ]),
-        ])
+        ] + serving)
+
+    #if Service
+        private static let serving = [CommandGroup(name: "Serving", subcommands: [ServeCommand.self])]
+    #else
+        private static let serving: [CommandGroup] = []
+    #endif
 
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
 }

@@ -1,6 +1,6 @@
 #if Service
     public import Evstore
-    internal import Logging
+    public import Logging
     public import Metrics
 
     /// A store's figures for swift-metrics. The page "In a service" has the names and labels; no label holds the name of a stream.
@@ -29,8 +29,8 @@
             commits.increment()
             appends.increment(by: commit.appends)
             events.increment(by: commit.events)
-            commitSeconds.record(commit.duration)
-            waitSeconds.record(commit.longestWait)
+            commitSeconds.record(duration: commit.duration)
+            waitSeconds.record(duration: commit.longestWait)
         }
 
         /// Takes the store's gauges again and again.

@@ -1,6 +1,6 @@
 #if Service
     public import Evstore
-    internal import Logging
+    public import Logging
     public import ServiceLifecycle
 
     /// Closes a store when its service group shuts down: the first of the group, so that it goes last.

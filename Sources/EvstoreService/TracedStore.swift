@@ -58,7 +58,9 @@
                 span.attributes["evstore.from"] = Int(report.from.rawValue)
                 span.attributes["evstore.to"] = Int(report.to.rawValue)
                 span.attributes["evstore.events"] = Int(clamping: report.events)
-                span.addEvent(SpanEvent(name: "flip", attributes: ["evstore.pause_ms": .double(report.flipPauseMilliseconds)]))
+                if let pause = report.flipPauseMilliseconds {
+                    span.addEvent(SpanEvent(name: "flip", attributes: ["evstore.pause_ms": .double(pause)]))
+                }
                 return report
             }
         }

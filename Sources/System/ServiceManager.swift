@@ -21,13 +21,13 @@ package struct ServiceManager: Sendable {
         var path = Array(address.utf8)
         // A socket without a file has a name that begins with a zero.
         if path.first == UInt8(ascii: "@") { path[0] = 0 }
-        guard unsafe path.count < MemoryLayout.size(ofValue: name.sun_path) else { throw SystemFailure(code: ENAMETOOLONG) }
+        guard path.count < MemoryLayout.size(ofValue: name.sun_path) else { throw SystemFailure(code: ENAMETOOLONG) }
         unsafe withUnsafeMutableBytes(of: &name.sun_path) { unsafe $0.copyBytes(from: path) }
         let size = socklen_t(MemoryLayout<sa_family_t>.size + path.count)
         let text = Array(lines.joined(separator: "\n").utf8)
         let sent = unsafe withUnsafePointer(to: name) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe sendto(descriptor, text, text.count, Int32(MSG_NOSIGNAL.rawValue), $0, size)
+                unsafe sendto(descriptor, text, text.count, Int32(MSG_NOSIGNAL), $0, size)
             }
         }
         if sent < 0 { throw SystemFailure(code: errno) }

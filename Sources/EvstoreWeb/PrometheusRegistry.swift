@@ -21,6 +21,12 @@
             /// Of a histogram: how many observations there were at most as long as each bound, and in all.
             var buckets = [UInt64](repeating: 0, count: PrometheusRegistry.bounds.count)
             var count: UInt64 = 0
+
+            mutating func observe(_ value: Double) {
+                self.value += value
+                count += 1
+                for (index, bound) in PrometheusRegistry.bounds.enumerated() where value <= bound { buckets[index] += 1 }
+            }
         }
 
         /// Seconds.
@@ -117,13 +123,5 @@
         public func destroyMeter(_ handler: any MeterHandler) {}
         public func destroyRecorder(_ handler: any RecorderHandler) {}
         public func destroyTimer(_ handler: any TimerHandler) {}
-    }
-
-    extension PrometheusRegistry.Series {
-        fileprivate mutating func observe(_ value: Double) {
-            self.value += value
-            count += 1
-            for (index, bound) in PrometheusRegistry.bounds.enumerated() where value <= bound { buckets[index] += 1 }
-        }
     }
 #endif
