@@ -142,10 +142,11 @@ let package = Package(
         .target(
             name: "EvstoreWeb",
             dependencies: [
-                "Evstore", "EvstoreService",
+                "Bytes", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Evstore", "EvstoreService",
                 .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["Service"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Service"])),
             ],
+            resources: [.embedInCode("Files")],
             swiftSettings: house),
         // What the tests share: directories, programs, pages, numbers by a seed, and the stores that several of them tell of.
         .target(

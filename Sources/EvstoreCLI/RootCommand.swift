@@ -55,7 +55,7 @@ struct RootCommand: ParsableCommand, Group {
         ] + serving)
 
     #if Service
-        private static let serving = [CommandGroup(name: "Serving", subcommands: [ServeCommand.self])]
+        private static let serving = [CommandGroup(name: "Serving", subcommands: [ServeCommand.self, InspectCommand.self])]
     #else
         private static let serving: [CommandGroup] = []
     #endif

@@ -102,18 +102,22 @@ final class EventPreparer {
     var bytes: Int { targets.reduce(0) { $0 + outputs[$1].bytes } }
 
     /// Records the operations of a block's events. An event that fails becomes a rejection of the definitions that it concerns.
-    /// - Parameter reader: lends the block.
-    func prepare(_ block: borrowing BlockView, _ reader: borrowing LogReader) throws { try prepare(block, reader, &folding, &outputs) }
+    /// - Parameters:
+    ///   - reader: lends the block.
+    ///   - indices: the events to look at; all that the block was lent for where nil.
+    func prepare(_ block: borrowing BlockView, _ reader: borrowing LogReader, _ indices: Range<Int>? = nil) throws {
+        try prepare(block, indices ?? block.indices, reader, &folding, &outputs)
+    }
 
     private func prepare(
-        _ block: borrowing BlockView, _ reader: borrowing LogReader, _ folding: inout FoldWorkspace,
+        _ block: borrowing BlockView, _ indices: Range<Int>, _ reader: borrowing LogReader, _ folding: inout FoldWorkspace,
         _ outputs: inout Row<PreparedOperations>
     ) throws {
-        guard let first = block.indices.first else { return }
+        guard let first = indices.first else { return }
         var facts = EventFacts(epoch: block.epoch, version: viewer.target)
         // The route of an event is mostly the next one's too.
         var route = try route(of: block.record(first))
-        for index in block.indices {
+        for index in indices {
             let record = block.record(index)
             if RouteKey(type: record.type, born: record.born) != route.key { route = try self.route(of: record) }
             if route.interested.isEmpty { continue }

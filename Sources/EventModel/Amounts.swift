@@ -1,5 +1,5 @@
 /// A count as people read it: `1,204,511`.
-func grouped(_ number: some BinaryInteger) -> String {
+package func grouped(_ number: some BinaryInteger) -> String {
     let digits = String(number.magnitude)
     var result = ""
     for (index, digit) in digits.enumerated() {
@@ -10,21 +10,21 @@ func grouped(_ number: some BinaryInteger) -> String {
 }
 
 /// A count with its noun: `1 event`, `2,000 events`.
-func counted(_ number: some BinaryInteger, _ noun: String) -> String {
+package func counted(_ number: some BinaryInteger, _ noun: String) -> String {
     "\(grouped(number)) \(noun)\(number == 1 ? "" : "s")"
 }
 
 /// A size as people read it: `210 MB`, in steps of 1,000.
-func size(bytes: some BinaryInteger) -> String { scaled(Double(bytes), units: ["B", "kB", "MB", "GB", "TB"]) }
+package func size(bytes: some BinaryInteger) -> String { scaled(Double(bytes), units: ["B", "kB", "MB", "GB", "TB"]) }
 
 /// A rate as people read it: `1.1 M/s`.
-func rate(perSecond: Double) -> String {
+package func rate(perSecond: Double) -> String {
     let text = scaled(perSecond, units: ["", "k", "M", "G"])
     return text.hasSuffix(" ") ? text.dropLast() + "/s" : text + "/s"
 }
 
 /// A time span as people read it: `1.8 ms`, `0.3 s`, `2 min 5 s`, `3 h 12 min`.
-func duration(seconds: Double) -> String {
+package func duration(seconds: Double) -> String {
     switch seconds {
     case ..<0.01: return decimal(seconds * 1_000) + " ms"
     case ..<60: return decimal(seconds) + " s"

@@ -1,0 +1,79 @@
+#if Service
+    internal import EvstoreService
+    internal import EvstoreWeb
+    internal import Foundation
+    internal import ServiceLifecycle
+    internal import System
+
+    /// A web server as a part of a group, and what systemd is told of it.
+    struct ServingService: ServiceLifecycle.Service {
+        let server: WebServer
+        let address: ListenAddress
+        /// What a browser must show for the page; nil where there is no page, or it needs none.
+        let token: String?
+        let hasPage: Bool
+        let output: Output
+
+        func run() async throws {
+            if case .socket(let path) = address, Self.isSocket(path) { try FileManager.default.removeItem(atPath: path) }
+            let environment = ProcessInfo.processInfo.environment
+            let manager = ServiceManager(environment)
+            try await withGracefulShutdownHandler {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    group.addTask {
+                        do {
+                            try await server.run { port in
+                                if case .socket(let path) = address { try Self.closeToOthers(path) }
+                                say(port)
+                                tell(manager, "READY=1", "STATUS=serving \(address.description)")
+                            }
+                        } catch where Task.isShuttingDownGracefully {
+                            // A server that was stopped ends with an error of its socket.
+                        }
+                    }
+                    if let manager, let seconds = ServiceManager.watchdogSeconds(environment) {
+                        group.addTask { await Self.keepAlive(manager, every: seconds) }
+                    }
+                    try await group.waitForAll()
+                }
+            } onGracefulShutdown: {
+                tell(manager, "STOPPING=1")
+                Task { await server.stop() }
+            }
+        }
+
+        private func say(_ port: UInt16?) {
+            let base = port.map { "http://127.0.0.1:\($0)" } ?? address.description
+            if hasPage, let token { output.note("look at   \(base)/?token=\(token)") }
+            output.note("serving   \(base); ^C ends it")
+        }
+
+        /// A service manager that does not listen any more changes nothing for those who are served.
+        private func tell(_ manager: ServiceManager?, _ lines: String...) {
+            do { for line in lines { try manager?.tell(line) } } catch { output.note("note: systemd was not told: \(error)") }
+        }
+
+        /// Says that the program is alive, from a task of the pool that everything runs on, until a shutdown.
+        private static func keepAlive(_ manager: ServiceManager, every seconds: Double) async {
+            await cancelWhenGracefulShutdown {
+                do {
+                    while true {
+                        try manager.tell("WATCHDOG=1")
+                        try await Task.sleep(for: .seconds(seconds))
+                    }
+                } catch {
+                    // Cancelled, or nobody listens: systemd then does what it was told to.
+                }
+            }
+        }
+
+        private static func isSocket(_ path: String) -> Bool {
+            do { return try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType == .typeSocket } catch { return false }
+        }
+
+        /// Only its owner and group may connect.
+        private static func closeToOthers(_ path: String) throws {
+            try FileManager.default.setAttributes([.posixPermissions: 0o660], ofItemAtPath: path)
+        }
+    }
+#endif

@@ -1,0 +1,185 @@
+internal import EventModel
+internal import Evstore
+internal import Foundation
+internal import JSONText
+internal import SchemaEvolution
+internal import SchemaTools
+
+extension Page {
+    /// A page of events, and how many are looked at for one where a filter leaves few.
+    static let (eventsOnPage, eventsLookedAt) = (50, 20_000)
+
+    // MARK: The list
+
+    /// Events as they were stored, filtered; newest first, or from a position on.
+    func events(_ request: PageRequest) throws -> Markup {
+        let query = request.query
+        let isForward = query["order"] == "oldest"
+        var from = try request.position("from")
+        if from == nil, let text = query["time"] { from = try position(at: text) }
+        let born = try query["born"].map { text throws(EvstoreError) in try store.version(named: text) }
+        var (found, looked): ([RecordedEvent], Int) = ([], 0)
+        var last: Position?
+        try store.readStored(from: from, backwards: !isForward) { event in
+            (looked, last) = (looked + 1, event.position)
+            let isWanted =
+                (query["type"].map { $0 == event.type } ?? true) && (born.map { $0 == event.born } ?? true)
+                && (query["stream"].map { event.stream.text.hasPrefix($0) } ?? true)
+            if isWanted { found.append(event) }
+            return found.count < Self.eventsOnPage && looked < Self.eventsLookedAt
+        }
+        return """
+            <h1>Events</h1>
+            \(filters(query, types: try types()))
+            \(table(of: found, caption: "Events as they were stored", empty: "None of the \(grouped(looked)) events that were looked at is one of these."))
+            \(more(query, after: last, isForward: isForward, looked: looked))
+            """
+    }
+
+    /// The names of stored types.
+    private func types() throws -> [String] { Set(try store.status().types.map(\.type)).sorted() }
+
+    private func filters(_ query: [String: String], types: [String]) -> Markup {
+        let options = types.map { "<option value=\"\($0)\"></option>" as Markup }
+        func field(_ name: String, _ label: String, _ example: String, list: Markup? = nil) -> Markup {
+            "<p><label for=\"\(name)\">\(label)</label><input id=\"\(name)\" name=\"\(name)\" value=\"\(query[name] ?? "")\" placeholder=\"\(example)\"\(list)></p>"
+        }
+        let oldest: Markup? = query["order"] == "oldest" ? " selected" : nil
+        return """
+            <form action="/events" class="filters" aria-label="Filter">
+            \(field("type", "Type as stored", "any", list: " list=\"types\""))<datalist id="types">\(options)</datalist>
+            \(field("stream", "Stream begins with", "any")) \(field("born", "Born at", "v1"))
+            \(field("from", "From position", "1")) \(field("time", "From time", "2026-01-31T12:00:00Z"))
+            <p><label for="order">Order</label><select id="order" name="order"><option value="newest">newest first</option>
+            <option value="oldest"\(oldest)>oldest first</option></select></p>
+            <p><button>Show</button></p></form>
+            """
+    }
+
+    private func more(_ query: [String: String], after last: Position?, isForward: Bool, looked: Int) -> Markup? {
+        guard let last, isForward || last.rawValue > 1 else { return nil }
+        let next = isForward ? last.rawValue + 1 : last.rawValue - 1
+        let link = PageRequest.link(
+            "events",
+            query: [
+                "type": query["type"], "stream": query["stream"], "born": query["born"], "order": query["order"], "from": String(next),
+            ])
+        return "<p>\(looked) looked at. <a href=\"\(link)\">Go on from position \(next)</a></p>"
+    }
+
+    /// The first event at a time or after it, by halving: an event's time is never before that of the one before it.
+    private func position(at text: String) throws -> Position {
+        guard let time = Timestamp(text) else { throw EvstoreError.usage("\(quoted(text)) is no time, such as 2026-01-31T12:00:00Z") }
+        var (low, high) = (UInt64(1), try store.last().position.rawValue + 1)
+        while low < high {
+            let middle = low + (high - low) / 2
+            if let event = try store.event(position: Position(middle)), event.time < time { low = middle + 1 } else { high = middle }
+        }
+        return Position(low)
+    }
+
+    /// Its stream as it is called where the event was born: a step may call it otherwise, or hide the event.
+    private static func link(toStreamOf event: RecordedEvent) -> String {
+        PageRequest.link("streams", event.stream.text, query: ["at": event.version.description])
+    }
+
+    func table(of events: [RecordedEvent], caption: String, empty: String) -> Markup {
+        .table(
+            caption, ["Position", "Time", "Stream", "Revision", "Type", "Born"],
+            events.map { event in
+                [
+                    .link("/events/\(event.position.rawValue)", grouped(event.position.rawValue)), .time(event.time),
+                    .link(Self.link(toStreamOf: event), event.stream.text), "\(event.revision.rawValue)",
+                    .name(event.type), "\(event.born)",
+                ]
+            }, empty: empty)
+    }
+
+    // MARK: One event
+
+    /// An event as it was stored, beside what it is at a version, and what each step did to it.
+    func event(_ text: String, _ request: PageRequest) throws -> Markup {
+        guard let number = UInt64(text), let event = try store.event(position: Position(number)) else {
+            throw NotThere(what: "there is no event at position \(text)")
+        }
+        let version = try request.query["at"].map { text throws(EvstoreError) in try store.version(named: text) } ?? store.versions.live
+        let (before, after) = (number - 1, number + 1)
+        let previous: Markup? = before > 0 ? "<a href=\"/events/\(String(before))\" rel=\"prev\">\(before)</a>" : nil
+        let next: Markup? = try number < store.last().position.rawValue ? "<a href=\"/events/\(String(after))\" rel=\"next\">\(after)</a>" : nil
+        return try """
+            <h1>Event \(number)</h1>
+            <p class="steps">\(previous) \(next)</p>
+            \(Markup.facts([
+                ("Stream", "\(Markup.link(Self.link(toStreamOf: event), event.stream.text)) revision \(event.revision.rawValue)"),
+                ("Type", .name(event.type)), ("Time", .time(event.time)), ("Id", "<code>\(event.id)</code>"),
+                ("Born at", "\(event.born)"), ("Epoch", "\(event.epoch)"),
+            ]))
+            <div class="beside"><section><h2>As it was stored, at \(event.born)</h2>\(Markup.json(event.payload, label: "payload as stored"))</section>
+            <section><h2>At \(version)</h2>\(slider(event, version))\(image(event, version))</section></div>
+            \(metadata(of: event))
+            \(steps(event, to: version))
+            """
+    }
+
+    private func slider(_ event: RecordedEvent, _ version: SchemaVersion) throws -> Markup {
+        let newest = try max(store.versions.head, store.versions.top)
+        let links = (1 ... max(newest.rawValue, 1)).map { number in
+            let current: Markup? = number == version.rawValue ? " aria-current=\"true\"" : nil
+            return "<li><a href=\"?at=v\(String(number))\"\(current)>v\(String(number))</a></li>" as Markup
+        }
+        return """
+            <form class="slider"><label for="at">Version</label>
+            <input type="range" id="at" name="at" min="1" max="\(String(newest.rawValue))" value="\(String(version.rawValue))" data-sends>
+            <noscript><button>Show</button></noscript></form><ul class="versions-list">\(links)</ul>
+            """
+    }
+
+    private func image(_ event: RecordedEvent, _ version: SchemaVersion) -> Markup {
+        do {
+            let images = try store.view(event.position, at: version)
+            if images.isEmpty { return "<p>A step hides it: at \(version) there is no such event.</p>" }
+            let parts = images.map { image in
+                "<h3>\(Markup.name(image.type)) <small>in \(Markup.name(image.stream.text))</small></h3>\(Markup.json(image.payload, label: "payload at \(version)"))"
+                    as Markup
+            }
+            return "\(parts)"
+        } catch { return "<p class=\"bad\">\(error.message)</p>" }
+    }
+
+    private func metadata(of event: RecordedEvent) throws -> Markup? {
+        if event.metadata.isEmpty { return nil }
+        // What another event is named by, such as the cause of this one.
+        let object = (try? JSONSerialization.jsonObject(with: Data(event.metadata)) as? [String: Any]) ?? [:]
+        let links = try object.sorted { $0.key < $1.key }.compactMap { name, value -> Markup? in
+            guard let text = value as? String, let id = try? EventID(text), let position = try store.position(of: id) else { return nil }
+            return "<li>\(Markup.name(name)): \(Markup.link("/events/\(position.rawValue)", "event \(position)"))</li>"
+        }
+        return """
+            <section><h2>Metadata</h2>\(Markup.json(event.metadata, label: "metadata"))
+            \(links.isEmpty ? nil : "<ul>\(links)</ul>" as Markup)</section>
+            """
+    }
+
+    /// Which op touched which member on the way.
+    private func steps(_ event: RecordedEvent, to version: SchemaVersion) -> Markup {
+        if event.born == version { return "<section><h2>What the steps do</h2><p>It was born at \(version).</p></section>" }
+        do throws(EvstoreError) {
+            let explanation = try store.history.explain(event.type, from: event.born, to: version)
+            let outcomes = explanation.outcomes.map { outcome -> Markup in
+                let changes = outcome.changes.map { "<li>\($0.version): it \($0.words)</li>" as Markup }
+                let rows = outcome.members.map { member -> [Markup] in
+                    let words = member.changes.map { "<li>\($0.version): \(Markup.name($0.words))</li>" as Markup }
+                    return [
+                        .name(member.before?.description ?? "new"), .name(member.after?.description ?? "gone"),
+                        "\(member.wasNoun ?? "") → \(member.noun ?? "")", words.isEmpty ? "unchanged" : "<ul>\(words)</ul>",
+                    ]
+                }
+                return """
+                    <h3>\(outcome.type.map { .name($0) } ?? "No event" as Markup)</h3><ul>\(changes)</ul>
+                    \(Markup.table("Members", ["At \(event.born)", "At \(version)", "Form", "What touched it"], rows, empty: "It has no members."))
+                    """
+            }
+            return "<section><h2>What the steps do, from \(event.born) to \(version)</h2>\(outcomes)</section>"
+        } catch { return "<section><h2>What the steps do</h2><p>\(error.message)</p></section>" }
+    }
+}

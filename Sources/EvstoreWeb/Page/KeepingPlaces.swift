@@ -1,0 +1,185 @@
+internal import EventModel
+internal import Evstore
+internal import Foundation
+
+extension Page {
+    // MARK: Consumers and quarantine
+
+    func consumers() throws -> Markup {
+        let all = try store.consumers()
+        let parked = try all.filter { $0.parked > 0 }.map { consumer -> Markup in
+            let rows = try store.parked(of: consumer.name).prefix(100).map { event -> [Markup] in
+                let fields = ["name": consumer.name, "position": String(event.position.rawValue)]
+                return [
+                    .link("/events/\(event.position.rawValue)", grouped(event.position.rawValue)), .name(event.type),
+                    .link(PageRequest.link("streams", event.stream.text), event.stream.text), "\(event.attempts)", .name(event.error),
+                    .time(event.time), event.isToRetry ? "is tried again" : changes?.form("consumers/retry", fields, "Try again", "") ?? "",
+                ]
+            }
+            return .table(
+                "Parked by \(consumer.name)", ["Position", "Type", "Stream", "Attempts", "Why", "When", ""], rows, empty: "Nothing is parked.")
+        }
+        return """
+            <h1>Consumers</h1>\(table(of: all))\(parked)
+            <p><code>evstore consumers parked NAME</code> lists all, <code>retry</code> and <code>drop</code> settle them.</p>
+            """
+    }
+
+    /// Events that a version's read models could not take in.
+    func quarantine(_ request: PageRequest) throws -> Markup {
+        let version = try request.query["at"].map { text throws(EvstoreError) in try store.version(named: text) } ?? store.versions.live
+        let all = try store.quarantine(at: version)
+        let rows = all.prefix(200).map { item -> [Markup] in
+            [
+                .link("/events/\(item.position.rawValue)?at=\(version)", grouped(item.position.rawValue)), .name(item.projection),
+                .name(item.type), .name(item.error),
+            ]
+        }
+        let button = all.isEmpty ? nil : changes?.form(
+            "quarantine/retry", [:], "Build these read models anew", "Beside the live ones; they flip where they lack fewer.")
+        return """
+            <h1>Quarantine at \(version)</h1><p>\(counted(all.count, "event")).</p>
+            \(Markup.table("Events that read models could not take in", ["Position", "Read model", "Type as stored", "Why"], rows, empty: "Nothing is quarantined."))
+            \(button ?? "<p><code>evstore quarantine retry</code> builds them anew once the cause is mended.</p>" as Markup)
+            """
+    }
+
+    // MARK: Drills
+
+    /// A report as the store keeps it below `drills`.
+    private struct DrillFile: Decodable {
+        struct Step: Decodable {
+            var name: String
+            var ok: Bool
+            var seconds: Double
+            var detail: String
+        }
+        var passed: Bool
+        var steps: [Step]
+        var recoverySeconds: Double?
+        var recoveryPointEvents: UInt64?
+    }
+
+    private static let drillsShown = 20
+
+    /// Each rehearsal that the store keeps a report of, its steps, and what recovery cost over time.
+    func drills() throws -> Markup {
+        let directory = store.path + "/drills"
+        let names = FileManager.default.fileExists(atPath: directory) ? try FileManager.default.contentsOfDirectory(atPath: directory) : []
+        var runs: [(name: String, report: DrillFile)] = []
+        for name in names.filter({ $0.hasSuffix(".json") }).sorted().suffix(Self.drillsShown).reversed() {
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: directory + "/" + name))
+            runs.append((String(name.dropLast(5)), try JSONDecoder().decode(DrillFile.self, from: bytes)))
+        }
+        let slowest = runs.compactMap(\.report.recoverySeconds).max() ?? 0
+        let trend = runs.map { run -> [Markup] in
+            let seconds = run.report.recoverySeconds
+            let bar: Markup? = seconds.map {
+                "<meter min=\"0\" max=\"\(String(max(slowest, 0.001)))\" value=\"\(String($0))\"></meter> \(duration(seconds: $0))"
+            }
+            return [
+                .link("#\(run.name)", run.name), run.report.passed ? "passed" : "<strong class=\"bad\">failed</strong>",
+                "\(duration(seconds: run.report.steps.reduce(0) { $0 + $1.seconds }))", "\(bar)",
+                run.report.recoveryPointEvents.map { "\($0)" } ?? "",
+            ]
+        }
+        let details = runs.map { run -> Markup in
+            let steps = run.report.steps.map { step -> [Markup] in
+                [.name(step.name), step.ok ? "ok" : "<strong class=\"bad\">failed</strong>", "\(duration(seconds: step.seconds))", .name(step.detail)]
+            }
+            return "<section id=\"\(run.name)\"><h2>\(run.name)</h2>\(Markup.table("Steps", ["Step", "", "Took", "What was found"], steps, empty: ""))</section>"
+        }
+        let button = changes?.form("drills/run", [:], "Make a drill now", "On a copy; it takes several times as long as a replay.")
+        return """
+            <h1>Drills</h1>\(changes?.work.shown)
+            \(Markup.table("Runs, newest first", ["Run", "Result", "Took", "Recovery", "Events the backup lacks"], trend, empty: "None yet: evstore drill rehearses going back."))
+            \(button)\(details)
+            """
+    }
+
+    // MARK: Census and storage
+
+    private static let (samples, bands) = (400, 20)
+
+    /// Births by version and type, how they changed over the log, and which steps events still need.
+    func census() throws -> Markup {
+        let status = try store.status()
+        let total = status.types.reduce(0) { $0 + $1.count }
+        let types = status.types.sorted { ($0.type, $0.born) < ($1.type, $1.born) }.map { type -> [Markup] in
+            [.link(PageRequest.link("events", query: ["type": type.type, "born": type.born.description]), type.type), "\(type.born)", .share(type.count, of: total)]
+        }
+        let newest = max(status.versions.head, status.versions.top).rawValue
+        let steps = newest < 2 ? [] : (2 ... newest).map { number -> [Markup] in
+            let older = status.births.filter { $0.version.rawValue < number }.reduce(0) { $0 + $1.count }
+            let words: Markup =
+                older == 0 ? "no event is older: nothing needs its way up" : "\(older) events were born before it and are read through it"
+            return ["the step to v\(String(number))", words]
+        }
+        return """
+            <h1>Census</h1>
+            \(Markup.table("Events by type and birth", ["Type as stored", "Born", "Events"], types, empty: "No events yet."))
+            \(try overTime(upTo: status.position.rawValue))
+            \(Markup.table("Which steps are needed", ["Step", "By whom"], steps, empty: "There is one version."))
+            """
+    }
+
+    /// Births over the log, in parts of as many events, from events at even distances.
+    private func overTime(upTo last: UInt64) throws -> Markup {
+        let count = min(UInt64(Self.samples), last)
+        if count == 0 { return "" }
+        var bands: [(begin: Timestamp, births: [SchemaVersion: UInt64])] = []
+        for sample in 0 ..< count {
+            guard let event = try store.event(position: Position(1 + sample * last / count)) else { continue }
+            if Int(sample) * Self.bands / Int(count) >= bands.count { bands.append((event.time, [:])) }
+            bands[bands.count - 1].births[event.born, default: 0] += 1
+        }
+        let rows = bands.map { band -> [Markup] in
+            let whole = band.births.values.reduce(0, +)
+            let shares = band.births.sorted { $0.key < $1.key }.map { version, part in
+                "<span class=\"band\">\(version) \(part * 100 / max(whole, 1)) %</span> " as Markup
+            }
+            return [.time(band.begin), "\(shares)"]
+        }
+        return .table("Births over time, by a sample of \(count) events", ["From", "Born at"], rows, empty: "")
+    }
+
+    /// Sizes of what the store keeps on its disk.
+    func storage() throws -> Markup {
+        let status = try store.status()
+        let parts = try FileManager.default.contentsOfDirectory(atPath: store.path).sorted().map { name in (name, allocated(store.path + "/" + name)) }
+        let log = parts.first { $0.0 == "log" }?.1 ?? 0
+        let events = max(1, status.position.rawValue)
+        let reader = status.oldestReader.map { "process \($0.process), \(counted($0.commitsBehind, "commit")) behind" } ?? "none"
+        return """
+            <h1>Storage</h1>
+            \(Markup.facts([
+                ("Free on the disk", "\(size(bytes: status.freeBytes))"), ("Ballast", "\(size(bytes: status.ballastBytes))"),
+                ("Log, an event", "\(size(bytes: log / events))"), ("Oldest reader", "\(reader)"),
+                ("Sealed", "\(status.writingKey.map { "under data key \($0.id)" } ?? "no")"),
+            ]))
+            \(Markup.table("On the disk", ["Part", "Size"], parts.map { [.name($0.0), "\(size(bytes: $0.1))"] }, empty: ""))
+            \(try backupTable())
+            """
+    }
+
+    private func backupTable() throws -> Markup? {
+        guard let backups else { return nil }
+        let rows = try EventStore.backups(in: backups).sorted { $0.number > $1.number }.prefix(50).map { run -> [Markup] in
+            ["\(run.number)", .time(run.time), "\(run.position.rawValue)", "\(run.content)", "\(size(bytes: run.bytes))"]
+        }
+        return .table("Backups in \(backups)", ["Run", "Time", "Up to", "Content", "Size"], rows, empty: "No backups yet.")
+    }
+
+    /// Bytes on the disk below a path.
+    private func allocated(_ path: String) -> UInt64 {
+        let keys: Set<URLResourceKey> = [.totalFileAllocatedSizeKey, .isRegularFileKey]
+        let url = URL(fileURLWithPath: path)
+        let below = FileManager.default.enumerator(at: url, includingPropertiesForKeys: Array(keys))
+        let files = [url] + (below?.compactMap { $0 as? URL } ?? [])
+        // What goes away meanwhile has no size.
+        return files.reduce(0) { sum, file in
+            let values = try? file.resourceValues(forKeys: keys)
+            return sum + (values?.isRegularFile == true ? UInt64(values?.totalFileAllocatedSize ?? 0) : 0)
+        }
+    }
+}

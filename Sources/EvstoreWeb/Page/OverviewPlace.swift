@@ -1,0 +1,92 @@
+internal import Evstore
+internal import Foundation
+
+extension Page {
+    /// Versions and who is at which, rate, lag, health, the last drill and backup.
+    func overview() throws -> Markup {
+        let (status, consumers) = (try store.status(), try store.consumers())
+        let complaints = status.complaints.map { "<li>\($0)</li>" as Markup }
+        let health: Markup =
+            complaints.isEmpty
+            ? "<p class=\"good\">Health: good</p>" : "<section class=\"bad\"><h2>What needs care</h2><ul>\(complaints)</ul></section>"
+        let drill: Markup = status.lastDrill.map { mark in
+            "\(Markup.age(mark.time)), \(mark.passed ? "passed" : "failed") (<a href=\"/drills\">drills</a>)"
+        } ?? "never: <code>evstore drill</code> rehearses going back"
+        var facts: [(name: String, value: Markup)] = [
+            ("Last event", "position \(Markup.link("/events/\(status.position.rawValue)", grouped(status.position.rawValue)))"),
+            ("Rate", "\(try rate(upTo: status.position))"), ("Last drill", drill),
+        ]
+        if let backups {
+            let newest = try EventStore.backups(in: backups).max { $0.time < $1.time }
+            facts.append(("Last backup", newest.map { "\(Markup.age($0.time)), up to position \($0.position.rawValue)" } ?? "none"))
+        }
+        return """
+            <h1>Overview</h1>
+            \(health)
+            \(versionLine(status, consumers))
+            \(Markup.facts(facts))
+            \(table(of: status.projections, caption: "Read models of the live version"))
+            \(table(of: consumers))
+            """
+    }
+
+    /// Floor to head, with what stands at each.
+    private func versionLine(_ status: StatusReport, _ consumers: [ConsumerStatus]) -> Markup {
+        let versions = status.versions
+        let last = max(versions.head, versions.top).rawValue
+        let births = Dictionary(uniqueKeysWithValues: status.births.map { ($0.version, $0.count) })
+        let stops = (min(versions.floor.rawValue, 1) ... last).map { number in
+            let version = SchemaVersion(number)
+            let marks = [("floor", versions.floor), ("live", versions.live), ("top", versions.top), ("head", versions.head)]
+            let names = marks.filter { $0.1 == version }.map(\.0)
+            let readers = consumers.filter { $0.version == version }.map(\.name)
+            let isLive: Markup? = version == versions.live ? " class=\"live\"" : nil
+            let words = names.map { "<span>\($0)</span>" as Markup } + readers.map { "<span class=\"reader\">\(Markup.name($0))</span>" }
+            return "<li\(isLive)><strong>\(version)</strong> \(words) <small>\(births[version] ?? 0) born</small></li>\n" as Markup
+        }
+        let window: Markup =
+            status.window
+            ? "The window is open: <code>evstore rollback</code> goes back to what is below the live version, down to the floor."
+            : "The window is closed: there is no other version to go to."
+        return "<section><h2>Versions</h2><ol class=\"versions\">\(stops)</ol><p>\(window)</p></section>"
+    }
+
+    /// Of the last thousand events.
+    private func rate(upTo last: Position) throws -> String {
+        let first = Position(last.rawValue - min(last.rawValue, 1_000))
+        guard first < last, let begin = try store.event(position: Position(first.rawValue + 1)), let end = try store.event(position: last)
+        else { return "no events" }
+        let seconds = Double(end.time.microseconds - begin.time.microseconds) / 1e6
+        let age = Markup.age(end.time)
+        if seconds <= 0 { return "the last event \(age)" }
+        return "\(EventModel.rate(perSecond: Double(last.rawValue - first.rawValue) / seconds)) over the last \(counted(last.rawValue - first.rawValue, "event")), the last one \(age)"
+    }
+
+    func table(of models: [ProjectionStatus], caption: String) -> Markup {
+        .table(
+            caption, ["Read model", "Version", "Rows", "At", "Behind", "Quarantined", "Digest"],
+            models.map { model in
+                let name = Markup.link(PageRequest.link("read-models", model.name, query: ["at": model.version.description]), model.name)
+                guard let checkpoint = model.checkpoint else { return [name, "\(model.version)", "not built", "", "", "", ""] }
+                return [
+                    name, "\(model.version)", "\(model.rows)", "\(checkpoint.position.rawValue)", "\(model.lag)", "\(model.quarantined)",
+                    "<code>\(String((model.digest ?? "").prefix(16)))</code>",
+                ]
+            }, empty: "No read models are declared.")
+    }
+
+    func table(of consumers: [ConsumerStatus]) -> Markup {
+        .table(
+            "Consumers", ["Consumer", "Version", "At", "Behind", "Parked", "Holder", "Last failure"],
+            consumers.map { consumer in
+                [
+                    .name(consumer.name), "\(consumer.version)", "\(consumer.place.position.rawValue)", "\(consumer.lag)",
+                    consumer.parked == 0 ? "0" : "<a href=\"/consumers\">\(consumer.parked)</a>",
+                    consumer.holder.map { .name($0) } ?? "nobody",
+                    consumer.error.map { error in
+                        "at \(Markup.link("/events/\(consumer.failing?.rawValue ?? 0)", "\(consumer.failing ?? .start)")): \(Markup.name(error))"
+                    } ?? "",
+                ]
+            }, empty: "No consumers have a place in this store.")
+    }
+}

@@ -1,0 +1,111 @@
+package import Evstore
+internal import Foundation
+
+/// A store to look at in a browser: pages made on the server, of which none reads the whole log.
+///
+/// Whatever comes from the store is text (`Markup`). Without `changes` nothing can be changed.
+package struct Page: Sendable {
+    let store: EventStore
+    /// The directory of the store's backups.
+    let backups: String?
+    let changes: PageChanges?
+
+    package init(_ store: EventStore, backups: String? = nil, changes: PageChanges? = nil) {
+        (self.store, self.backups, self.changes) = (store, backups, changes)
+    }
+
+    /// Answers a request. Blocks the calling thread for short read transactions, and awaits what it asks of read models.
+    package func answer(_ request: PageRequest) async -> PageAnswer {
+        do {
+            if let form = request.form { return try await change(request.path, form) }
+            return try await show(request)
+        } catch {
+            let failure = error as? EvstoreError
+            let body: Markup = """
+                <h1>That did not work</h1>
+                <p class="bad">\(failure?.message ?? "\(error)")</p>
+                \(failure?.fix.map { "<p>\($0)</p>" as Markup })
+                """
+            return page("That did not work", body, status: status(of: error))
+        }
+    }
+
+    private func status(of error: any Error) -> Int {
+        switch error {
+        case is NotThere, EvstoreError.unknownProjection, EvstoreError.unknownVersion, EvstoreError.unknownConsumer: 404
+        case EvstoreError.usage, EvstoreError.invalidStreamName, EvstoreError.invalidEventID: 400
+        case EvstoreError.noImage, EvstoreError.programNeeded, EvstoreError.consentNeeded, EvstoreError.belowFloor: 409
+        default: 503
+        }
+    }
+
+    private func show(_ request: PageRequest) async throws -> PageAnswer {
+        let path = request.path
+        switch (path.first, path.count) {
+        case (nil, _): return page("Overview", try overview(), at: "/")
+        case ("find", 1): return try find(request)
+        case ("events", 1): return page("Events", try events(request), at: "/events")
+        case ("events", 2): return page("Event \(path[1])", try event(path[1], request), at: "/events")
+        case ("streams", 2): return page("Stream \(path[1])", try stream(path[1], request), at: "/events")
+        case ("read-models", 1): return page("Read models", try readModels(), at: "/read-models")
+        case ("read-models", 2): return page("Read model \(path[1])", try await rows(of: path[1], request), at: "/read-models")
+        case ("read-models", 3) where path[2] == "diff":
+            return page("Differences of \(path[1])", try await differences(of: path[1], request), at: "/read-models")
+        case ("read-models", 4) where path[2] == "rows":
+            return page("Row \(path[3])", try await row(path[3], of: path[1], request), at: "/read-models")
+        case ("migration", 1): return page("Migration", try await migration(request), at: "/migration", refresh: changes?.refreshSeconds)
+        case ("consumers", 1): return page("Consumers", try consumers(), at: "/consumers")
+        case ("quarantine", 1): return page("Quarantine", try quarantine(request), at: "/quarantine")
+        case ("drills", 1): return page("Drills", try drills(), at: "/drills")
+        case ("census", 1): return page("Census", try census(), at: "/census")
+        case ("storage", 1): return page("Storage", try storage(), at: "/storage")
+        case ("page.css", 1): return PageAnswer(type: "text/css; charset=utf-8", body: PackageResources.page_css)
+        case ("page.js", 1): return PageAnswer(type: "text/javascript; charset=utf-8", body: PackageResources.page_js)
+        default: throw NotThere(what: "there is no such page")
+        }
+    }
+
+    /// Where a position, an event's id, a stream or a row of a read model is looked at.
+    private func find(_ request: PageRequest) throws -> PageAnswer {
+        guard let text = request.query["what"]?.trimmingCharacters(in: .whitespaces), !text.isEmpty else { return .moved(to: "/") }
+        if let number = UInt64(text.filter { $0 != "," }) { return .moved(to: PageRequest.link("events", String(number))) }
+        if let id = try? EventID(text), let position = try store.position(of: id) {
+            return .moved(to: PageRequest.link("events", String(position.rawValue)))
+        }
+        return .moved(to: PageRequest.link("streams", text))
+    }
+
+    // MARK: The frame of all pages
+
+    private static let places = [
+        ("/", "Overview"), ("/events", "Events"), ("/read-models", "Read models"), ("/migration", "Migration"), ("/consumers", "Consumers"),
+        ("/quarantine", "Quarantine"), ("/drills", "Drills"), ("/census", "Census"), ("/storage", "Storage"),
+    ]
+
+    func page(_ title: String, _ body: Markup, at place: String = "", status: Int = 200, refresh: Int? = nil) -> PageAnswer {
+        let links = Self.places.map { path, name in
+            let current: Markup? = path == place ? " aria-current=\"page\"" : nil
+            return "<li><a href=\"\(path)\"\(current)>\(name)</a></li>" as Markup
+        }
+        let again = refresh.map { "<meta http-equiv=\"refresh\" content=\"\($0)\">" as Markup }
+        let document: Markup = """
+            <!DOCTYPE html>
+            <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">\(again)
+            <title>\(title) – evstore</title><link rel="stylesheet" href="/page.css"><link rel="icon" href="data:,"></head>
+            <body><a class="skip" href="#main">To the content</a>
+            <header><p class="store">evstore <span>\(store.path)</span></p>
+            <form action="/find" role="search"><label for="what">Find</label>
+            <input id="what" name="what" placeholder="position, id or stream"><button>Go</button></form>
+            <nav aria-label="Places"><ul>\(links)</ul></nav></header>
+            <main id="main">\(body)</main><script src="/page.js" defer></script></body></html>
+
+            """
+        return PageAnswer(status: status, body: Array(document.text.utf8))
+    }
+}
+
+/// What a path names is not there.
+struct NotThere: Error, CustomStringConvertible {
+    let what: String
+    var description: String { what }
+}

@@ -1,0 +1,150 @@
+internal import Evstore
+internal import Synchronization
+
+/// What the page may change: by forms that carry the secret of this run, one work at a time.
+package final class PageChanges: Sendable {
+    /// Every form has it, so that no other page can send one in a browser's name.
+    private let secret = PageSecret.make()
+    let work = PageWork()
+
+    package init() {}
+
+    /// Seconds after which a page that shows work is taken anew; nil where none is under way.
+    var refreshSeconds: Int? { work.isRunning ? 2 : nil }
+
+    func form(_ action: String, _ fields: [String: String], _ button: String, _ words: String) -> Markup {
+        let hidden = fields.sorted { $0.key < $1.key }.map { "<input type=\"hidden\" name=\"\($0.key)\" value=\"\($0.value)\">" as Markup }
+        return """
+            <form method="post" action="/\(action)" class="change"><input type="hidden" name="secret" value="\(secret)">\(hidden)
+            <button>\(button)</button> \(words)</form>
+            """
+    }
+
+    func isValid(_ form: [String: String]) -> Bool { PageSecret.equal(form["secret"] ?? "", secret) }
+}
+
+/// Secrets that a browser shows to say who it is.
+package enum PageSecret {
+    package static func make() -> String {
+        var generator = SystemRandomNumberGenerator()
+        return (0 ..< 4).map { _ in
+            let digits = String(generator.next(), radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }.joined()
+    }
+
+    /// Takes as long wherever they differ.
+    package static func equal(_ a: String, _ b: String) -> Bool {
+        let (a, b) = (Array(a.utf8), Array(b.utf8))
+        return a.count == b.count && zip(a, b).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+}
+
+/// The work that the page has begun: one at a time.
+final class PageWork: Sendable {
+    private struct State {
+        var title = ""
+        var progress: ProgressEvent?
+        var began = ContinuousClock.now
+        var isRunning = false
+        var outcome: String?
+        var cancellation = Cancellation()
+    }
+
+    private let state = Mutex(State())
+
+    var isRunning: Bool { state.withLock(\.isRunning) }
+
+    /// - Throws: `usage` where another is under way.
+    func begin(
+        _ title: String, _ body: @escaping @Sendable (Cancellation, @escaping Progress) async throws -> String
+    ) throws(EvstoreError) {
+        let cancellation = Cancellation()
+        let other = state.withLock { state -> String? in
+            if state.isRunning { return state.title }
+            state = State(title: title, isRunning: true, cancellation: cancellation)
+            return nil
+        }
+        if let other { throw .usage("\(other) is under way; one thing at a time") }
+        Task {
+            let outcome: String
+            do { outcome = try await body(cancellation) { [self] event in state.withLock { $0.progress = event } } } catch {
+                outcome = "failed: " + ((error as? EvstoreError)?.message ?? "\(error)")
+            }
+            state.withLock { ($0.isRunning, $0.outcome) = (false, outcome) }
+        }
+    }
+
+    /// Asks what is under way to end in a valid state, and waits until it has.
+    func end() async {
+        while isRunning {
+            state.withLock { $0.cancellation.cancel() }
+            // Polling ends with the work, whoever has cancelled this task.
+            try? await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    /// What is under way or has ended, for the top of a page; nothing where nothing was begun.
+    var shown: Markup? {
+        let state = state.withLock { $0 }
+        if state.title.isEmpty { return nil }
+        if let outcome = state.outcome { return "<p class=\"work\" role=\"status\"><strong>\(state.title)</strong> \(outcome)</p>" }
+        let seconds = state.began.duration(to: .now).inSeconds
+        guard let progress = state.progress, progress.total > 0 else {
+            return "<p class=\"work\" role=\"status\"><strong>\(state.title)</strong> for \(duration(seconds: seconds)) \(state.progress?.step ?? "")</p>"
+        }
+        let rate = seconds > 0 ? Double(progress.done) / seconds : 0
+        let left: Markup? = rate > 0 ? ", about \(duration(seconds: Double(progress.total - min(progress.done, progress.total)) / rate)) left" : nil
+        return """
+            <p class="work" role="status"><strong>\(state.title)</strong> \(progress.step)
+            <progress max="\(String(progress.total))" value="\(String(progress.done))"></progress>
+            \(progress.done) of \(progress.total), \(EventModel.rate(perSecond: rate))\(left)</p>
+            """
+    }
+}
+
+extension Page {
+    /// Does what a form asks for, and shows the place where it goes on.
+    func change(_ path: [String], _ form: [String: String]) async throws -> PageAnswer {
+        guard let changes else {
+            return page("Not allowed", "<h1>Nothing can be changed here</h1><p>It was started without --allow-changes.</p>", status: 403)
+        }
+        guard changes.isValid(form) else {
+            return page("Not allowed", "<h1>That form is not this page's</h1><p>Load the page again, and then send it.</p>", status: 403)
+        }
+        let version = try form["to"].map { text throws(EvstoreError) in try store.version(named: text) }
+        switch path.joined(separator: "/") {
+        case "migration/replay":
+            guard let version else { throw EvstoreError.usage("a replay goes to a version") }
+            try changes.work.begin("Replay to \(version)") { [store] cancellation, progress in
+                let options = ReplayOptions(yes: form["yes"] == "yes")
+                let report = try await store.replay(to: version, options: options, cancellation: cancellation, progress: progress)
+                return "done: \(grouped(report.events)) events, \(report.rebuilt.joined(separator: ", "))"
+            }
+            return .moved(to: "/migration")
+        case "migration/rollback":
+            try changes.work.begin("Rollback" + (version.map { " to \($0)" } ?? "")) { [store] cancellation, progress in
+                let report = try await store.rollback(to: version, cancellation: cancellation, progress: progress)
+                return "done: from \(report.from) to \(report.to)"
+            }
+            return .moved(to: "/migration")
+        case "quarantine/retry":
+            try changes.work.begin("Building quarantined read models anew") { [store] cancellation, progress in
+                let report = try await store.retryQuarantine(cancellation: cancellation, progress: progress)
+                return "done: \(grouped(report.before)) before, \(grouped(report.after)) after"
+            }
+            return .moved(to: "/migration")
+        case "drills/run":
+            try changes.work.begin("Drill") { [store, backups] cancellation, progress in
+                let report = try await store.drill(backups: backups, cancellation: cancellation, progress: progress)
+                return report.passed ? "passed" : "failed"
+            }
+            return .moved(to: "/drills")
+        case "consumers/retry":
+            guard let name = form["name"] else { throw EvstoreError.usage("which consumer?") }
+            _ = try await store.retryParked(of: name, at: form["position"].flatMap(UInt64.init).map { Position($0) })
+            return .moved(to: "/consumers")
+        default: throw NotThere(what: "there is no such change")
+        }
+    }
+}

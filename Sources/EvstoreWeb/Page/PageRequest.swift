@@ -1,0 +1,65 @@
+internal import EventModel
+internal import Foundation
+
+/// What a browser asks the page for.
+package struct PageRequest: Sendable {
+    package var path: [String]
+    package var query: [String: String]
+    /// What a form has sent; nil where the page is only looked at.
+    package var form: [String: String]?
+
+    /// - Parameters:
+    ///   - path: as it was asked for, percent-encoded.
+    ///   - query: the part behind the question mark, in the form of HTML's forms (application/x-www-form-urlencoded).
+    package init(path: String, query: String = "", form: String? = nil) {
+        self.path = path.split(separator: "/").map { $0.removingPercentEncoding ?? String($0) }
+        self.query = Self.fields(query)
+        self.form = form.map(Self.fields)
+    }
+
+    private static func fields(_ text: String) -> [String: String] {
+        var fields: [String: String] = [:]
+        for pair in text.split(separator: "&") {
+            let halves = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map { half in
+                let spaced = String(half.replacing("+", with: " "))
+                return spaced.removingPercentEncoding ?? spaced
+            }
+            // A field that was left empty is as good as none.
+            if halves.count == 2, !halves[1].isEmpty { fields[halves[0]] = halves[1] }
+        }
+        return fields
+    }
+
+    /// A path of the page whose parts may hold anything.
+    static func link(_ parts: String..., query: KeyValuePairs<String, String?> = [:]) -> String {
+        let path = "/" + parts.map(encoded).joined(separator: "/")
+        let fields = query.compactMap { name, value in value.map { "\(name)=\(encoded($0))" } }
+        return fields.isEmpty ? path : path + "?" + fields.joined(separator: "&")
+    }
+
+    private static func encoded(_ text: String) -> String {
+        text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
+    }
+
+    /// RFC 3986, 2.3.
+    private static let unreserved = CharacterSet(charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+    // MARK: Fields
+
+    func position(_ name: String) throws(EvstoreError) -> Position? {
+        guard let text = query[name] else { return nil }
+        guard let number = UInt64(text.filter { $0 != "," }) else { throw .usage("\(quoted(text)) is no position") }
+        return Position(number)
+    }
+}
+
+/// What the page answers.
+package struct PageAnswer: Sendable {
+    package var status = 200
+    package var type = "text/html; charset=utf-8"
+    package var body: [UInt8] = []
+    /// Where the browser goes instead.
+    package var location: String?
+
+    static func moved(to location: String) -> PageAnswer { PageAnswer(status: 303, location: location) }
+}
