@@ -104,8 +104,8 @@ extension Page {
         }
         let version = try request.query["at"].map { text throws(EvstoreError) in try store.version(named: text) } ?? store.versions.live
         let (before, after) = (number - 1, number + 1)
-        let previous: Markup? = before > 0 ? "<a href=\"/events/\(String(before))\" rel=\"prev\">\(before)</a>" : nil
-        let next: Markup? = try number < store.last().position.rawValue ? "<a href=\"/events/\(String(after))\" rel=\"next\">\(after)</a>" : nil
+        let previous: Markup? = before > 0 ? "<a href=\"/events/\(String(before))\" rel=\"prev\">Before: \(before)</a>" : nil
+        let next: Markup? = try number < store.last().position.rawValue ? "<a href=\"/events/\(String(after))\" rel=\"next\">After: \(after)</a>" : nil
         return try """
             <h1>Event \(number)</h1>
             <p class="steps">\(previous) \(next)</p>

@@ -81,7 +81,8 @@ extension Markup {
     /// How long ago a moment was.
     static func age(_ time: Timestamp) -> String {
         let seconds = Double(Timestamp.now.microseconds - time.microseconds) / 1e6
-        return seconds < 0 ? "in the future" : duration(seconds: seconds) + " ago"
+        if seconds < 0 { return "in the future" }
+        return (seconds < 2 * 86_400 ? duration(seconds: seconds) : counted(Int(seconds / 86_400), "day")) + " ago"
     }
 
     /// A part of a whole, as a bar and in words.
