@@ -32,7 +32,8 @@ let package = Package(
     ],
     traits: [
         .trait(
-            name: "Service", description: "EvstoreService, and `evstore serve`: consumers, shutdown, metrics, traces, and a page to look at."),
+            name: "Service",
+            description: "EvstoreService, and `evstore serve`: consumers, shutdown, metrics, traces, and a page to look at."),
         .default(enabledTraits: ["Service"]),
     ],
     dependencies: [
@@ -221,6 +222,8 @@ let package = Package(
                 .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Service"])),
                 .product(name: "InMemoryTracing", package: "swift-distributed-tracing", condition: .when(traits: ["Service"])),
             ], swiftSettings: house),
+        .testTarget(
+            name: "EvstoreWebTests", dependencies: ["Evstore", "EvstoreWeb", "EvstoreTesting", "TestSupport"], swiftSettings: house),
         // The programs of the guides, compiled as a user's are.
         .executableTarget(name: "GuideShop", dependencies: ["Evstore"], path: "Tests/GuideShop", swiftSettings: strict),
         .executableTarget(

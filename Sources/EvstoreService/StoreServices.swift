@@ -35,7 +35,8 @@
 
         /// The parameters of `EventStore.consume`.
         public init(
-            _ store: EventStore, _ name: String, from start: ConsumerStart = .start, types: [String]? = nil, at version: SchemaVersion? = nil,
+            _ store: EventStore, _ name: String, from start: ConsumerStart = .start, types: [String]? = nil,
+            at version: SchemaVersion? = nil,
             options: ConsumerOptions = .init(), _ handler: @escaping @Sendable (RecordedEvent, ConsumerContext) async throws -> Void
         ) {
             self.init(store, name, from: start, types: types, at: version, batch: 1, options: options) { events, context in
@@ -44,7 +45,8 @@
         }
 
         public init(
-            _ store: EventStore, _ name: String, from start: ConsumerStart = .start, types: [String]? = nil, at version: SchemaVersion? = nil,
+            _ store: EventStore, _ name: String, from start: ConsumerStart = .start, types: [String]? = nil,
+            at version: SchemaVersion? = nil,
             batch: Int, options: ConsumerOptions = .init(),
             _ handler: @escaping @Sendable ([RecordedEvent], ConsumerContext) async throws -> Void
         ) {
@@ -109,7 +111,7 @@
             await cancelWhenGracefulShutdown { [name, interval, logger, work] in
                 while !Task.isCancelled {
                     do { try await Task.sleep(for: interval) } catch { return }
-                    do { try await work() } catch where Task.isCancelled { return } catch {
+                    do { try await work() } catch  where Task.isCancelled { return } catch {
                         logger.error("\(name) has failed", metadata: ["error": "\((error as? EvstoreError)?.message ?? "\(error)")"])
                     }
                 }

@@ -28,7 +28,7 @@
         static func handling(_ events: [RecordedEvent], by context: ConsumerContext, _ body: () async throws -> Void) async throws {
             let traces = events.map { trace(of: $0) }
             let parent = traces.count == 1 ? traces[0] : .topLevel
-            try await withSpan("evstore consume", context: parent, ofKind: .consumer) { span in
+            try await withSpan("evstore.consume", context: parent, ofKind: .consumer) { span in
                 span.attributes["evstore.consumer"] = context.consumer
                 span.attributes["evstore.attempt"] = context.attempt
                 span.attributes["evstore.position"] = Int(clamping: context.checkpoint.position.rawValue)
@@ -40,8 +40,9 @@
         private static func trace(of event: RecordedEvent) -> ServiceContext {
             var context = ServiceContext.topLevel
             if event.metadata.isEmpty { return context }
-            guard let object = try? JSONSerialization.jsonObject(with: Data(event.metadata)) as? [String: Any] else { return context }
-            let carrier = object.compactMapValues { $0 as? String }
+            let object: Any
+            do { object = try JSONSerialization.jsonObject(with: Data(event.metadata)) } catch { return context }
+            let carrier = (object as? [String: Any] ?? [:]).compactMapValues { $0 as? String }
             InstrumentationSystem.instrument.extract(carrier, into: &context, using: Carrier())
             return context
         }

@@ -16,7 +16,7 @@
         public func append(
             _ events: [NewEvent], conditions: [StreamCondition] = [], sameID: SameID = .mustMatch
         ) async throws -> AppendReceipt {
-            try await withSpan("evstore append", ofKind: .producer) { span in
+            try await withSpan("evstore.append", ofKind: .producer) { span in
                 span.attributes["evstore.events"] = events.count
                 let traced = try events.map { try StoreTracing.carrying(span.context, $0) }
                 let receipt = try await store.append(traced, conditions: conditions, sameID: sameID)
@@ -42,7 +42,7 @@
 
         /// The events of a stream, as a span.
         public func read(_ stream: StreamName, at version: SchemaVersion? = nil, limit: Int = 1_000) throws -> [RecordedEvent] {
-            try withSpan("evstore read", ofKind: .client) { span in
+            try withSpan("evstore.read", ofKind: .client) { span in
                 let events = try store.read(stream, at: version, limit: limit)
                 span.attributes["evstore.events"] = events.count
                 return events
@@ -52,7 +52,7 @@
         /// A migration, as a span whose events are its steps; the flip is one of them.
         @discardableResult
         public func replay(to version: SchemaVersion, options: ReplayOptions = .init()) async throws -> ReplayReport {
-            try await withSpan("evstore replay", ofKind: .internal) { span in
+            try await withSpan("evstore.replay", ofKind: .internal) { span in
                 let steps = Steps(span)
                 let report = try await store.replay(to: version, options: options, progress: steps.take)
                 span.attributes["evstore.from"] = Int(report.from.rawValue)

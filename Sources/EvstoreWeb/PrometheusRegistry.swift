@@ -109,7 +109,9 @@
         public func makeFloatingPointCounter(label: String, dimensions: [(String, String)]) -> any FloatingPointCounterHandler {
             Handler(self, label + (label.hasSuffix("_total") ? "" : "_total"), dimensions, .counter)
         }
-        public func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler { Handler(self, label, dimensions, .gauge) }
+        public func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+            Handler(self, label, dimensions, .gauge)
+        }
         public func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
             Handler(self, label, dimensions, aggregate ? .histogram : .gauge)
         }

@@ -7,7 +7,7 @@ import Testing
 struct SystemdTests {
     private static let analyze = "/usr/bin/systemd-analyze"
 
-    @Test("let nothing of the services' memory be written to the disk, and give them no power", arguments: ["backup", "drill"])
+    @Test("let nothing of the services' memory be written to the disk, and give them no power", arguments: ["backup", "drill", "serve"])
     func hardened(_ name: String) throws {
         let lines = try Checkout.text("tools/systemd/evstore-\(name)@.service").split(separator: "\n")
         for line in ["LimitCORE=0", "CapabilityBoundingSet=", "AmbientCapabilities=", "NoNewPrivileges=yes"] {
@@ -17,7 +17,9 @@ struct SystemdTests {
 
     @Test(
         "are ones that systemd takes without a word", .enabled(if: FileManager.default.isExecutableFile(atPath: analyze)),
-        arguments: ["evstore-backup@.service", "evstore-backup@.timer", "evstore-drill@.service", "evstore-drill@.timer"])
+        arguments: [
+            "evstore-backup@.service", "evstore-backup@.timer", "evstore-drill@.service", "evstore-drill@.timer", "evstore-serve@.service",
+        ])
     func verify(_ name: String) throws {
         let directory = try TemporaryDirectory()
         for unit in try FileManager.default.contentsOfDirectory(atPath: Checkout.path("tools/systemd")) {
@@ -33,6 +35,7 @@ struct SystemdTests {
         // Its words are ones that the program knows.
         let words = line.split(separator: " ").dropFirst().map {
             String($0).replacing("%S", with: directory.path).replacing("%i", with: "orders")
+                .replacing("${EVSTORE_LISTEN}", with: "127.0.0.1:0")
         }
         #expect(try BuiltProgram().run(words).errors.contains("there is no store"))
     }

@@ -43,7 +43,9 @@
         func validate() throws {
             try Serving.checkAddress(listen)
             for (name, text) in [("--backup-every", backupEvery), ("--drill-every", drillEvery)] {
-                if let text, Self.duration(text) == nil { throw ValidationError("\(quoted(text)) of \(name) is no time, such as 30m, 12h or 1d") }
+                if let text, Self.duration(text) == nil {
+                    throw ValidationError("\(quoted(text)) of \(name) is no time, such as 30m, 12h or 1d")
+                }
             }
             if backupEvery != nil, backup == nil { throw ValidationError("--backup-every needs --backup DIR") }
             if keep != nil, backupEvery == nil { throw ValidationError("--keep needs --backup-every TIME") }

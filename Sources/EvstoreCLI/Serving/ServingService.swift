@@ -17,7 +17,7 @@
         func run() async throws {
             if case .socket(let path) = address, Self.isSocket(path) { try FileManager.default.removeItem(atPath: path) }
             let environment = ProcessInfo.processInfo.environment
-            let manager = ServiceManager(environment)
+            let manager = NotifySocket(environment)
             try await withGracefulShutdownHandler {
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask {
@@ -27,11 +27,11 @@
                                 say(port)
                                 tell(manager, "READY=1", "STATUS=serving \(address.description)")
                             }
-                        } catch where Task.isShuttingDownGracefully {
+                        } catch  where Task.isShuttingDownGracefully {
                             // A server that was stopped ends with an error of its socket.
                         }
                     }
-                    if let manager, let seconds = ServiceManager.watchdogSeconds(environment) {
+                    if let manager, let seconds = NotifySocket.watchdogSeconds(environment) {
                         group.addTask { await Self.keepAlive(manager, every: seconds) }
                     }
                     try await group.waitForAll()
@@ -49,12 +49,12 @@
         }
 
         /// A service manager that does not listen any more changes nothing for those who are served.
-        private func tell(_ manager: ServiceManager?, _ lines: String...) {
+        private func tell(_ manager: NotifySocket?, _ lines: String...) {
             do { for line in lines { try manager?.tell(line) } } catch { output.note("note: systemd was not told: \(error)") }
         }
 
         /// Says that the program is alive, from a task of the pool that everything runs on, until a shutdown.
-        private static func keepAlive(_ manager: ServiceManager, every seconds: Double) async {
+        private static func keepAlive(_ manager: NotifySocket, every seconds: Double) async {
             await cancelWhenGracefulShutdown {
                 do {
                     while true {
@@ -68,7 +68,9 @@
         }
 
         private static func isSocket(_ path: String) -> Bool {
-            do { return try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType == .typeSocket } catch { return false }
+            do { return try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType == .typeSocket } catch {
+                return false
+            }
         }
 
         /// Only its owner and group may connect.

@@ -105,20 +105,21 @@ extension Page {
         let version = try request.query["at"].map { text throws(EvstoreError) in try store.version(named: text) } ?? store.versions.live
         let (before, after) = (number - 1, number + 1)
         let previous: Markup? = before > 0 ? "<a href=\"/events/\(String(before))\" rel=\"prev\">Before: \(before)</a>" : nil
-        let next: Markup? = try number < store.last().position.rawValue ? "<a href=\"/events/\(String(after))\" rel=\"next\">After: \(after)</a>" : nil
+        let next: Markup? =
+            try number < store.last().position.rawValue ? "<a href=\"/events/\(String(after))\" rel=\"next\">After: \(after)</a>" : nil
         return try """
-            <h1>Event \(number)</h1>
-            <p class="steps">\(previous) \(next)</p>
-            \(Markup.facts([
+        <h1>Event \(number)</h1>
+        <p class="steps">\(previous) \(next)</p>
+        \(Markup.facts([
                 ("Stream", "\(Markup.link(Self.link(toStreamOf: event), event.stream.text)) revision \(event.revision.rawValue)"),
                 ("Type", .name(event.type)), ("Time", .time(event.time)), ("Id", "<code>\(event.id)</code>"),
                 ("Born at", "\(event.born)"), ("Epoch", "\(event.epoch)"),
             ]))
-            <div class="beside"><section><h2>As it was stored, at \(event.born)</h2>\(Markup.json(event.payload, label: "payload as stored"))</section>
-            <section><h2>At \(version)</h2>\(slider(event, version))\(image(event, version))</section></div>
-            \(metadata(of: event))
-            \(steps(event, to: version))
-            """
+        <div class="beside"><section><h2>As it was stored, at \(event.born)</h2>\(Markup.json(event.payload, label: "payload as stored"))</section>
+        <section><h2>At \(version)</h2>\(slider(event, version))\(image(event, version))</section></div>
+        \(metadata(of: event))
+        \(steps(event, to: version))
+        """
     }
 
     private func slider(_ event: RecordedEvent, _ version: SchemaVersion) throws -> Markup {
@@ -149,9 +150,9 @@ extension Page {
     private func metadata(of event: RecordedEvent) throws -> Markup? {
         if event.metadata.isEmpty { return nil }
         // What another event is named by, such as the cause of this one.
-        let object = (try? JSONSerialization.jsonObject(with: Data(event.metadata)) as? [String: Any]) ?? [:]
+        let object = try JSONSerialization.jsonObject(with: Data(event.metadata)) as? [String: Any] ?? [:]
         let links = try object.sorted { $0.key < $1.key }.compactMap { name, value -> Markup? in
-            guard let text = value as? String, let id = try? EventID(text), let position = try store.position(of: id) else { return nil }
+            guard let text = value as? String, let position = try position(ofID: text) else { return nil }
             return "<li>\(Markup.name(name)): \(Markup.link("/events/\(position.rawValue)", "event \(position)"))</li>"
         }
         return """

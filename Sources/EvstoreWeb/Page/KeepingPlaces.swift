@@ -17,7 +17,8 @@ extension Page {
                 ]
             }
             return .table(
-                "Parked by \(consumer.name)", ["Position", "Type", "Stream", "Attempts", "Why", "When", ""], rows, empty: "Nothing is parked.")
+                "Parked by \(consumer.name)", ["Position", "Type", "Stream", "Attempts", "Why", "When", ""], rows,
+                empty: "Nothing is parked.")
         }
         return """
             <h1>Consumers</h1>\(table(of: all))\(parked)
@@ -35,8 +36,11 @@ extension Page {
                 .name(item.type), .name(item.error),
             ]
         }
-        let button = all.isEmpty ? nil : changes?.form(
-            "quarantine/retry", [:], "Build these read models anew", "Beside the live ones; they flip where they lack fewer.")
+        let button =
+            all.isEmpty
+            ? nil
+            : changes?.form(
+                "quarantine/retry", [:], "Build these read models anew", "Beside the live ones; they flip where they lack fewer.")
         return """
             <h1>Quarantine at \(version)</h1><p>\(counted(all.count, "event")).</p>
             \(Markup.table("Events that read models could not take in", ["Position", "Read model", "Type as stored", "Why"], rows, empty: "Nothing is quarantined."))
@@ -85,9 +89,13 @@ extension Page {
         }
         let details = runs.map { run -> Markup in
             let steps = run.report.steps.map { step -> [Markup] in
-                [.name(step.name), step.ok ? "ok" : "<strong class=\"bad\">failed</strong>", "\(duration(seconds: step.seconds))", .name(step.detail)]
+                [
+                    .name(step.name), step.ok ? "ok" : "<strong class=\"bad\">failed</strong>", "\(duration(seconds: step.seconds))",
+                    .name(step.detail),
+                ]
             }
-            return "<section id=\"\(run.name)\"><h2>\(run.name)</h2>\(Markup.table("Steps", ["Step", "", "Took", "What was found"], steps, empty: ""))</section>"
+            return
+                "<section id=\"\(run.name)\"><h2>\(run.name)</h2>\(Markup.table("Steps", ["Step", "", "Took", "What was found"], steps, empty: ""))</section>"
         }
         let button = changes?.form("drills/run", [:], "Make a drill now", "On a copy; it takes several times as long as a replay.")
         return """
@@ -106,15 +114,22 @@ extension Page {
         let status = try store.status()
         let total = status.types.reduce(0) { $0 + $1.count }
         let types = status.types.sorted { ($0.type, $0.born) < ($1.type, $1.born) }.map { type -> [Markup] in
-            [.link(PageRequest.link("events", query: ["type": type.type, "born": type.born.description]), type.type), "\(type.born)", .share(type.count, of: total)]
+            [
+                .link(PageRequest.link("events", query: ["type": type.type, "born": type.born.description]), type.type), "\(type.born)",
+                .share(type.count, of: total),
+            ]
         }
         let newest = max(status.versions.head, status.versions.top).rawValue
-        let steps = newest < 2 ? [] : (2 ... newest).map { number -> [Markup] in
-            let older = status.births.filter { $0.version.rawValue < number }.reduce(0) { $0 + $1.count }
-            let words: Markup =
-                older == 0 ? "no event is older: nothing needs its way up" : "\(older) events were born before it and are read through it"
-            return ["the step to v\(String(number))", words]
-        }
+        let steps =
+            newest < 2
+            ? []
+            : (2 ... newest).map { number -> [Markup] in
+                let older = status.births.filter { $0.version.rawValue < number }.reduce(0) { $0 + $1.count }
+                let words: Markup =
+                    older == 0
+                    ? "no event is older: nothing needs its way up" : "\(older) events were born before it and are read through it"
+                return ["the step to v\(String(number))", words]
+            }
         return """
             <h1>Census</h1>
             \(Markup.table("Events by type and birth", ["Type as stored", "Born", "Events"], types, empty: "No events yet."))
@@ -146,7 +161,9 @@ extension Page {
     /// Sizes of what the store keeps on its disk.
     func storage() throws -> Markup {
         let status = try store.status()
-        let parts = try FileManager.default.contentsOfDirectory(atPath: store.path).sorted().map { name in (name, allocated(store.path + "/" + name)) }
+        let parts = try FileManager.default.contentsOfDirectory(atPath: store.path).sorted().map { name in
+            (name, allocated(store.path + "/" + name))
+        }
         let log = parts.first { $0.0 == "log" }?.1 ?? 0
         let events = max(1, status.position.rawValue)
         let reader = status.oldestReader.map { "process \($0.process), \(counted($0.commitsBehind, "commit")) behind" } ?? "none"
@@ -176,10 +193,14 @@ extension Page {
         let url = URL(fileURLWithPath: path)
         let below = FileManager.default.enumerator(at: url, includingPropertiesForKeys: Array(keys))
         let files = [url] + (below?.compactMap { $0 as? URL } ?? [])
-        // What goes away meanwhile has no size.
         return files.reduce(0) { sum, file in
-            let values = try? file.resourceValues(forKeys: keys)
-            return sum + (values?.isRegularFile == true ? UInt64(values?.totalFileAllocatedSize ?? 0) : 0)
+            do {
+                let values = try file.resourceValues(forKeys: keys)
+                return sum + (values.isRegularFile == true ? UInt64(values.totalFileAllocatedSize ?? 0) : 0)
+            } catch {
+                // What goes away meanwhile has no size.
+                return sum
+            }
         }
     }
 }

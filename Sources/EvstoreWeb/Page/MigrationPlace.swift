@@ -58,10 +58,12 @@ extension Page {
         }
         let refused = plan.refused.map { "<li>\($0.message)</li>" as Markup }
         let asks = !plan.oneWay.isEmpty || plan.loss.contains(where: \.asks) || !plan.appendsRefused.isEmpty
-        let button = plan.refused.isEmpty || asks ? changes?.form(
-            "migration/replay", ["to": version.description, "yes": asks ? "yes" : "no"],
-            asks ? "Replay to \(version), and accept what is lost" : "Replay to \(version)",
-            "Builds beside the live read models, then flips.") : nil
+        let button =
+            plan.refused.isEmpty || asks
+            ? changes?.form(
+                "migration/replay", ["to": version.description, "yes": asks ? "yes" : "no"],
+                asks ? "Replay to \(version), and accept what is lost" : "Replay to \(version)",
+                "Builds beside the live read models, then flips.") : nil
         return """
             <section id="plan"><h2>Forward to \(version)</h2>
             \(Markup.facts([

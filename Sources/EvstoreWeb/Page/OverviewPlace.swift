@@ -9,9 +9,10 @@ extension Page {
         let health: Markup =
             complaints.isEmpty
             ? "<p class=\"good\">Health: good</p>" : "<section class=\"bad\"><h2>What needs care</h2><ul>\(complaints)</ul></section>"
-        let drill: Markup = status.lastDrill.map { mark in
-            "\(Markup.age(mark.time)), \(mark.passed ? "passed" : "failed") (<a href=\"/drills\">drills</a>)"
-        } ?? "never: <code>evstore drill</code> rehearses going back"
+        let drill: Markup =
+            status.lastDrill.map { mark in
+                "\(Markup.age(mark.time)), \(mark.passed ? "passed" : "failed") (<a href=\"/drills\">drills</a>)"
+            } ?? "never: <code>evstore drill</code> rehearses going back"
         var facts: [(name: String, value: Markup)] = [
             ("Last event", "position \(Markup.link("/events/\(status.position.rawValue)", grouped(status.position.rawValue)))"),
             ("Rate", "\(try rate(upTo: status.position))"), ("Last drill", drill),
@@ -59,7 +60,8 @@ extension Page {
         let seconds = Double(end.time.microseconds - begin.time.microseconds) / 1e6
         let age = Markup.age(end.time)
         if seconds <= 0 { return "the last event \(age)" }
-        return "\(EventModel.rate(perSecond: Double(last.rawValue - first.rawValue) / seconds)) over the last \(counted(last.rawValue - first.rawValue, "event")), the last one \(age)"
+        return
+            "\(EventModel.rate(perSecond: Double(last.rawValue - first.rawValue) / seconds)) over the last \(counted(last.rawValue - first.rawValue, "event")), the last one \(age)"
     }
 
     func table(of models: [ProjectionStatus], caption: String) -> Markup {

@@ -69,10 +69,15 @@ package struct Page: Sendable {
     private func find(_ request: PageRequest) throws -> PageAnswer {
         guard let text = request.query["what"]?.trimmingCharacters(in: .whitespaces), !text.isEmpty else { return .moved(to: "/") }
         if let number = UInt64(text.filter { $0 != "," }) { return .moved(to: PageRequest.link("events", String(number))) }
-        if let id = try? EventID(text), let position = try store.position(of: id) {
-            return .moved(to: PageRequest.link("events", String(position.rawValue)))
-        }
+        if let position = try position(ofID: text) { return .moved(to: PageRequest.link("events", String(position.rawValue))) }
         return .moved(to: PageRequest.link("streams", text))
+    }
+
+    /// Where an event of an id is; nil where the text is no id, or nobody's.
+    func position(ofID text: String) throws -> Position? {
+        let id: EventID
+        do { id = try EventID(text) } catch { return nil }
+        return try store.position(of: id)
     }
 
     // MARK: The frame of all pages

@@ -80,7 +80,7 @@ final class PageWork: Sendable {
         while isRunning {
             state.withLock { $0.cancellation.cancel() }
             // Polling ends with the work, whoever has cancelled this task.
-            try? await Task.sleep(for: .milliseconds(20))
+            do { try await Task.sleep(for: .milliseconds(20)) } catch { await Task.yield() }
         }
     }
 
@@ -91,10 +91,12 @@ final class PageWork: Sendable {
         if let outcome = state.outcome { return "<p class=\"work\" role=\"status\"><strong>\(state.title)</strong> \(outcome)</p>" }
         let seconds = state.began.duration(to: .now).inSeconds
         guard let progress = state.progress, progress.total > 0 else {
-            return "<p class=\"work\" role=\"status\"><strong>\(state.title)</strong> for \(duration(seconds: seconds)) \(state.progress?.step ?? "")</p>"
+            return
+                "<p class=\"work\" role=\"status\"><strong>\(state.title)</strong> for \(duration(seconds: seconds)) \(state.progress?.step ?? "")</p>"
         }
         let rate = seconds > 0 ? Double(progress.done) / seconds : 0
-        let left: Markup? = rate > 0 ? ", about \(duration(seconds: Double(progress.total - min(progress.done, progress.total)) / rate)) left" : nil
+        let left: Markup? =
+            rate > 0 ? ", about \(duration(seconds: Double(progress.total - min(progress.done, progress.total)) / rate)) left" : nil
         return """
             <p class="work" role="status"><strong>\(state.title)</strong> \(progress.step)
             <progress max="\(String(progress.total))" value="\(String(progress.done))"></progress>
@@ -107,7 +109,8 @@ extension Page {
     /// Does what a form asks for, and shows the place where it goes on.
     func change(_ path: [String], _ form: [String: String]) async throws -> PageAnswer {
         guard let changes else {
-            return page("Not allowed", "<h1>Nothing can be changed here</h1><p>It was started without --allow-changes.</p>", status: 403)
+            return page(
+                "Not allowed", "<h1>Nothing can be changed here</h1><p>It was started without leave to change anything.</p>", status: 403)
         }
         guard changes.isValid(form) else {
             return page("Not allowed", "<h1>That form is not this page's</h1><p>Load the page again, and then send it.</p>", status: 403)

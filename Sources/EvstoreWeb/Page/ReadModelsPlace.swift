@@ -61,9 +61,12 @@ extension Page {
             let link = PageRequest.link("read-models", model, "rows", row.key, query: ["at": version.description])
             return [.link(link, row.key), "<code>\(Self.short(row.value))</code>"]
         }
-        let next = page.next == nil ? nil : page.rows.last.map { last in
-            PageRequest.link("read-models", model, query: ["at": version.description, "prefix": prefix, "after": last.key])
-        }
+        let next =
+            page.next == nil
+            ? nil
+            : page.rows.last.map { last in
+                PageRequest.link("read-models", model, query: ["at": version.description, "prefix": prefix, "after": last.key])
+            }
         return """
             <h1>\(Markup.name(model)) at \(version)</h1>
             \(try versions(of: model, current: version))
@@ -125,9 +128,12 @@ extension Page {
                 difference.b.map { .json($0, label: "at \(b)") } ?? "no row", "\(difference.changedMembers)",
             ]
         }
-        let next = compared.isAtEnd ? nil : compared.from.map { from in
-            PageRequest.link("read-models", model, "diff", query: ["a": a.description, "b": b.description, "from": from])
-        }
+        let next =
+            compared.isAtEnd
+            ? nil
+            : compared.from.map { from in
+                PageRequest.link("read-models", model, "diff", query: ["a": a.description, "b": b.description, "from": from])
+            }
         return """
             <h1>\(Markup.name(model)): \(a) beside \(b)</h1>
             \(Markup.table("Rows that differ", ["Key", a.description, b.description, "Members that changed"], rows, empty: "None of these rows differ."))
@@ -150,8 +156,11 @@ private struct ComparedRow {
     }
 
     private static func members(of row: [UInt8]?) -> [String: JSONValue] {
-        guard let row, case .object(let members)? = try? JSONValue(parsing: row.lent) else { return [:] }
-        return Dictionary(members.map { ($0.name, $0.value) }) { $1 }
+        guard let row else { return [:] }
+        do {
+            guard case .object(let members) = try JSONValue(parsing: row.lent) else { return [:] }
+            return Dictionary(members.map { ($0.name, $0.value) }) { $1 }
+        } catch { return [:] }
     }
 }
 

@@ -17,8 +17,10 @@ extension Page {
         }
         let rows = events.map { event -> [Markup] in
             [
-                "\(event.revision.rawValue)", .link("/events/\(event.position.rawValue)", grouped(event.position.rawValue)), .time(event.time),
-                .name(event.type), "<details><summary>payload</summary>\(Markup.json(event.payload, label: "payload of revision \(event.revision)"))</details>",
+                "\(event.revision.rawValue)", .link("/events/\(event.position.rawValue)", grouped(event.position.rawValue)),
+                .time(event.time),
+                .name(event.type),
+                "<details><summary>payload</summary>\(Markup.json(event.payload, label: "payload of revision \(event.revision)"))</details>",
             ]
         }
         let before = begin.revision.rawValue > 0 ? begin.revision.rawValue - min(begin.revision.rawValue, UInt64(Self.streamEvents)) : nil

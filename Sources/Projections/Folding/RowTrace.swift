@@ -65,7 +65,9 @@ package final class RowTrace {
     }
 
     /// The events of a part of the log that touch the row of a key.
-    package func positions(touching key: [UInt8], from first: Position, through last: Position, _ reader: borrowing LogReader) throws -> [Position] {
+    package func positions(
+        touching key: [UInt8], from first: Position, through last: Position, _ reader: borrowing LogReader
+    ) throws -> [Position] {
         var found: [Position] = []
         try reader.blocks(from: first) { block in
             if block.first > last { return false }

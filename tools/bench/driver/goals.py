@@ -157,7 +157,7 @@ class Goals(Further):
                 self.scene.swift("peers/grdb", "grdb"), "bulk", "grdb", min(count, 300_000), *batch)),
             Entry("PostgreSQL", "COPY into the usual event table, a transaction an append",
                   lambda: self.postgres("bulk", min(count, 300_000), *batch)),
-            Entry("UmaDB", "1,000 events a request (its messages' limit), one client",
+            Entry("UmaDB", "1,000 events a request (what one of its requests can hold), one client",
                   lambda: self.umadb("bulk", min(count, 300_000), "--batch", 1_000)),
             Entry("eventsourcing", "insert_events of as many", lambda: self.eventsourcing("bulk", min(count, 100_000), *batch)),
         ], [Target("at least 1.0 of raw LMDB", "raw LMDB", 1), Target("at least 10 times SQLite", "SQLite", 10)])

@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// What a program tells systemd of itself: a datagram to the socket that NOTIFY_SOCKET names (sd_notify(3)).
-package struct ServiceManager: Sendable {
+package struct NotifySocket: Sendable {
     private let address: String
 
     /// Nil where nobody listens.
