@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Serves a store as systemd and Prometheus would have it, and says what is not as promised.
+
+  tools/pages/serving.py PROGRAM     where there is a `prometheus`, it scrapes, too
+"""
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+VERSION = """\
+evstore: 1
+version: 1
+events:
+  NoteTaken:
+    stream: "note-{/id}"
+    required: [id]
+    properties:
+      id: {type: string}
+"""
+PROJECTIONS = "evstore: 1\nprojections:\n  notes:\n    - since: 1\n      key: /id\n      on:\n        NoteTaken: {set: {/id: /id}}\n"
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=30)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.connect(self.path)
+
+
+class Check:
+    def __init__(self, program, directory):
+        self.program, self.directory, self.failures = program, pathlib.Path(directory), []
+        schemas = self.directory / "schemas"
+        schemas.mkdir()
+        (schemas / "v1.yaml").write_text(VERSION)
+        (schemas / "projections.yaml").write_text(PROJECTIONS)
+        self.store = self.directory / "store"
+        self.evstore("init", "--schemas", schemas)
+        for number in range(3):
+            self.evstore("append", f"note-{number}", "NoteTaken", json.dumps({"id": str(number)}))
+
+    def evstore(self, *arguments):
+        return subprocess.run([self.program, *map(str, arguments), "--store", self.store], check=True, capture_output=True, text=True).stdout
+
+    def expect(self, holds, what):
+        if not holds:
+            self.failures.append(what)
+            print("FAILED  " + what)
+
+    def start(self, *arguments, **environment):
+        process = subprocess.Popen(
+            [self.program, "serve", "--store", self.store, *map(str, arguments)], stderr=subprocess.PIPE, text=True,
+            env={**os.environ, **environment})
+        for line in process.stderr:
+            if line.startswith("serving"):
+                return process, line.split()[1].rstrip(";")
+        raise RuntimeError(f"it does not serve: {process.wait()}")
+
+    def end(self, process, what, is_told=False):
+        # A second signal would end it at once.
+        if not is_told:
+            process.terminate()
+        code = process.wait(30)
+        self.expect(code == 0, f"{what}: SIGTERM ended it with {code}: {process.stderr.read()[-300:]}")
+
+    def get(self, base, path):
+        try:
+            with urllib.request.urlopen(base + path, timeout=30) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def readiness(self):
+        process, base = self.start("--listen", "127.0.0.1:0")
+        self.expect(self.get(base, "/healthz")[0] == 200, "a store that can be read is not healthy")
+        status, text = self.get(base, "/readyz")
+        self.expect((status, text) == (503, "notes is not built\n"), f"a read model that is not built: {status} {text}")
+        self.evstore("replay", "--to", "v1")
+        self.expect(self.get(base, "/readyz")[0] == 200, "it is not ready with its read model built")
+        self.expect(self.get(base, "/")[0] == 404, "there is a page without --page")
+        self.end(process, "readiness")
+
+    def systemd(self):
+        """READY, STATUS, WATCHDOG in time, and STOPPING, each a datagram as sd_notify(3) has it."""
+        path = str(self.directory / "notify")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+            listener.bind(path)
+            listener.settimeout(10)
+            process, _ = self.start("--listen", "127.0.0.1:0", NOTIFY_SOCKET=path, WATCHDOG_USEC="400000")
+            heard, beats = [], 0
+            while beats < 3:
+                heard += listener.recv(4_096).decode().split("\n")
+                beats = heard.count("WATCHDOG=1")
+            self.expect("READY=1" in heard and any(line.startswith("STATUS=serving") for line in heard), f"systemd heard {heard}")
+            begin = time.monotonic()
+            for _ in range(3):
+                while "WATCHDOG=1" not in listener.recv(4_096).decode():
+                    pass
+            self.expect(time.monotonic() - begin < 3 * 0.4, "three signs of life took longer than systemd waits for them")
+            process.terminate()
+            heard = [listener.recv(4_096).decode()]
+            while "STOPPING=1" not in heard[-1]:
+                heard.append(listener.recv(4_096).decode())
+            self.end(process, "systemd", is_told=True)
+
+    def socket(self):
+        path = str(self.directory / "status.sock")
+        for _ in range(2):
+            process, base = self.start("--listen", f"unix:{path}", "--page")
+            self.expect(stat.S_IMODE(os.stat(path).st_mode) == 0o660, "others may open the socket")
+            connection = UnixConnection(path)
+            connection.request("GET", "/")
+            answer = connection.getresponse()
+            self.expect(answer.status == 200 and b"<h1>Overview" in answer.read(), f"the page on a socket: {answer.status}")
+            connection.close()
+            # The second run finds the socket of one that was killed.
+            process.kill()
+            process.wait()
+        process, _ = self.start("--listen", f"unix:{path}")
+        self.end(process, "socket")
+        (self.directory / "file").write_text("mine")
+        refused = subprocess.run(
+            [self.program, "serve", "--store", self.store, "--listen", f"unix:{self.directory}/file"], capture_output=True, text=True)
+        self.expect(refused.returncode != 0 and (self.directory / "file").read_text() == "mine", "a file was taken for a socket of its own")
+
+    def schedule(self):
+        backups = self.directory / "backups"
+        process, base = self.start(
+            "--listen", "127.0.0.1:0", "--backup", backups, "--backup-every", "1s", "--keep", "2", "--drill-every", "1s")
+        end = time.monotonic() + 60
+        text = ""
+        while time.monotonic() < end and not ("evstore_last_drill_passed 1" in text and "evstore_last_backup_age_seconds" in text):
+            time.sleep(0.2)
+            text = self.get(base, "/metrics")[1]
+        self.expect("evstore_last_drill_passed 1" in text, "no drill was made")
+        self.expect("evstore_last_backup_age_seconds" in text, "no backup was made")
+        self.end(process, "schedule")
+        self.expect(not self.evstore("verify", "--deep").startswith("NOT"), "the store is not sound after it")
+
+    def prometheus(self):
+        program = shutil.which("prometheus")
+        if program is None:
+            return print("SKIPPED  a scrape: there is no prometheus")
+        process, base = self.start("--listen", "127.0.0.1:0")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        config = self.directory / "prometheus.yml"
+        target = base.removeprefix("http://")
+        config.write_text(
+            f"scrape_configs:\n  - job_name: evstore\n    scrape_interval: 1s\n    static_configs:\n      - targets: ['{target}']\n")
+        scraper = subprocess.Popen(
+            [program, f"--config.file={config}", f"--storage.tsdb.path={self.directory}/tsdb", f"--web.listen-address=127.0.0.1:{port}"],
+            stderr=subprocess.DEVNULL)
+        try:
+            end, found = time.monotonic() + 60, {}
+            while time.monotonic() < end and found.get("evstore_position") != "3":
+                time.sleep(0.5)
+                for name in ("evstore_position", "evstore_read_model_rows", "up"):
+                    try:
+                        answer = json.loads(self.get(f"http://127.0.0.1:{port}", f"/api/v1/query?query={name}")[1])
+                        found |= {name: series["value"][1] for series in answer["data"]["result"]}
+                    except (OSError, ValueError):
+                        pass
+            self.expect(found.get("evstore_position") == "3" and found.get("up") == "1", f"Prometheus found {found}")
+            self.expect(found.get("evstore_read_model_rows") == "3", f"Prometheus found {found}")
+        finally:
+            scraper.terminate()
+            scraper.wait()
+        self.end(process, "prometheus")
+
+    def mistakes(self):
+        token = self.directory / "token"
+        token.write_text("short\n")
+        token.chmod(0o600)
+        open_token = self.directory / "open-token"
+        open_token.write_text("a" * 32)
+        open_token.chmod(0o644)
+        for arguments in (
+            ["--listen", "0.0.0.0:80"], ["--listen", "example.org:80"], ["--backup-every", "1h"], ["--drill-every", "soon"],
+            ["--keep", "1"], ["--allow-changes"], ["--page", "--token-file", token], ["--page", "--token-file", open_token],
+        ):
+            ended = subprocess.run(
+                [self.program, "serve", "--store", self.store, *map(str, arguments)], capture_output=True, text=True, timeout=30)
+            self.expect(ended.returncode == 2, f"{arguments} ended with {ended.returncode}: {ended.stderr}")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="evstore-serving.") as directory:
+        check = Check(os.path.abspath(sys.argv[1]), directory)
+        for part in (check.readiness, check.systemd, check.socket, check.schedule, check.prometheus, check.mistakes):
+            part()
+            print(f"{part.__name__} done")
+    return 1 if check.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
