@@ -45,17 +45,17 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
-        .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     ],
     targets: [
         // Row 0: bytes, and the libraries that the system has.
         .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
-        .systemLibrary(name: "CSystem"),
+        .systemLibrary(name: "CEvstoreSystem"),
         .systemLibrary(name: "CBits"),
         .target(name: "Bytes", dependencies: ["CBits"], swiftSettings: lending),
-        .target(name: "System", dependencies: ["Bytes", "CSystem"], swiftSettings: lending + mutants),
+        .target(name: "System", dependencies: ["Bytes", "CEvstoreSystem"], swiftSettings: lending + mutants),
         .target(
             name: "Hashing",
             dependencies: ["Bytes", "CXXHash", .product(name: "Crypto", package: "swift-crypto")],
@@ -143,8 +143,10 @@ let package = Package(
         .target(
             name: "EvstoreWeb",
             dependencies: [
-                "Bytes", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Evstore", "EvstoreService",
-                .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["Service"])),
+                "Bytes", "System", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Evstore", "EvstoreService",
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Service"])),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Service"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Service"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Service"])),
             ],
             resources: [.embedInCode("Files")],

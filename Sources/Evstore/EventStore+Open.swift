@@ -89,12 +89,13 @@ extension EventStore {
     /// - Throws: `EvstoreError`: as `create` and the other `open` do, but for storeExists and storeNotFound.
     public static func open(
         at path: String, creatingWith schemas: Schemas, version: SchemaVersion? = nil, policy: Policy = .require,
-        steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], options: Options = .init(), logger: Logger? = nil
+        steps: [any SwiftStep] = [], projections: [any SwiftProjection] = [], options: Options = .init(), logger: Logger? = nil,
+        cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> EventStore {
         func opened() async throws(EvstoreError) -> EventStore {
             try await open(
                 at: path, version: version, policy: policy, schemas: schemas, steps: steps, projections: projections, options: options,
-                logger: logger)
+                logger: logger, cancellation: cancellation, progress: progress)
         }
         while true {
             do { return try await opened() } catch EvstoreError.storeNotFound {}

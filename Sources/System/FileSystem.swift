@@ -1,4 +1,4 @@
-internal import CSystem
+internal import CEvstoreSystem
 internal import Glibc
 
 /// Kinds of file systems, by what `statfs(2)` says: LMDB needs one that keeps its locks and its map between processes, and

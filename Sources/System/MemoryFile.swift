@@ -1,4 +1,4 @@
-internal import CSystem
+internal import CEvstoreSystem
 internal import Glibc
 
 /// Bytes that another program reads as a file, and that lie on no disk (memfd_create(2)).

@@ -3,7 +3,7 @@ import Testing
 /// Which rooms a room may open: those on lower rows, as Package.swift draws them.
 let importsByRoom: [String: Set<String>] = [
     "Bytes": ["CBits"],
-    "System": ["Bytes", "CSystem"],
+    "System": ["Bytes", "CEvstoreSystem"],
     "Hashing": ["Bytes", "CXXHash", "Crypto"],
     "Sealing": ["Bytes", "CZstd", "Crypto", "CryptoExtras"],
     "LMDB": ["Bytes", "System", "CLMDB"],
@@ -34,8 +34,8 @@ let importsByRoom: [String: Set<String>] = [
     ],
     "EvstoreService": ["Evstore", "Logging", "ServiceLifecycle", "Metrics", "Tracing", "Instrumentation", "ServiceContextModule"],
     "EvstoreWeb": [
-        "Bytes", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Evstore", "EvstoreService", "FlyingFox",
-        "FlyingSocks", "Metrics",
+        "Bytes", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Evstore", "EvstoreService", "NIOCore", "NIOHTTP1",
+        "NIOPosix", "Metrics", "System",
     ],
     "evstore": ["EvstoreCLI"],
 ]

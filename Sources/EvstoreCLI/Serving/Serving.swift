@@ -30,7 +30,7 @@
             var token: String?
             if let page, case .loopback = address { token = try Self.token(page.tokenFile) }
             let shown = page.map { Page(store, backups: backups, changes: $0.allowsChanges ? PageChanges() : nil) }
-            let server = try WebServer(store, metrics, registry, backups: backups, at: address, page: shown, token: token)
+            let server = WebServer(store, metrics, registry, backups: backups, at: address, page: shown, token: token)
             return ServingService(server: server, address: address, token: token, hasPage: page != nil, output: session.output)
         }
 

@@ -23,7 +23,6 @@
                     group.addTask {
                         do {
                             try await server.run { port in
-                                if case .socket(let path) = address { try Self.closeToOthers(path) }
                                 say(port)
                                 tell(manager, "READY=1", "STATUS=serving \(address.description)")
                             }
@@ -42,7 +41,7 @@
             }
         }
 
-        private func say(_ port: UInt16?) {
+        private func say(_ port: Int?) {
             let base = port.map { "http://127.0.0.1:\($0)" } ?? address.description
             if hasPage, let token { output.note("look at   \(base)/?token=\(token)") }
             output.note("serving   \(base); ^C ends it")
@@ -71,11 +70,6 @@
             do { return try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType == .typeSocket } catch {
                 return false
             }
-        }
-
-        /// Only its owner and group may connect.
-        private static func closeToOthers(_ path: String) throws {
-            try FileManager.default.setAttributes([.posixPermissions: 0o660], ofItemAtPath: path)
         }
     }
 #endif

@@ -17,6 +17,9 @@ package struct PageRequest: Sendable {
         self.form = form.map(Self.fields)
     }
 
+    /// Takes what a form has sent.
+    package mutating func take(form text: String) { form = Self.fields(text) }
+
     private static func fields(_ text: String) -> [String: String] {
         var fields: [String: String] = [:]
         for pair in text.split(separator: "&") {

@@ -28,10 +28,10 @@ let package = Package(
         .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
-        .systemLibrary(name: "CSystem"),
+        .systemLibrary(name: "CEvstoreSystem"),
         .systemLibrary(name: "CBits"),
         .target(name: "Bytes", dependencies: ["CBits"], swiftSettings: house),
-        .target(name: "System", dependencies: ["Bytes", "CSystem"], swiftSettings: house),
+        .target(name: "System", dependencies: ["Bytes", "CEvstoreSystem"], swiftSettings: house),
         .target(
             name: "Hashing", dependencies: ["Bytes", "CXXHash", .product(name: "Crypto", package: "swift-crypto")], swiftSettings: house),
         .target(

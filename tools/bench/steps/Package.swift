@@ -20,9 +20,9 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
         .target(name: "Bytes", dependencies: ["CBits"], swiftSettings: house),
-        .systemLibrary(name: "CSystem"),
+        .systemLibrary(name: "CEvstoreSystem"),
         .systemLibrary(name: "CBits"),
-        .target(name: "System", dependencies: ["Bytes", "CSystem"], swiftSettings: house),
+        .target(name: "System", dependencies: ["Bytes", "CEvstoreSystem"], swiftSettings: house),
         .target(
             name: "Hashing", dependencies: ["Bytes", "CXXHash", .product(name: "Crypto", package: "swift-crypto")], swiftSettings: house),
         .target(name: "JSONText", dependencies: ["Bytes"], swiftSettings: house),
