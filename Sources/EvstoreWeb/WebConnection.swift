@@ -23,7 +23,7 @@
 
     /// A connection, on which one request is answered.
     struct WebConnection: Sendable {
-        typealias Channel = NIOAsyncChannel<HTTPServerRequestPart, HTTPPart<HTTPResponseHead, ByteBuffer>>
+        typealias Channel = NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>
 
         /// Seconds without a byte after which a connection is closed, and bytes that a body may have.
         static let (idleSeconds, bodyBytesMax) = (Int64(15), 64 << 10)
@@ -51,7 +51,7 @@
                     response.headers.replaceOrAdd(name: "Connection", value: "close")
                     try await answers.write(.head(HTTPResponseHead(version: .http1_1, status: response.status, headers: response.headers)))
                     // What a HEAD is answered says how long the body would be.
-                    if request.head.method != .HEAD { try await answers.write(.body(ByteBuffer(bytes: response.body))) }
+                    if request.head.method != .HEAD { try await answers.write(.body(.byteBuffer(ByteBuffer(bytes: response.body)))) }
                     try await answers.write(.end(nil))
                 }
             } catch {

@@ -82,7 +82,7 @@
             case .loopback(let port): return try await bootstrap.bind(host: "127.0.0.1", port: Int(port)) { WebConnection.make(on: $0) }
             case .socket(let path):
                 // Only its owner and group may connect, from the beginning.
-                return try await FileMask.narrowed(to: 0o660) {
+                return try await FileMask.with(0o660) {
                     try await bootstrap.bind(unixDomainSocketPath: path) { WebConnection.make(on: $0) }
                 }
             }
