@@ -31,7 +31,9 @@
             if let page, case .loopback = address { token = try Self.token(page.tokenFile) }
             let shown = page.map { Page(store, backups: backups, changes: $0.allowsChanges ? PageChanges() : nil) }
             let server = WebServer(store, metrics, registry, backups: backups, at: address, page: shown, token: token)
-            return ServingService(server: server, address: address, token: token, hasPage: page != nil, output: session.output)
+            // A token that stays the same is not written into a journal.
+            let said = token.map { token in page?.tokenFile.map { "(the token in \($0))" } ?? token }
+            return ServingService(server: server, address: address, saidToken: said, output: session.output)
         }
 
         /// Runs services until the command is interrupted, which ends them gracefully.

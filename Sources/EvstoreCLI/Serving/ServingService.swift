@@ -9,9 +9,8 @@
     struct ServingService: ServiceLifecycle.Service {
         let server: WebServer
         let address: ListenAddress
-        /// What a browser must show for the page; nil where there is no page, or it needs none.
-        let token: String?
-        let hasPage: Bool
+        /// The token of the page as it is said; nil where there is no page, or it needs none.
+        let saidToken: String?
         let output: Output
 
         func run() async throws {
@@ -43,7 +42,7 @@
 
         private func say(_ port: Int?) {
             let base = port.map { "http://127.0.0.1:\($0)" } ?? address.description
-            if hasPage, let token { output.note("look at   \(base)/?token=\(token)") }
+            if let saidToken { output.note("look at   \(base)/?token=\(saidToken)") }
             output.note("serving   \(base); ^C ends it")
         }
 

@@ -67,7 +67,7 @@ extension Page {
         return "<p>\(looked) looked at. <a href=\"\(link)\">Go on from position \(next)</a></p>"
     }
 
-    /// The first event at a time or after it, by halving: an event's time is never before that of the one before it.
+    /// The first event at a time or after it, by halving: right where times rise with the log, as those do that nobody has given.
     private func position(at text: String) throws -> Position {
         guard let time = Timestamp(text) else { throw EvstoreError.usage("\(quoted(text)) is no time, such as 2026-01-31T12:00:00Z") }
         var (low, high) = (UInt64(1), try store.last().position.rawValue + 1)
