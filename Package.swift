@@ -55,14 +55,14 @@ let package = Package(
         .systemLibrary(name: "CEvstoreSystem"),
         .systemLibrary(name: "CBits"),
         .target(name: "Bytes", dependencies: ["CBits"], swiftSettings: lending),
-        .target(name: "System", dependencies: ["Bytes", "CEvstoreSystem"], swiftSettings: lending + mutants),
+        .target(name: "Platform", dependencies: ["Bytes", "CEvstoreSystem"], swiftSettings: lending + mutants),
         .target(
             name: "Hashing",
             dependencies: ["Bytes", "CXXHash", .product(name: "Crypto", package: "swift-crypto")],
             swiftSettings: house),
-        .target(name: "LMDB", dependencies: ["Bytes", "System", "CLMDB"], swiftSettings: lending),
+        .target(name: "LMDB", dependencies: ["Bytes", "Platform", "CLMDB"], swiftSettings: lending),
         .target(name: "JSONText", dependencies: ["Bytes"], swiftSettings: lending),
-        .target(name: "EventModel", dependencies: ["Bytes", "System"], swiftSettings: lending),
+        .target(name: "EventModel", dependencies: ["Bytes", "Platform"], swiftSettings: lending),
         .target(
             name: "Sealing",
             dependencies: [
@@ -73,7 +73,9 @@ let package = Package(
         // Row 1: the log knows bytes and never schemas; evolution knows schemas and never disk.
         .target(
             name: "EventLog",
-            dependencies: ["Bytes", "Hashing", "Sealing", "System", "LMDB", "EventModel", .product(name: "Logging", package: "swift-log")],
+            dependencies: [
+                "Bytes", "Hashing", "Sealing", "Platform", "LMDB", "EventModel", .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: lending),
         .target(
             name: "SchemaEvolution",
@@ -85,7 +87,7 @@ let package = Package(
         .target(
             name: "Projections",
             dependencies: [
-                "Bytes", "Hashing", "Sealing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution",
+                "Bytes", "Hashing", "Sealing", "Platform", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: lending),
@@ -93,7 +95,7 @@ let package = Package(
         .target(
             name: "Migration",
             dependencies: [
-                "Bytes", "Hashing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
+                "Bytes", "Hashing", "Platform", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: house),
@@ -101,7 +103,7 @@ let package = Package(
         .target(
             name: "LogKeeping",
             dependencies: [
-                "Bytes", "Hashing", "Sealing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
+                "Bytes", "Hashing", "Sealing", "Platform", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
                 "Migration",
             ],
             swiftSettings: lending),
@@ -109,7 +111,8 @@ let package = Package(
         .target(
             name: "Evstore",
             dependencies: [
-                "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools", "Projections",
+                "Bytes", "Platform", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools",
+                "Projections",
                 "Migration", "LogKeeping",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -122,7 +125,7 @@ let package = Package(
         .target(
             name: "EvstoreCLI",
             dependencies: [
-                "Bytes", "System", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Migration",
+                "Bytes", "Platform", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Migration",
                 "LogKeeping", "Evstore", "EvstoreService", "EvstoreWeb",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -143,7 +146,7 @@ let package = Package(
         .target(
             name: "EvstoreWeb",
             dependencies: [
-                "Bytes", "System", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Evstore", "EvstoreService",
+                "Bytes", "Platform", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Evstore", "EvstoreService",
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Service"])),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Service"])),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Service"])),
@@ -153,23 +156,23 @@ let package = Package(
             swiftSettings: house),
         // What the tests share: directories, programs, pages, numbers by a seed, and the stores that several of them tell of.
         .target(
-            name: "TestSupport", dependencies: ["System", "Evstore", "EvstoreTesting"], path: "Tests/TestSupport", swiftSettings: house),
+            name: "TestSupport", dependencies: ["Platform", "Evstore", "EvstoreTesting"], path: "Tests/TestSupport", swiftSettings: house),
         // The logs and stores that the tests of several rooms begin with; never a part of a release build.
         .target(
             name: "TestStores",
             dependencies: [
-                "Bytes", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Migration",
+                "Bytes", "Platform", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Migration",
                 "EvstoreTesting", "TestSupport",
             ], path: "Tests/TestStores", swiftSettings: house),
         // Tests mirror the rooms; CrashTests kill real processes, DomainTests use Schemas/, HouseTests read the sources.
         .testTarget(name: "BytesTests", dependencies: ["Bytes", "Hashing", "EventModel"], swiftSettings: house),
         .testTarget(name: "SealingTests", dependencies: ["Bytes", "Sealing"], swiftSettings: house),
-        .testTarget(name: "LMDBTests", dependencies: ["Bytes", "System", "LMDB", "EvstoreTesting", "TestSupport"], swiftSettings: house),
+        .testTarget(name: "LMDBTests", dependencies: ["Bytes", "Platform", "LMDB", "EvstoreTesting", "TestSupport"], swiftSettings: house),
         .testTarget(name: "JSONTextTests", dependencies: ["Bytes", "JSONText", "TestSupport"], swiftSettings: house),
         .testTarget(
             name: "EventLogTests",
             dependencies: [
-                "Bytes", "Hashing", "Sealing", "System", "LMDB", "EventModel", "EventLog", "EvstoreTesting", "TestSupport", "TestStores",
+                "Bytes", "Hashing", "Sealing", "Platform", "LMDB", "EventModel", "EventLog", "EvstoreTesting", "TestSupport", "TestStores",
                 "Torturing",
             ],
             exclude: ["Goldens"], swiftSettings: house),
@@ -183,27 +186,27 @@ let package = Package(
         .testTarget(
             name: "ProjectionsTests",
             dependencies: [
-                "Bytes", "Hashing", "Sealing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
+                "Bytes", "Hashing", "Sealing", "Platform", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
                 "EvstoreTesting", "TestSupport",
             ],
             swiftSettings: house),
         .testTarget(
             name: "MigrationTests",
             dependencies: [
-                "Bytes", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools", "Projections",
+                "Bytes", "Platform", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools", "Projections",
                 "Migration",
                 "EvstoreTesting", "TestSupport", "TestStores",
             ], swiftSettings: house),
         .testTarget(
             name: "LogKeepingTests",
             dependencies: [
-                "Bytes", "Hashing", "Sealing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
+                "Bytes", "Hashing", "Sealing", "Platform", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
                 "Migration", "LogKeeping", "EvstoreTesting", "TestSupport", "TestStores", "Torturing",
             ], swiftSettings: house),
         .testTarget(
             name: "EvstoreTests",
             dependencies: [
-                "Bytes", "Hashing", "JSONText", "System", "LMDB", "EventModel", "Sealing", "EventLog", "SchemaEvolution", "SchemaTools",
+                "Bytes", "Hashing", "JSONText", "Platform", "LMDB", "EventModel", "Sealing", "EventLog", "SchemaEvolution", "SchemaTools",
                 "Projections",
                 "Migration", "LogKeeping",
                 "Evstore", "EvstoreTesting", "TestSupport", "TwentyLines", .product(name: "Logging", package: "swift-log"),
@@ -235,12 +238,12 @@ let package = Package(
             name: "OrdersService", dependencies: ["EventModel", "Projections", "EvstoreCLI"], path: "Tests/OrdersService",
             swiftSettings: house),
         .executableTarget(
-            name: "StoreWorker", dependencies: ["Bytes", "System", "LMDB", "EventLog", "Evstore"], path: "Tests/StoreWorker",
+            name: "StoreWorker", dependencies: ["Bytes", "Platform", "LMDB", "EventLog", "Evstore"], path: "Tests/StoreWorker",
             swiftSettings: house),
         .testTarget(
             name: "CrashTests",
             dependencies: [
-                "System", "LMDB", "EventLog", "Migration", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore", "OrdersService",
+                "Platform", "LMDB", "EventLog", "Migration", "Evstore", "EvstoreTesting", "EvstoreCLI", "evstore", "OrdersService",
                 "StoreWorker", "TestSupport",
                 "Torturing", "evstore-torture",
             ], swiftSettings: house),
@@ -270,13 +273,13 @@ let package = Package(
         .target(
             name: "Torturing",
             dependencies: [
-                "Bytes", "System", "Hashing", "Sealing", "LMDB", "EventModel", "EventLog", "Evstore", "EvstoreTesting", "TestSupport",
+                "Bytes", "Platform", "Hashing", "Sealing", "LMDB", "EventModel", "EventLog", "Evstore", "EvstoreTesting", "TestSupport",
             ],
             path: "tools/torturing/Torturing", swiftSettings: house),
         .executableTarget(
             name: "evstore-torture",
             dependencies: [
-                "Bytes", "TestSupport", "Torturing", "System", "LMDB", "EventModel", "EventLog", "Migration", "LogKeeping", "Evstore",
+                "Bytes", "TestSupport", "Torturing", "Platform", "LMDB", "EventModel", "EventLog", "Migration", "LogKeeping", "Evstore",
                 "EvstoreTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -293,7 +296,7 @@ if Context.environment["EVSTORE_FUZZERS"] != nil {
         .executableTarget(
             name: "evstore-libfuzzer",
             dependencies: [
-                "Bytes", "CLibFuzzer", "Hashing", "Sealing", "System", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution",
+                "Bytes", "CLibFuzzer", "Hashing", "Sealing", "Platform", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution",
                 "LogKeeping",
                 "SchemaTools",
                 .product(name: "Crypto", package: "swift-crypto"),

@@ -2,7 +2,7 @@ package import EventModel
 internal import Hashing
 internal import LMDB
 package import Logging
-internal import System
+internal import Platform
 
 extension EventLog {
     /// Makes a store: whole at its path, or not at all. `first` sets its numbers in its first transaction.

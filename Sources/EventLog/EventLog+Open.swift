@@ -1,7 +1,7 @@
 package import EventModel
 internal import LMDB
 package import Logging
-internal import System
+internal import Platform
 
 extension EventLog {
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeDamaged, unsafePermissions, unsafeFileSystem,

@@ -1,7 +1,7 @@
 package import EventModel
 internal import LMDB
 internal import Logging
-internal import System
+internal import Platform
 
 /// What every part of an open log works with.
 struct LogContext: Sendable {

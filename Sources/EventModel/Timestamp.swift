@@ -1,5 +1,5 @@
 package import Bytes
-internal import System
+internal import Platform
 
 /// A moment: microseconds since 1970-01-01T00:00:00Z, without leap seconds (POSIX time).
 public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible {

@@ -1,5 +1,5 @@
 internal import EventModel
-internal import System
+internal import Platform
 
 /// Keeps validators between appends. Where one is of an older state of the store, the log notices and asks to check again.
 final class AppendValidatorPool: Sendable {

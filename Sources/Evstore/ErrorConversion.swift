@@ -1,6 +1,6 @@
 internal import EventModel
+internal import Platform
 internal import Projections
-internal import System
 
 extension EvstoreError {
     /// Converts an error of a lower room into the public one.

@@ -2,8 +2,8 @@ internal import EventLog
 internal import EventModel
 internal import LMDB
 internal import Logging
+internal import Platform
 internal import Projections
-internal import System
 
 extension EventStore {
     /// Appends events, brings the named read models of the working version up to them, and returns when both are done.

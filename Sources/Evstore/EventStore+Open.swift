@@ -4,9 +4,9 @@ internal import Hashing
 internal import LMDB
 public import Logging
 internal import Migration
+internal import Platform
 public import Projections
 public import SchemaEvolution
-internal import System
 
 extension EventStore {
     /// Makes a store whose floor, live and top are `version` (the newest of `schemas` where nil), and opens it.

@@ -4,9 +4,9 @@ internal import Hashing
 internal import LMDB
 internal import Logging
 internal import Migration
+internal import Platform
 internal import Projections
 internal import SchemaEvolution
-internal import System
 
 /// The generations that a handle has open, by the names of their directories.
 final class OpenGenerations: Sendable {

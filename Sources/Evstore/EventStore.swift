@@ -3,9 +3,9 @@ internal import EventModel
 internal import LMDB
 internal import Logging
 internal import Migration
+internal import Platform
 internal import Projections
 package import SchemaEvolution
-internal import System
 
 /// A store of events and the read models built from them, opened by this process.
 ///

@@ -1,9 +1,9 @@
 internal import EventLog
 internal import EventModel
 internal import Hashing
+internal import Platform
 internal import Projections
 internal import SchemaEvolution
-internal import System
 
 /// Event viewers between reads: each keeps the paths that it has compiled, and nothing of the events that it has shown. A read
 /// takes one for itself and gives it back at its end.

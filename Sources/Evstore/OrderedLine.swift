@@ -1,6 +1,6 @@
 internal import EventModel
 internal import LMDB
-internal import System
+internal import Platform
 
 /// Runs units of work on several threads, and gives their results (pieces) to one thread in order.
 ///

@@ -1,9 +1,9 @@
 internal import Bytes
 public import EventModel
+internal import Platform
 package import Projections
 public import SchemaEvolution
 internal import SchemaTools
-internal import System
 
 /// The version files and projection definitions of one directory, read and checked.
 public struct Schemas: Sendable {

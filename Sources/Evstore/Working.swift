@@ -1,6 +1,6 @@
 internal import EventModel
+internal import Platform
 internal import Projections
-internal import System
 
 /// Runs work that may wait for the disk or for other processes on the store's own threads, and awaits it.
 /// - Parameter cancellation: asks the work to stop, as cancelling the task does.

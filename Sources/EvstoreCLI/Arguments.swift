@@ -1,6 +1,6 @@
 internal import Bytes
 internal import EventModel
-internal import System
+internal import Platform
 
 /// The arguments of the process.
 enum Arguments {

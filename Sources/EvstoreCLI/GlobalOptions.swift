@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import EventModel
 internal import Evstore
 internal import FoundationEssentials
-internal import System
+internal import Platform
 
 /// The options of every command, before its name or after it.
 struct GlobalOptions: ParsableArguments {

@@ -1,6 +1,6 @@
 internal import Bytes
 internal import Evstore
-internal import System
+internal import Platform
 
 /// A file or standard input (`-`); ^C ends a read.
 enum Input {

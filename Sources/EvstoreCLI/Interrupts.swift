@@ -2,8 +2,8 @@ internal import Bytes
 internal import Dispatch
 internal import EventModel
 internal import Glibc
+internal import Platform
 internal import Synchronization
-internal import System
 
 /// Handles ^C, SIGTERM and the closing of the terminal: the first signal cancels the work at its next chunk, the second ends the program
 /// at once, which a store survives as it survives a power cut.

@@ -1,8 +1,8 @@
 internal import Bytes
 internal import EventModel
 internal import FoundationEssentials
+internal import Platform
 internal import Synchronization
-internal import System
 
 /// Thrown where the reader of the results has closed the pipe (`| head`): the program ends without an error.
 struct OutputClosed: Error {}

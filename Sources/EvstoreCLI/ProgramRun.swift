@@ -1,6 +1,6 @@
 internal import Evstore
 internal import Foundation
-internal import System
+internal import Platform
 
 /// Where a program lies that a command was given.
 enum ProgramPath {

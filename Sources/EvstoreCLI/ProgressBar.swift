@@ -1,7 +1,7 @@
 internal import Bytes
 internal import EventModel
+internal import Platform
 internal import Synchronization
-internal import System
 
 /// Progress on standard error: a bar with rate and time left on a terminal, a line every five seconds
 /// elsewhere, a JSON object a line for programs.

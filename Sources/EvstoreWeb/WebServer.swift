@@ -6,7 +6,7 @@
     internal import NIOHTTP1
     internal import NIOPosix
     internal import Synchronization
-    internal import System
+    internal import Platform
 
     /// Health, readiness and metrics of a store over HTTP, and its page.
     ///

@@ -1,6 +1,6 @@
 internal import Bytes
 internal import CLMDB
-package import System
+package import Platform
 
 /// A place in a table. Keys and values stay lent until the transaction ends, wherever the cursor goes.
 @safe

@@ -1,6 +1,6 @@
 internal import CLMDB
 internal import Glibc
-internal import System
+internal import Platform
 
 extension Environment {
     /// Doubles the map, with no transaction of this process open.

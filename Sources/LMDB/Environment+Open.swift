@@ -1,7 +1,7 @@
 internal import CLMDB
 internal import Glibc
+internal import Platform
 internal import Synchronization
-internal import System
 
 extension Environment {
     /// Opens the files; the registry has made sure that nothing in this process has them open.

@@ -1,5 +1,5 @@
 internal import CLMDB
-package import System
+package import Platform
 
 extension Environment {
     /// Frees the slots of readers whose process has ended; returns how many there were.

@@ -1,6 +1,6 @@
 internal import CLMDB
 internal import Glibc
-package import System
+package import Platform
 
 extension Environment {
     /// Runs `body` on a consistent picture of the environment, which nothing blocks or changes.

@@ -1,6 +1,6 @@
 internal import CLMDB
 internal import Glibc
-package import System
+package import Platform
 
 /// One LMDB environment: a directory with `data.mdb` and `lock.mdb`, open once in this process.
 @safe

@@ -1,5 +1,5 @@
 internal import CLMDB
-package import System
+package import Platform
 
 /// Where a file of an environment was when it was opened.
 struct FilePlace: Sendable {

@@ -1,4 +1,4 @@
-internal import System
+internal import Platform
 
 /// Counts the transactions of this process, so that what LMDB only allows without any (moving the
 /// map, closing) waits for its moment.

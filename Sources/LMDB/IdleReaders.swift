@@ -1,5 +1,5 @@
 internal import CLMDB
-internal import System
+internal import Platform
 
 /// Read transactions that have ended and kept their slot and their memory: one that begins again costs a tenth of a new one.
 @safe

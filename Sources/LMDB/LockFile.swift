@@ -1,7 +1,7 @@
 internal import Bytes
 internal import Glibc
+internal import Platform
 internal import Synchronization
-internal import System
 
 /// `lock.mdb`, kept open beside LMDB for as long as the environment is. LMDB has two locks of this process on it (`fcntl(2)`):
 /// a shared one on byte 0, which says that somebody has the environment open, and one on the byte of its process number, which

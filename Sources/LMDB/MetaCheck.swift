@@ -1,4 +1,4 @@
-internal import System
+internal import Platform
 
 /// What `data.mdb` must be before LMDB may map it: a short file ends the process with a signal, an empty one becomes a
 /// new store. Both meta pages are valid (`MetaPage`), they name the same page size, and the last page of the newer one

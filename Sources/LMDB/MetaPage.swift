@@ -1,6 +1,6 @@
 internal import Bytes
 internal import CLMDB
-package import System
+package import Platform
 
 /// One of the two pages at the start of `data.mdb` that lead to everything else: each commit writes the one of its parity
 /// over the commit before the last.

@@ -1,5 +1,5 @@
 internal import CLMDB
-package import System
+package import Platform
 
 /// Keeps the pages of one commit from being reused, for as long as it is held. Unlike a read transaction it lends
 /// nothing, so that the map may move under it; it must go before the environment is closed.

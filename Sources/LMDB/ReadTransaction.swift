@@ -1,6 +1,6 @@
 internal import Bytes
 internal import CLMDB
-package import System
+package import Platform
 
 /// A consistent picture of an environment. Everything it lends lies in the map itself and is gone
 /// with the transaction, which the compiler checks.

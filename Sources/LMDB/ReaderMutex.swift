@@ -1,6 +1,6 @@
 internal import Glibc
+internal import Platform
 internal import Synchronization
-internal import System
 
 /// The mutex in `lock.mdb` under which LMDB changes its table of readers, where it begins a read that has no slot yet and where it frees
 /// those of the dead.

@@ -1,6 +1,6 @@
 internal import CLMDB
 internal import Glibc
-internal import System
+internal import Platform
 
 /// The environments that this process has open, by the file's device and inode: opening one twice
 /// and closing one of the two would silently drop the other's locks.

@@ -1,6 +1,6 @@
 internal import CLMDB
 internal import Glibc
-package import System
+package import Platform
 
 extension StorageError {
     /// - Parameter code: one of LMDB's, or an `errno`, which its calls give as well.

@@ -1,6 +1,6 @@
 internal import Bytes
 internal import CLMDB
-package import System
+package import Platform
 
 /// The one transaction that changes an environment. It is committed or undone by the call that lent
 /// it, and is useless afterwards and on any other thread.

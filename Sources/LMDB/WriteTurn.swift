@@ -1,5 +1,5 @@
 internal import Glibc
-package import System
+package import Platform
 
 /// One writer's turn on an environment, held until the value is released.
 ///

@@ -4,8 +4,8 @@ package import EventModel
 package import Hashing
 internal import JSONText
 internal import LMDB
+internal import Platform
 internal import Projections
-internal import System
 
 /// The events that a cut takes off, as event lines at their birth versions in `<store>/archive/`, with a small file
 /// of digests beside; an import brings them back. Nothing deletes an archive. Where events are sealed the lines are (`SealedLine`), under a

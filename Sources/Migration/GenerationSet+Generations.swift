@@ -2,8 +2,8 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 internal import LMDB
+internal import Platform
 internal import Projections
-internal import System
 
 extension GenerationSet {
     func open(_ name: String, _ site: MigrationSite) throws(EvstoreError) -> Generation {

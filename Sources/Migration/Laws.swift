@@ -2,9 +2,9 @@ internal import EventLog
 internal import EventModel
 internal import Glibc
 internal import LMDB
+internal import Platform
 internal import Projections
 internal import SchemaEvolution
-internal import System
 
 /// What must hold of the steps, tried on events of the log and on events that are made.
 package enum Laws {

@@ -1,6 +1,6 @@
 internal import EventModel
+internal import Platform
 internal import Projections
-internal import System
 
 /// Generations that stay open while a migration looks at them again and again: opening one maps a file.
 final class OpenGenerations: Sendable {

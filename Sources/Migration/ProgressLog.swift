@@ -1,6 +1,6 @@
 internal import EventModel
 internal import Logging
-internal import System
+internal import Platform
 
 /// Writes the progress of long work to the service's log: when a step begins, and every few seconds how much of it is done.
 final class ProgressLog: Sendable {

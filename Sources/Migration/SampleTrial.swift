@@ -1,7 +1,7 @@
 internal import EventModel
+internal import Platform
 internal import Projections
 internal import SchemaEvolution
-internal import System
 
 /// The laws on a sample of the log, tried once: while rows are loaded, or when the outcome is asked for.
 final class SampleTrial: Sendable {

@@ -2,7 +2,7 @@ internal import EventLog
 package import EventModel
 internal import FoundationEssentials
 internal import LMDB
-internal import System
+internal import Platform
 
 /// A directory for work that is thrown away: below the store, or below TMPDIR where the store can't be written.
 package struct Scratch: Sendable {

@@ -1,7 +1,7 @@
 internal import Bytes
 package import EventLog
 internal import LMDB
-internal import System
+internal import Platform
 
 /// A file of event lines that a sealed store has beside its log, each line under the key of its file.
 package struct SealedLineFile {

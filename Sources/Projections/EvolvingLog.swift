@@ -1,8 +1,8 @@
 package import EventLog
 package import EventModel
 package import Logging
+internal import Platform
 package import SchemaEvolution
-internal import System
 
 /// What a store is at one moment: its numbers, and its events' history and projections as registered.
 package struct Evolution: Sendable {

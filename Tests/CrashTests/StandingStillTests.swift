@@ -2,8 +2,8 @@ import Evstore
 import EvstoreTesting
 import Foundation
 import LMDB
+import Platform
 import Synchronization
-import System
 import TestSupport
 import Testing
 import Torturing

@@ -2,7 +2,7 @@ import EventLog
 import EventModel
 import EvstoreTesting
 import LMDB
-import System
+import Platform
 import TestStores
 import TestSupport
 import Testing

@@ -4,8 +4,8 @@ import EvstoreTesting
 import Foundation
 import Hashing
 import LMDB
+import Platform
 import Sealing
-import System
 import TestStores
 import TestSupport
 import Testing

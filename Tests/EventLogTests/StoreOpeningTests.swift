@@ -2,7 +2,7 @@ import EventModel
 import EvstoreTesting
 import Foundation
 import LMDB
-import System
+import Platform
 import TestStores
 import TestSupport
 import Testing

@@ -6,7 +6,7 @@ import Foundation
 import Hashing
 import LMDB
 import Migration
-import System
+import Platform
 import TestSupport
 import Testing
 

@@ -5,8 +5,8 @@ import EvstoreTesting
 import Foundation
 import LMDB
 import Migration
+import Platform
 import Projections
-import System
 import TestSupport
 import Testing
 

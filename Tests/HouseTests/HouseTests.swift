@@ -3,39 +3,41 @@ import Testing
 /// Which rooms a room may open: those on lower rows, as Package.swift draws them.
 let importsByRoom: [String: Set<String>] = [
     "Bytes": ["CBits"],
-    "System": ["Bytes", "CEvstoreSystem"],
+    "Platform": ["Bytes", "CEvstoreSystem"],
     "Hashing": ["Bytes", "CXXHash", "Crypto"],
     "Sealing": ["Bytes", "CZstd", "Crypto", "CryptoExtras"],
-    "LMDB": ["Bytes", "System", "CLMDB"],
+    "LMDB": ["Bytes", "Platform", "CLMDB"],
     "JSONText": ["Bytes"],
-    "EventModel": ["Bytes", "System"],
-    "EventLog": ["Bytes", "System", "Hashing", "Sealing", "LMDB", "EventModel", "Logging"],
+    "EventModel": ["Bytes", "Platform"],
+    "EventLog": ["Bytes", "Platform", "Hashing", "Sealing", "LMDB", "EventModel", "Logging"],
     "SchemaEvolution": ["Bytes", "Hashing", "JSONText", "EventModel", "Yams"],
     "SchemaTools": ["Bytes", "JSONText", "EventModel", "SchemaEvolution"],
-    "Projections": ["Bytes", "System", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Logging"],
+    "Projections": ["Bytes", "Platform", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Logging"],
     "Migration": [
-        "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Logging",
+        "Bytes", "Platform", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", "Logging",
     ],
     "LogKeeping": [
-        "Bytes", "System", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
+        "Bytes", "Platform", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
         "Migration",
     ],
     "Evstore": [
-        "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools", "Projections",
+        "Bytes", "Platform", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools", "Projections",
         "Migration", "LogKeeping",
         "Logging",
     ],
     "EvstoreTesting": ["Bytes", "JSONText", "Evstore", "Logging"],
     "EvstoreCLI": [
-        "Bytes", "System", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Migration", "LogKeeping",
+        "Bytes", "Platform", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Migration",
+        "LogKeeping",
         "Evstore", "EvstoreService", "EvstoreWeb",
         "ArgumentParser",
         "Logging", "ServiceLifecycle",
     ],
     "EvstoreService": ["Evstore", "Logging", "ServiceLifecycle", "Metrics", "Tracing", "Instrumentation", "ServiceContextModule"],
     "EvstoreWeb": [
-        "Bytes", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Evstore", "EvstoreService", "NIOCore", "NIOHTTP1",
-        "NIOPosix", "Metrics", "System",
+        "Bytes", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Evstore", "EvstoreService", "NIOCore",
+        "NIOHTTP1",
+        "NIOPosix", "Metrics", "Platform",
     ],
     "evstore": ["EvstoreCLI"],
 ]
@@ -56,9 +58,9 @@ struct HouseTests {
         }
     }
 
-    @Test("only Bytes, Hashing, Sealing, System and LMDB say unsafe; who says @unchecked says why it is sound")
+    @Test("only Bytes, Hashing, Sealing, Platform and LMDB say unsafe; who says @unchecked says why it is sound")
     func unsafety() throws {
-        for file in try SourceFile.all(below: "Sources") where !["Bytes", "Hashing", "Sealing", "System", "LMDB"].contains(file.room) {
+        for file in try SourceFile.all(below: "Sources") where !["Bytes", "Hashing", "Sealing", "Platform", "LMDB"].contains(file.room) {
             for (number, line) in file.code {
                 let words = line.split { !$0.isLetter && !$0.isNumber && $0 != "_" && $0 != "@" }
                 #expect(!words.contains("unsafe"), "\(file.path):\(number)")
@@ -130,6 +132,6 @@ struct HouseTests {
     @Test("one file alone knows how a guard is left out")
     func mutants() throws {
         let files = try SourceFile.all(below: "Sources").filter { file in file.lines.contains { $0.contains("EVSTORE_MUTANT") } }
-        #expect(files.map(\.path) == ["Sources/System/Guard.swift"])
+        #expect(files.map(\.path) == ["Sources/Platform/Guard.swift"])
     }
 }

@@ -2,7 +2,7 @@ import Bytes
 import EvstoreTesting
 import Foundation
 import LMDB
-import System
+import Platform
 import Testing
 
 @Suite("An environment")

@@ -1,7 +1,7 @@
 import EvstoreTesting
 import Foundation
 import Glibc
-import System
+import Platform
 import Testing
 
 @testable import LMDB

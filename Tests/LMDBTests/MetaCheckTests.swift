@@ -1,8 +1,8 @@
 import Bytes
 import EvstoreTesting
 import Foundation
+import Platform
 import Synchronization
-import System
 import Testing
 
 @testable import LMDB

@@ -2,7 +2,7 @@ import EvstoreTesting
 import Foundation
 import Glibc
 import LMDB
-import System
+import Platform
 import Testing
 
 @Suite("Removing files and directories")

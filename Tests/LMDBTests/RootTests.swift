@@ -2,7 +2,7 @@ import EvstoreTesting
 import Foundation
 import Glibc
 import LMDB
-import System
+import Platform
 import Testing
 
 @Suite("What root makes in another user's place", .enabled(if: getuid() == 0, "only root is root"))

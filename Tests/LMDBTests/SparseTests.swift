@@ -1,7 +1,7 @@
 import Bytes
 import EvstoreTesting
 import Foundation
-import System
+import Platform
 import Testing
 
 @testable import LMDB

@@ -2,7 +2,7 @@ import Bytes
 import EvstoreTesting
 import Foundation
 import LMDB
-import System
+import Platform
 import TestSupport
 import Testing
 

@@ -4,7 +4,7 @@ import EvstoreTesting
 import Foundation
 import Hashing
 import LMDB
-import System
+import Platform
 import TestStores
 import TestSupport
 

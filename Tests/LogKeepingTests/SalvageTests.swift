@@ -3,7 +3,7 @@ import EventModel
 import EvstoreTesting
 import Foundation
 import Hashing
-import System
+import Platform
 import TestStores
 import TestSupport
 import Testing

@@ -3,8 +3,8 @@ import EventModel
 import EvstoreTesting
 import Foundation
 import LMDB
+import Platform
 import Sealing
-import System
 import TestStores
 import TestSupport
 import Testing

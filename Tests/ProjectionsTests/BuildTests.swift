@@ -1,7 +1,7 @@
 import EventLog
 import EventModel
 import LMDB
-import System
+import Platform
 import Testing
 
 @testable import Projections

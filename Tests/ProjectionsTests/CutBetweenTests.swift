@@ -3,8 +3,8 @@ import EventLog
 import EventModel
 import Foundation
 import LMDB
+import Platform
 import SchemaEvolution
-import System
 import Testing
 
 @testable import Projections

@@ -4,7 +4,7 @@ import EventModel
 import Foundation
 import Hashing
 import LMDB
-import System
+import Platform
 import Testing
 
 @testable import Projections

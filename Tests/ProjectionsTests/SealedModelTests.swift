@@ -5,8 +5,8 @@ import EvstoreTesting
 import Foundation
 import Hashing
 import LMDB
+import Platform
 import Sealing
-import System
 import Testing
 
 @testable import Projections

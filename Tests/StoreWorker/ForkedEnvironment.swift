@@ -1,7 +1,7 @@
 import Bytes
 import Glibc
 import LMDB
-import System
+import Platform
 
 /// What becomes of an LMDB environment that is open at a fork. The process has one thread: of several, a child would have
 /// their locks and not the threads.

@@ -2,7 +2,7 @@ import EventLog
 import EventModel
 import Foundation
 import LMDB
-import System
+import Platform
 
 /// A process that is stopped in the middle of a write, as by a debugger or `docker pause`.
 struct Stopped {

@@ -4,7 +4,7 @@ package import EventModel
 package import EvstoreTesting
 internal import Foundation
 internal import LMDB
-internal import System
+internal import Platform
 internal import TestSupport
 
 /// A log whose events are sealed, and what goes into it.

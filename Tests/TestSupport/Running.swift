@@ -1,5 +1,5 @@
 internal import Foundation
-package import System
+package import Platform
 
 /// A program that was started as a real process; both of its outputs go to files.
 package final class Running {

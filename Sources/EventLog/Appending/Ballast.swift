@@ -1,7 +1,7 @@
 package import EventModel
 internal import LMDB
 internal import Logging
-internal import System
+internal import Platform
 
 /// `ballast`: a file that reserves room on the disk for the operations that lead out of a full one, such as a rollback.
 struct Ballast: Sendable {

@@ -1,5 +1,5 @@
 internal import EventModel
-internal import System
+internal import Platform
 
 /// Appends and updates that wait to be committed, first come, first served, and whose turn it is to commit: one thread at a time. Each
 /// waits until its deadline.

@@ -3,7 +3,7 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 internal import Logging
-internal import System
+internal import Platform
 
 /// What is kept from one commit to the next, by the thread whose turn it is, and how it makes one.
 struct CommitSession: ~Copyable {

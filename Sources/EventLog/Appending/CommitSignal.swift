@@ -1,5 +1,5 @@
 internal import EventModel
-internal import System
+internal import Platform
 
 /// Wakes those who wait for events: after a commit of this process, after any process has written to the
 /// file, and at the latest at the next slow poll.

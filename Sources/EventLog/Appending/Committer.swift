@@ -1,7 +1,7 @@
 internal import EventModel
 internal import LMDB
 internal import Logging
-internal import System
+internal import Platform
 
 /// Makes the commits of this process: one after the other, on the thread that it has for them, or in place, on the thread of a caller
 /// who is alone. A second thread keeps the deadlines.

@@ -1,7 +1,7 @@
 internal import EventModel
 internal import LMDB
 internal import Logging
-internal import System
+internal import Platform
 
 /// A thread that refuses work whose deadline has passed and syncs the anchor, for as long as there is something to do.
 final class DeadlineTimer: Sendable {

@@ -1,7 +1,7 @@
 internal import EventModel
 internal import LMDB
 internal import Logging
-internal import System
+internal import Platform
 
 /// Checks an open log every few seconds, also while nobody uses it: frees the slots of dead readers, notices files that were
 /// replaced, and fills the ballast again.

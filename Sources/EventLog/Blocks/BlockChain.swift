@@ -1,7 +1,7 @@
 internal import EventModel
 internal import Hashing
 internal import LMDB
-internal import System
+internal import Platform
 
 /// Completes blocks on a thread of its own, one after the other, while the writing thread puts the next together: their
 /// checksums and links take as long as that.

@@ -2,7 +2,7 @@ internal import Bytes
 package import EventModel
 internal import Hashing
 internal import LMDB
-internal import System
+internal import Platform
 
 extension BlockLayout {
     /// Checks rules 1 to 6; returns where the table of offsets begins, how long its entries are and how many there are.

@@ -2,8 +2,8 @@ internal import Bytes
 package import EventModel
 package import Hashing
 internal import LMDB
+internal import Platform
 internal import Sealing
-internal import System
 
 /// A block of the log, lent and checked: its records can be read without further checks.
 package struct BlockView: ~Escapable {

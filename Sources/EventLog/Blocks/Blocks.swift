@@ -2,7 +2,7 @@ internal import Bytes
 package import EventModel
 package import Hashing
 package import LMDB
-internal import System
+internal import Platform
 
 /// What every thread needs to read the log.
 package struct LogAccess: Sendable {

@@ -1,6 +1,6 @@
 internal import Bytes
+internal import Platform
 internal import Sealing
-internal import System
 
 /// Stands behind the value of every row of a sealed store, from format 6 on, and before its `RowChecksum`: HMAC-SHA256, cut off to 16
 /// bytes, of table, key and value, under a key that is derived from the store's keys.

@@ -1,7 +1,7 @@
 internal import Bytes
 internal import EventModel
 package import LMDB
-internal import System
+internal import Platform
 
 /// A table of the log whose rows are checked when they are read: all but `blocks`.
 package struct RowTable: Sendable {

@@ -1,7 +1,7 @@
 internal import Bytes
 internal import EventModel
 package import LMDB
-internal import System
+internal import Platform
 
 /// Every table of the log environment; `TableDescriptor.log` declares them.
 ///

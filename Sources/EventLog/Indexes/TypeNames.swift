@@ -1,5 +1,5 @@
+internal import Platform
 internal import Synchronization
-internal import System
 
 /// A type's number in this store; the same for as long as the store exists, whatever is cut.
 package typealias TypeID = UInt32

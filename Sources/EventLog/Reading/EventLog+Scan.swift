@@ -1,7 +1,7 @@
 internal import Bytes
 package import EventModel
 package import LMDB
-internal import System
+internal import Platform
 
 extension EventLog {
     /// Long work: lends the blocks that hold events in (after, through] and may hold one of `types`, in

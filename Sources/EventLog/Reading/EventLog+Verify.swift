@@ -1,7 +1,7 @@
 package import EventModel
 package import Hashing
 internal import LMDB
-internal import System
+internal import Platform
 
 /// The result of a walk through a whole log: what is wrong, and where its hash chain ends.
 package struct LogWalk: Sendable {

@@ -1,6 +1,6 @@
 internal import EventModel
 internal import LMDB
-internal import System
+internal import Platform
 
 /// How much room a log takes, and who reads it.
 package struct LogUsage: Hashable, Sendable {

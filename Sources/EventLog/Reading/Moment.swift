@@ -1,7 +1,7 @@
 internal import EventModel
 internal import Hashing
 internal import LMDB
-internal import System
+internal import Platform
 
 /// The state of the log as of one transaction: the numbers, the log's end and the overlay that
 /// completes the indexes. Everything that is looked up by stream or id goes through here.

@@ -1,6 +1,6 @@
 internal import EventModel
 internal import LMDB
-internal import System
+internal import Platform
 
 /// The index entries that are not in the tables yet: those of the blocks after `base`, kept in memory and
 /// extended as the log grows. One epoch and one base each; a sweep or a cut brings a new overlay.

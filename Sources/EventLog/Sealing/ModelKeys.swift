@@ -1,8 +1,8 @@
 internal import Bytes
 internal import EventModel
 internal import LMDB
+internal import Platform
 package import Sealing
-internal import System
 
 /// The keys of one generation of a read model, in a store whose events are sealed.
 ///

@@ -2,8 +2,8 @@ internal import Bytes
 package import EventModel
 package import Hashing
 internal import LMDB
+internal import Platform
 package import Sealing
-internal import System
 
 /// The opened keys of a store: its file `keys`, and what a handle needs of it.
 package final class StoreKeys: Sendable {

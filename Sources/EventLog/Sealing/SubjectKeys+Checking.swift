@@ -1,7 +1,7 @@
 package import EventModel
 internal import LMDB
+internal import Platform
 internal import Sealing
-internal import System
 
 /// The slot of a subject's key that is not as it was written, or not there; 0 is the head of their file.
 package struct SlotDamage: Error {

@@ -1,7 +1,7 @@
 package import EventModel
 internal import LMDB
+internal import Platform
 package import Sealing
-internal import System
 
 /// The keys of subjects: one for each stream that has had personal data, and one for each file of sealed lines, in a file of slots
 /// (`SubjectSlot`) from byte 128 on.

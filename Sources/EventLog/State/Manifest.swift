@@ -1,7 +1,7 @@
 internal import EventModel
 internal import FoundationEssentials
 internal import LMDB
-internal import System
+internal import Platform
 
 /// `evstore.json`: says that a directory is a store, which one, and in which format.
 package struct Manifest: Codable {

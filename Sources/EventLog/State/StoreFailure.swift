@@ -1,6 +1,6 @@
 package import EventModel
 internal import LMDB
-internal import System
+internal import Platform
 
 /// Converts an error of the rooms below into a store's.
 /// - Parameter floorBytes: below this a disk counts as full.

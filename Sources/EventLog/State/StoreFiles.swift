@@ -1,7 +1,7 @@
 package import EventModel
 internal import LMDB
 package import Logging
-internal import System
+internal import Platform
 
 /// Checks of a store's files that come before any of them is used.
 package enum StoreFiles {

@@ -1,6 +1,6 @@
 internal import EventModel
 internal import LMDB
-internal import System
+internal import Platform
 
 /// The store's own locks, on bytes of `evstore.lock` (open-file-description locks: they go with the
 /// process that holds them, however it ends).

@@ -1,6 +1,6 @@
 internal import EventModel
 internal import LMDB
-internal import System
+internal import Platform
 
 /// Acquires the presence lock of a store. Before that, a log that a crash has left is recovered, and a file of which it is not known
 /// how it was left has its pages checked, since LMDB would follow damaged ones.

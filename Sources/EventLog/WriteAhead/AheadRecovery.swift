@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import Hashing
 internal import LMDB
-internal import System
+internal import Platform
 
 /// Recovers a log whose last round was not ended, because of a power cut or because the last process that had it open was killed. An
 /// interrupted recovery begins again from the start.

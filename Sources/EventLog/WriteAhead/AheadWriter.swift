@@ -1,7 +1,7 @@
 internal import Bytes
 internal import EventModel
 internal import LMDB
-internal import System
+internal import Platform
 
 /// Writes the file ahead of the log, for the writing thread. Everything here is done under LMDB's write lock.
 struct AheadWriter: ~Copyable {

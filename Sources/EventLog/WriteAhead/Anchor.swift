@@ -2,7 +2,7 @@ internal import Bytes
 package import EventModel
 package import Hashing
 internal import LMDB
-internal import System
+internal import Platform
 
 /// `anchor`: the log's end as it was after a commit, kept beside the log. By it, opening notices a log
 /// that has lost its last commits to a damaged meta page, and a file that was exchanged or changed.

@@ -1,6 +1,6 @@
 package import Bytes
 internal import LMDB
-package import System
+package import Platform
 
 /// Identifies a `data.mdb` and how it was left. A file that matches was changed by the store alone, so that its pages need no check.
 package struct FileMark: Hashable, Sendable {

@@ -1,7 +1,7 @@
 internal import EventModel
 internal import Hashing
 internal import LMDB
-internal import System
+internal import Platform
 
 /// `log/data.mdb` as a file, looked at without LMDB.
 enum LogFile {

@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import Hashing
 package import LMDB
-internal import System
+internal import Platform
 
 /// `log/ahead`: blocks that are durable before LMDB has made them so. A commit that goes through it needs one sync of a few
 /// pages that are on the disk already, where LMDB needs two; LMDB then commits without syncing, in one **round** after

@@ -1,7 +1,7 @@
 internal import EventLog
 internal import EventModel
 internal import Migration
-internal import System
+internal import Platform
 
 /// How far a consumer has come, in memory and on the disk: what the holder of its name writes.
 ///

@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 internal import Migration
-internal import System
+internal import Platform
 
 /// Lines as they were read, followed by `textEnd`.
 final class LineText: Sendable {

@@ -4,8 +4,8 @@ internal import EventModel
 internal import JSONText
 internal import LMDB
 internal import Migration
+internal import Platform
 internal import Projections
-internal import System
 
 /// Runs another release's program, which rolls the store at a path back to a version.
 public typealias OlderProgram = @Sendable (_ store: String, _ version: SchemaVersion) throws(EvstoreError) -> Void

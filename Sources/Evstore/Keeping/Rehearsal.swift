@@ -3,9 +3,9 @@ internal import EventModel
 internal import Hashing
 internal import LogKeeping
 internal import Migration
+internal import Platform
 internal import Projections
 internal import SchemaEvolution
-internal import System
 
 /// A drill on a copy of a store. Each step proves a claim by comparing digests or events.
 final class Rehearsal {

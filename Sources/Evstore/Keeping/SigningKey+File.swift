@@ -1,6 +1,6 @@
 public import EventModel
 public import LogKeeping
-internal import System
+internal import Platform
 
 extension SigningKey {
     /// Reads a key from a file of the user's own that nobody else can read (0600), no symbolic link.

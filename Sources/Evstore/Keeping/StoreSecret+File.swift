@@ -1,7 +1,7 @@
 internal import Bytes
 public import EventModel
 internal import FoundationEssentials
-internal import System
+internal import Platform
 
 extension StoreSecret {
     private static let keyBytes = 32

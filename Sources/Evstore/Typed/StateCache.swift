@@ -1,7 +1,7 @@
 internal import EventLog
 internal import EventModel
 internal import LMDB
-internal import System
+internal import Platform
 
 /// Keeps the last folded states of streams in memory; without it they are folded from all events.
 ///

@@ -1,6 +1,6 @@
 internal import ArgumentParser
 internal import Evstore
-internal import System
+internal import Platform
 
 struct ConsumeCommand: Command {
     static let configuration = CommandConfiguration(

@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import Evstore
 internal import FoundationEssentials
 internal import Migration
-internal import System
+internal import Platform
 
 struct DrillCommand: Command {
     static let configuration = CommandConfiguration(

@@ -4,7 +4,7 @@
     internal import EvstoreService
     internal import EvstoreWeb
     internal import ServiceLifecycle
-    internal import System
+    internal import Platform
 
     /// What both have: an address, and a page.
     struct Serving {

@@ -3,7 +3,7 @@
     internal import EvstoreWeb
     internal import Foundation
     internal import ServiceLifecycle
-    internal import System
+    internal import Platform
 
     /// A web server as a part of a group, and what systemd is told of it.
     struct ServingService: ServiceLifecycle.Service {

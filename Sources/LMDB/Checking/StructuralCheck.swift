@@ -1,6 +1,6 @@
 internal import Bytes
 internal import CLMDB
-package import System
+package import Platform
 
 /// Walks every page that a commit leads to, without LMDB, which ends the process where a page is not what it should be:
 /// it believes every number that it reads. Nothing is mapped, and no number of the file is used before it is checked.

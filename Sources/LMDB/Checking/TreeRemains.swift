@@ -1,5 +1,5 @@
 internal import Bytes
-package import System
+package import Platform
 
 /// What can still be reached of a commit whose pages are damaged in places: the entries of sound leaves below sound branches.
 /// A page is checked by rules 7 to 14 and 16 to 20 of `StructuralCheck` before anything of it is used, and visited once; what

@@ -4,7 +4,7 @@ package import EventModel
 internal import Hashing
 internal import LMDB
 package import Migration
-internal import System
+internal import Platform
 
 /// Copies a log, so that it survives damage and the loss of its disk, which snapshots do not.
 package enum Backup {

@@ -3,7 +3,7 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 internal import LMDB
-internal import System
+internal import Platform
 
 /// The file `forgotten` beside backups: a line for each row of the log's ledger of what was forgotten (`ForgottenLedger`), with its number,
 /// the code, the last slot and the proof, bytes in hexadecimal.

@@ -4,7 +4,7 @@ internal import EventModel
 internal import FoundationEssentials
 internal import Hashing
 internal import LMDB
-internal import System
+internal import Platform
 
 /// A directory of backups that share their blocks: each run writes the blocks since the run before, and the store's other rows as they
 /// are then.

@@ -1,7 +1,7 @@
 internal import EventLog
 package import EventModel
 internal import LMDB
-internal import System
+internal import Platform
 
 extension Backup {
     /// The runs of a directory, oldest first.

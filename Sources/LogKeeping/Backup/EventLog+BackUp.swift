@@ -3,7 +3,7 @@ package import EventLog
 package import EventModel
 package import Hashing
 internal import LMDB
-internal import System
+internal import Platform
 
 /// Where the blocks of a backup's file end, and which frame ends them: a later backup continues from here.
 package struct BackupBase: Hashable, Sendable {

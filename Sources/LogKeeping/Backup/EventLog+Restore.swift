@@ -3,7 +3,7 @@ package import EventLog
 package import EventModel
 package import Hashing
 internal import LMDB
-internal import System
+internal import Platform
 
 /// What was restored.
 package struct RestoreSummary: Hashable, Sendable {

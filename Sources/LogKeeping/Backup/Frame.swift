@@ -2,8 +2,8 @@ internal import Bytes
 internal import EventLog
 internal import Hashing
 internal import LMDB
+internal import Platform
 internal import Sealing
-internal import System
 
 /// A backup is a sequence of frames, each linked to the one before it, so that a change, a gap or a missing end is found.
 /// Integers are little-endian.

@@ -3,8 +3,8 @@ package import EventModel
 internal import Hashing
 internal import LMDB
 internal import Migration
+internal import Platform
 internal import Projections
-internal import System
 
 /// The store that a restore makes.
 package struct RestoredStore {

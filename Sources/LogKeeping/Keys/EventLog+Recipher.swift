@@ -3,8 +3,8 @@ package import EventLog
 package import EventModel
 internal import Hashing
 internal import LMDB
+internal import Platform
 package import Sealing
-internal import System
 
 extension EventLog {
     /// Makes another store with the same events under other keys, or unsealed: equal content, positions and epochs, but an id and a hash

@@ -1,8 +1,8 @@
 internal import EventLog
 package import EventModel
 package import Migration
+internal import Platform
 internal import Projections
-internal import System
 
 /// Returns an event line without the personal data of the forgotten streams; nil where the line has none.
 package typealias LineRedaction = @Sendable (RawSpan) throws(EvstoreError) -> [UInt8]?

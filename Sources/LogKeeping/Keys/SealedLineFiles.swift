@@ -4,7 +4,7 @@ internal import EventModel
 internal import Hashing
 internal import LMDB
 internal import Migration
-internal import System
+internal import Platform
 
 /// Rewrites the files of event lines beside a sealed store's log (archives, and events that a salvage could not confirm) without the
 /// personal data that was forgotten.

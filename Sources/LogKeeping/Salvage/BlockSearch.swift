@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import LMDB
-internal import System
+internal import Platform
 
 /// Searches a file for blocks by their own headers and checksums, at every second byte, where LMDB puts values. The bytes of a block
 /// that was found are skipped: an event may hold a block's bytes.

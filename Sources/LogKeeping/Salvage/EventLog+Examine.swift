@@ -1,7 +1,7 @@
 package import EventLog
 package import EventModel
 internal import LMDB
-internal import System
+internal import Platform
 
 /// What a damaged log is found to hold without opening it.
 package struct Examination: Sendable {

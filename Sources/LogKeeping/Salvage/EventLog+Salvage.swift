@@ -2,7 +2,7 @@ internal import Bytes
 package import EventLog
 package import EventModel
 internal import Hashing
-internal import System
+internal import Platform
 
 /// The result of salvaging a log.
 package struct SalvageSummary: Sendable {

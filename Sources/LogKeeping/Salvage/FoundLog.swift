@@ -3,7 +3,7 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 internal import LMDB
-internal import System
+internal import Platform
 
 /// Chooses which of the blocks that were found were the log: those that later ones link to, from its end backwards.
 ///

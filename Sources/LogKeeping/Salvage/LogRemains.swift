@@ -3,8 +3,8 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 internal import LMDB
+internal import Platform
 internal import Sealing
-internal import System
 
 /// The readable parts of a damaged log beside its blocks: the store's id, the log's end, and the rows that no block has.
 struct LogRemains {

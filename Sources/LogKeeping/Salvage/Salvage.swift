@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import LMDB
-internal import System
+internal import Platform
 
 /// The blocks and rows of a damaged log that are whole: read, and not yet written anywhere.
 struct Salvage {

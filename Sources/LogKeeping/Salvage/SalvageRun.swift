@@ -3,9 +3,9 @@ internal import EventLog
 package import EventModel
 internal import LMDB
 internal import Migration
+internal import Platform
 package import Projections
 package import SchemaEvolution
-internal import System
 
 /// The parameters of a salvage.
 package struct SalvageRequest {

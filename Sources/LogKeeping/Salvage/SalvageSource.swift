@@ -1,7 +1,7 @@
 internal import EventLog
 internal import EventModel
 internal import LMDB
-internal import System
+internal import Platform
 
 /// The files that a salvage reads: those of a store, or a `data.mdb` alone.
 struct SalvageSource {

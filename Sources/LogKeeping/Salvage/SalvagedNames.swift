@@ -2,7 +2,7 @@ internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import LMDB
-internal import System
+internal import Platform
 
 /// The names of streams by their ids: from their first events, from what is left of the table, or made up where both are lost.
 struct SalvagedNames {

@@ -2,7 +2,7 @@ package import EventLog
 package import EventModel
 internal import Hashing
 internal import LMDB
-internal import System
+internal import Platform
 
 extension SignedHead {
     /// Checks that the trusted key has signed the head.

@@ -1,7 +1,7 @@
 internal import Bytes
 public import EventModel
 internal import LMDB
-internal import System
+internal import Platform
 
 extension SignedHead {
     package static let seriesBytesMax = 64 << 20

@@ -5,7 +5,7 @@ internal import Hashing
 internal import JSONText
 internal import LMDB
 internal import Migration
-internal import System
+internal import Platform
 
 /// The log's end, versions, definitions and keys of a store, signed. Kept elsewhere, a head shows later whether any of these was changed,
 /// left out or inserted. A head may name the head before it, so that a missing one in a series is found.

@@ -1,6 +1,6 @@
 internal import EventLog
 internal import EventModel
-internal import System
+internal import Platform
 
 /// One pass over the log by several workers.
 ///

@@ -4,9 +4,9 @@ internal import EventModel
 internal import Glibc
 internal import Hashing
 internal import LMDB
+internal import Platform
 internal import SchemaEvolution
 internal import Synchronization
-internal import System
 
 /// One run of a bulk build.
 final class BuildRun {

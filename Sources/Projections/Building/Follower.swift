@@ -2,7 +2,7 @@ internal import EventLog
 package import EventModel
 internal import Hashing
 internal import LMDB
-internal import System
+internal import Platform
 
 /// Brings generations to the log's end; everything that follows does so by this type.
 ///

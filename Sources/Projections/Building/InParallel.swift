@@ -1,4 +1,4 @@
-internal import System
+internal import Platform
 
 /// Runs `body` for 0 ..< count, each on a thread of its own, and returns when all have ended.
 /// - Throws: what the first of them, in this order, threw.

@@ -1,6 +1,6 @@
 internal import Bytes
 internal import LMDB
-internal import System
+internal import Platform
 
 /// Bytes that do not fit into memory: written once from the beginning to the end, then read the same way.
 struct SpillFile: ~Copyable {

@@ -3,8 +3,8 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 internal import LMDB
+internal import Platform
 internal import Sealing
-internal import System
 
 /// The tables of a generation, declared once. They are all of one kind, so a name is enough: keys in the order of their bytes, rows
 /// that are checked and, in a store whose events are sealed, sealed; `Generation.checkPages` looks at all of them, and after a cut
@@ -122,7 +122,7 @@ struct CheckedTable: Sendable {
     @_lifetime(copy value)
     private func checked(_ key: RawSpan, _ value: RawSpan) throws -> RawSpan {
         if format == 1 { return value }
-        guard Self.format(of: value) == format || !System.Guard.generationRow.isOn, let body = Self.body(key, value) else {
+        guard Self.format(of: value) == format || !Platform.Guard.generationRow.isOn, let body = Self.body(key, value) else {
             throw damaged()
         }
         return body
@@ -135,7 +135,7 @@ struct CheckedTable: Sendable {
         guard count >= 0 else { return nil }
         let body = value.slice(1, count)
         let isRight = sum(key, body) == value.load(UInt32.self, at: 1 + count)
-        return isRight || !System.Guard.generationRow.isOn ? body : nil
+        return isRight || !Platform.Guard.generationRow.isOn ? body : nil
     }
 
     private static func sum(_ key: RawSpan, _ body: RawSpan) -> UInt32 {

@@ -1,6 +1,6 @@
 internal import EventModel
 internal import LMDB
-internal import System
+internal import Platform
 
 /// Remembers that a generation is damaged, also for other processes: a file `damaged` in its directory. A damaged
 /// generation counts as missing, and is built anew.

@@ -4,7 +4,7 @@ package import EventModel
 internal import Hashing
 internal import JSONText
 internal import LMDB
-internal import System
+internal import Platform
 
 extension Generation {
     /// Makes an empty generation that has consumed nothing: whole at its name, or not at all.

@@ -3,7 +3,7 @@ package import EventLog
 package import EventModel
 package import Hashing
 internal import LMDB
-internal import System
+internal import Platform
 
 /// One built copy of a projection: an LMDB environment of its own in `generations/<fingerprint16>-<random>/`.
 ///

@@ -3,7 +3,7 @@ package import EventLog
 package import EventModel
 package import Hashing
 internal import JSONText
-internal import System
+internal import Platform
 
 /// The header of a generation: one row of its table `meta` under the key `generation`, as JSON.
 package struct GenerationHeader: Hashable, Sendable {

@@ -3,7 +3,7 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 internal import LMDB
-internal import System
+internal import Platform
 
 /// `mark`: identifies a generation's `data.mdb` and how it was left, as the anchor does for the log. A process that has the
 /// generation open holds a shared lock on the file's first byte; one that checks all pages, or marks it as closed, holds that
@@ -158,7 +158,7 @@ final class GenerationMark: Sendable {
 
     /// - Parameter isShared: whether other processes may be writing meanwhile.
     private func walk(_ note: DamageNote, isShared: Bool) throws {
-        guard System.Guard.generationPages.isOn else { return }
+        guard Platform.Guard.generationPages.isOn else { return }
         let rows = CheckedTable.checks()
         do {
             let file = try File(directory + "/data.mdb", .read)

@@ -1,7 +1,7 @@
 package import EventLog
 package import EventModel
+internal import Platform
 package import SchemaEvolution
-internal import System
 
 /// The names of streams by their ids, and as they are at other versions; keeps those that it has found, up to a limit and until a cut,
 /// after which an id may be another stream's. Used by one thread.

@@ -31,7 +31,7 @@ let package = Package(
         .systemLibrary(name: "CEvstoreSystem"),
         .systemLibrary(name: "CBits"),
         .target(name: "Bytes", dependencies: ["CBits"], swiftSettings: house),
-        .target(name: "System", dependencies: ["Bytes", "CEvstoreSystem"], swiftSettings: house),
+        .target(name: "Platform", dependencies: ["Bytes", "CEvstoreSystem"], swiftSettings: house),
         .target(
             name: "Hashing", dependencies: ["Bytes", "CXXHash", .product(name: "Crypto", package: "swift-crypto")], swiftSettings: house),
         .target(
@@ -40,35 +40,35 @@ let package = Package(
                 "Bytes", "CZstd", .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "CryptoExtras", package: "swift-crypto"),
             ], swiftSettings: house),
-        .target(name: "LMDB", dependencies: ["Bytes", "System", "CLMDB"], swiftSettings: house),
+        .target(name: "LMDB", dependencies: ["Bytes", "Platform", "CLMDB"], swiftSettings: house),
         .target(name: "JSONText", dependencies: ["Bytes"], swiftSettings: house),
-        .target(name: "EventModel", dependencies: ["Bytes", "System"], swiftSettings: house),
-        .target(name: "EventLog", dependencies: ["Bytes", "System", "Hashing", "Sealing", "LMDB", "EventModel", logging], swiftSettings: house),
+        .target(name: "EventModel", dependencies: ["Bytes", "Platform"], swiftSettings: house),
+        .target(name: "EventLog", dependencies: ["Bytes", "Platform", "Hashing", "Sealing", "LMDB", "EventModel", logging], swiftSettings: house),
         .target(
             name: "SchemaEvolution", dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", .product(name: "Yams", package: "Yams")],
             swiftSettings: house),
         .target(name: "SchemaTools", dependencies: ["Bytes", "JSONText", "EventModel", "SchemaEvolution"], swiftSettings: house),
         .target(
             name: "Projections",
-            dependencies: ["Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", logging],
+            dependencies: ["Bytes", "Platform", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", logging],
             swiftSettings: house),
         .target(
             name: "Migration",
             dependencies: [
-                "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", logging,
+                "Bytes", "Platform", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections", logging,
             ],
             swiftSettings: house),
         .target(
             name: "LogKeeping",
             dependencies: [
-                "Bytes", "System", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
+                "Bytes", "Platform", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Projections",
                 "Migration",
             ],
             swiftSettings: house),
         .target(
             name: "Evstore",
             dependencies: [
-                "Bytes", "System", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools",
+                "Bytes", "Platform", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools",
                 "Projections", "Migration", "LogKeeping", logging,
             ], swiftSettings: house),
         .target(

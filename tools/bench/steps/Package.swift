@@ -22,11 +22,11 @@ let package = Package(
         .target(name: "Bytes", dependencies: ["CBits"], swiftSettings: house),
         .systemLibrary(name: "CEvstoreSystem"),
         .systemLibrary(name: "CBits"),
-        .target(name: "System", dependencies: ["Bytes", "CEvstoreSystem"], swiftSettings: house),
+        .target(name: "Platform", dependencies: ["Bytes", "CEvstoreSystem"], swiftSettings: house),
         .target(
             name: "Hashing", dependencies: ["Bytes", "CXXHash", .product(name: "Crypto", package: "swift-crypto")], swiftSettings: house),
         .target(name: "JSONText", dependencies: ["Bytes"], swiftSettings: house),
-        .target(name: "EventModel", dependencies: ["Bytes", "System"], swiftSettings: house),
+        .target(name: "EventModel", dependencies: ["Bytes", "Platform"], swiftSettings: house),
         .target(
             name: "SchemaEvolution", dependencies: ["Bytes", "Hashing", "JSONText", "EventModel", .product(name: "Yams", package: "Yams")],
             swiftSettings: house),

@@ -1,7 +1,7 @@
 import Bytes
 import Foundation
 import LMDB
-import System
+import Platform
 
 extension FuzzTarget {
     private static let tables = ["a": false, "b": true]

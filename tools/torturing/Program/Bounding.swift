@@ -4,7 +4,7 @@ import Evstore
 import EvstoreTesting
 import Foundation
 import LMDB
-import System
+import Platform
 import TestSupport
 import Torturing
 

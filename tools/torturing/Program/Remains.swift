@@ -1,6 +1,6 @@
 import Evstore
 import Foundation
-import System
+import Platform
 import TestSupport
 import Torturing
 

@@ -3,7 +3,7 @@ import Evstore
 import EvstoreTesting
 import Foundation
 import LMDB
-import System
+import Platform
 import TestSupport
 import Torturing
 

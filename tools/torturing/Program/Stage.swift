@@ -1,6 +1,6 @@
 import Foundation
+import Platform
 import Synchronization
-import System
 import TestSupport
 import Torturing
 
