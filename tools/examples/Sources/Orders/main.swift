@@ -30,7 +30,7 @@ let store = try await EventStore.open(
 /// At least once: the event's id tells a mail that came again.
 @Sendable func mail(_ event: RecordedEvent) throws {
     let line = "\(event.id) \(event.stream) is paid\n"
-    if !FileManager.default.fileExists(atPath: mails) { FileManager.default.createFile(atPath: mails, contents: nil) }
+    if !FileManager.default.fileExists(atPath: mails) { _ = FileManager.default.createFile(atPath: mails, contents: nil) }
     let file = try FileHandle(forWritingTo: URL(filePath: mails))
     try file.seekToEnd()
     try file.write(contentsOf: Data(line.utf8))
