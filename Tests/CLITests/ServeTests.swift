@@ -6,7 +6,7 @@ struct ServeTests {
     @Test("is ready when it says so, alive in time, ends when asked to, keeps its schedule, and is scraped")
     func serving() throws {
         let outcome = try BuiltProgram(path: "/usr/bin/env").run(
-            ["python3", try Checkout.path("tools/pages/serving.py"), try BuiltProgram().path])
+            ["python3", Checkout.path("tools/pages/serving.py"), BuiltProgram().path])
         #expect(outcome.exit == 0, "\(outcome.output) \(outcome.errors)")
     }
 }
