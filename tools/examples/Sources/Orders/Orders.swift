@@ -83,7 +83,7 @@ struct Orders: Sendable {
 
     /// What a client sends again where it did not hear the answer.
     private func key(of request: Request) throws -> String {
-        guard let key = request.headers[.init("Idempotency-Key")!] else {
+        guard let name = HTTPField.Name("Idempotency-Key"), let key = request.headers[name] else {
             throw HTTPError(.badRequest, message: "say Idempotency-Key, so that the request can be sent again")
         }
         return key
