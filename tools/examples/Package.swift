@@ -16,13 +16,14 @@ let package = Package(
     dependencies: [
         evstore,
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     ],
     targets: [
         .executableTarget(
             name: "Orders",
             dependencies: [
                 .product(name: "Evstore", package: identity), .product(name: "EvstoreService", package: identity),
-                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Hummingbird", package: "hummingbird"), .product(name: "HTTPTypes", package: "swift-http-types"),
             ])
     ],
     swiftLanguageModes: [.v6]

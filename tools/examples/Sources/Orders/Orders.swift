@@ -1,4 +1,5 @@
 import Evstore
+import HTTPTypes
 import Hummingbird
 import Logging
 
