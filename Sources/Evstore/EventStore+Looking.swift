@@ -1,66 +1,230 @@
 internal import EventLog
 internal import EventModel
+internal import Hashing
+internal import Migration
 package import Projections
+internal import SchemaEvolution
 
-/// What the page asks for beside what every program does.
+/// What the page asks for beside what every program does. Nothing here writes.
 extension EventStore {
-    /// Gives the log as it was stored to `body`, from a position on or from the newest event back, until it returns false.
-    package func readStored(from: Position? = nil, backwards: Bool, _ body: (RecordedEvent) throws -> Bool) throws {
-        let evolution = try evolving.current()
-        let eventReader = try EventReader(self, evolution.history, at: nil)
-        var pages = LogPages(eventReader, through: evolution.last, from: from, limit: nil, backwards: backwards)
-        while let page = try pages.next() {
-            if try !page.allSatisfy(body) { return }
+    // MARK: Events
+
+    /// Events as they were stored, of those that a filter leaves, from a position on or from the newest one back: at most `limit`, of at
+    /// most `count` that are looked at, in one read transaction. Payloads are read of those alone.
+    package func storedEvents(
+        from: Position? = nil, backwards: Bool, _ filter: StoredFilter = StoredFilter(), limit: Int, lookingAt count: Int
+    ) throws(EvstoreError) -> StoredPage {
+        try converting(at: path) {
+            try log.read { reader in
+                let eventReader = try EventReader(self, evolving.history(reader), at: nil)
+                var look = StoredLook(eventReader, filter, limit: limit, count: count)
+                if backwards {
+                    try look.goBack(from: min(from ?? reader.last.position, reader.last.position), reader)
+                } else {
+                    try look.goOn(from: max(from ?? .start, Position(1)), reader)
+                }
+                return look.page
+            }
         }
     }
 
-    /// Where the event is whose writer gave it an id; nil where there is none.
+    /// Where the event of an id is, whoever has made it; nil where there is none.
     package func position(of id: EventID) throws(EvstoreError) -> Position? {
-        try converting(at: path) { try log.read { reader in try reader.position(of: id) } }
+        try converting(at: path) {
+            try log.read { reader in
+                if let position = try reader.position(of: id) { return position }
+                var made = MadeIDs()
+                return try made.position(of: id, reader)
+            }
+        }
     }
 
-    /// What the first events of a stream make of the rows of a read model, without events of other streams.
+    // MARK: Streams
+
+    /// Up to `limit` stored events of a stream in their order, each with what a version sees of it or why it sees nothing: from a revision
+    /// on, or those before one, or the newest where both are nil. Nil where no stream is called so at the version or in the log.
+    package func stream(
+        _ name: StreamName, at version: SchemaVersion, from: Revision? = nil, before: Revision? = nil, limit: Int
+    ) throws(EvstoreError) -> SeenStream? {
+        try converting(at: path) {
+            try log.read { reader in
+                let eventReader = try eventReader(at: version, reader)
+                let stored = try eventReader.storedName(of: name, reader) ?? name
+                guard let head = try reader.head(of: stored) else { return nil }
+                var seen = SeenStream(stored: stored, last: head.revision)
+                if from == nil, before == .first { return seen }
+                let start = from ?? before.map { Revision($0.rawValue - 1) } ?? head.revision
+                try reader.stream(stored, from: start, limit: limit, backwards: from == nil) { record in
+                    var event = SeenEvent(
+                        position: record.position, revision: record.revision, time: record.time, type: log.name(ofType: record.type),
+                        born: record.born)
+                    do { try eventReader.read(record, reader, into: &event.images) } catch let error as EvstoreError {
+                        if !error.isOfSight { throw error }
+                        event.error = error
+                    }
+                    seen.events.append(event)
+                    return true
+                }
+                if from == nil { seen.events.reverse() }
+                return seen
+            }
+        }
+    }
+
+    /// What events of a stream, up to `limit` from a revision on, make of the rows of a read model, without events of other streams: the
+    /// fold begins with the stream's first event.
     package func trace(
-        _ projection: String, of stream: StreamName, at version: SchemaVersion, limit: Int
+        _ projection: String, of stream: StreamName, at version: SchemaVersion, from: Revision = .first, limit: Int
     ) throws(EvstoreError) -> [RowStep] {
         let trace = try trace(projection, at: version)
         return try converting(at: path) {
             try log.read { reader in
-                let eventReader = try eventReader(at: version, reader)
-                guard let stored = try eventReader.storedName(of: stream, reader) else { return [] }
-                var positions: [Position] = []
-                try reader.stream(stored, from: .first, limit: limit) { record in
-                    positions.append(record.position)
+                let stored = try eventReader(at: version, reader).storedName(of: stream, reader) ?? stream
+                var events: [(position: Position, isShown: Bool)] = []
+                try reader.stream(stored, from: .first, limit: Int(from.rawValue) + limit) { record in
+                    events.append((record.position, record.revision >= from))
                     return true
                 }
-                return try positions.flatMap { try trace.take($0, reader) }
+                return try events.flatMap { try trace.take($0.position, showing: $0.isShown, reader) }
             }
         }
     }
 
-    /// The events that touch a row, the newest first, before a position or from the log's end: at most so many are looked at, and `rest` is
-    /// where to go on.
+    // MARK: Rows
+
+    /// The events that touch a row, at most `limit` of those before a position or the log's end, of at most `count` that are looked at.
     package func events(
-        touching key: String, of projection: String, at version: SchemaVersion, before: Position? = nil, lookingAt count: Int
-    ) throws(EvstoreError) -> (events: [(position: Position, type: String)], rest: Position?) {
+        touching key: String, of projection: String, at version: SchemaVersion, before: Position? = nil, limit: Int, lookingAt count: Int
+    ) throws(EvstoreError) -> RowHistory {
         let trace = try trace(projection, at: version)
         return try converting(at: path) {
             try log.read { reader in
-                let end = before.map { $0.rawValue } ?? reader.last.position.rawValue + 1
-                if end <= 1 { return ([], nil) }
-                let first = end - min(end - 1, UInt64(count))
-                let positions = try trace.positions(
-                    touching: Array(key.utf8), from: Position(first), through: Position(end - 1), reader)
-                let events = try positions.reversed().map { position in
-                    (position: position, type: try reader.record(at: position) { log.name(ofType: $0.type) } ?? "")
-                }
-                return (events, first > 1 ? Position(first) : nil)
+                let end = min(before ?? reader.last.position.next, reader.last.position.next).rawValue
+                if end <= 1 { return RowHistory(steps: [], isWhole: true, rest: nil) }
+                let first = Position(end - min(end - 1, UInt64(count)))
+                let found = try trace.history(
+                    of: Array(key.utf8), from: first, through: Position(end - 1), newest: limit, reader)
+                let isWhole = first.rawValue == 1
+                let rest = found.isCut ? found.steps.first?.position : isWhole ? nil : first
+                return RowHistory(steps: found.steps.reversed(), isWhole: isWhole, rest: rest)
             }
         }
+    }
+
+    /// Rows of a read model as it is, which may be behind the log; nil where it is not built.
+    package func standingRows(
+        of projection: String, at version: SchemaVersion, prefix: String? = nil, after key: String? = nil, limit: Int
+    ) throws(EvstoreError) -> QueryPage<ReadModelRow>? {
+        guard let model = try standing(projection, at: version) else { return nil }
+        var range = KeyRange(prefix: prefix)
+        if let key { range.leave(Array(key.utf8), backwards: false) }
+        var cursor = RowCursor(model.generation, range, pageRows: limit + 1)
+        var rows: [ReadModelRow] = []
+        while let row = try cursor.next() {
+            if rows.count == limit {
+                return QueryPage(rows: rows, next: rows.last.map { QueryCursor(after: $0.key) }, note: model.note)
+            }
+            rows.append(row)
+        }
+        return QueryPage(rows: rows, next: nil, note: model.note)
+    }
+
+    /// The row of a key in the same way; nil where the read model is not built.
+    package func standingRow(
+        of projection: String, at version: SchemaVersion, key: String
+    ) throws(EvstoreError) -> (row: ReadModelRow?, note: QueryNote)? {
+        guard let model = try standing(projection, at: version) else { return nil }
+        var rows = RowCursor(model.generation, key: key, pageRows: 1)
+        return (try rows.next(), model.note)
+    }
+
+    /// Rows that differ between two versions, as both are, behind a key: at most `limit`, of at most `count` that are compared. Nil where
+    /// one of them is not built.
+    package func standingDifferences(
+        of projection: String, a: SchemaVersion, b: SchemaVersion, after key: String? = nil, limit: Int, comparing count: Int
+    ) throws(EvstoreError) -> StandingDifferences? {
+        guard let first = try standing(projection, at: a), let second = try standing(projection, at: b) else { return nil }
+        var range = KeyRange.all
+        if let key { range.leave(Array(key.utf8), backwards: false) }
+        var pairs = try RowPairs(
+            RowCursor(first.generation, range, pageRows: options.pageEventsMax),
+            RowCursor(second.generation, range, pageRows: options.pageEventsMax))
+        var found = StandingDifferences(a: first.note, b: second.note)
+        var last: String?
+        while let pair = try pairs.next() {
+            if found.differences.count == limit || found.compared == count {
+                found.next = last
+                break
+            }
+            (found.compared, last) = (found.compared + 1, pair.key)
+            if try pair.isReal { found.differences.append(pair) }
+        }
+        return found
+    }
+
+    /// A read model as it is: neither built nor brought to the log's end.
+    private func standing(_ projection: String, at version: SchemaVersion) throws(EvstoreError) -> ReadModel? {
+        let evolution = try evolving.current()
+        try requireVersion(version, evolution)
+        return try standing(evolution.definition(named: projection, at: version), evolution)
+    }
+
+    private func standing(_ definition: Definition, _ evolution: Evolution) throws(EvstoreError) -> ReadModel? {
+        guard let name = evolution.state.generations[definition.fingerprint.hex] else { return nil }
+        let generation = try generations.generation(name, in: self, evolution.state)
+        let header = try generation.header
+        let (end, seen) = (evolution.last.position.rawValue, header.checkpoint.position.rawValue)
+        let note = QueryNote(
+            version: definition.version, checkpoint: header.checkpoint, lag: end - min(end, seen), reason: nil,
+            quarantined: header.quarantined)
+        return ReadModel(generation: generation, note: note)
+    }
+
+    private func requireVersion(_ version: SchemaVersion, _ evolution: Evolution) throws(EvstoreError) {
+        if version.rawValue > 0, version <= evolution.history.head { return }
+        throw .unknownVersion(version.description, known: evolution.history.versions.map(\.number.description))
     }
 
     private func trace(_ projection: String, at version: SchemaVersion) throws(EvstoreError) -> RowTrace {
         let evolution = try evolving.current()
+        try requireVersion(version, evolution)
         return try RowTrace(evolution.definition(named: projection, at: version), log, evolution.history, at: version)
+    }
+
+    // MARK: What was put aside
+
+    /// Events that the read models of a version could not take in, at most `limit`, and how many there are.
+    package func quarantine(
+        at version: SchemaVersion, limit: Int
+    ) throws(EvstoreError) -> (events: [(projection: String, row: QuarantineRow)], count: UInt64) {
+        let evolution = try evolving.current()
+        try requireVersion(version, evolution)
+        var (events, count): ([(projection: String, row: QuarantineRow)], UInt64) = ([], 0)
+        for definition in try evolution.definitions(at: version) {
+            guard let model = try standing(definition, evolution) else { continue }
+            count += model.note.quarantined
+            for row in try model.generation.quarantined(limit: limit - events.count) { events.append((definition.name, row)) }
+        }
+        return (events, count)
+    }
+
+    /// Events that a consumer has put aside, at most `limit`, by position; those that are to be tried again come last.
+    package func parked(of consumer: String, limit: Int) throws(EvstoreError) -> [ParkedEvent] {
+        try converting(at: path) {
+            let rows = try log.read { reader in
+                try reader.rows(.notes, prefix: ConsumerRow.key(consumer) + Array("/".utf8), limit: limit)
+            }
+            return try rows.compactMap { row in try ParkedEvent(consumer, key: row.key, row.value) }
+        }
+    }
+}
+
+extension EvstoreError {
+    /// Whether it says how an event is seen, and nothing of the store.
+    fileprivate var isOfSight: Bool {
+        switch self {
+        case .noImage, .programNeeded, .schemaNewer, .unknownType: true
+        default: false
+        }
     }
 }

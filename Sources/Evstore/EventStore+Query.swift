@@ -67,26 +67,43 @@ extension EventStore {
         let end = try last().position
         let first = try await readModel(projection, at: a, to: end)
         let second = try await readModel(projection, at: b, to: end)
-        var left = RowCursor(first.generation, key: key, pageRows: options.pageEventsMax)
-        var right = RowCursor(second.generation, key: key, pageRows: options.pageEventsMax)
-        var (rowA, rowB) = (try left.next(), try right.next())
-        while rowA != nil || rowB != nil {
-            let difference: RowDifference
-            switch (rowA, rowB) {
-            case (let a?, let b?) where a.key == b.key:
-                difference = RowDifference(key: a.key, a: a.value, b: b.value)
-                (rowA, rowB) = (try left.next(), try right.next())
-            case (let a?, let b) where b.map({ a.precedes($0) }) ?? true:
-                difference = RowDifference(key: a.key, a: a.value, b: nil)
-                rowA = try left.next()
-            case (_, let b?):
-                difference = RowDifference(key: b.key, a: nil, b: b.value)
-                rowB = try right.next()
-            default: return (first.note, second.note)
-            }
-            if try difference.isReal, try !body(difference) { break }
+        var pairs = try RowPairs(
+            RowCursor(first.generation, key: key, pageRows: options.pageEventsMax),
+            RowCursor(second.generation, key: key, pageRows: options.pageEventsMax))
+        while let pair = try pairs.next() {
+            if try pair.isReal, try !body(pair) { break }
         }
         return (first.note, second.note)
+    }
+}
+
+/// Walks the rows of two generations side by side, in the order of their keys' bytes: two keys that only look alike are two rows.
+struct RowPairs {
+    private var left, right: RowCursor
+    /// The next row of each; nil at its end.
+    private var a, b: ReadModelRow?
+
+    init(_ left: RowCursor, _ right: RowCursor) throws(EvstoreError) {
+        (self.left, self.right) = (left, right)
+        a = try self.left.next()
+        b = try self.right.next()
+    }
+
+    /// The next key with its rows, whether they differ or not.
+    mutating func next() throws(EvstoreError) -> RowDifference? {
+        switch (a, b) {
+        case (let row?, let other) where other.map({ row.precedes($0) }) ?? true:
+            a = try left.next()
+            return RowDifference(key: row.key, a: row.value, b: nil)
+        case (let other, let row?) where other.map({ row.precedes($0) }) ?? true:
+            b = try right.next()
+            return RowDifference(key: row.key, a: nil, b: row.value)
+        case (let first?, let second?):
+            a = try left.next()
+            b = try right.next()
+            return RowDifference(key: first.key, a: first.value, b: second.value)
+        default: return nil
+        }
     }
 }
 

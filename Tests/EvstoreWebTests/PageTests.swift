@@ -78,12 +78,56 @@ struct PageTests {
         let steps = try temporary.store.trace("notes", of: StreamName("note-1"), at: SchemaVersion(2), limit: 10)
         #expect(steps.map { $0.row.map { String(decoding: $0, as: UTF8.self) } } == (0 ..< 3).map { #"{"text":"<\#($0)>"}"# })
         #expect(steps.map(\.position) == [1, 2, 3].map { Position($0) })
-        let found = try temporary.store.events(touching: "1", of: "notes", at: SchemaVersion(2), lookingAt: 2)
-        #expect(found.events.map(\.position) == [Position(3), Position(2)])
-        #expect(found.rest == Position(2))
-        let more = try temporary.store.events(touching: "1", of: "notes", at: SchemaVersion(2), before: found.rest, lookingAt: 2)
-        #expect(more.events.map(\.position) == [Position(1)])
-        #expect(more.rest == nil)
+        let last = try temporary.store.trace("notes", of: StreamName("note-1"), at: SchemaVersion(2), from: Revision(2), limit: 10)
+        #expect(last == [steps[2]])
+    }
+
+    @Test("a row's events are found from the newest on, with the row's states where all before them were looked at")
+    func history() async throws {
+        let temporary = try await store()
+        let (store, two) = (temporary.store, SchemaVersion(2))
+        let found = try store.events(touching: "1", of: "notes", at: two, limit: 10, lookingAt: 2)
+        #expect(found.steps.map(\.position) == [Position(3), Position(2)])
+        #expect(found.rest == Position(2) && !found.isWhole)
+        let more = try store.events(touching: "1", of: "notes", at: two, before: found.rest, limit: 10, lookingAt: 2)
+        #expect(more.steps.map(\.position) == [Position(1)] && more.isWhole && more.rest == nil)
+        let newest = try store.events(touching: "1", of: "notes", at: two, limit: 1, lookingAt: 100)
+        #expect(newest.steps.map { $0.row.map { String(decoding: $0, as: UTF8.self) } } == [#"{"text":"<2>"}"#])
+        #expect(newest.rest == Position(3))
+        let text = text(await Page(store).answer(PageRequest(path: "/read-models/notes/rows/1")))
+        #expect(text.contains("&lt;2&gt;") && text.contains("/events/1?at=v2"))
+    }
+
+    @Test("the log is looked through in both directions, a filter at a time")
+    func stored() async throws {
+        let temporary = try await store()
+        let store = temporary.store
+        let back = try store.storedEvents(backwards: true, limit: 2, lookingAt: 10)
+        #expect(back.events.map(\.position) == [Position(3), Position(2)] && back.last == Position(2))
+        let on = try store.storedEvents(from: Position(2), backwards: false, limit: 10, lookingAt: 1)
+        #expect(on.events.map(\.position) == [Position(2)] && on.looked == 1)
+        let none = try store.storedEvents(backwards: true, StoredFilter(stream: "other"), limit: 10, lookingAt: 10)
+        #expect(none.events.isEmpty && none.looked == 3)
+        #expect(try store.storedEvents(backwards: true, StoredFilter(type: "NoteTaken", born: SchemaVersion(2)), limit: 9, lookingAt: 9).events.isEmpty)
+    }
+
+    @Test("a read model that is not live is shown as it stands, and nothing catches it up")
+    func standing() async throws {
+        let temporary = try await store()
+        let (store, one) = (temporary.store, SchemaVersion(1))
+        _ = try await store.append([.event("note-2", "NoteTaken", #"{"id":"2","text":"late"}"#, at: 2)])
+        #expect(try store.standingRows(of: "notes", at: one, limit: 10)?.note.lag == 1)
+        let answer = await Page(store).answer(PageRequest(path: "/read-models/notes/diff", query: "a=v1&b=v2"))
+        #expect(answer.status == 200)
+        #expect(try store.projections(at: one).map(\.lag) == [1])
+    }
+
+    @Test("an event whose id the store made is found by it")
+    func madeID() async throws {
+        let temporary = try await store()
+        let event = try #require(try temporary.store.event(position: Position(2)))
+        let answer = await Page(temporary.store).answer(PageRequest(path: "/find", query: "what=\(event.id)"))
+        #expect(answer.location == "/events/2")
     }
 
     @Test("nothing is changed without leave, nor by a form that is not the page's")

@@ -14,14 +14,15 @@ enum Rows {
     }
 
     static func all(
-        _ prefix: [UInt8], _ transaction: borrowing ReadTransaction, _ table: RowTable
+        _ prefix: [UInt8], _ transaction: borrowing ReadTransaction, _ table: RowTable, limit: Int = .max
     ) throws -> [(key: [UInt8], value: [UInt8])] {
         var rows: [(key: [UInt8], value: [UInt8])] = []
+        if limit <= 0 { return rows }
         try table.forEach(from: prefix, transaction) { key, value in
             let key = [UInt8](copying: key)
             guard key.starts(with: prefix) else { return false }
             rows.append((key, [UInt8](copying: value)))
-            return true
+            return rows.count < limit
         }
         return rows
     }

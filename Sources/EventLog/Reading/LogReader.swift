@@ -23,9 +23,11 @@ package struct LogReader: ~Copyable {
         try Rows.get(key, transaction, access.tables[catalogue])
     }
 
-    /// The rows whose key begins with `prefix`, in the order of their keys.
-    package func rows(_ catalogue: Catalogue, prefix: [UInt8] = []) throws -> [(key: [UInt8], value: [UInt8])] {
-        try Rows.all(prefix, transaction, access.tables[catalogue])
+    /// The rows whose key begins with `prefix`, in the order of their keys: the first of them, at most `limit`.
+    package func rows(
+        _ catalogue: Catalogue, prefix: [UInt8] = [], limit: Int = .max
+    ) throws -> [(key: [UInt8], value: [UInt8])] {
+        try Rows.all(prefix, transaction, access.tables[catalogue], limit: limit)
     }
 
     /// How many rows a catalogue has.

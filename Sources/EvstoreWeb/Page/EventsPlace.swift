@@ -1,6 +1,6 @@
+internal import Bytes
 internal import EventModel
 internal import Evstore
-internal import Foundation
 internal import JSONText
 internal import SchemaEvolution
 internal import SchemaTools
@@ -18,21 +18,14 @@ extension Page {
         var from = try request.position("from")
         if from == nil, let text = query["time"] { from = try position(at: text) }
         let born = try query["born"].map { text throws(EvstoreError) in try store.version(named: text) }
-        var (found, looked): ([RecordedEvent], Int) = ([], 0)
-        var last: Position?
-        try store.readStored(from: from, backwards: !isForward) { event in
-            (looked, last) = (looked + 1, event.position)
-            let isWanted =
-                (query["type"].map { $0 == event.type } ?? true) && (born.map { $0 == event.born } ?? true)
-                && (query["stream"].map { event.stream.text.hasPrefix($0) } ?? true)
-            if isWanted { found.append(event) }
-            return found.count < Self.eventsOnPage && looked < Self.eventsLookedAt
-        }
+        let filter = StoredFilter(type: query["type"], born: born, stream: query["stream"])
+        let found = try store.storedEvents(
+            from: from, backwards: !isForward, filter, limit: Self.eventsOnPage, lookingAt: Self.eventsLookedAt)
         return """
             <h1>Events</h1>
             \(filters(query, types: try types()))
-            \(table(of: found, caption: "Events as they were stored", empty: "None of the \(grouped(looked)) events that were looked at is one of these."))
-            \(more(query, after: last, isForward: isForward, looked: looked))
+            \(table(of: found.events, caption: "Events as they were stored", empty: "None of the \(grouped(found.looked)) events that were looked at is one of these."))
+            \(try more(query, found, isForward: isForward))
             """
     }
 
@@ -56,15 +49,15 @@ extension Page {
             """
     }
 
-    private func more(_ query: [String: String], after last: Position?, isForward: Bool, looked: Int) -> Markup? {
-        guard let last, isForward || last.rawValue > 1 else { return nil }
+    private func more(_ query: [String: String], _ found: StoredPage, isForward: Bool) throws -> Markup? {
+        guard let last = found.last, try isForward ? last < store.last().position : last.rawValue > 1 else { return nil }
         let next = isForward ? last.rawValue + 1 : last.rawValue - 1
         let link = PageRequest.link(
             "events",
             query: [
                 "type": query["type"], "stream": query["stream"], "born": query["born"], "order": query["order"], "from": String(next),
             ])
-        return "<p>\(looked) looked at. <a href=\"\(link)\">Go on from position \(next)</a></p>"
+        return "<p>\(found.looked) looked at. <a href=\"\(link)\">Go on from position \(next)</a></p>"
     }
 
     /// The first event at a time or after it, by halving: right where times rise with the log, as those do that nobody has given.
@@ -80,7 +73,9 @@ extension Page {
 
     /// Its stream as it is called where the event was born: a step may call it otherwise, or hide the event.
     private static func link(toStreamOf event: RecordedEvent) -> String {
-        PageRequest.link("streams", event.stream.text, query: ["at": event.version.description])
+        // No version is there for what was written before versions were.
+        let at = event.version.rawValue > 0 ? event.version.description : nil
+        return PageRequest.link("streams", event.stream.text, query: ["at": at])
     }
 
     func table(of events: [RecordedEvent], caption: String, empty: String) -> Markup {
@@ -150,10 +145,12 @@ extension Page {
     private func metadata(of event: RecordedEvent) throws -> Markup? {
         if event.metadata.isEmpty { return nil }
         // What another event is named by, such as the cause of this one.
-        let object = try JSONSerialization.jsonObject(with: Data(event.metadata)) as? [String: Any] ?? [:]
-        let links = try object.sorted { $0.key < $1.key }.compactMap { name, value -> Markup? in
-            guard let text = value as? String, let position = try position(ofID: text) else { return nil }
-            return "<li>\(Markup.name(name)): \(Markup.link("/events/\(position.rawValue)", "event \(position)"))</li>"
+        var links: [Markup] = []
+        if case .object(let members) = try JSONValue(parsing: event.metadata.lent) {
+            for member in members.sorted(by: { $0.name < $1.name }) {
+                guard case .string(let text) = member.value, let position = try position(ofID: text) else { continue }
+                links.append("<li>\(Markup.name(member.name)): \(Markup.link("/events/\(position.rawValue)", "event \(position)"))</li>")
+            }
         }
         return """
             <section><h2>Metadata</h2>\(Markup.json(event.metadata, label: "metadata"))

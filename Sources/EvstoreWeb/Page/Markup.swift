@@ -111,7 +111,6 @@ enum JSONLines {
                 (isEscape, isString) = (!isEscape && byte == UInt8(ascii: "\\"), isEscape || byte != UInt8(ascii: "\""))
                 continue
             }
-            let next = shown.dropFirst(index + 1).first { !isSpace($0) }
             switch byte {
             case UInt8(ascii: "\""):
                 isString = true
@@ -119,6 +118,8 @@ enum JSONLines {
             case UInt8(ascii: "{"), UInt8(ascii: "["):
                 depth += 1
                 line.append(byte)
+                // Each space is passed once here, and once on the way.
+                let next = shown.dropFirst(index + 1).first { !isSpace($0) }
                 if next != UInt8(ascii: "}"), next != UInt8(ascii: "]") { end(depth) }
             case UInt8(ascii: "}"), UInt8(ascii: "]"):
                 depth -= 1

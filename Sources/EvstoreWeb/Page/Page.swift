@@ -48,11 +48,11 @@ package struct Page: Sendable {
         case ("events", 2): return page("Event \(path[1])", try event(path[1], request), at: "/events")
         case ("streams", 2): return page("Stream \(path[1])", try stream(path[1], request), at: "/events")
         case ("read-models", 1): return page("Read models", try readModels(), at: "/read-models")
-        case ("read-models", 2): return page("Read model \(path[1])", try await rows(of: path[1], request), at: "/read-models")
+        case ("read-models", 2): return page("Read model \(path[1])", try rows(of: path[1], request), at: "/read-models")
         case ("read-models", 3) where path[2] == "diff":
-            return page("Differences of \(path[1])", try await differences(of: path[1], request), at: "/read-models")
+            return page("Differences of \(path[1])", try differences(of: path[1], request), at: "/read-models")
         case ("read-models", 4) where path[2] == "rows":
-            return page("Row \(path[3])", try await row(path[3], of: path[1], request), at: "/read-models")
+            return page("Row \(path[3])", try row(path[3], of: path[1], request), at: "/read-models")
         case ("migration", 1): return page("Migration", try await migration(request), at: "/migration", refresh: changes?.refreshSeconds)
         case ("consumers", 1): return page("Consumers", try consumers(), at: "/consumers")
         case ("quarantine", 1): return page("Quarantine", try quarantine(request), at: "/quarantine")
@@ -78,6 +78,12 @@ package struct Page: Sendable {
         let id: EventID
         do { id = try EventID(text) } catch { return nil }
         return try store.position(of: id)
+    }
+
+    /// The version that a field of the query names; the live one where there is none.
+    func version(_ request: PageRequest, _ field: String = "at") throws(EvstoreError) -> SchemaVersion {
+        guard let text = request.query[field] else { return try store.versions.live }
+        return try store.version(named: text)
     }
 
     // MARK: The frame of all pages

@@ -12,7 +12,7 @@ package struct PageRequest: Sendable {
     ///   - path: as it was asked for, percent-encoded.
     ///   - query: the part behind the question mark, in the form of HTML's forms (application/x-www-form-urlencoded).
     package init(path: String, query: String = "", form: String? = nil) {
-        self.path = path.split(separator: "/").map { $0.removingPercentEncoding ?? String($0) }
+        self.path = path.split(separator: "/").map(Self.decoded)
         self.query = Self.fields(query)
         self.form = form.map(Self.fields)
     }
@@ -35,9 +35,23 @@ package struct PageRequest: Sendable {
 
     /// A path of the page whose parts may hold anything.
     static func link(_ parts: String..., query: KeyValuePairs<String, String?> = [:]) -> String {
-        let path = "/" + parts.map(encoded).joined(separator: "/")
+        let path = "/" + parts.map(part).joined(separator: "/")
         let fields = query.compactMap { name, value in value.map { "\(name)=\(encoded($0))" } }
         return fields.isEmpty ? path : path + "?" + fields.joined(separator: "&")
+    }
+
+    /// A browser takes a part of one or two dots as a way up, however it is encoded (URL Standard, 4.1): such a part has a slash more.
+    private static func part(_ text: String) -> String { encoded(isDots(text) ? text + "/" : text) }
+
+    private static func decoded(_ part: Substring) -> String {
+        let text = part.removingPercentEncoding ?? String(part)
+        return text.hasSuffix("/") && isDots(String(text.dropLast())) ? String(text.dropLast()) : text
+    }
+
+    /// Dots, and slashes behind them.
+    private static func isDots(_ text: String) -> Bool {
+        let dots = text.prefix { $0 == "." }
+        return (1 ... 2).contains(dots.count) && text.dropFirst(dots.count).allSatisfy { $0 == "/" }
     }
 
     private static func encoded(_ text: String) -> String {
@@ -53,6 +67,12 @@ package struct PageRequest: Sendable {
         guard let text = query[name] else { return nil }
         guard let number = UInt64(text.filter { $0 != "," }) else { throw .usage("\(quoted(text)) is no position") }
         return Position(number)
+    }
+
+    func revision(_ name: String) throws(EvstoreError) -> Revision? {
+        guard let text = query[name] else { return nil }
+        guard let number = UInt64(text) else { throw .usage("\(quoted(text)) is no revision") }
+        return Revision(number)
     }
 }
 

@@ -18,18 +18,8 @@ extension Page {
         return "<h1>Read models</h1>\(tables.compactMap(\.self))"
     }
 
-    /// A version at which the read model is built: asking elsewhere would build it.
-    private func built(_ model: String, _ request: PageRequest, field: String = "at") throws -> SchemaVersion {
-        let version =
-            try request.query[field].map { text throws(EvstoreError) in try store.version(named: text) } ?? store.versions.live
-        let models = try store.projections(at: version)
-        guard let found = models.first(where: { $0.name == model }) else {
-            throw EvstoreError.unknownProjection(model, known: models.map(\.name))
-        }
-        if found.checkpoint == nil {
-            throw NotThere(what: "\(model) is not built at \(version); the page builds nothing: evstore query \(model) --at \(version)")
-        }
-        return version
+    private func notBuilt(_ model: String, at version: SchemaVersion) -> NotThere {
+        NotThere(what: "\(model) is not built at \(version); the page builds nothing: evstore query \(model) --at \(version)")
     }
 
     /// Versions at which it is built, as links.
@@ -51,12 +41,13 @@ extension Page {
 
     // MARK: Rows
 
-    /// Rows by key: from the first, of a prefix, or on from a cursor.
-    func rows(of model: String, _ request: PageRequest) async throws -> Markup {
-        let version = try built(model, request)
-        let prefix = request.query["prefix"]
-        let cursor = request.query["after"].map { QueryCursor(after: $0) }
-        let page = try await store.query(model, at: version, prefix: prefix, limit: Self.rowsOnPage, after: cursor)
+    /// Rows by key as they stand: from the first, of a prefix, or on behind a key.
+    func rows(of model: String, _ request: PageRequest) throws -> Markup {
+        let version = try self.version(request)
+        let (prefix, after) = (request.query["prefix"], request.query["after"])
+        guard let page = try store.standingRows(of: model, at: version, prefix: prefix, after: after, limit: Self.rowsOnPage) else {
+            throw notBuilt(model, at: version)
+        }
         let rows = page.rows.map { row -> [Markup] in
             let link = PageRequest.link("read-models", model, "rows", row.key, query: ["at": version.description])
             return [.link(link, row.key), "<code>\(Self.short(row.value))</code>"]
@@ -84,72 +75,85 @@ extension Page {
     }
 
     private func note(_ note: QueryNote) -> Markup {
-        let reason: Markup? = note.reason.map { ", since \($0)" }
-        return "<p><small>As of position \(note.checkpoint.position.rawValue), \(note.lag) behind the log's end\(reason).</small></p>"
+        "<p><small>\(note.version): as of position \(note.checkpoint.position.rawValue), \(note.lag) behind the log's end.</small></p>"
     }
 
-    /// One row, and the events that made it what it is, looked for from the newest on.
-    func row(_ key: String, of model: String, _ request: PageRequest) async throws -> Markup {
-        let version = try built(model, request)
-        let row = try await store.query(model, at: version, key: key)
-        let from = try request.position("before")
-        let search = try store.events(touching: key, of: model, at: version, before: from, lookingAt: Self.eventsLookedAt)
-        let events = search.events.map { event -> [Markup] in
-            [.link("/events/\(event.position.rawValue)", grouped(event.position.rawValue)), .name(event.type)]
+    /// One row as it stands, and the events that touched it, the newest first, each with what it made of the row.
+    func row(_ key: String, of model: String, _ request: PageRequest) throws -> Markup {
+        let version = try self.version(request)
+        guard let found = try store.standingRow(of: model, at: version, key: key) else { throw notBuilt(model, at: version) }
+        let title = Markup.link(PageRequest.link("read-models", model, query: ["at": version.description]), model)
+        return """
+            <h1>\(Markup.name(key)) in \(title) at \(version)</h1>
+            \(found.row.map { .json($0.value, label: "row") } ?? "<p>There is no row of this key.</p>" as Markup)
+            \(note(found.note))
+            <section><h2>Events that touch it</h2>\(try history(of: key, model, version, request))</section>
+            """
+    }
+
+    private func history(of key: String, _ model: String, _ version: SchemaVersion, _ request: PageRequest) throws -> Markup {
+        let history: RowHistory
+        do throws(EvstoreError) {
+            let before = try request.position("before")
+            history = try store.events(
+                touching: key, of: model, at: version, before: before, limit: Self.rowsOnPage, lookingAt: Self.eventsLookedAt)
+        } catch {
+            // A read model in Swift is folded by the program that has it.
+            guard case .programNeeded = error else { throw error }
+            return "<p>\(error.message)</p>"
         }
-        let further = search.rest.map { rest in
+        let rows = history.steps.map { step -> [Markup] in
+            let event = Markup.link("/events/\(step.position.rawValue)?at=\(version)", grouped(step.position.rawValue))
+            return [event, .name(step.type), history.isWhole ? after(step) : ""]
+        }
+        let why: Markup? =
+            history.isWhole || rows.isEmpty
+            ? nil : "<p>What each made of the row is shown where all events before it were looked at, \(Self.eventsLookedAt) at most.</p>"
+        let further = history.rest.map { rest in
             let link = PageRequest.link(
                 "read-models", model, "rows", key, query: ["at": version.description, "before": String(rest.rawValue)])
             return "<p>Looked back to position \(rest.rawValue). <a href=\"\(link)\">Look further back</a></p>" as Markup
         }
-        return """
-            <h1>\(Markup.name(key)) in \(Markup.link(PageRequest.link("read-models", model, query: ["at": version.description]), model)) at \(version)</h1>
-            \(row.map { .json($0.value, label: "row") } ?? "<p>There is no row of this key.</p>" as Markup)
-            <section><h2>Events that touch it</h2>
-            \(Markup.table("Newest first", ["Position", "Type as stored"], events, empty: "None of the events that were looked at."))\(further)</section>
-            """
+        let table = Markup.table(
+            "Newest first", ["Position", "Type as stored", "The row after it"], rows, empty: "None of the events that were looked at.")
+        return "\(table)\(why)\(further)"
     }
 
     // MARK: Differences
 
-    /// Rows that differ between two versions, key by key, from a key on; so many rows of each are compared for a page.
-    func differences(of model: String, _ request: PageRequest) async throws -> Markup {
-        let (a, b) = (try built(model, request, field: "a"), try built(model, request, field: "b"))
-        var compared = RowComparison(from: request.query["from"])
-        while compared.differences.count < Self.rowsOnPage, compared.compared < Self.eventsLookedAt, !compared.isAtEnd {
-            let from = compared.from
-            let left = try await store.query(model, at: a, from: from, limit: 200)
-            let right = try await store.query(model, at: b, from: from, limit: 200)
-            compared.take(left, right)
+    /// Rows that differ between two versions, key by key, behind a key; so many rows are compared for a page.
+    func differences(of model: String, _ request: PageRequest) throws -> Markup {
+        let (a, b) = (try version(request, "a"), try version(request, "b"))
+        let after = request.query["after"]
+        let found = try store.standingDifferences(
+            of: model, a: a, b: b, after: after, limit: Self.rowsOnPage, comparing: Self.eventsLookedAt)
+        guard let found else {
+            throw NotThere(what: "\(model) is not built at both \(a) and \(b); the page builds nothing: evstore query \(model) --at VERSION")
         }
-        let rows = compared.differences.map { difference -> [Markup] in
+        let rows = found.differences.map { difference -> [Markup] in
             [
                 .name(difference.key), difference.a.map { .json($0, label: "at \(a)") } ?? "no row",
                 difference.b.map { .json($0, label: "at \(b)") } ?? "no row", "\(difference.changedMembers)",
             ]
         }
-        let next =
-            compared.isAtEnd
-            ? nil
-            : compared.from.map { from in
-                PageRequest.link("read-models", model, "diff", query: ["a": a.description, "b": b.description, "from": from])
-            }
+        let next = found.next.map { key in
+            PageRequest.link("read-models", model, "diff", query: ["a": a.description, "b": b.description, "after": key])
+        }
+        let apart: Markup? =
+            found.a.checkpoint == found.b.checkpoint
+            ? nil : "<p class=\"bad\">They are not at the same position: some of what differs may be what one has yet to take in.</p>"
         return """
-            <h1>\(Markup.name(model)): \(a) beside \(b)</h1>
+            <h1>\(Markup.name(model)): \(a) beside \(b)</h1>\(apart)
             \(Markup.table("Rows that differ", ["Key", a.description, b.description, "Members that changed"], rows, empty: "None of these rows differ."))
-            <p>\(compared.compared) rows compared.\(next.map { " <a href=\"\($0)\" rel=\"next\">Go on</a>" as Markup })</p>
+            <p>\(found.compared) rows compared.\(next.map { " <a href=\"\($0)\" rel=\"next\">Go on</a>" as Markup })</p>
+            \(note(found.a))\(note(found.b))
             """
     }
 }
 
-/// A row as it is at two versions; nil where it is not there.
-private struct ComparedRow {
-    var key: String
-    var a: [UInt8]?
-    var b: [UInt8]?
-
+extension RowDifference {
     /// The names of the members that are not the same in both, marked.
-    var changedMembers: [Markup] {
+    fileprivate var changedMembers: [Markup] {
         let (left, right) = (Self.members(of: a), Self.members(of: b))
         let names = Set(left.keys).union(right.keys).filter { left[$0] != right[$0] }
         return names.sorted().map { "<mark>\(Markup.name($0))</mark> " }
@@ -161,34 +165,5 @@ private struct ComparedRow {
             guard case .object(let members) = try JSONValue(parsing: row.lent) else { return [:] }
             return Dictionary(members.map { ($0.name, $0.value) }) { $1 }
         } catch { return [:] }
-    }
-}
-
-/// Two versions of a read model side by side, in key order, some rows at a time.
-private struct RowComparison {
-    private(set) var differences: [ComparedRow] = []
-    private(set) var compared = 0
-    /// Where the next rows begin; nil at the beginning.
-    private(set) var from: String?
-    private(set) var isAtEnd = false
-
-    init(from: String?) { self.from = from }
-
-    /// Takes the next rows of both, which begin at `from`: up to the key that both pages reach.
-    mutating func take(_ left: QueryPage<ReadModelRow>, _ right: QueryPage<ReadModelRow>) {
-        // Beyond the last row of a page that has more after it, nothing is known of its side.
-        let ends = [left, right].compactMap { page in page.next == nil ? nil : page.rows.last?.key }
-        let end = ends.min { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) }
-        func isKnown(_ row: ReadModelRow) -> Bool { end.map { !Array($0.utf8).lexicographicallyPrecedes(Array(row.key.utf8)) } ?? true }
-        var rows: [String: ComparedRow] = [:]
-        for row in left.rows where isKnown(row) { rows[row.key] = ComparedRow(key: row.key, a: row.value, b: nil) }
-        for row in right.rows where isKnown(row) { rows[row.key, default: ComparedRow(key: row.key, a: nil, b: nil)].b = row.value }
-        compared += rows.count
-        differences += rows.values.filter { $0.a != $0.b }.sorted {
-            Array($0.key.utf8).lexicographicallyPrecedes(Array($1.key.utf8))
-        }
-        isAtEnd = end == nil
-        // The key just behind, in the order of bytes.
-        from = end.map { $0 + "\u{0}" }
     }
 }

@@ -2,62 +2,82 @@ internal import EventModel
 internal import Evstore
 
 extension Page {
-    private static let (streamEvents, rowsShown) = (50, 20)
+    private static let (streamEvents, foldsFrom) = (UInt64(50), UInt64(10_000))
 
-    /// A stream's events at a version, and beside each what it made of the rows of read models, from these events alone.
+    /// A stream's events as they were stored, what each is at a version, and what it made of the rows of read models, from these events
+    /// alone.
     func stream(_ text: String, _ request: PageRequest) throws -> Markup {
         let name = try StreamName(text)
-        let version = try request.query["at"].map { text throws(EvstoreError) in try store.version(named: text) } ?? store.versions.live
-        let isNewest = request.query["from"] == nil
-        let first = request.query["from"].flatMap(UInt64.init).map { Revision($0) }
-        let page = try store.read(name, at: version, from: first, limit: Self.streamEvents, backwards: isNewest)
-        let events = isNewest ? page.reversed() : page
-        guard let begin = events.first, let end = events.last else {
-            throw NotThere(what: "there is no stream \(quoted(text)) at \(version), or it has no events there")
+        let version = try self.version(request)
+        let (from, before) = (try request.revision("from"), try request.revision("before"))
+        guard let stream = try store.stream(name, at: version, from: from, before: before, limit: Int(Self.streamEvents)) else {
+            throw NotThere(what: "there is no stream \(quoted(text)), neither at \(version) nor in the log")
         }
-        let rows = events.map { event -> [Markup] in
+        let rows = stream.events.map { event -> [Markup] in
             [
-                "\(event.revision.rawValue)", .link("/events/\(event.position.rawValue)", grouped(event.position.rawValue)),
-                .time(event.time),
-                .name(event.type),
-                "<details><summary>payload</summary>\(Markup.json(event.payload, label: "payload of revision \(event.revision)"))</details>",
+                "\(event.revision.rawValue)", .link("/events/\(event.position.rawValue)?at=\(version)", grouped(event.position.rawValue)),
+                .time(event.time), "\(Markup.name(event.type)) <small>\(event.born)</small>", seen(event, at: version),
             ]
         }
-        let before = begin.revision.rawValue > 0 ? begin.revision.rawValue - min(begin.revision.rawValue, UInt64(Self.streamEvents)) : nil
-        let at = version.description
-        func link(_ from: UInt64?, _ words: String) -> Markup? {
-            from.map { "<a href=\"\(PageRequest.link("streams", text, query: ["at": at, "from": String($0)]))\">\(words)</a>" }
+        func link(_ field: String, _ revision: UInt64, _ words: String) -> Markup {
+            let query: KeyValuePairs = ["at": Optional(version.description), field: String(revision)]
+            return "<a href=\"\(PageRequest.link("streams", text, query: query))\">\(words)</a>"
         }
-        let later = isNewest || page.count < Self.streamEvents ? nil : link(end.revision.rawValue + 1, "Later")
+        let first = stream.events.first.map(\.revision.rawValue) ?? 0
+        let earlier = first > 0 ? link("before", first, "Earlier") : nil
+        let later = stream.events.last.flatMap { $0.revision < stream.last ? link("from", $0.revision.rawValue + 1, "Later") : nil }
+        let stored: Markup? = stream.stored == name ? nil : " The log holds it as \(Markup.name(stream.stored.text))."
         return """
             <h1>Stream \(Markup.name(text))</h1>
-            <p>At \(version). \(link(0, "From its first event")) \(link(before, "Earlier")) \(later)</p>
-            \(Markup.table("Events of the stream", ["Revision", "Position", "Time", "Type", "Payload"], rows, empty: "No events."))
-            \(try folds(of: name, at: version))
+            <p>At \(version), \(stream.last.rawValue + 1) events as they were stored.\(stored) \(link("from", 0, "From its first event")) \(earlier) \(later)</p>
+            \(Markup.table("Events of the stream", ["Revision", "Position", "Time", "Stored as", "At \(version)"], rows, empty: "No events here."))
+            \(try folds(of: name, at: version, from: first))
             """
     }
 
-    /// The state of each row after each event of the stream, from its first one.
-    private func folds(of stream: StreamName, at version: SchemaVersion) throws -> Markup {
+    private func seen(_ event: SeenEvent, at version: SchemaVersion) -> Markup {
+        if let error = event.error { return "<span class=\"bad\">\(error.message)</span>" }
+        if event.images.isEmpty { return "a step hides it" }
+        let images = event.images.map { image -> Markup in
+            "<details><summary>\(Markup.name(image.type))</summary>\(Markup.json(image.payload, label: "payload of revision \(event.revision)"))</details>"
+        }
+        return "\(images)"
+    }
+
+    /// The state of each row after each of the events that are shown, from the stream's first one.
+    private func folds(of stream: StreamName, at version: SchemaVersion, from first: UInt64) throws -> Markup {
+        if first > Self.foldsFrom {
+            return """
+                <section><h2>Its fold over time</h2><p>It is shown for the first \(Self.foldsFrom) events of a stream: each is folded from the \
+                stream's beginning.</p></section>
+                """
+        }
         let sections = try store.projections(at: version).compactMap { model -> Markup? in
             let steps: [RowStep]
-            do throws(EvstoreError) { steps = try store.trace(model.name, of: stream, at: version, limit: Self.streamEvents) } catch {
-                return "<h3>\(Markup.name(model.name))</h3><p>\(error.message)</p>"
-            }
+            do throws(EvstoreError) {
+                steps = try store.trace(model.name, of: stream, at: version, from: Revision(first), limit: Int(Self.streamEvents))
+            } catch { return "<h3>\(Markup.name(model.name))</h3><p>\(error.message)</p>" }
             if steps.isEmpty { return nil }
-            let rows = steps.suffix(Self.rowsShown).map { step -> [Markup] in
-                [
-                    .link("/events/\(step.position.rawValue)", grouped(step.position.rawValue)), .name(step.type),
-                    .link(PageRequest.link("read-models", model.name, "rows", step.key, query: ["at": version.description]), step.key),
-                    step.row.map { .json($0, label: "row after position \(step.position)") } ?? "no row",
+            let rows = steps.map { step -> [Markup] in
+                let row = PageRequest.link("read-models", model.name, "rows", step.key, query: ["at": version.description])
+                return [
+                    .link("/events/\(step.position.rawValue)?at=\(version)", grouped(step.position.rawValue)), .name(step.type),
+                    step.key.isEmpty ? "no row" : .link(row, step.key), after(step),
                 ]
             }
             return .table("\(model.name), event by event", ["Position", "Event", "Row", "After it"], rows, empty: "")
         }
         return """
             <section><h2>Its fold over time</h2>
-            <p>What the first \(Self.streamEvents) events of this stream make of the rows they touch, without events of other streams.</p>
-            \(sections.isEmpty ? "<p class=\"none\">No read model takes events of this stream.</p>" : "\(sections)" as Markup)</section>
+            <p>What these events make of the rows they touch, without events of other streams.</p>
+            \(sections.isEmpty ? "<p class=\"none\">No read model takes these events.</p>" : "\(sections)" as Markup)</section>
             """
+    }
+
+    /// The row as a step left it, and why the event did not change it where it did not fold.
+    func after(_ step: RowStep) -> Markup {
+        let row = step.row.map { .json($0, label: "row after position \(step.position)") } ?? (step.key.isEmpty ? "" : "no row" as Markup)
+        let error: Markup? = step.error.map { "<p class=\"bad\">It did not fold: \($0)</p>" }
+        return "\(error)\(row)"
     }
 }

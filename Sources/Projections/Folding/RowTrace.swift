@@ -8,6 +8,7 @@ package struct RowStep: Hashable, Sendable {
     package var position: Position
     /// The type it was stored as.
     package var type: String
+    /// Empty where the event has no operation on a row, since it could not be prepared.
     package var key: String
     /// The row's JSON after it; nil where there is no row then.
     package var row: [UInt8]?
@@ -32,7 +33,8 @@ package final class RowTrace {
     }
 
     /// Folds the event at a position; nothing where it does not concern the read model.
-    package func take(_ position: Position, _ reader: borrowing LogReader) throws -> [RowStep] {
+    /// - Parameter showing: false where nobody looks at what it made of the rows: there are no steps then.
+    package func take(_ position: Position, showing isShown: Bool = true, _ reader: borrowing LogReader) throws -> [RowStep] {
         preparer.removeAll()
         var type = ""
         try reader.blocks(from: position) { block in
@@ -46,40 +48,64 @@ package final class RowTrace {
         var steps: [RowStep] = []
         preparer.outputs[0].forEach { operation in
             let key = Array(copying: Operation.key(operation))
-            var step = RowStep(position: position, type: type, key: String(decoding: key, as: UTF8.self))
-            let state = states[key] ?? []
-            do throws(FoldError) {
-                switch try fold.apply(operation, to: state.lent, &workspace) {
-                case .unchanged: break
-                case .changed: states[key] = Array(copying: workspace.output.bytes)
-                case .deleted: states[key] = nil
-                }
-            } catch { step.error = error.reason }
-            step.row = states[key].map(rendered)
-            steps.append(step)
+            let error = apply(operation, to: key)
+            if !isShown { return }
+            steps.append(
+                RowStep(
+                    position: position, type: type, key: String(decoding: key, as: UTF8.self), row: states[key].map(rendered), error: error)
+            )
         }
-        for rejection in preparer.outputs[0].rejections {
+        for rejection in preparer.outputs[0].rejections where isShown {
             steps.append(RowStep(position: position, type: type, key: "", error: rejection.message))
         }
         return steps
     }
 
-    /// The events of a part of the log that touch the row of a key.
-    package func positions(
-        touching key: [UInt8], from first: Position, through last: Position, _ reader: borrowing LogReader
-    ) throws -> [Position] {
-        var found: [Position] = []
+    /// What the events of a part of the log do to the row of a key, the newest of them alone, in order; and whether there are older ones.
+    /// Where the part begins with the log, the states are the row's own.
+    package func history(
+        of key: [UInt8], from first: Position, through last: Position, newest limit: Int, _ reader: borrowing LogReader
+    ) throws -> (steps: [RowStep], isCut: Bool) {
+        var taken: [(position: Position, state: [UInt8]?, error: String?)] = []
+        var isCut = false
         try reader.blocks(from: first) { block in
             if block.first > last { return false }
             preparer.removeAll()
             try preparer.prepare(block, reader)
             preparer.outputs[0].forEach { operation in
                 let position = Operation.position(operation)
-                if position <= last, found.last != position, Operation.key(operation).equals(key.lent) { found.append(position) }
+                guard position <= last, Operation.key(operation).equals(key.lent) else { return }
+                let error = apply(operation, to: key)
+                // One event may do several things to a row.
+                if taken.last?.position == position { taken.removeLast() }
+                taken.append((position, states[key], error))
+            }
+            if taken.count > limit {
+                taken.removeFirst(taken.count - limit)
+                isCut = true
             }
             return block.last < last
         }
-        return found
+        let name = String(decoding: key, as: UTF8.self)
+        var steps: [RowStep] = []
+        for step in taken {
+            let type = try reader.closedRecord(at: step.position) { record in log.name(ofType: record.type) } ?? ""
+            steps.append(RowStep(position: step.position, type: type, key: name, row: step.state.map(rendered), error: step.error))
+        }
+        return (steps, isCut)
+    }
+
+    /// Applies an operation to its row; returns why it does not fold, where it does not.
+    private func apply(_ operation: RawSpan, to key: [UInt8]) -> String? {
+        let state = states[key] ?? []
+        do throws(FoldError) {
+            switch try fold.apply(operation, to: state.lent, &workspace) {
+            case .unchanged: break
+            case .changed: states[key] = Array(copying: workspace.output.bytes)
+            case .deleted: states[key] = nil
+            }
+            return nil
+        } catch { return error.reason }
     }
 
     private func rendered(_ state: [UInt8]) -> [UInt8] {

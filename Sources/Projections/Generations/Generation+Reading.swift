@@ -74,14 +74,15 @@ extension Generation {
         }
     }
 
-    /// The events that it passed without folding them, in the order of the log.
-    package func quarantined() throws(EvstoreError) -> [QuarantineRow] {
-        try converting("reading \(directory)") {
+    /// The events that it passed without folding them, in the order of the log: the first of them, at most `limit`.
+    package func quarantined(limit: Int = .max) throws(EvstoreError) -> [QuarantineRow] {
+        if limit <= 0 { return [] }
+        return try converting("reading \(directory)") {
             try read { transaction in
                 var found: [QuarantineRow] = []
                 try quarantine.forEach(transaction) { key, text in
                     found.append(try QuarantineRow(key: key, value: text, in: directory))
-                    return true
+                    return found.count < limit
                 }
                 return found
             }
