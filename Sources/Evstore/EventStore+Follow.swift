@@ -52,13 +52,17 @@ final class BackgroundFollower: Sendable {
     }
 
     private static func run(_ store: EventStore) async {
+        var said: String?
         while !Task.isCancelled {
             do throws(EvstoreError) {
                 let end = try store.last()
                 try await store.follow(to: end.position)
+                said = nil
                 try await store.wait(after: end.position)
             } catch {
-                store.logger.warning("following read models", metadata: ["error": "\(error.message)"])
+                // What lasts is said once.
+                if error.message != said { store.logger.warning("following read models", metadata: ["error": "\(error.message)"]) }
+                said = error.message
                 do { try await Task.sleep(for: .milliseconds(store.options.pollMilliseconds)) } catch { return }
             }
         }

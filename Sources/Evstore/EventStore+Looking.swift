@@ -2,6 +2,7 @@ internal import EventLog
 internal import EventModel
 internal import Hashing
 internal import Migration
+internal import Platform
 package import Projections
 internal import SchemaEvolution
 
@@ -189,6 +190,13 @@ extension EventStore {
         let evolution = try evolving.current()
         try requireVersion(version, evolution)
         return try RowTrace(evolution.definition(named: projection, at: version), log, evolution.history, at: version)
+    }
+
+    // MARK: The disk
+
+    /// What the store's directory holds, by name, and the bytes on the disk of each.
+    package func parts() throws(EvstoreError) -> [(name: String, bytes: UInt64)] {
+        try converting(at: path) { try Directory.names(path).map { ($0, try Directory.bytesOnDisk(path + "/" + $0)) } }
     }
 
     // MARK: What was put aside

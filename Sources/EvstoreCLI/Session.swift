@@ -22,8 +22,9 @@ struct Session: Sendable {
     var logger: Logger { Logger(label: "evstore") { [output] _ in NoteLog(output: output) } }
 
     /// The options for opening a store.
-    func options() throws -> Options {
+    func options(isFollowing: Bool = false) throws -> Options {
         var options = Options()
+        options.followsInBackground = isFollowing
         options.allowsUnsafeFileSystem = global.anyFileSystem
         options.secret = try global.secret()
         return options
@@ -32,8 +33,11 @@ struct Session: Sendable {
     func schemas() throws -> Schemas? { try global.schemas.map { directory throws(EvstoreError) in try Schemas.load(directory) } }
 
     /// Opens the store, calls `body` with it, and closes it, also where `body` throws.
-    func withStore<R>(_ access: Access = .writing, _ body: (EventStore) async throws -> R) async throws -> R {
-        let store = try await open(access)
+    /// - Parameter isFollowing: whether read models are brought to the log's end for as long as it is open.
+    func withStore<R>(
+        _ access: Access = .writing, isFollowing: Bool = false, _ body: (EventStore) async throws -> R
+    ) async throws -> R {
+        let store = try await open(access, isFollowing: isFollowing)
         let result: R
         do {
             result = try await body(store)
@@ -54,8 +58,9 @@ extension Session {
     /// How a command opens the store.
     enum Access { case reading, writing, writingIfAllowed }
 
-    private func open(_ access: Access) async throws -> EventStore {
-        let (path, schemas, options) = try (global.storePath(), schemas(), options())
+    private func open(_ access: Access, isFollowing: Bool) async throws -> EventStore {
+        let (path, schemas) = try (global.storePath(), schemas())
+        let options = try options(isFollowing: isFollowing)
         do {
             return try await EventStore.open(
                 at: path, schemas: schemas, steps: application.steps, projections: application.projections, readOnly: access == .reading,

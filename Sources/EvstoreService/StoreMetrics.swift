@@ -2,6 +2,7 @@
     public import Evstore
     public import Logging
     public import Metrics
+    internal import Synchronization
 
     /// A store's figures for swift-metrics. The page "In a service" has the names and labels; no label holds the name of a stream.
     ///
@@ -14,6 +15,7 @@
         private let commits, appends, events: Counter
         private let commitSeconds, waitSeconds: Timer
         private let factory: any MetricsFactory
+        private let labelled = LabelledGauges()
 
         public init(factory: any MetricsFactory = MetricsSystem.factory) {
             self.factory = factory
@@ -41,7 +43,8 @@
             ScheduleService("metrics", every: interval, logger: logger) { try take(of: store, backups: backups) }
         }
 
-        /// Takes the store's gauges now. Blocks the calling thread for short read transactions.
+        /// Takes the store's gauges now; those of what is no longer there are destroyed. Blocks the calling thread for short read
+        /// transactions, and for the sizes of the store's files.
         public func take(of store: EventStore, backups: String? = nil) throws(EvstoreError) {
             let status = try store.status()
             set("evstore_position", Double(status.position.rawValue))
@@ -49,6 +52,7 @@
             set("evstore_complaints", Double(status.complaints.count))
             set("evstore_free_bytes", Double(status.freeBytes))
             set("evstore_oldest_reader_commits", Double(status.oldestReader?.commitsBehind ?? 0))
+            for part in try store.parts() { set("evstore_disk_bytes", Double(part.bytes), [("part", part.name)]) }
             for model in status.projections {
                 let label = [("read_model", model.name)]
                 set("evstore_read_model_lag_events", Double(model.lag), label)
@@ -63,31 +67,47 @@
                 set("evstore_consumer_held", consumer.holder == nil ? 0 : 1, label)
             }
             if let drill = status.lastDrill {
-                set("evstore_last_drill_age_seconds", drill.time.age)
+                set("evstore_last_drill_age_seconds", drill.time.age / .seconds(1))
                 set("evstore_last_drill_passed", drill.passed ? 1 : 0)
             }
-            if let backups, let newest = try EventStore.backups(in: backups).map(\.time).max() {
-                set("evstore_last_backup_age_seconds", newest.age)
+            if let backups, let newest = EventStore.newestBackups(in: backups).first {
+                set("evstore_last_backup_age_seconds", newest.time.age / .seconds(1))
             }
+            labelled.endRound()
         }
 
         /// The share of a replay or another long work that is done, for its `progress:`.
         public func progress(_ event: ProgressEvent) {
-            if event.total > 0 { set("evstore_progress_ratio", Double(event.done) / Double(event.total), [("step", event.step)]) }
+            if event.total == 0 { return }
+            Gauge(label: "evstore_progress_ratio", dimensions: [("step", event.step)], factory: factory)
+                .record(Double(event.done) / Double(event.total))
         }
 
         private func set(_ label: String, _ value: Double, _ dimensions: [(String, String)] = []) {
-            Gauge(label: label, dimensions: dimensions, factory: factory).record(value)
+            let gauge = Gauge(label: label, dimensions: dimensions, factory: factory)
+            gauge.record(value)
+            if let first = dimensions.first { labelled.take(gauge, "\(label) \(first.0) \(first.1)") }
+        }
+    }
+
+    /// The gauges of what comes and goes: a consumer that was deleted must not lag for ever.
+    private final class LabelledGauges: Sendable {
+        private let rounds = Mutex<(last: [String: Gauge], current: [String: Gauge])>(([:], [:]))
+
+        func take(_ gauge: Gauge, _ key: String) { rounds.withLock { $0.current[key] = gauge } }
+
+        func endRound() {
+            let gone = rounds.withLock { rounds in
+                let gone = rounds.last.filter { rounds.current[$0.key] == nil }.map(\.value)
+                rounds = (rounds.current, [:])
+                return gone
+            }
+            for gauge in gone { gauge.destroy() }
         }
     }
 
     extension CommitFigures {
         fileprivate var duration: Duration { .seconds(seconds) }
         fileprivate var longestWait: Duration { .seconds(longestWaitSeconds) }
-    }
-
-    extension Timestamp {
-        /// Seconds since then.
-        fileprivate var age: Double { Double(Timestamp.now.microseconds - microseconds) / 1e6 }
     }
 #endif

@@ -70,35 +70,37 @@
         private let name: String
         private let interval: Duration
         private let logger: Logger
+        private let last: @Sendable () throws -> Timestamp?
         private let work: @Sendable () async throws -> Void
 
         /// - Parameters:
         ///   - name: of what is done, for the log.
-        ///   - interval: from the end of one time to the beginning of the next; the first is after one, too.
-        public init(_ name: String, every interval: Duration, logger: Logger, _ work: @escaping @Sendable () async throws -> Void) {
-            (self.name, self.interval, self.logger, self.work) = (name, interval, logger, work)
+        ///   - interval: from the end of one time to the beginning of the next.
+        ///   - last: when it was done before the program was started; the first time is one interval after that, or after the start
+        ///     where it is nil.
+        public init(
+            _ name: String, every interval: Duration, last: @escaping @Sendable () throws -> Timestamp? = { nil }, logger: Logger,
+            _ work: @escaping @Sendable () async throws -> Void
+        ) {
+            (self.name, self.interval, self.last, self.logger, self.work) = (name, interval, last, logger, work)
         }
 
         /// A backup into a directory of backups, which keeps the newest so many runs.
         public static func backups(
             of store: EventStore, into directory: String, every interval: Duration, keeping keep: Int? = nil, logger: Logger
         ) -> ScheduleService {
-            ScheduleService("backup", every: interval, logger: logger) {
-                let cancellation = Cancellation()
-                try await withTaskCancellationHandler {
-                    try await Task.detached { _ = try store.backUp(into: directory, keeping: keep, cancellation: cancellation) }.value
-                } onCancel: {
-                    cancellation.cancel()
-                }
+            ScheduleService("backup", every: interval, last: { EventStore.newestBackups(in: directory).first?.time }, logger: logger) {
+                try await store.backUpAwaiting(into: directory, keeping: keep)
             }
         }
 
         /// A drill: a migration and a rollback rehearsed beside the live read models. One that fails is an error in the log.
         public static func drills(
-            of store: EventStore, to version: SchemaVersion? = nil, backups: String? = nil, every interval: Duration, logger: Logger
+            of store: EventStore, to version: SchemaVersion? = nil, backups: String? = nil, every interval: Duration, logger: Logger,
+            progress: Progress? = nil
         ) -> ScheduleService {
-            ScheduleService("drill", every: interval, logger: logger) {
-                let report = try await store.drill(to: version, backups: backups)
+            ScheduleService("drill", every: interval, last: { try store.status().lastDrill?.time }, logger: logger) {
+                let report = try await store.drill(to: version, backups: backups, progress: progress)
                 if !report.passed {
                     let failed = report.steps.filter { !$0.ok }.map(\.name).joined(separator: ", ")
                     logger.error("a drill has failed", metadata: ["steps": "\(failed)"])
@@ -108,14 +110,26 @@
 
         /// Returns at a shutdown; work that is under way is cancelled, and leaves the store in a valid state.
         public func run() async throws {
-            await cancelWhenGracefulShutdown { [name, interval, logger, work] in
+            await cancelWhenGracefulShutdown { [interval] in
+                var pause = interval
+                await attempt { if let last = try last() { pause = max(.zero, min(interval, interval - last.age)) } }
                 while !Task.isCancelled {
-                    do { try await Task.sleep(for: interval) } catch { return }
-                    do { try await work() } catch  where Task.isCancelled { return } catch {
-                        logger.error("\(name) has failed", metadata: ["error": "\((error as? EvstoreError)?.message ?? "\(error)")"])
-                    }
+                    do { try await Task.sleep(for: pause) } catch { return }
+                    await attempt(work)
+                    pause = interval
                 }
             }
         }
+
+        private func attempt(_ work: () async throws -> Void) async {
+            do { try await work() } catch  where Task.isCancelled { return } catch {
+                logger.error("\(name) has failed", metadata: ["error": "\((error as? EvstoreError)?.message ?? "\(error)")"])
+            }
+        }
+    }
+
+    extension Timestamp {
+        /// The time since then.
+        var age: Duration { .microseconds(Timestamp.now.microseconds - microseconds) }
     }
 #endif

@@ -13,14 +13,24 @@
         }
 
         /// The event with a trace in its metadata; as it is where it has one, or nothing is traced.
-        static func carrying(_ context: ServiceContext, _ event: NewEvent) throws -> NewEvent {
+        static func carrying(_ context: ServiceContext, _ event: NewEvent) -> NewEvent {
             var carrier: [String: String] = [:]
             InstrumentationSystem.instrument.inject(context, into: &carrier, using: Carrier())
-            if carrier.isEmpty { return event }
-            var object = try event.metadata.map { try JSONSerialization.jsonObject(with: Data($0)) as? [String: Any] ?? [:] } ?? [:]
-            for (name, value) in carrier where object[name] == nil { object[name] = value }
+            let metadata = event.metadata ?? Array("{}".utf8)
+            let (object, members): ([String: Any], Data)
+            do {
+                guard let parsed = try JSONSerialization.jsonObject(with: Data(metadata)) as? [String: Any] else { return event }
+                let added = carrier.filter { parsed[$0.key] == nil }
+                if added.isEmpty { return event }
+                object = parsed
+                members = try JSONSerialization.data(withJSONObject: added, options: [.sortedKeys, .withoutEscapingSlashes]).dropLast()
+            } catch {
+                // The append says what is wrong with it.
+                return event
+            }
+            // The members that are there stay as they were written: numbers keep their digits.
             var event = event
-            event.metadata = Array(try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys]))
+            event.metadata = members + (object.isEmpty ? [] : [UInt8(ascii: ",")]) + metadata.drop { $0 != UInt8(ascii: "{") }.dropFirst()
             return event
         }
 

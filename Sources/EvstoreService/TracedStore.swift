@@ -18,7 +18,7 @@
         ) async throws -> AppendReceipt {
             try await withSpan("evstore.append", ofKind: .producer) { span in
                 span.attributes["evstore.events"] = events.count
-                let traced = try events.map { try StoreTracing.carrying(span.context, $0) }
+                let traced = events.map { StoreTracing.carrying(span.context, $0) }
                 let receipt = try await store.append(traced, conditions: conditions, sameID: sameID)
                 span.attributes["evstore.position"] = Int(clamping: receipt.position.rawValue)
                 span.attributes["evstore.duplicate"] = receipt.duplicate
@@ -61,6 +61,18 @@
                 if let pause = report.flipPauseMilliseconds {
                     span.addEvent(SpanEvent(name: "flip", attributes: ["evstore.pause_ms": .double(pause)]))
                 }
+                return report
+            }
+        }
+
+        /// A way back, as a span whose events are its steps; the flip is one of them.
+        @discardableResult
+        public func rollback(to version: SchemaVersion? = nil) async throws -> RollbackReport {
+            try await withSpan("evstore.rollback", ofKind: .internal) { span in
+                let report = try await store.rollback(to: version, progress: Steps(span).take)
+                span.attributes["evstore.from"] = Int(report.from.rawValue)
+                span.attributes["evstore.to"] = Int(report.to.rawValue)
+                span.addEvent(SpanEvent(name: "flip", attributes: ["evstore.pause_ms": .double(report.flipPauseMilliseconds)]))
                 return report
             }
         }

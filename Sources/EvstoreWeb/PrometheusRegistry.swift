@@ -86,6 +86,8 @@
                 text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
             }
 
+            func remove() { if kind == .gauge { registry.series.withLock { _ = $0.removeValue(forKey: key) } } }
+
             private func change(_ body: (inout Series) -> Void) {
                 registry.series.withLock { body(&$0[key, default: Series(kind: kind)]) }
             }
@@ -119,11 +121,11 @@
             Handler(self, label, dimensions, .histogram)
         }
 
-        // A series that was there once stays: a scraper would take its absence for a reset.
+        // A count that was there once stays: a scraper would take its absence for a reset.
         public func destroyCounter(_ handler: any CounterHandler) {}
         public func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) {}
-        public func destroyMeter(_ handler: any MeterHandler) {}
-        public func destroyRecorder(_ handler: any RecorderHandler) {}
+        public func destroyMeter(_ handler: any MeterHandler) { (handler as? Handler)?.remove() }
+        public func destroyRecorder(_ handler: any RecorderHandler) { (handler as? Handler)?.remove() }
         public func destroyTimer(_ handler: any TimerHandler) {}
     }
 #endif

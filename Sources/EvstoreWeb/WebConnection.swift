@@ -1,6 +1,7 @@
 #if Service
     internal import NIOCore
     internal import NIOHTTP1
+    internal import Platform
 
     /// What was asked for over HTTP.
     struct WebRequest: Sendable {
@@ -21,67 +22,81 @@
         var body: [UInt8] = []
     }
 
-    /// A connection, on which one request is answered.
-    struct WebConnection: Sendable {
-        typealias Channel = NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>
+    /// A connection: gathers one request, has it answered on the store's threads, and closes. A client that goes away is nobody's failure.
+    final class WebConnection: ChannelInboundHandler {
+        typealias InboundIn = HTTPServerRequestPart
+        typealias Answer = @Sendable (WebRequest) async -> WebResponse
 
-        /// Seconds without a byte after which a connection is closed, and bytes that a body may have.
-        static let (idleSeconds, bodyBytesMax) = (Int64(15), 64 << 10)
+        /// Seconds in which a client has sent its request, and in which it has taken the answer.
+        private static let (requestSeconds, answerSeconds) = (Int64(15), Int64(30))
+        /// Bytes that a form of the page may have.
+        private static let bodyBytesMax = 64 << 10
 
-        let channel: Channel
+        private let answer: Answer
+        private var deadline: Scheduled<Void>?
+        private var request: WebRequest?
+        private var bodyBytes = 0
+        private var isAnswered = false
 
-        /// What reads and writes HTTP on a new connection.
-        static func make(on channel: any NIOCore.Channel) -> EventLoopFuture<WebConnection> {
-            channel.eventLoop.makeCompletedFuture {
-                let pipeline = channel.pipeline.syncOperations
-                try pipeline.addHandler(IdleStateHandler(allTimeout: .seconds(idleSeconds)))
-                try pipeline.addHandler(ClosingWhenIdle())
-                try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false, withErrorHandling: true)
-                return WebConnection(channel: try Channel(wrappingChannelSynchronously: channel))
+        init(_ answer: @escaping Answer) { self.answer = answer }
+
+        /// Adds what reads and writes HTTP to a new connection. Runs on its event loop.
+        static func configure(_ channel: any Channel, _ answer: @escaping Answer) throws {
+            let pipeline = channel.pipeline.syncOperations
+            try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false, withErrorHandling: true)
+            try pipeline.addHandler(WebConnection(answer))
+        }
+
+        func handlerAdded(context: ChannelHandlerContext) {
+            let channel = context.channel
+            deadline = channel.eventLoop.scheduleTask(in: .seconds(Self.requestSeconds)) { channel.close(promise: nil) }
+        }
+
+        func channelInactive(context: ChannelHandlerContext) { deadline?.cancel() }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            switch unwrapInboundIn(data) {
+            case .head(let head):
+                // One request is answered; whatever comes behind it is not.
+                if !isAnswered { request = WebRequest(head: head) }
+            case .body(let bytes):
+                bodyBytes += bytes.readableBytes
+                if bodyBytes <= Self.bodyBytesMax { request?.body += bytes.readableBytesView } else { request?.body = [] }
+            case .end:
+                guard let request, !isAnswered else { return }
+                isAnswered = true
+                deadline?.cancel()
+                if bodyBytes > Self.bodyBytesMax { return Self.send(Self.tooLarge, hasBody: true, on: context.channel) }
+                Self.begin(answer, request, on: context.channel)
             }
         }
 
-        /// Answers the request that comes, and closes the connection. A client that goes away is nobody's failure.
-        func answer(_ body: @Sendable (WebRequest) async -> WebResponse) async {
-            do {
-                try await channel.executeThenClose { parts, answers in
-                    guard let request = try await Self.request(of: parts) else { return }
-                    var response = await body(request)
-                    response.headers.replaceOrAdd(name: "Content-Length", value: String(response.body.count))
-                    response.headers.replaceOrAdd(name: "Connection", value: "close")
-                    try await answers.write(.head(HTTPResponseHead(version: .http1_1, status: response.status, headers: response.headers)))
-                    // What a HEAD is answered says how long the body would be.
-                    if request.head.method != .HEAD { try await answers.write(.body(.byteBuffer(ByteBuffer(bytes: response.body)))) }
-                    try await answers.write(.end(nil))
-                }
-            } catch {
-                // The client has closed it, was idle, or did not speak HTTP.
+        private static func begin(_ answer: @escaping Answer, _ request: WebRequest, on channel: any Channel) {
+            Task(executorPreference: StoreThreads.shared) {
+                let response = await answer(request)
+                send(response, hasBody: request.head.method != .HEAD, on: channel)
             }
         }
 
-        /// Nil where the client says nothing, or sends more than a form of the page has.
-        private static func request(of parts: NIOAsyncChannelInboundStream<HTTPServerRequestPart>) async throws -> WebRequest? {
-            var request: WebRequest?
-            for try await part in parts {
-                switch part {
-                case .head(let head): request = WebRequest(head: head)
-                case .body(let bytes):
-                    request?.body += bytes.readableBytesView
-                    if request?.body.count ?? 0 > bodyBytesMax { return nil }
-                case .end: return request
-                }
+        private static let tooLarge = WebResponse(
+            status: .payloadTooLarge, headers: ["Content-Type": "text/plain; charset=utf-8"],
+            body: Array("a form of at most \(bodyBytesMax) bytes is taken\n".utf8))
+
+        /// - Parameter hasBody: what a HEAD is answered only says how long the body would be.
+        private static func send(_ response: WebResponse, hasBody: Bool, on channel: any Channel) {
+            var headers = response.headers
+            headers.replaceOrAdd(name: "Content-Length", value: String(response.body.count))
+            headers.replaceOrAdd(name: "Connection", value: "close")
+            let deadline = channel.eventLoop.scheduleTask(in: .seconds(answerSeconds)) { channel.close(promise: nil) }
+            let head = HTTPResponseHead(version: .http1_1, status: response.status, headers: headers)
+            channel.write(HTTPServerResponsePart.head(head), promise: nil)
+            if hasBody { channel.write(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(bytes: response.body))), promise: nil) }
+            channel.writeAndFlush(HTTPServerResponsePart.end(nil)).whenComplete { _ in
+                deadline.cancel()
+                channel.close(promise: nil)
             }
-            return nil
-        }
-    }
-
-    /// Closes a connection on which nothing has happened for so long.
-    private final class ClosingWhenIdle: ChannelInboundHandler, Sendable {
-        typealias InboundIn = NIOAny
-
-        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-            if event is IdleStateHandler.IdleStateEvent { return context.close(promise: nil) }
-            context.fireUserInboundEventTriggered(event)
         }
     }
 #endif

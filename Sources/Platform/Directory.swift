@@ -81,6 +81,17 @@ package enum Directory {
         return names.sorted()
     }
 
+    /// The bytes on the disk of the files at and below a path; what goes away meanwhile has none.
+    package static func bytesOnDisk(_ path: String) throws(StorageError) -> UInt64 {
+        guard let status = try ownStatus(path) else { return 0 }
+        if !status.isDirectory { return status.isFile ? UInt64(status.bytesOnDisk) : 0 }
+        var sum: UInt64 = 0
+        do throws(StorageError) { for name in try names(path) { sum += try bytesOnDisk(path + "/" + name) } } catch {
+            if try ownStatus(path) != nil { throw error }
+        }
+        return sum
+    }
+
     package static func isEmpty(_ path: String) throws(StorageError) -> Bool {
         guard let status = try status(path), status.isDirectory else { return false }
         return try names(path).isEmpty

@@ -72,6 +72,8 @@ package struct SystemFailure: Error, Hashable, Sendable, CustomStringConvertible
     package init(code: Int32) { self.code = code }
 
     package var isNotFound: Bool { code == ENOENT }
+    /// Whether an address is another program's.
+    package var isTaken: Bool { code == EADDRINUSE }
     /// Whether a file is no program that can be started, at any time.
     package var isOfProgram: Bool { [ENOENT, EACCES, ENOEXEC, ENOTDIR, ELOOP, EISDIR].contains(code) }
 

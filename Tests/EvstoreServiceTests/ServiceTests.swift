@@ -105,6 +105,24 @@
             #expect(try factory.expectGauge("evstore_consumer_lag_events", [("consumer", "mailer")]).lastValue == 0)
         }
 
+        @Test("the gauges of a consumer that is deleted go with it, and a backup that is under way fails none")
+        func gaugesGo() async throws {
+            let factory = TestMetrics()
+            let metrics = StoreMetrics(factory: factory)
+            let temporary = try await store()
+            let store = temporary.store
+            _ = try await store.append([try note(1)])
+            var options = ConsumerOptions()
+            options.endsAtLogEnd = true
+            try await store.consume("mailer", options: options) { _, _ in }
+            try metrics.take(of: store, backups: temporary.path + "-none")
+            #expect(throws: Never.self) { try factory.expectGauge("evstore_consumer_held", [("consumer", "mailer")]) }
+            #expect(try factory.expectGauge("evstore_disk_bytes", [("part", "log")]).lastValue ?? 0 > 0)
+            try await store.removeConsumer("mailer")
+            try metrics.take(of: store)
+            #expect(throws: (any Error).self) { try factory.expectGauge("evstore_consumer_held", [("consumer", "mailer")]) }
+        }
+
         @Test("a trace goes from a request through the append into the consumer")
         func trace() async throws {
             let tracer = InMemoryTracer()
@@ -114,12 +132,12 @@
             try await withSpan("request") { _ in
                 let event = NewEvent(
                     stream: try StreamName("note-1"), type: "NoteTaken", payload: Array(#"{"id":"1"}"#.utf8),
-                    metadata: Array(#"{"by":"ada"}"#.utf8))
+                    metadata: Array(#"{"by":"ada","n":1.50}"#.utf8))
                 _ = try await traced.append([event])
             }
             let stored = try #require(try temporary.store.event(position: Position(1)))
             let metadata = String(decoding: stored.metadata, as: UTF8.self)
-            #expect(metadata.contains(#""by":"ada""#) && metadata.contains("trace"))
+            #expect(metadata.hasSuffix(#","by":"ada","n":1.50}"#) && metadata.contains("trace"))
             let handled = Atomic(false)
             let group = group([ConsumerService(temporary.store, "mailer") { _, _ in handled.store(true, ordering: .relaxed) }])
             let running = Task { try await group.run() }

@@ -115,6 +115,7 @@ struct PageTests {
     func standing() async throws {
         let temporary = try await store()
         let (store, one) = (temporary.store, SchemaVersion(1))
+        _ = try await store.query("notes", at: one, key: "1")
         _ = try await store.append([.event("note-2", "NoteTaken", #"{"id":"2","text":"late"}"#, at: 2)])
         #expect(try store.standingRows(of: "notes", at: one, limit: 10)?.note.lag == 1)
         let answer = await Page(store).answer(PageRequest(path: "/read-models/notes/diff", query: "a=v1&b=v2"))

@@ -20,5 +20,16 @@
             #expect(lines.contains(#"c_seconds_bucket{le="+Inf"} 2"#) && lines.contains("c_seconds_count 2"))
             #expect(lines.contains("c_seconds_sum 20.002"))
         }
+
+        @Test("a gauge that is destroyed is gone, and a counter stays")
+        func destroyed() {
+            let registry = PrometheusRegistry()
+            let (gauge, counter) = (Gauge(label: "lag", factory: registry), Counter(label: "a", factory: registry))
+            gauge.record(1)
+            counter.increment()
+            gauge.destroy()
+            counter.destroy()
+            #expect(registry.text == "# TYPE a_total counter\na_total 1\n")
+        }
     }
 #endif

@@ -59,9 +59,9 @@ class Check:
             self.failures.append(what)
             print("FAILED  " + what)
 
-    def start(self, *arguments, **environment):
+    def start(self, *arguments, command="serve", **environment):
         process = subprocess.Popen(
-            [self.program, "serve", "--store", self.store, *map(str, arguments)], stderr=subprocess.PIPE, text=True,
+            [self.program, command, "--store", self.store, *map(str, arguments)], stderr=subprocess.PIPE, text=True,
             env={**os.environ, **environment})
         for line in process.stderr:
             if line.startswith("serving"):
@@ -82,15 +82,67 @@ class Check:
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
+    def until(self, seconds, holds):
+        end = time.monotonic() + seconds
+        while not (found := holds()) and time.monotonic() < end:
+            time.sleep(0.1)
+        return found
+
     def readiness(self):
-        process, base = self.start("--listen", "127.0.0.1:0")
-        self.expect(self.get(base, "/healthz")[0] == 200, "a store that can be read is not healthy")
+        # What only looks builds nothing.
+        process, base = self.start("--listen", "127.0.0.1:0", command="inspect")
         status, text = self.get(base, "/readyz")
         self.expect((status, text) == (503, "notes is not built\n"), f"a read model that is not built: {status} {text}")
-        self.evstore("replay", "--to", "v1")
-        self.expect(self.get(base, "/readyz")[0] == 200, "it is not ready with its read model built")
+        self.end(process, "inspect")
+        process, base = self.start("--listen", "127.0.0.1:0")
+        self.expect(self.get(base, "/healthz")[0] == 200, "a store that can be read is not healthy")
+        self.expect(self.until(30, lambda: self.get(base, "/readyz")[0] == 200), "it builds no read model, and is never ready")
         self.expect(self.get(base, "/")[0] == 404, "there is a page without --page")
         self.end(process, "readiness")
+
+    def crowd(self):
+        """Two hundred clients at once, some of which say nothing: the others are answered, and nothing is left over."""
+        process, base = self.start("--listen", "127.0.0.1:0")
+        port = int(base.rsplit(":", 1)[1])
+        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]
+        for connection in idle[::2]:
+            connection.sendall(b"GET /healthz HT")
+        time.sleep(0.3)
+        for connection in idle:
+            connection.close()
+        self.expect(self.until(10, lambda: self.answers(base)), "it does not answer after two hundred clients")
+        for request in (b"\r\n\r\n", b"GET\r\n\r\n", b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\n" + b"x" * 200_000,
+                        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50, b"\x16\x03\x01" + bytes(500)):
+            with socket.create_connection(("127.0.0.1", port)) as connection:
+                try:
+                    connection.sendall(request)
+                    connection.shutdown(socket.SHUT_WR)
+                    connection.settimeout(20)
+                    while connection.recv(65_536):
+                        pass
+                except OSError:
+                    pass
+        self.expect(self.answers(base), "it does not answer after what is no HTTP")
+        # A slow sender has a deadline for its whole request, however often it sends a byte.
+        with socket.create_connection(("127.0.0.1", port)) as slow:
+            slow.settimeout(0.5)
+            begin, is_open = time.monotonic(), True
+            while is_open and time.monotonic() - begin < 30:
+                try:
+                    slow.sendall(b"G")
+                    is_open = slow.recv(100) != b""
+                except TimeoutError:
+                    pass
+                except OSError:
+                    is_open = False
+            self.expect(not is_open, "one that sends a byte now and then keeps its connection")
+        self.end(process, "crowd")
+
+    def answers(self, base):
+        try:
+            return self.get(base, "/healthz")[0] == 200
+        except OSError:
+            return False
 
     def systemd(self):
         """READY, STATUS, WATCHDOG in time, and STOPPING, each a datagram as sd_notify(3) has it."""
@@ -129,7 +181,12 @@ class Check:
             process.kill()
             process.wait()
         process, _ = self.start("--listen", f"unix:{path}")
+        second = subprocess.run(
+            [self.program, "serve", "--store", self.store, "--listen", f"unix:{path}"], capture_output=True, text=True, timeout=30)
+        self.expect(second.returncode == 2 and "another program" in second.stderr, f"two listen on one path: {second.stderr}")
+        self.expect(os.path.exists(path), "the second has taken the socket of the first away")
         self.end(process, "socket")
+        self.expect(not os.path.exists(path), "its socket is left behind")
         (self.directory / "file").write_text("mine")
         refused = subprocess.run(
             [self.program, "serve", "--store", self.store, "--listen", f"unix:{self.directory}/file"], capture_output=True, text=True)
@@ -142,8 +199,11 @@ class Check:
         end = time.monotonic() + 60
         text = ""
         while time.monotonic() < end and not ("evstore_last_drill_passed 1" in text and "evstore_last_backup_age_seconds" in text):
-            time.sleep(0.2)
-            text = self.get(base, "/metrics")[1]
+            time.sleep(0.05)
+            # Also before the first backup, and while one is made.
+            status, text = self.get(base, "/metrics")
+            self.expect(status == 200, f"/metrics answers {status}: {text}")
+        self.expect('evstore_disk_bytes{part="log"}' in text, "the size of the log is not told")
         self.expect("evstore_last_drill_passed 1" in text, "no drill was made")
         self.expect("evstore_last_backup_age_seconds" in text, "no backup was made")
         self.end(process, "schedule")
@@ -200,7 +260,7 @@ class Check:
 def main():
     with tempfile.TemporaryDirectory(prefix="evstore-serving.") as directory:
         check = Check(os.path.abspath(sys.argv[1]), directory)
-        for part in (check.readiness, check.systemd, check.socket, check.schedule, check.prometheus, check.mistakes):
+        for part in (check.readiness, check.crowd, check.systemd, check.socket, check.schedule, check.prometheus, check.mistakes):
             part()
             print(f"{part.__name__} done")
     return 1 if check.failures else 0

@@ -36,6 +36,16 @@ extension EventStore {
     /// - Throws: `EvstoreError`: usage where it holds none, backupDamaged, locked.
     public static func backups(in directory: String) throws(EvstoreError) -> [BackupRun] { try Backup.list(directory) }
 
+    /// The newest backups of a directory as whoever looks sees them: see `Backup.newest`.
+    package static func newestBackups(in directory: String, limit: Int = 1) -> [BackupRun] { Backup.newest(directory, limit: limit) }
+
+    /// `backUp(into:)` on the store's own threads, which is awaited; stops where the task is cancelled.
+    package func backUpAwaiting(into directory: String, keeping keep: Int?) async throws(EvstoreError) {
+        try await working { (cancellation) async throws(EvstoreError) in
+            _ = try backUp(into: directory, keeping: keep, cancellation: cancellation)
+        }
+    }
+
     /// Checks every file of a directory's backups, by the hash that links each frame to the one before it; a run without damage can be
     /// restored. Needs no store, no keys and no room for a copy.
     ///

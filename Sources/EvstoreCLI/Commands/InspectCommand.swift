@@ -24,7 +24,7 @@
         func run(in session: Session) async throws {
             try await session.withStore(.reading) { store in
                 let serving = Serving(address: listen, backups: backup, page: .init(allowsChanges: false, tokenFile: nil))
-                try await Serving.run([serving.service(of: store, session)], session)
+                try await Serving.run([serving.service(of: store, ServingMetrics(), session)], session)
             }
         }
     }

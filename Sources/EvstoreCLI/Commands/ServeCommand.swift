@@ -61,16 +61,19 @@
         }
 
         func run(in session: Session) async throws {
-            try await session.withStore(.writing) { store in
+            try await session.withStore(.writing, isFollowing: true) { store in
+                let metrics = ServingMetrics()
                 let serving = Serving(
                     address: listen, backups: backup, page: page ? .init(allowsChanges: allowChanges, tokenFile: tokenFile) : nil)
-                var services: [any ServiceLifecycle.Service] = [try serving.service(of: store, session)]
+                var services: [any ServiceLifecycle.Service] = [try serving.service(of: store, metrics, session)]
                 if let backup, let every = backupEvery.flatMap(Self.duration) {
                     services.append(
                         ScheduleService.backups(of: store, into: backup, every: every, keeping: keep, logger: session.logger))
                 }
                 if let every = drillEvery.flatMap(Self.duration) {
-                    services.append(ScheduleService.drills(of: store, backups: backup, every: every, logger: session.logger))
+                    services.append(
+                        ScheduleService.drills(
+                            of: store, backups: backup, every: every, logger: session.logger, progress: metrics.store.progress))
                 }
                 try await Serving.run(services, session)
             }

@@ -6,7 +6,18 @@
     internal import ServiceLifecycle
     internal import Platform
 
-    /// What both have: an address, and a page.
+    /// The figures of a store, and the text that tells them.
+    struct ServingMetrics {
+        let registry: PrometheusRegistry
+        let store: StoreMetrics
+
+        init() {
+            registry = PrometheusRegistry()
+            store = StoreMetrics(factory: registry)
+        }
+    }
+
+    /// What `serve` and `inspect` have: an address, and a page.
     struct Serving {
         struct PageOptions {
             var allowsChanges: Bool
@@ -23,14 +34,12 @@
             }
         }
 
-        func service(of store: EventStore, _ session: Session) throws -> ServingService {
+        func service(of store: EventStore, _ metrics: ServingMetrics, _ session: Session) throws -> ServingService {
             guard let address = ListenAddress(address) else { throw EvstoreError.usage("\(quoted(address)) is no address") }
-            let registry = PrometheusRegistry()
-            let metrics = StoreMetrics(factory: registry)
             var token: String?
             if let page, case .loopback = address { token = try Self.token(page.tokenFile) }
-            let shown = page.map { Page(store, backups: backups, changes: $0.allowsChanges ? PageChanges() : nil) }
-            let server = WebServer(store, metrics, registry, backups: backups, at: address, page: shown, token: token)
+            let shown = page.map { Page(store, backups: backups, changes: $0.allowsChanges ? PageChanges(metrics.store.progress) : nil) }
+            let server = WebServer(store, metrics.store, metrics.registry, backups: backups, at: address, page: shown, token: token)
             // A token that stays the same is not written into a journal.
             let said = token.map { token in page?.tokenFile.map { "(the token in \($0))" } ?? token }
             return ServingService(server: server, address: address, saidToken: said, output: session.output)

@@ -14,19 +14,14 @@
         let output: Output
 
         func run() async throws {
-            if case .socket(let path) = address, Self.isSocket(path) { try FileManager.default.removeItem(atPath: path) }
             let environment = ProcessInfo.processInfo.environment
             let manager = NotifySocket(environment)
             try await withGracefulShutdownHandler {
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask {
-                        do {
-                            try await server.run { port in
-                                say(port)
-                                tell(manager, "READY=1", "STATUS=serving \(address.description)")
-                            }
-                        } catch  where Task.isShuttingDownGracefully {
-                            // A server that was stopped ends with an error of its socket.
+                        try await server.run { port in
+                            say(port)
+                            tell(manager, "READY=1", "STATUS=serving \(address.description)")
                         }
                     }
                     if let manager, let seconds = NotifySocket.watchdogSeconds(environment) {
@@ -62,12 +57,6 @@
                 } catch {
                     // Cancelled, or nobody listens: systemd then does what it was told to.
                 }
-            }
-        }
-
-        private static func isSocket(_ path: String) -> Bool {
-            do { return try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType == .typeSocket } catch {
-                return false
             }
         }
     }

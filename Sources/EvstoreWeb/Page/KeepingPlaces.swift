@@ -5,10 +5,12 @@ internal import Foundation
 extension Page {
     // MARK: Consumers and quarantine
 
+    private static let (parkedShown, quarantineShown) = (100, 200)
+
     func consumers() throws -> Markup {
         let all = try store.consumers()
         let parked = try all.filter { $0.parked > 0 }.map { consumer -> Markup in
-            let rows = try store.parked(of: consumer.name).prefix(100).map { event -> [Markup] in
+            let rows = try store.parked(of: consumer.name, limit: Self.parkedShown).map { event -> [Markup] in
                 let fields = ["name": consumer.name, "position": String(event.position.rawValue)]
                 return [
                     .link("/events/\(event.position.rawValue)", grouped(event.position.rawValue)), .name(event.type),
@@ -28,21 +30,21 @@ extension Page {
 
     /// Events that a version's read models could not take in.
     func quarantine(_ request: PageRequest) throws -> Markup {
-        let version = try request.query["at"].map { text throws(EvstoreError) in try store.version(named: text) } ?? store.versions.live
-        let all = try store.quarantine(at: version)
-        let rows = all.prefix(200).map { item -> [Markup] in
+        let version = try version(request)
+        let found = try store.quarantine(at: version, limit: Self.quarantineShown)
+        let rows = found.events.map { projection, row -> [Markup] in
             [
-                .link("/events/\(item.position.rawValue)?at=\(version)", grouped(item.position.rawValue)), .name(item.projection),
-                .name(item.type), .name(item.error),
+                .link("/events/\(row.position.rawValue)?at=\(version)", grouped(row.position.rawValue)), .name(projection),
+                .name(row.type), .name(row.reason),
             ]
         }
         let button =
-            all.isEmpty
+            found.count == 0
             ? nil
             : changes?.form(
                 "quarantine/retry", [:], "Build these read models anew", "Beside the live ones; they flip where they lack fewer.")
         return """
-            <h1>Quarantine at \(version)</h1><p>\(counted(all.count, "event")).</p>
+            <h1>Quarantine at \(version)</h1><p>\(counted(found.count, "event"))\(found.count > UInt64(rows.count) ? ", the first \(rows.count) of them" : "").</p>
             \(Markup.table("Events that read models could not take in", ["Position", "Read model", "Type as stored", "Why"], rows, empty: "Nothing is quarantined."))
             \(button ?? "<p><code>evstore quarantine retry</code> builds them anew once the cause is mended.</p>" as Markup)
             """
@@ -161,10 +163,8 @@ extension Page {
     /// Sizes of what the store keeps on its disk.
     func storage() throws -> Markup {
         let status = try store.status()
-        let parts = try FileManager.default.contentsOfDirectory(atPath: store.path).sorted().map { name in
-            (name, allocated(store.path + "/" + name))
-        }
-        let log = parts.first { $0.0 == "log" }?.1 ?? 0
+        let parts = try store.parts()
+        let log = parts.first { $0.name == "log" }?.bytes ?? 0
         let events = max(1, status.position.rawValue)
         let reader = status.oldestReader.map { "process \($0.process), \(counted($0.commitsBehind, "commit")) behind" } ?? "none"
         return """
@@ -174,33 +174,18 @@ extension Page {
                 ("Log, an event", "\(size(bytes: log / events))"), ("Oldest reader", "\(reader)"),
                 ("Sealed", "\(status.writingKey.map { "under data key \($0.id)" } ?? "no")"),
             ]))
-            \(Markup.table("On the disk", ["Part", "Size"], parts.map { [.name($0.0), "\(size(bytes: $0.1))"] }, empty: ""))
-            \(try backupTable())
+            \(Markup.table("On the disk", ["Part", "Size"], parts.map { [.name($0.name), "\(size(bytes: $0.bytes))"] }, empty: ""))
+            \(backupTable)
             """
     }
 
-    private func backupTable() throws -> Markup? {
+    private static let backupsShown = 50
+
+    private var backupTable: Markup? {
         guard let backups else { return nil }
-        let rows = try EventStore.backups(in: backups).sorted { $0.number > $1.number }.prefix(50).map { run -> [Markup] in
+        let rows = EventStore.newestBackups(in: backups, limit: Self.backupsShown).map { run -> [Markup] in
             ["\(run.number)", .time(run.time), "\(run.position.rawValue)", "\(run.content)", "\(size(bytes: run.bytes))"]
         }
         return .table("Backups in \(backups)", ["Run", "Time", "Up to", "Content", "Size"], rows, empty: "No backups yet.")
-    }
-
-    /// Bytes on the disk below a path.
-    private func allocated(_ path: String) -> UInt64 {
-        let keys: Set<URLResourceKey> = [.totalFileAllocatedSizeKey, .isRegularFileKey]
-        let url = URL(fileURLWithPath: path)
-        let below = FileManager.default.enumerator(at: url, includingPropertiesForKeys: Array(keys))
-        let files = [url] + (below?.compactMap { $0 as? URL } ?? [])
-        return files.reduce(0) { sum, file in
-            do {
-                let values = try file.resourceValues(forKeys: keys)
-                return sum + (values.isRegularFile == true ? UInt64(values.totalFileAllocatedSize ?? 0) : 0)
-            } catch {
-                // What goes away meanwhile has no size.
-                return sum
-            }
-        }
     }
 }

@@ -57,9 +57,11 @@ extension Page {
             ]
         }
         let refused = plan.refused.map { "<li>\($0.message)</li>" as Markup }
+        // A person's consent, which the button stands for, overcomes no other refusal.
+        let isPossible = plan.refused.allSatisfy { if case .consentNeeded = $0.error { true } else { false } }
         let asks = !plan.oneWay.isEmpty || plan.loss.contains(where: \.asks) || !plan.appendsRefused.isEmpty
         let button =
-            plan.refused.isEmpty || asks
+            isPossible
             ? changes?.form(
                 "migration/replay", ["to": version.description, "yes": asks ? "yes" : "no"],
                 asks ? "Replay to \(version), and accept what is lost" : "Replay to \(version)",

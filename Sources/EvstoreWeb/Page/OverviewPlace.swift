@@ -18,7 +18,7 @@ extension Page {
             ("Rate", "\(try rate(upTo: status.position))"), ("Last drill", drill),
         ]
         if let backups {
-            let newest = try EventStore.backups(in: backups).max { $0.time < $1.time }
+            let newest = EventStore.newestBackups(in: backups).first
             facts.append(("Last backup", newest.map { "\(Markup.age($0.time)), up to position \($0.position.rawValue)" } ?? "none"))
         }
         return """
@@ -36,7 +36,8 @@ extension Page {
         let versions = status.versions
         let last = max(versions.head, versions.top).rawValue
         let births = Dictionary(uniqueKeysWithValues: status.births.map { ($0.version, $0.count) })
-        let stops = (min(versions.floor.rawValue, 1) ... last).map { number in
+        let first = min(versions.floor.rawValue, births.keys.min()?.rawValue ?? 1, 1)
+        let stops = (first ... last).map { number in
             let version = SchemaVersion(number)
             let marks = [("floor", versions.floor), ("live", versions.live), ("top", versions.top), ("head", versions.head)]
             let names = marks.filter { $0.1 == version }.map(\.0)

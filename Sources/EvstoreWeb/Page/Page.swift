@@ -98,7 +98,7 @@ package struct Page: Sendable {
             let current: Markup? = path == place ? " aria-current=\"page\"" : nil
             return "<li><a href=\"\(path)\"\(current)>\(name)</a></li>" as Markup
         }
-        let again = refresh.map { "<meta http-equiv=\"refresh\" content=\"\($0)\">" as Markup }
+        let again = refresh.map { "<meta http-equiv=\"refresh\" content=\"\($0); url=\(place)\">" as Markup }
         let document: Markup = """
             <!DOCTYPE html>
             <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">\(again)

@@ -1,13 +1,14 @@
-internal import Evstore
+package import Evstore
 internal import Synchronization
 
 /// What the page may change: by forms that carry the secret of this run, one work at a time.
 package final class PageChanges: Sendable {
     /// Every form has it, so that no other page can send one in a browser's name.
     private let secret = PageSecret.make()
-    let work = PageWork()
+    let work: PageWork
 
-    package init() {}
+    /// - Parameter progress: hears how far work is, beside the page.
+    package init(_ progress: @escaping Progress = { _ in }) { work = PageWork(progress) }
 
     /// Seconds after which a page that shows work is taken anew; nil where none is under way.
     var refreshSeconds: Int? { work.isRunning ? 2 : nil }
@@ -52,6 +53,9 @@ final class PageWork: Sendable {
     }
 
     private let state = Mutex(State())
+    private let progress: Progress
+
+    init(_ progress: @escaping Progress) { self.progress = progress }
 
     var isRunning: Bool { state.withLock(\.isRunning) }
 
@@ -68,7 +72,12 @@ final class PageWork: Sendable {
         if let other { throw .usage("\(other) is under way; one thing at a time") }
         Task {
             let outcome: String
-            do { outcome = try await body(cancellation) { [self] event in state.withLock { $0.progress = event } } } catch {
+            do {
+                outcome = try await body(cancellation) { [self] event in
+                    state.withLock { $0.progress = event }
+                    progress(event)
+                }
+            } catch {
                 outcome = "failed: " + ((error as? EvstoreError)?.message ?? "\(error)")
             }
             state.withLock { ($0.isRunning, $0.outcome) = (false, outcome) }
@@ -145,7 +154,8 @@ extension Page {
             return .moved(to: "/drills")
         case "consumers/retry":
             guard let name = form["name"] else { throw EvstoreError.usage("which consumer?") }
-            _ = try await store.retryParked(of: name, at: form["position"].flatMap(UInt64.init).map { Position($0) })
+            guard let position = form["position"].flatMap(UInt64.init) else { throw EvstoreError.usage("the event at which position?") }
+            _ = try await store.retryParked(of: name, at: Position(position))
             return .moved(to: "/consumers")
         default: throw NotThere(what: "there is no such change")
         }

@@ -10,6 +10,17 @@ extension Backup {
         try reading(path) { directory in try directory.numbers().map { try BackupRun(directory.run($0), in: directory) } }
     }
 
+    /// The newest runs of a directory, newest first, at most `limit`: without its lock, so also while a backup is made. Runs that can't be
+    /// read, or go away meanwhile, are left out; none where there is no directory of backups.
+    package static func newest(_ path: String, limit: Int) -> [BackupRun] {
+        let directory = BackupDirectory(path)
+        let numbers: [UInt64]
+        do { numbers = try directory.numbers() } catch { return [] }
+        return numbers.suffix(limit).reversed().compactMap { number in
+            do { return try BackupRun(directory.run(number), in: directory) } catch { return nil }
+        }
+    }
+
     /// Reads every file of the runs once, checks it as a restore would, and returns the damage of each run.
     /// - Throws: `EvstoreError`: as `list` does, and interrupted.
     package static func verify(
