@@ -128,7 +128,7 @@ extension Page {
         let found = try store.standingDifferences(
             of: model, a: a, b: b, after: after, limit: Self.rowsOnPage, comparing: Self.eventsLookedAt)
         guard let found else {
-            throw NotThere(what: "\(model) is not built at both \(a) and \(b); the page builds nothing: evstore query \(model) --at VERSION")
+            throw NotThere(what: "\(model) is not built at both \(a) and \(b): evstore query \(model) --at VERSION builds it")
         }
         let rows = found.differences.map { difference -> [Markup] in
             [
