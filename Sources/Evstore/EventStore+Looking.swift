@@ -178,7 +178,7 @@ extension EventStore {
         let note = QueryNote(
             version: definition.version, checkpoint: header.checkpoint, lag: end - min(end, seen), reason: nil,
             quarantined: header.quarantined)
-        return ReadModel(generation: generation, note: note)
+        return ReadModel(generation: generation, indexes: definition.indexes, note: note)
     }
 
     private func requireVersion(_ version: SchemaVersion, _ evolution: Evolution) throws(EvstoreError) {

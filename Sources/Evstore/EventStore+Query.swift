@@ -27,7 +27,7 @@ extension EventStore {
     ) async throws -> QueryNote {
         let model = try await readModel(projection, at: version)
         var range = KeyRange(prefix: prefix, from: from, to: to)
-        if let cursor { range.leave(Array(cursor.key.utf8), backwards: backwards) }
+        try cursor?.leave(&range, backwards: backwards)
         var rows = RowCursor(model.generation, key: key, range, backwards: backwards, pageRows: options.pageEventsMax)
         while let row = try rows.next() {
             if try !body(row) { break }

@@ -33,6 +33,7 @@ final class OpenGenerations: Sendable {
 /// A read model ready to be read.
 struct ReadModel {
     var generation: Generation
+    var indexes: RowIndexes
     var note: QueryNote
 }
 
@@ -65,7 +66,7 @@ extension EventStore {
             : definition.isAvailable ? nil : "\(projection) is written in Swift and this program does not have it"
         let lag = end.rawValue - min(end.rawValue, header.checkpoint.position.rawValue)
         return ReadModel(
-            generation: generation,
+            generation: generation, indexes: definition.indexes,
             note: QueryNote(
                 version: version, checkpoint: header.checkpoint, lag: lag, reason: lag == 0 ? nil : reason,
                 quarantined: header.quarantined))

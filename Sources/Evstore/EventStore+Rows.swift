@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventModel
 internal import Projections
 
@@ -6,19 +7,54 @@ internal import Projections
 /// Its text is opaque and fit for a link or a file. Rows that come and go meanwhile change which rows follow it, and never make it
 /// invalid.
 public struct QueryCursor: Hashable, Sendable, Codable, LosslessStringConvertible {
-    /// The last row that was given.
-    let key: String
+    private enum Place: Hashable {
+        /// The last row that was given.
+        case key(String)
+        /// The last row's entry in an index.
+        case entry([UInt8])
+    }
+
+    private let place: Place
 
     /// The place behind a row with this key.
-    public init(after key: String) { self.key = key }
+    public init(after key: String) { place = .key(key) }
+
+    /// The place behind an entry of an index.
+    init(entry: [UInt8]) { place = .entry(entry) }
 
     /// Nil where the text is no cursor.
     public init?(_ description: String) {
-        guard description.hasPrefix(Self.byKey), description.utf8.count > 1 else { return nil }
-        key = String(description.dropFirst())
+        let rest = String(description.dropFirst())
+        if rest.isEmpty { return nil }
+        switch description.prefix(1) {
+        case Self.byKey: place = .key(rest)
+        case Self.byEntry:
+            guard let entry = bytes(hex: rest) else { return nil }
+            place = .entry(entry)
+        default: return nil
+        }
     }
 
-    public var description: String { Self.byKey + key }
+    public var description: String {
+        switch place {
+        case .key(let key): Self.byKey + key
+        case .entry(let entry): Self.byEntry + hex(entry)
+        }
+    }
+
+    /// Whether it is a place in an index, and none in the order of the keys.
+    package var isOfIndex: Bool { if case .entry = place { true } else { false } }
+
+    func leave(_ range: inout KeyRange, backwards: Bool) throws(EvstoreError) {
+        guard case .key(let key) = place else { throw .usage("the cursor is one of an index: name the index") }
+        range.leave(Array(key.utf8), backwards: backwards)
+    }
+
+    /// False where it is none of the range's index.
+    func leave(_ range: inout IndexRange) -> Bool {
+        guard case .entry(let entry) = place else { return false }
+        return range.leave(entry)
+    }
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
@@ -34,8 +70,8 @@ public struct QueryCursor: Hashable, Sendable, Codable, LosslessStringConvertibl
         try container.encode(description)
     }
 
-    /// How the text of one begins that goes by the rows' keys.
-    private static let byKey = "k"
+    /// How the text of one begins that goes by the rows' keys, or by an index: its entry in hexadecimal digits.
+    private static let (byKey, byEntry) = ("k", "i")
 }
 
 /// Some rows of a read model, in key order, as values of their own.
@@ -76,7 +112,7 @@ extension EventStore {
         guard limit > 0 else { throw .misuse("a page has a limit of at least one row") }
         let model = try await readModel(projection, at: version)
         var range = KeyRange(prefix: prefix, from: from, to: to)
-        if let cursor { range.leave(Array(cursor.key.utf8), backwards: backwards) }
+        try cursor?.leave(&range, backwards: backwards)
         // One more than is given tells whether there is more.
         let pageRows = min(limit == .max ? limit : limit + 1, options.pageEventsMax)
         var walk = RowCursor(model.generation, range, backwards: backwards, pageRows: pageRows)
@@ -98,10 +134,18 @@ extension EventStore {
     ) async throws(EvstoreError) -> QueryPage<TypedRow<Value>> {
         let page = try await query(
             projection, at: version, prefix: prefix, from: from, to: to, backwards: backwards, limit: limit, after: cursor)
-        var rows: [TypedRow<Value>] = []
-        rows.reserveCapacity(page.rows.count)
-        for row in page.rows { rows.append(TypedRow(key: row.key, value: try row.value(of: projection, as: type))) }
-        return QueryPage(rows: rows, next: page.next, note: page.note)
+        return try page.typed(projection, as: type)
+    }
+}
+
+extension QueryPage<ReadModelRow> {
+    func typed<Value: Decodable & Sendable>(
+        _ projection: String, as type: Value.Type
+    ) throws(EvstoreError) -> QueryPage<TypedRow<Value>> {
+        var typed: [TypedRow<Value>] = []
+        typed.reserveCapacity(rows.count)
+        for row in rows { typed.append(TypedRow(key: row.key, value: try row.value(of: projection, as: type))) }
+        return QueryPage<TypedRow<Value>>(rows: typed, next: next, note: note)
     }
 }
 

@@ -109,10 +109,12 @@ extension Environment {
         var opened: [String: Table] = [:]
         for name in names {
             var table: UInt32 = 0
-            let isMade = making && (configuration.creating || !configuration.required.contains(name))
+            let isOptional = configuration.optional.contains(name)
+            let isMade = making && (configuration.creating || !configuration.required.contains(name) && !isOptional)
             let flags = (configuration.integerKeyTables.contains(name) ? MDB_INTEGERKEY : 0) | (isMade ? MDB_CREATE : 0)
             let code = unsafe mdb_dbi_open(transaction, name, UInt32(flags), &table)
-            if code == MDB_NOTFOUND, isReadOnly, configuration.dispensable.contains(name) { continue }
+            let mayLack = isReadOnly && configuration.dispensable.contains(name) || isOptional && !configuration.creating
+            if code == MDB_NOTFOUND, mayLack { continue }
             if code != 0 {
                 unsafe mdb_txn_abort(transaction)
                 if code == MDB_NOTFOUND && !making { return false }

@@ -15,6 +15,8 @@ package final class Environment: @unchecked Sendable {
         package var required: Set<String> = []
         /// Tables that an environment opened for reading only may lack; others that are missing are an error then.
         package var dispensable: Set<String> = []
+        /// Tables that are opened where they are there, and made by `creating` alone.
+        package var optional: Set<String> = []
         /// Address space to reserve; it grows by itself when it is full.
         package var mapBytes: Int
         package var readersMax: Int

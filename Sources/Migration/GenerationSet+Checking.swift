@@ -44,7 +44,9 @@ extension GenerationSet {
     /// What is wrong with a generation; nil where its rows and digest are as it notes.
     func damage(_ entry: Entry, _ site: MigrationSite, rowsMax: UInt64 = .max) throws(EvstoreError) -> Finding? {
         guard let name = entry.directory else { return nil }
-        return try finding(entry, name) { (what) throws(EvstoreError) in try compare(open(name, site), what, site, rowsMax: rowsMax) }
+        return try finding(entry, name) { (what) throws(EvstoreError) in
+            try compare(open(name, site), entry.definition.indexes, what, site, rowsMax: rowsMax)
+        }
     }
 
     /// What is wrong with the pages of a directory that the store names for an entry, or with its rows one by one.
@@ -68,7 +70,7 @@ extension GenerationSet {
     private var advice: Advice { "build it anew: \(.replay(to: version))" }
 
     private func compare(
-        _ generation: Generation, _ what: String, _ site: MigrationSite, rowsMax: UInt64
+        _ generation: Generation, _ indexes: RowIndexes, _ what: String, _ site: MigrationSite, rowsMax: UInt64
     ) throws(EvstoreError) -> Finding? {
         // Followers of other processes may write meanwhile: the comparison counts only where nothing changed in between.
         while true {
@@ -76,8 +78,13 @@ extension GenerationSet {
             guard before.isReady else { return Finding(id: "STORE202", message: "\(what) is not ready") }
             if before.rows > rowsMax { return nil }
             let counted = try generation.recount(site.cancellation)
+            let indexFault = try generation.indexFault(indexes, site.cancellation)
             guard try generation.header == before else { continue }
-            if counted.rows == before.rows, counted.digest == before.digest { return nil }
+            if counted.rows == before.rows, counted.digest == before.digest {
+                guard let indexFault else { return nil }
+                _ = generation.damaged("its index \(indexFault)")
+                return Finding(id: "STORE205", message: "the index of \(what) \(indexFault)", advice: advice)
+            }
             // The damage is noted, so that the next query builds the read model anew.
             if counted.rows != before.rows {
                 let reason = "has \(counted.rows) rows and notes \(before.rows)"

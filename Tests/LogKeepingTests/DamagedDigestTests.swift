@@ -1,3 +1,4 @@
+import Bytes
 import EventLog
 import EventModel
 import Hashing
@@ -38,6 +39,43 @@ struct DamagedDigestTests {
         } else {
             _ = try await store.replay(to: 3)
         }
+        #expect(try verify(deep: true) == [])
+    }
+
+    @Test("so is an index that does not agree with the rows", arguments: ["removed", "added", "other"])
+    func indexes(change: String) async throws {
+        let store = try OrdersStore { files in
+            let indexed = "key: /id\n      indexes: {by-state: /state}\n"
+            files["projections.yaml"] = files["projections.yaml"]?.replacing("key: /id\n", with: indexed)
+        }
+        for number in 1 ... 3 { try await store.place(number, born: 1) }
+        _ = try await store.replay(to: 1)
+        func verify(deep: Bool) throws -> [String] {
+            try Verify.run(store.site(), deep: deep, laws: false).findings.filter { $0.severity == .error }.map(\.id)
+        }
+        #expect(try verify(deep: true) == [])
+        let fingerprint = try store.evolving.current().definition(named: "orders", at: SchemaVersion(1)).fingerprint
+        do {
+            let name = try #require(try store.state.generations[fingerprint.hex])
+            let generation = try Generation.open(named: name, in: store.log.path, of: store.log)
+            let table = try #require(generation.indexes)
+            var keys: [[UInt8]] = []
+            try generation.read { transaction in
+                try table.forEach(transaction) { key, _ in
+                    keys.append([UInt8](copying: key))
+                    return true
+                }
+            }
+            #expect(keys.count == 3)
+            let key = keys[0]
+            try generation.write { transaction in
+                if change != "added" { try table.delete(key.lent, &transaction) }
+                if change != "removed" { try table.put((key + [48]).lent, [UInt8]().lent, &transaction) }
+            }
+        }
+        #expect(try verify(deep: false) == [])
+        #expect(try verify(deep: true) == ["STORE205"])
+        _ = try await store.replay(to: 1)
         #expect(try verify(deep: true) == [])
     }
 }

@@ -176,7 +176,7 @@ extension Generation {
         defer { environment.close() }
         let (note, before) = (DamageNote(directory), try format(of: environment, directory))
         let format = GenerationHeader.format(isSealed: keys != nil)
-        for table in GenerationTable.allCases {
+        for table in GenerationTable.allCases where environment.find(table.rawValue) != nil {
             let old = try CheckedTable(table, of: environment, format: before, log.modelKeys(of: name, in: directory), note)
             let new = try CheckedTable(table, of: environment, format: format, keys, note)
             var rows: [(key: [UInt8], text: [UInt8])] = []

@@ -14,8 +14,13 @@ struct QueryCommand: Command {
             then a field for each pointer of --columns. Where --limit has left rows out, standard error says so, with the cursor that \
             --after takes to go on: the letter k and the last key.
 
+            With --index rows come in the order of an index that the projection declares, by the values of its members: --equals \
+            gives those of the first ones, --from and --to bound the next. A value is JSON where it is some, else a text: 42 is a number, \
+            "42" in its quotes and paid are texts, null is what rows without the member have.
+
             Example: evstore query orders 42
             Example: evstore query orders --from 2026-11 --to 2026-12 --backwards --limit 20
+            Example: evstore query orders --index by-total --equals paid --from 100 --limit 20
             Example: evstore query orders --prefix 4 --format tsv --columns /state,/total
             """)
 
@@ -26,10 +31,23 @@ struct QueryCommand: Command {
 
     @Option(help: ArgumentHelp("Only rows whose key begins so.", valueName: "p")) var prefix: String?
 
-    @Option(help: ArgumentHelp("Only rows whose key is this one, or sorts behind it byte by byte.", valueName: "key"))
+    @Option(help: ArgumentHelp("Go by an index that the projection declares.", valueName: "name")) var index: String?
+
+    @Option(
+        parsing: .unconditionalSingleValue,
+        help: ArgumentHelp("Only rows that have this value in the index's first member, the next in the second.", valueName: "value"))
+    var equals: [String] = []
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Only rows whose key is this one, or sorts behind it byte by byte; with --index, whose next value does.", valueName: "key"))
     var from: String?
 
-    @Option(help: ArgumentHelp("Only rows whose key sorts before this one.", valueName: "key")) var to: String?
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Only rows whose key sorts before this one; with --index, whose next value does.", valueName: "key"))
+    var to: String?
 
     @Flag(help: "The last row first.") var backwards = false
 
@@ -54,11 +72,16 @@ struct QueryCommand: Command {
         if key != nil, let way = ways.first(where: { $0.1 != nil }) { throw ValidationError("a KEY and a \(way.0) exclude each other") }
         if let limit, limit < 1 { throw ValidationError("--limit is at least 1") }
         if count && (limit != nil || after != nil) { throw ValidationError("--count takes neither --limit nor --after") }
-        if let from, let to, !from.utf8.lexicographicallyPrecedes(to.utf8) {
+        if index == nil, !equals.isEmpty { throw ValidationError("--equals needs --index NAME") }
+        if index != nil, key != nil || prefix != nil { throw ValidationError("--index excludes a KEY and --prefix") }
+        if index == nil, let from, let to, !from.utf8.lexicographicallyPrecedes(to.utf8) {
             throw ValidationError("no key lies between --from \(quoted(from)) and --to \(quoted(to)), which it has to sort before")
         }
         if let after, QueryCursor(after) == nil {
-            throw ValidationError("\(quoted(after)) is no cursor: it is the letter k and the key of the last row")
+            throw ValidationError("\(quoted(after)) is no cursor: it is the letter k and the key of the last row, or what --index has said")
+        }
+        if let after, let cursor = QueryCursor(after), cursor.isOfIndex != (index != nil) {
+            throw ValidationError(index == nil ? "this cursor of --after needs --index NAME" : "this cursor of --after is none of an index")
         }
         if format == .tsv && global.json { throw ValidationError("--json and --format tsv exclude each other") }
         _ = try pointers()
@@ -68,43 +91,65 @@ struct QueryCommand: Command {
         let pointers = try pointers()
         try await session.withStore(.writingIfAllowed) { store in
             let version = try at.map { text throws(EvstoreError) in try store.version(named: text) }
-            let note: QueryNote
-            var (lines, printed) = (Lines(session), 0)
-            var (last, isCut): (String?, Bool) = (nil, false)
-            if count {
-                let counted = try await store.count(projection, at: version, key: key, prefix: prefix, from: from, to: to)
-                note = counted.note
-                if session.output.json {
-                    try session.output.object(["count": .count(counted.rows)])
-                } else {
-                    try session.output.line(String(counted.rows))
-                }
-            } else {
-                let cursor = after.flatMap { QueryCursor($0) }
-                note = try await store.query(
-                    projection, at: version, key: key, prefix: prefix, from: from, to: to, backwards: backwards, after: cursor
-                ) { row in
-                    isCut = printed == limit
-                    if isCut { return false }
-                    (printed, last) = (printed + 1, row.key)
-                    return lines.next { output in
-                        switch format {
-                        case .jsonl: try output.object(["key": .text(row.key), "value": .json(row.value)])
-                        case .tsv: try output.line(row.fields(pointers))
-                        }
-                    }
+            if count { return try await printCount(store, version, session.output) }
+            var rows = RowLines(Lines(session), limit: limit) { output, row in
+                switch format {
+                case .jsonl: try output.object(["key": .text(row.key), "value": .json(row.value)])
+                case .tsv: try output.line(row.fields(pointers))
                 }
             }
-            try lines.end()
-            if printed == 0 && !count {
-                let asked = prefix.map { "s whose key begins with \(quoted($0))" } ?? "s"
-                let isPart = from != nil || to != nil || after != nil
-                let which = key.map { " \(quoted($0))" } ?? asked + (isPart ? " there" : "")
-                session.output.note("note: \(projection) at \(note.version) has no row\(which)")
-            }
-            if isCut, let last { session.output.note("note: more rows follow: --after \(QueryCursor(after: last).description.shellWord)") }
+            let note = try await printRows(store, version, &rows)
+            try rows.lines.end()
+            if rows.printed == 0 { session.output.note("note: \(projection) at \(note.version) has no row\(asked)") }
+            if let next = rows.next { session.output.note("note: more rows follow: --after \(next.description.shellWord)") }
             note.write(projection, to: session.output)
         }
+    }
+
+    /// Which rows were asked for, in a sentence.
+    private var asked: String {
+        if let key { return " " + quoted(key) }
+        let isPart = from != nil || to != nil || after != nil || !equals.isEmpty
+        return (prefix.map { "s whose key begins with \(quoted($0))" } ?? "s") + (isPart ? " there" : "")
+    }
+
+    private func printRows(_ store: EventStore, _ version: SchemaVersion?, _ rows: inout RowLines) async throws -> QueryNote {
+        var cursor = after.flatMap { QueryCursor($0) }
+        guard let index else {
+            return try await store.query(
+                projection, at: version, key: key, prefix: prefix, from: from, to: to, backwards: backwards, after: cursor
+            ) { rows.take($0, QueryCursor(after: $0.key)) }
+        }
+        while true {
+            let page = try await store.query(
+                projection, at: version, index: index, equals: equals.map(IndexValue.init(argument:)), from: bounds.from, to: bounds.to,
+                backwards: backwards, limit: min(rows.left, Self.pageRows), after: cursor)
+            var wantsMore = true
+            for row in page.rows where wantsMore { wantsMore = rows.take(row, nil) }
+            guard wantsMore, let next = page.next else { return page.note }
+            if rows.left == 0 {
+                rows.next = next
+                return page.note
+            }
+            cursor = next
+        }
+    }
+
+    private static let pageRows = 1_000
+
+    /// Of the values of an index.
+    private var bounds: (from: IndexValue?, to: IndexValue?) { (from.map(IndexValue.init(argument:)), to.map(IndexValue.init(argument:))) }
+
+    private func printCount(_ store: EventStore, _ version: SchemaVersion?, _ output: Output) async throws {
+        let counted: (rows: UInt64, note: QueryNote)
+        if let index {
+            counted = try await store.count(
+                projection, at: version, index: index, equals: equals.map(IndexValue.init(argument:)), from: bounds.from, to: bounds.to)
+        } else {
+            counted = try await store.count(projection, at: version, key: key, prefix: prefix, from: from, to: to)
+        }
+        if output.json { try output.object(["count": .count(counted.rows)]) } else { try output.line(String(counted.rows)) }
+        counted.note.write(projection, to: output)
     }
 
     private func pointers() throws -> [JSONPointer] {
@@ -114,6 +159,39 @@ struct QueryCommand: Command {
             }
         }
     }
+}
+
+/// Rows on their way to standard output, at most so many.
+private struct RowLines {
+    var lines: Lines
+    private let limit: Int?
+    private let print: (Output, ReadModelRow) throws -> Void
+    private(set) var printed = 0
+    private var last: QueryCursor?
+    /// Where the rest goes on, where there is one.
+    var next: QueryCursor?
+
+    init(_ lines: Lines, limit: Int?, _ print: @escaping (Output, ReadModelRow) throws -> Void) {
+        (self.lines, self.limit, self.print) = (lines, limit, print)
+    }
+
+    /// How many may still be printed.
+    var left: Int { limit.map { $0 - printed } ?? .max }
+
+    /// Prints a row; false where no more are wanted.
+    mutating func take(_ row: ReadModelRow, _ cursor: QueryCursor?) -> Bool {
+        if left == 0 {
+            next = last
+            return false
+        }
+        (printed, last) = (printed + 1, cursor)
+        return lines.next { try print($0, row) }
+    }
+}
+
+extension IndexValue {
+    /// JSON where it is some, else a text.
+    fileprivate init(argument: String) { self = IndexValue(json: argument) ?? IndexValue(argument) }
 }
 
 enum RowFormat: String, ExpressibleByArgument, CaseIterable { case jsonl, tsv }

@@ -106,6 +106,7 @@ final class BuildRun {
             }
         }
         try batch.load(into: generation)
+        try IndexBuild(definition.indexes, bytes: rowBytes) { [cancellation] in try Self.check(cancellation) }.fill(generation)
         // Order: the rows are on the disk before the header that calls them ready.
         try generation.environment.sync()
         try generation.environment.setSyncing(true)

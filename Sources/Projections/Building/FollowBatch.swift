@@ -9,12 +9,14 @@ final class FollowBatch {
     private let evolving: EvolvingLog
     private let fold: any Fold
     private let preparer: EventPreparer
+    private let indexes: RowIndexes
     private var row: FollowedRow
 
     init(_ evolving: EvolvingLog, _ evolution: Evolution, _ definition: Definition) throws(EvstoreError) {
         self.evolving = evolving
         fold = try definition.makeFold()
-        row = FollowedRow(fold)
+        indexes = definition.indexes
+        row = FollowedRow(fold, definition.indexes)
         preparer = try EventPreparer(evolving.log, evolution.history, [definition], at: definition.version)
     }
 
@@ -50,7 +52,7 @@ final class FollowBatch {
     /// Drops what was read of the log and of read models; compiled folds and paths stay.
     func removeEvents() {
         preparer.removeEvents()
-        row = FollowedRow(fold)
+        row = FollowedRow(fold, indexes)
     }
 
     /// How many events go into one commit: many where the generation is far behind, since each commit writes every page that
@@ -96,7 +98,7 @@ private struct FollowedRow: ~Copyable {
     /// As it was before, where it lies sealed.
     private var opened = ByteBuffer()
 
-    init(_ fold: any Fold) { folding = RowFolding(fold) }
+    init(_ fold: any Fold, _ indexes: RowIndexes) { folding = RowFolding(fold, indexes) }
 
     /// Folds the operations on a row; returns how many rows there are more.
     mutating func take(
@@ -124,12 +126,15 @@ private struct FollowedRow: ~Copyable {
 /// Folds operations into a row and writes its new text.
 private struct RowFolding: ~Copyable {
     private let fold: any Fold
+    private let indexes: RowIndexes
     private var workspace = FoldWorkspace()
     private var state = ByteBuffer()
     private var json = ByteBuffer()
     private var isChanged = false
+    /// The entries that the row had in the indexes.
+    private var entries: [RowIndexes.Entry] = []
 
-    init(_ fold: any Fold) { self.fold = fold }
+    init(_ fold: any Fold, _ indexes: RowIndexes) { (self.fold, self.indexes) = (fold, indexes) }
 
     /// - Parameter old: the row's text; nil where there is none.
     mutating func take(_ operations: borrowing RowOperations, on old: RawSpan?, _ sums: inout FollowSums) throws -> Int64 {
@@ -145,6 +150,7 @@ private struct RowFolding: ~Copyable {
             isChanged = false
         }
         if !isChanged { return 0 }
+        if !indexes.isEmpty { entries = if let old { indexes.entries(operations.key, old) } else { [] } }
         if json.count > 0 { sums.digest.insert(key: operations.key, value: json.bytes) }
         return (json.count > 0 ? 1 : 0) - (old == nil ? 0 : 1)
     }
@@ -180,5 +186,9 @@ private struct RowFolding: ~Copyable {
         } else {
             try generation.rows.delete(key, &transaction)
         }
+        guard let table = generation.indexes else { return }
+        let now = json.count > 0 ? indexes.entries(key, json.bytes) : []
+        for entry in entries where !now.contains(entry) { try table.delete(entry.key.lent, &transaction) }
+        for entry in now where !entries.contains(entry) { try table.put(entry.key.lent, entry.text.lent, &transaction) }
     }
 }

@@ -11,6 +11,7 @@ struct DeclaredProjection: Sendable {
     /// Event type to its folds.
     var on: [String: [FoldRule]] = [:]
     var row: Shape?
+    var indexes: [(index: RowIndex, mark: Mark)] = []
     /// The definition as JSON, complete (`like` is resolved) and without `since`.
     var json: JSONValue
     var mark: Mark
@@ -22,7 +23,7 @@ struct DeclaredProjection: Sendable {
     /// A row that is wider holds a map, whose members' names come from events.
     static let targetsMax = 1_000
 
-    static let members = ["since", "like", "key", "initial", "on", "row"]
+    static let members = ["since", "like", "key", "initial", "on", "row", "indexes"]
 
     /// - Parameter node: complete: without `like`.
     init(name: String, since: SchemaVersion, _ node: FileNode) throws(FileProblem) {
@@ -52,6 +53,9 @@ struct DeclaredProjection: Sendable {
             throw types.problem("\(name) makes \(targets) members of a row; \(Self.targetsMax) are the most")
         }
         if let row = node.member("row") { self.row = try Self.rowShape(row) }
+        if let indexes = node.member("indexes") {
+            self.indexes = try RowIndex.list(indexes, of: name).map { ($0, indexes.member($0.name)?.mark ?? indexes.mark) }
+        }
     }
 
     /// A row is an object, so the shape need not say so.

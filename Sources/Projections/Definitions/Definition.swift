@@ -16,6 +16,7 @@ package struct Definition: Sendable {
     /// The shape that every row has to keep; nil where none is declared.
     package let rowShape: EventShape?
     package let isSwift: Bool
+    package let indexes: RowIndexes
     /// Nil where it is written in Swift and this program does not have it.
     private let compile: (@Sendable () -> any Fold)?
 
@@ -30,12 +31,14 @@ package struct Definition: Sendable {
             json = projection.json.canonical()
             consumes = projection.consumes
             isSwift = false
+            indexes = RowIndexes(projection.indexes.map(\.index))
             rowShape = projection.row.map { EventShape(shape: $0) }
             compile = { DeclarativeFold(projection, at: version, history) }
         case .swift(let declaration):
             json = declaration.json.canonical()
             consumes = declaration.consumes
             isSwift = true
+            indexes = RowIndexes(declaration.indexes)
             rowShape = nil
             if let program = declaration.program { compile = { SwiftFold(program) } } else { compile = nil }
         }

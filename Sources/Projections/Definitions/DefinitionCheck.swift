@@ -43,6 +43,7 @@ struct DefinitionCheck {
             return
         }
         checkRow()
+        checkIndexes()
         for number in projection.since.number ... max(projection.since, min(end, history.head)).number {
             let version = SchemaVersion(number)
             for (type, folds) in projection.on.sorted(by: { $0.key < $1.key }) {
@@ -66,6 +67,21 @@ struct DefinitionCheck {
                 let mark = Mark(file: finding.file ?? "", line: finding.line ?? 0, column: finding.column ?? 0)
                 let place = Place(mark: mark, id: finding.id, subject: "nesting: \(finding.severity)")
                 if seen.insert(place).inserted { findings.append(finding) }
+            }
+        }
+    }
+
+    /// Members that rows are ordered by, and that no fold makes.
+    private mutating func checkIndexes() {
+        let targets = (projection.initial.map(\.target) + projection.on.values.joined().flatMap { $0.edits.map(\.target) }).map(\.fixed)
+        for (index, mark) in projection.indexes {
+            for member in index.members {
+                let names = member.tokens.map(\.text)
+                if targets.contains(where: { names.starts(with: $0) || $0.starts(with: names) }) { continue }
+                let known = Set(targets.compactMap(\.first)).sorted().map { "/" + $0 }
+                note(
+                    ProjectionRule.index, mark, "the index \(index.name) of \(projection.name) is by \(member), which no fold makes",
+                    "\(index.name) \(member)", fix: "rows have \(known.joined(separator: ", "))")
             }
         }
     }

@@ -17,6 +17,8 @@ enum ProjectionRule {
     static let guarded = "PROJ107"
     /// A key that an event may lack.
     static let key = "PROJ108"
+    /// Of members that no row has.
+    static let index = "PROJ109"
 }
 
 extension DefinitionSet {
@@ -44,7 +46,7 @@ extension DefinitionSet {
 
 extension SwiftDeclaration {
     fileprivate func check(through end: SchemaVersion, _ history: History) -> [Finding] {
-        var findings: [Finding] = []
+        var findings = [problem].compactMap(\.self)
         for type in consumes.sorted() {
             let missing = (since.number ... max(since, end).number).first { history.shape(of: type, at: SchemaVersion($0)) == nil }
             guard let missing else { continue }

@@ -59,7 +59,7 @@ extension DefinitionSet {
         }
     }
 
-    private static func isName(_ text: String) -> Bool {
+    static func isName(_ text: String) -> Bool {
         let letters = { (byte: UInt8) in (65 ... 90).contains(byte) || (97 ... 122).contains(byte) }
         guard let first = text.utf8.first, letters(first), text.utf8.count <= 200 else { return false }
         return text.utf8.allSatisfy { letters($0) || (48 ... 57).contains($0) || [45, 46, 95].contains($0) }

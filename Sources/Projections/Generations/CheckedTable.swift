@@ -11,6 +11,8 @@ internal import Sealing
 /// that took what it has consumed the generation goes as a whole.
 enum GenerationTable: String, CaseIterable {
     case rows, meta, quarantine
+    /// Entries of `RowIndexes`: of generations whose projection declares indexes, and whose rows are not sealed, since keys never are.
+    case indexes
 
     /// Every table's name, and whether its keys are integers: what there may be in the file.
     static var kinds: [String: Bool] { Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, false) }) }
@@ -143,6 +145,9 @@ struct CheckedTable: Sendable {
     }
 
     private func damaged() -> EvstoreError { note.damaged("a row of its table \(table.name) is not as it was written") }
+
+    /// How many rows it has.
+    func count(_ transaction: borrowing ReadTransaction) throws -> UInt64 { UInt64(try transaction.count(table)) }
 
     // MARK: Writing
 

@@ -26,9 +26,11 @@ extension Generation {
             let header = GenerationHeader(
                 projection: definition.name, fingerprint: definition.fingerprint, storeID: log.storeID, version: definition.version,
                 checkpoint: .start)
-            let environment = try Environment.open(directory: made, configuration(log.options, creating: true))
+            let keys = try log.makeModelKeys(of: name, in: made)
+            let hasIndexes = !definition.indexes.isEmpty && keys == nil
+            let tables = GenerationTable.allCases.filter { $0 != .indexes || hasIndexes }
+            let environment = try Environment.open(directory: made, configuration(log.options, creating: tables))
             do {
-                let keys = try log.makeModelKeys(of: name, in: made)
                 let mark = try GenerationMark(made)
                 try mark.make()
                 let generation = try Generation(

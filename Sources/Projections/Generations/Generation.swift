@@ -7,7 +7,7 @@ internal import Platform
 
 /// One built copy of a projection: an LMDB environment of its own in `generations/<fingerprint16>-<random>/`.
 ///
-/// Tables: `rows`, key -> JSON text of the row; `meta` (`GenerationHeader`); `quarantine` (`QuarantineRow`); each a `CheckedTable`,
+/// Tables: `rows`, key -> JSON text of the row; `meta` (`GenerationHeader`); `quarantine` (`QuarantineRow`); `indexes` (`RowIndexes`); each a `CheckedTable`,
 /// whose values are sealed where the log's events are. Rows, quarantine and header always change in one transaction. Beside it lie `mark`
 /// (`GenerationMark`), `key` (`ModelKeys`) where it is sealed and, where something is wrong, `damaged` (`DamageNote`).
 package final class Generation: Sendable {
@@ -17,6 +17,8 @@ package final class Generation: Sendable {
     package let fingerprint: Digest
     let environment: Environment
     let rows, meta, quarantine: CheckedTable
+    /// Nil where there is no such table.
+    let indexes: CheckedTable?
     /// 2 since rows carry checksums; 4 where they are sealed, 3 where that was under the master key; older ones stay as they are.
     let format: Int
     let note: DamageNote
@@ -44,6 +46,8 @@ package final class Generation: Sendable {
         rows = try CheckedTable(.rows, of: environment, format: format, keys, note)
         meta = try CheckedTable(.meta, of: environment, format: format, keys, note)
         quarantine = try CheckedTable(.quarantine, of: environment, format: format, keys, note)
+        let hasIndexes = environment.find(GenerationTable.indexes.rawValue) != nil
+        indexes = hasIndexes ? try CheckedTable(.indexes, of: environment, format: format, keys, note) : nil
     }
 
     deinit {
@@ -127,13 +131,13 @@ package final class Generation: Sendable {
     }
 
     static func configuration(
-        _ options: Options, readOnly: Bool = false, creating: Bool = false
-    )
-        -> Environment.Configuration
-    {
-        .init(
-            tables: GenerationTable.allCases.map(\.rawValue), mapBytes: options.mapBytes, readersMax: options.readersMax,
-            readOnly: readOnly, creating: creating)
+        _ options: Options, readOnly: Bool = false, creating tables: [GenerationTable]? = nil
+    ) -> Environment.Configuration {
+        var configuration = Environment.Configuration(
+            tables: (tables ?? GenerationTable.allCases).map(\.rawValue), mapBytes: options.mapBytes, readersMax: options.readersMax,
+            readOnly: readOnly, creating: tables != nil)
+        configuration.optional = [GenerationTable.indexes.rawValue]
+        return configuration
     }
 
     package var isReadOnly: Bool { environment.isReadOnly }

@@ -18,6 +18,9 @@ package struct KeyRange: Hashable, Sendable {
         upper = ends.min { $0.lexicographicallyPrecedes($1) }
     }
 
+    /// Keys from one on and before another, as bytes that are cut already.
+    init(lower: [UInt8], upper: [UInt8]?) { (self.lower, self.upper) = (lower, upper) }
+
     /// Takes off a key and all before it; all behind it where the range is gone through backwards.
     package mutating func leave(_ key: [UInt8], backwards: Bool) {
         if backwards {

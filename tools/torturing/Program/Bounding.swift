@@ -116,7 +116,9 @@ struct Bounding {
 
 extension Bounding.Room {
     /// The tables of the log and of read models, and whether their keys are integers.
-    private static let tables = EventLog.tableKinds.merging(["rows": false, "meta": false, "quarantine": false]) { log, _ in log }
+    private static let tables = EventLog.tableKinds.merging(
+        ["rows": false, "meta": false, "quarantine": false, "indexes": false]
+    ) { log, _ in log }
 
     init(_ path: String) throws {
         let data = try File(path, .read)

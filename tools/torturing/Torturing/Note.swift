@@ -20,6 +20,7 @@ package enum Note {
               key: /id
               on:
                 Noted: {set: {/id: /id, /name: /name}}
+              indexes: {by-name: [/name, /id]}
         """
 
     /// A note is short, long, or longer than a block. `name` is empty where it was forgotten, and nil where the note has none.

@@ -1,0 +1,81 @@
+internal import EventModel
+internal import Projections
+
+extension EventStore {
+    /// At most `limit` rows of a read model in the order of an index: by the values of its members, rows of the same values by their keys.
+    ///
+    /// Rows without a member have `nil` there. Values come in this order: nil, false, true, numbers, texts by their UTF-8, then lists and
+    /// objects. Awaits and throws as the other forms of `query` do; a page costs the rows in it, whatever the number of all rows. In a store
+    /// whose events are sealed no index lies on the disk, and a page costs reading all rows.
+    ///
+    /// - Parameters:
+    ///   - index: its name in `indexes` of the projection.
+    ///   - values: of the index's first members, those that all rows have.
+    ///   - from: the lowest value of the member behind these.
+    ///   - to: the value that comes behind those of this member.
+    ///   - backwards: the last row first.
+    ///   - cursor: goes on behind the rows of the page that it came with, in the direction of this query. Rows whose values change
+    ///     meanwhile move to another place.
+    /// - Throws: `EvstoreError`: usage where the read model has no such index, values are more than its members, or the cursor is none of
+    ///   this index.
+    public func query(
+        _ projection: String, at version: SchemaVersion? = nil, index: String, equals values: [IndexValue] = [], from: IndexValue? = nil,
+        to: IndexValue? = nil, backwards: Bool = false, limit: Int = 1_000, after cursor: QueryCursor? = nil
+    ) async throws(EvstoreError) -> QueryPage<ReadModelRow> {
+        guard limit > 0 else { throw .misuse("a page has a limit of at least one row") }
+        let model = try await readModel(projection, at: version)
+        var range = try model.range(projection, index, values, from: from, to: to, backwards: backwards)
+        if let cursor, !cursor.leave(&range) { throw .usage("the cursor is none of the index \(index)") }
+        // One more than is given tells whether there is more.
+        let count = min(limit == .max ? limit : limit + 1, options.pageEventsMax)
+        var (rows, last): ([ReadModelRow], [UInt8]?) = ([], nil)
+        while true {
+            let page = try model.generation.page(range, model.indexes, backwards: backwards, limit: count)
+            for row in page {
+                if rows.count == limit { return QueryPage(rows: rows, next: last.map { QueryCursor(entry: $0) }, note: model.note) }
+                rows.append(ReadModelRow(key: String(decoding: row.key, as: UTF8.self), value: row.value))
+                last = row.entry
+            }
+            guard page.count == count, let last, range.leave(last) else { return QueryPage(rows: rows, next: nil, note: model.note) }
+        }
+    }
+
+    /// The same with the values of the rows as a Swift type.
+    /// - Throws: `EvstoreError.invalidRow` where the type can't read one of them.
+    public func query<Value: Decodable & Sendable>(
+        _ projection: String, at version: SchemaVersion? = nil, as type: Value.Type, index: String, equals values: [IndexValue] = [],
+        from: IndexValue? = nil, to: IndexValue? = nil, backwards: Bool = false, limit: Int = 1_000, after cursor: QueryCursor? = nil
+    ) async throws(EvstoreError) -> QueryPage<TypedRow<Value>> {
+        let page = try await query(
+            projection, at: version, index: index, equals: values, from: from, to: to, backwards: backwards, limit: limit, after: cursor)
+        return try page.typed(projection, as: type)
+    }
+
+    /// The number of rows in a range of an index; reads entries of the index, and no rows. Awaits and throws as `query` does.
+    public func count(
+        _ projection: String, at version: SchemaVersion? = nil, index: String, equals values: [IndexValue] = [], from: IndexValue? = nil,
+        to: IndexValue? = nil
+    ) async throws(EvstoreError) -> (rows: UInt64, note: QueryNote) {
+        let model = try await readModel(projection, at: version)
+        let range = try model.range(projection, index, values, from: from, to: to)
+        return (try model.generation.count(range, model.indexes), model.note)
+    }
+}
+
+extension ReadModel {
+    fileprivate func range(
+        _ projection: String, _ index: String, _ values: [IndexValue], from: IndexValue?, to: IndexValue?, backwards: Bool = false
+    ) throws(EvstoreError) -> IndexRange {
+        guard let number = indexes.number(of: index) else {
+            let names = indexes.list.map(\.name)
+            let known = names.isEmpty ? "it has none" : "it has \(names.joined(separator: ", "))"
+            throw .usage("\(projection) at \(note.version) has no index \(quoted(index)): \(known)")
+        }
+        let members = indexes.list[number].members.count
+        let asked = values.count + (from == nil && to == nil ? 0 : 1)
+        if asked > members {
+            throw .usage("the index \(index) of \(projection) has \(counted(members, "member")), and \(asked) were asked for")
+        }
+        return IndexRange(indexes, number: number, equal: values.map(\.json), from: from?.json, to: to?.json, backwards: backwards)
+    }
+}

@@ -1,0 +1,30 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+
+/// A value that rows are looked for by in an index: a JSON value, written as a literal.
+///
+///     try await store.query("orders", index: "by-total", equals: ["paid"], from: 100, to: 200)
+public struct IndexValue: Hashable, Sendable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
+    ExpressibleByNilLiteral
+{
+    /// JSON text in UTF-8 without spaces around it.
+    let json: [UInt8]
+
+    public init(_ text: String) { json = Array(JSONValue.string(text).text.utf8) }
+    public init(_ number: Int) { json = Array(String(number).utf8) }
+    public init(_ flag: Bool) { json = Array((flag ? "true" : "false").utf8) }
+    public init(stringLiteral text: String) { self.init(text) }
+    public init(integerLiteral number: Int) { self.init(number) }
+    public init(booleanLiteral flag: Bool) { self.init(flag) }
+    /// What rows without the member have, too.
+    public init(nilLiteral: ()) { json = Array("null".utf8) }
+
+    /// Any JSON text, such as a number with a fraction: `19.90`; nil where it is none.
+    public init?(json text: String) {
+        let value: JSONValue
+        do { value = try JSONValue(parsing: Array(text.utf8).lent) } catch { return nil }
+        // Numbers keep their digits.
+        json = Array(value.text.utf8)
+    }
+}

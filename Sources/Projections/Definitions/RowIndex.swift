@@ -1,0 +1,150 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+package import JSONText
+internal import SchemaEvolution
+
+/// Rows in the order of some of their members, beside their order by key: declared in `indexes` of a projection.
+package struct RowIndex: Hashable, Sendable {
+    package let name: String
+    /// What rows are ordered by, the first member first.
+    package let members: [JSONPointer]
+
+    /// Indexes of a read model, and members of one.
+    static let (indexesMax, membersMax) = (16, 8)
+
+    init(_ name: String, _ members: [JSONPointer]) { (self.name, self.members) = (name, members) }
+}
+
+/// The indexes of one read model, and the entries that a row has in them.
+///
+/// An entry's key in the table `indexes` is
+///
+///     0          u8   number of the index, in the order of the names' bytes
+///     1               the members' values (`OrderedValue`), at most 300 bytes
+///     …               the row's key; where there is no room for it its first bytes and 16 of a hash of values and key
+///
+/// and its text is empty; where values or key are not whole: bytes of the values (u32), the values, the row's key.
+package struct RowIndexes: Hashable, Sendable {
+    package let list: [RowIndex]
+    private let pointers: [JSONPointer]
+
+    static let none = RowIndexes([])
+
+    private static let valuesBytesMax = 300
+    private static let hashBytes = 16
+
+    init(_ indexes: [RowIndex]) {
+        list = indexes.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+        var pointers: [JSONPointer] = []
+        for pointer in list.flatMap(\.members) where !pointers.contains(pointer) { pointers.append(pointer) }
+        self.pointers = pointers
+    }
+
+    var isEmpty: Bool { list.isEmpty }
+
+    /// An entry of the table: its key, and its text.
+    struct Entry: Hashable, Comparable, Sendable {
+        var key: [UInt8]
+        var text: [UInt8]
+
+        static func < (a: Entry, b: Entry) -> Bool { a.key.lexicographicallyPrecedes(b.key) }
+    }
+
+    /// The entries of a row, one for each index, in the order of their keys. O(bytes of the row).
+    func entries(_ key: RawSpan, _ json: RawSpan) -> [Entry] {
+        if isEmpty { return [] }
+        var found = Slots<ByteSlice>()
+        Picker(pointers).pick(json, into: &found)
+        return list.enumerated().map { number, index in
+            var values = ByteBuffer(capacity: 64)
+            for member in index.members {
+                let slice = pointers.firstIndex(of: member).map { found[$0] } ?? .absent
+                OrderedValue.append(slice.isPresent ? json.slice(slice.start, slice.size) : json.slice(0, 0), to: &values)
+            }
+            return Self.entry(UInt8(number), [UInt8](copying: values.bytes), [UInt8](copying: key))
+        }
+    }
+
+    private static func entry(_ number: UInt8, _ values: [UInt8], _ key: [UInt8]) -> Entry {
+        let room = KeyRange.keyBytesMax - 1 - min(values.count, valuesBytesMax)
+        if values.count <= valuesBytesMax, key.count <= room { return Entry(key: [number] + values + key, text: []) }
+        let hash = Array(SHA256Hasher.hash(values + [0xff] + key).bytes.prefix(hashBytes))
+        let end = key.count <= room - hashBytes ? key : Array(key.prefix(room - hashBytes))
+        var text = ByteBuffer(capacity: 4 + values.count + key.count)
+        text.append(littleEndian: UInt32(values.count))
+        text.append(values.lent)
+        text.append(key.lent)
+        return Entry(key: [number] + values.prefix(valuesBytesMax) + end + hash, text: [UInt8](copying: text.bytes))
+    }
+
+    /// What an entry stands for: the number of the index with the whole values, and the row's key. Nil where it is malformed.
+    static func content(of key: RawSpan, _ text: RawSpan, _ index: RowIndex) -> (place: [UInt8], rowKey: [UInt8])? {
+        guard key.byteCount > 1 else { return nil }
+        if text.byteCount > 0 {
+            guard text.byteCount > 4, case let count = Int(text.load(UInt32.self, at: 0)), count <= text.byteCount - 4 else { return nil }
+            let values = [UInt8](copying: text.slice(4, count))
+            return ([key.byte(at: 0)] + values, [UInt8](copying: text.slice(4 + count, text.byteCount - 4 - count)))
+        }
+        var offset = 1
+        for _ in index.members {
+            guard let end = OrderedValue.end(of: key, at: offset) else { return nil }
+            offset = end
+        }
+        return ([UInt8](copying: key.slice(0, offset)), [UInt8](copying: key.slice(offset, key.byteCount - offset)))
+    }
+
+    /// A bound as the first bytes of keys: those that are before it whole are before it, or agree with it, when they are cut.
+    static func cut(_ bound: [UInt8]) -> [UInt8] { Array(bound.prefix(1 + valuesBytesMax)) }
+
+    /// The same of a bound before which keys are.
+    static func cutEnd(_ bound: [UInt8]) -> [UInt8] { bound.count > 1 + valuesBytesMax ? cut(bound) + [0xff, 0xff] : bound }
+
+    // MARK: What is asked for
+
+    /// The number of an index; nil where there is none of the name.
+    package func number(of name: String) -> Int? { list.firstIndex { $0.name == name } }
+
+    /// Where the places of some first values begin, and end, and between them those of bounds for the value behind: bytes of JSON texts.
+    static func bounds(_ number: Int, equal: [[UInt8]], from: [UInt8]?, to: [UInt8]?) -> (lower: [UInt8], upper: [UInt8]) {
+        var prefix = ByteBuffer(capacity: 64)
+        prefix.append(UInt8(number))
+        for value in equal { OrderedValue.append(value.lent, to: &prefix) }
+        let fixed = [UInt8](copying: prefix.bytes)
+        func with(_ value: [UInt8]) -> [UInt8] {
+            var bytes = ByteBuffer(capacity: 64)
+            OrderedValue.append(value.lent, to: &bytes)
+            return fixed + [UInt8](copying: bytes.bytes)
+        }
+        return (from.map(with) ?? fixed, to.map(with) ?? fixed + [0xff])
+    }
+}
+
+extension RowIndex {
+    /// The member `indexes` of a definition: from names to a pointer, or a list of them.
+    static func list(_ node: FileNode, of projection: String) throws(FileProblem) -> [RowIndex] {
+        var indexes: [RowIndex] = []
+        for member in try node.map("indexes") {
+            guard DefinitionSet.isName(member.name) else {
+                throw member.problem(
+                    "\(quoted(member.name)) is no name for an index", fix: "letters, digits, _, - and . (the first a letter)")
+            }
+            var pointers: [JSONPointer] = []
+            let nodes = if case .list(let nodes) = member.value.kind { nodes } else { [member.value] }
+            for node in nodes {
+                let pointer = try node.pointer("a member of the index \(member.name)")
+                if pointer.isRoot { throw node.problem("a row is ordered by some of its members, and not by itself", fix: "write /member") }
+                if pointers.contains(pointer) { throw node.problem("\(pointer) stands twice in the index \(member.name)") }
+                pointers.append(pointer)
+            }
+            guard (1 ... membersMax).contains(pointers.count) else {
+                throw member.problem("the index \(member.name) has \(pointers.count) members; 1 to \(membersMax) are possible")
+            }
+            indexes.append(RowIndex(member.name, pointers))
+        }
+        guard indexes.count <= indexesMax else {
+            throw node.problem("\(projection) has \(indexes.count) indexes; \(indexesMax) are the most")
+        }
+        return indexes
+    }
+}

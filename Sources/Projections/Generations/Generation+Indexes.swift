@@ -1,0 +1,134 @@
+internal import Bytes
+package import EventModel
+internal import LMDB
+
+/// What is asked of an index: the values that rows have in its first members, and bounds for the next one, as JSON texts.
+package struct IndexRange: Hashable, Sendable {
+    let number: Int
+    let index: RowIndex
+    private let lower, upper: [UInt8]
+    /// The entry behind which it goes on, in the direction of the walk.
+    private var after: [UInt8]?
+    private let isBackwards: Bool
+
+    /// - Parameters:
+    ///   - equal: at most as many as the index has members.
+    ///   - from: the lowest value of the member behind; nil for no bound.
+    ///   - to: the value before which that of this member is.
+    package init(
+        _ indexes: RowIndexes, number: Int, equal: [[UInt8]], from: [UInt8]? = nil, to: [UInt8]? = nil, backwards: Bool = false
+    ) {
+        (self.number, index, isBackwards) = (number, indexes.list[number], backwards)
+        (lower, upper) = RowIndexes.bounds(number, equal: equal, from: from, to: to)
+    }
+
+    /// Goes on behind an entry; false where that is none of this index.
+    package mutating func leave(_ entry: [UInt8]) -> Bool {
+        guard entry.first == UInt8(number) else { return false }
+        after = entry
+        return true
+    }
+
+    /// Keys of the table between which its entries are: bounds are cut as the keys are.
+    var keys: KeyRange {
+        var range = KeyRange(lower: RowIndexes.cut(lower), upper: RowIndexes.cutEnd(upper))
+        if let after { range.leave(after, backwards: isBackwards) }
+        return range
+    }
+
+    func holds(_ place: [UInt8]) -> Bool { !place.lexicographicallyPrecedes(lower) && place.lexicographicallyPrecedes(upper) }
+}
+
+/// A row as an index leads to it.
+package struct IndexedRow: Hashable, Sendable {
+    /// The entry's key, by which a walk goes on.
+    package var entry: [UInt8]
+    package var key: [UInt8]
+    package var value: [UInt8]
+}
+
+extension Generation {
+    /// Whether its indexes are on the disk; else they are made of its rows for each query.
+    package var hasIndexes: Bool { indexes != nil }
+
+    /// Up to `limit` rows in the order of an index, from one transaction. O(log n) and the rows; O(n) memory and time where the
+    /// generation is sealed.
+    package func page(
+        _ range: IndexRange, _ all: RowIndexes, backwards: Bool, limit: Int
+    ) throws(EvstoreError) -> [IndexedRow] {
+        try converting("reading \(directory)") {
+            try read { transaction in
+                var page: [IndexedRow] = []
+                try forEachEntry(range, all, backwards: backwards, transaction) { entry, rowKey in
+                    guard let value = try rows.get(rowKey.lent, transaction, { [UInt8](copying: $0) }) else {
+                        throw note.damaged("the index \(range.index.name) names a row that is not there")
+                    }
+                    page.append(IndexedRow(entry: entry, key: rowKey, value: value))
+                    return page.count < limit
+                }
+                return page
+            }
+        }
+    }
+
+    /// The number of rows in a range of an index; reads entries alone. O(rows of the range).
+    package func count(_ range: IndexRange, _ all: RowIndexes) throws(EvstoreError) -> UInt64 {
+        try converting("reading \(directory)") {
+            try read { transaction in
+                var count: UInt64 = 0
+                try forEachEntry(range, all, backwards: false, transaction) { _, _ in
+                    count += 1
+                    return true
+                }
+                return count
+            }
+        }
+    }
+
+    private func forEachEntry(
+        _ range: IndexRange, _ all: RowIndexes, backwards: Bool, _ transaction: borrowing ReadTransaction,
+        _ body: (_ entry: [UInt8], _ rowKey: [UInt8]) throws -> Bool
+    ) throws {
+        func take(_ key: RawSpan, _ text: RawSpan) throws -> Bool {
+            guard let content = RowIndexes.content(of: key, text, range.index) else {
+                throw note.damaged("an entry of the index \(range.index.name) is malformed")
+            }
+            return range.holds(content.place) ? try body([UInt8](copying: key), content.rowKey) : true
+        }
+        if let indexes { return try indexes.forEach(in: range.keys, backwards: backwards, transaction, take) }
+        var entries: [RowIndexes.Entry] = []
+        let keys = range.keys
+        try rows.forEach(transaction) { key, value in
+            let entry = all.entries(key, value)[range.number]
+            if keys.begins(atOrBefore: entry.key.lent), keys.ends(behind: entry.key.lent) { entries.append(entry) }
+            return true
+        }
+        entries.sort()
+        for entry in backwards ? entries.reversed() : entries where try !take(entry.key.lent, entry.text.lent) { return }
+    }
+
+    /// What is wrong with the indexes: an entry that a row lacks, or one that no row has; nil where nothing is. O(n log n).
+    package func indexFault(_ all: RowIndexes, _ cancellation: Cancellation? = nil) throws(EvstoreError) -> String? {
+        guard let indexes, !all.isEmpty else { return nil }
+        return try converting("reading \(directory)") {
+            try read { transaction in
+                var (found, fault): (UInt64, String?) = (0, nil)
+                try rows.forEach(transaction) { key, value in
+                    for entry in all.entries(key, value) {
+                        let text = try indexes.get(entry.key.lent, transaction) { [UInt8](copying: $0) }
+                        if text != entry.text {
+                            fault = "lacks the entry of the row \(quoted(String(decoding: [UInt8](copying: key), as: UTF8.self)))"
+                            return false
+                        }
+                        found += 1
+                    }
+                    if found % 4_096 == 0, cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "run it again") }
+                    return true
+                }
+                if fault != nil { return fault }
+                let count = try indexes.count(transaction)
+                return count == found ? nil : "has \(count) entries, and its rows \(found)"
+            }
+        }
+    }
+}
