@@ -29,6 +29,8 @@ extension Environment {
 
     /// What a process can map: half of the 47 bits of an address that x86-64 and arm64 leave it.
     private static let addressesMax = 1 << 46
+    /// What a map that could not be as large as it should leaves to the rest of the program.
+    private static let addressesLeft = 64 << 20
 
     /// Opens with the map that was asked for, or the largest that the address space allows.
     private static func mapped(
@@ -51,6 +53,9 @@ extension Environment {
             if code == 0 { code = unsafe mdb_env_open(handle, directory, flags, 0o600) }
             var stat = MDB_stat()
             if code == 0 { code = unsafe mdb_env_stat(handle, &stat) }
+            let smaller = max(map / 2, used + used / 4 + 1 << 20) / 65_536 * 65_536
+            let isTight = map < configuration.mapBytes && smaller < map && !ProcessMemory.hasAddresses(addressesLeft)
+            if code == 0, isTight { code = ENOMEM }
             if code == 0 {
                 do throws(StorageError) {
                     try lockFile?.sayOpen()
@@ -67,7 +72,6 @@ extension Environment {
             }
             // A handle that failed to open must still be closed, which takes the locks that this process has.
             unsafe mdb_env_close(handle)
-            let smaller = max(map / 2, used + used / 4 + 1 << 20) / 65_536 * 65_536
             if code != ENOMEM || smaller >= map { throw StorageError(lmdb: code, "opening \(directory)") }
             map = smaller
         }

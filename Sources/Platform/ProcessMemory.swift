@@ -1,8 +1,16 @@
 internal import Bytes
 internal import Glibc
 
-/// What becomes of this process's memory when it ends by a fault.
+/// This process's memory: what becomes of it when it ends by a fault, and whether there is more.
 package enum ProcessMemory {
+    /// Whether so many bytes of addresses are left (RLIMIT_AS).
+    package static func hasAddresses(_ bytes: Int) -> Bool {
+        let place = unsafe mmap(nil, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+        if unsafe place == MAP_FAILED { return false }
+        unsafe munmap(place, bytes)
+        return true
+    }
+
     /// Keeps this process's memory, which holds secrets, out of core dumps from now on, those of the system's collector too. Does
     /// nothing where the system does not allow it.
     package static func keepFromDumps() {

@@ -25,9 +25,11 @@ package struct RowIndex: Hashable, Sendable {
 ///     …               the row's key; where there is no room for it its first bytes and 16 of a hash of values and key
 ///
 /// and its text is empty; where values or key are not whole: bytes of the values (u32), the values, the row's key.
-package struct RowIndexes: Hashable, Sendable {
+package struct RowIndexes: Sendable {
     package let list: [RowIndex]
-    private let pointers: [JSONPointer]
+    /// Finds all members of all indexes, and which of those found are an index's, in its order.
+    private let picker: Picker
+    private let picks: [[Int]]
 
     static let none = RowIndexes([])
 
@@ -38,7 +40,8 @@ package struct RowIndexes: Hashable, Sendable {
         list = indexes.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
         var pointers: [JSONPointer] = []
         for pointer in list.flatMap(\.members) where !pointers.contains(pointer) { pointers.append(pointer) }
-        self.pointers = pointers
+        picker = Picker(pointers)
+        picks = list.map { index in index.members.compactMap(pointers.firstIndex(of:)) }
     }
 
     var isEmpty: Bool { list.isEmpty }
@@ -55,15 +58,19 @@ package struct RowIndexes: Hashable, Sendable {
     func entries(_ key: RawSpan, _ json: RawSpan) -> [Entry] {
         if isEmpty { return [] }
         var found = Slots<ByteSlice>()
-        Picker(pointers).pick(json, into: &found)
-        return list.enumerated().map { number, index in
+        picker.pick(json, into: &found)
+        let rowKey = [UInt8](copying: key)
+        var entries: [Entry] = []
+        entries.reserveCapacity(list.count)
+        for number in list.indices {
             var values = ByteBuffer(capacity: 64)
-            for member in index.members {
-                let slice = pointers.firstIndex(of: member).map { found[$0] } ?? .absent
+            for pick in picks[number] {
+                let slice = found[pick]
                 OrderedValue.append(slice.isPresent ? json.slice(slice.start, slice.size) : json.slice(0, 0), to: &values)
             }
-            return Self.entry(UInt8(number), [UInt8](copying: values.bytes), [UInt8](copying: key))
+            entries.append(Self.entry(UInt8(number), [UInt8](copying: values.bytes), rowKey))
         }
+        return entries
     }
 
     private static func entry(_ number: UInt8, _ values: [UInt8], _ key: [UInt8]) -> Entry {

@@ -6,10 +6,14 @@
 //        sqlite tail --store FILE --stream N --count N
 //        sqlite replay|grouped|chain --store FILE
 //        sqlite rows --store FILE --count N --keys N [--threads T]
+//        sqlite index --store FILE
+//        sqlite ranges --store FILE --count N --limit N
+//        sqlite changes --store FILE --count N --keys N
 //
 // `append`: writers whose events share transactions; `each`: a transaction for every event.
 // `replay` takes version 1 to 5 and folds by upserts, `grouped` by one GROUP BY; both read the members they need out of the
-// stored text. `chain` makes the whole payload of versions 2, 3, 4 and 5 in turn. `rows` looks up rows that one of them has made.
+// stored text. `chain` makes the whole payload of versions 2, 3, 4 and 5 in turn. `rows` looks up rows that one of them has made;
+// `index` orders them by their cents, `ranges` reads the first so many from some cents on, `changes` gives N rows other cents.
 #include "common.h"
 #include <sqlite3.h>
 
@@ -160,6 +164,48 @@ static uint64_t look_up(void *opaque, uint64_t thread, uint64_t count, uint64_t 
     return found;
 }
 
+static void make_index(sqlite3 *base) {
+    double begin = now();
+    run(base, "CREATE INDEX by_cents ON orders (cents)");
+    printf("{\"seconds\":%.6f}\n", now() - begin);
+}
+
+static void read_ranges(sqlite3 *base, uint64_t count, uint64_t limit) {
+    sqlite3_stmt *select = prepare(base, "SELECT id, first, last, cents, placed_at, orders FROM orders WHERE cents >= ? ORDER BY cents, id LIMIT ?");
+    uint64_t state = 42, found = 0;
+    static volatile int64_t kept;
+    double begin = now();
+    for (uint64_t i = 0; i < count; i++) {
+        sqlite3_bind_int64(select, 1, next_stream(&state, 80000));
+        sqlite3_bind_int64(select, 2, (sqlite3_int64)limit);
+        while (sqlite3_step(select) == SQLITE_ROW) {
+            kept = sqlite3_column_text(select, 0)[0] + sqlite3_column_text(select, 1)[0] + sqlite3_column_text(select, 2)[0] +
+                   sqlite3_column_int64(select, 3) + sqlite3_column_text(select, 4)[0] + sqlite3_column_int64(select, 5);
+            found++;
+        }
+        sqlite3_reset(select);
+    }
+    (void)kept;
+    printf("{\"reads\":%lu,\"rows\":%lu,\"seconds\":%.6f}\n", (unsigned long)count, (unsigned long)found, now() - begin);
+    sqlite3_finalize(select);
+}
+
+static void change_rows(sqlite3 *base, uint64_t count, uint64_t keys) {
+    sqlite3_stmt *update = prepare(base, "UPDATE orders SET cents = ?, orders = orders + 1 WHERE id = ?");
+    uint64_t state = 42;
+    char key[16];
+    double begin = now();
+    run(base, "BEGIN IMMEDIATE");
+    for (uint64_t i = 0; i < count; i++) {
+        sqlite3_bind_int64(update, 1, (sqlite3_int64)(i % 900 + 10) * 100 + 7);
+        sqlite3_bind_text(update, 2, key, snprintf(key, sizeof key, "%07u", next_stream(&state, keys)), SQLITE_STATIC);
+        step(base, update);
+    }
+    run(base, "COMMIT");
+    printf("{\"events\":%lu,\"seconds\":%.6f}\n", (unsigned long)count, now() - begin);
+    sqlite3_finalize(update);
+}
+
 // What the five versions make of an order: cents of dollars, a name in two parts, a time that can be read.
 #define FIRST_OF(name) "substr(" name ", 1, instr(" name " || ' ', ' ') - 1)"
 #define LAST_OF(name) "substr(" name ", instr(" name " || ' ', ' ') + 1)"
@@ -239,6 +285,9 @@ int main(int argc, char **argv) {
         else if (strcmp(work, "streams") == 0) read_streams(&w, s.base);
         else if (strcmp(work, "tail") == 0) read_tail(&w, s.base);
         else if (strcmp(work, "replay") == 0) replay(s.base, REPLAY);
+        else if (strcmp(work, "index") == 0) make_index(s.base);
+        else if (strcmp(work, "ranges") == 0) read_ranges(s.base, number(&w, "count", 1000), number(&w, "limit", 100));
+        else if (strcmp(work, "changes") == 0) change_rows(s.base, number(&w, "count", 1000), number(&w, "keys", 1));
         else if (strcmp(work, "grouped") == 0) replay(s.base, GROUPED);
         else replay(s.base, CHAIN);
     }

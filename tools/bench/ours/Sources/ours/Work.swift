@@ -15,6 +15,8 @@ enum Work {
           streams --store OLD --count N --streams N       N streams from first to last event, drawn by chance
           tail    --store OLD --stream N --count N        the last 10 events of one stream, N times
           rows    --store OLD --count N --keys N [--readers K]   N rows of the orders by their keys, drawn by chance, K tasks
+          ranges  --store OLD --count N --limit N         N times the first rows from a value of the index by-cents on, drawn by chance
+          changes --store OLD --count N --keys N          events that change N rows, and how long their read model takes to follow
           listen  --store OLD --known N --count N         a subscription: when it gave which event, of N behind those that are known
           consume --store OLD --known N --count N         the same by a consumer with a durable place
           publish --store OLD --frames FILE --events N --rate R  one event an append, R a second: when each began and ended
@@ -45,6 +47,8 @@ enum Work {
         case "streams": try await streams(words)
         case "tail": try await tail(words)
         case "rows": try await rows(words)
+        case "ranges": try await ranges(words)
+        case "changes": try await changes(words)
         case "listen": try await listen(words)
         case "consume": try await consume(words)
         case "publish": try await publish(words)
