@@ -36,7 +36,8 @@ extension EventLog {
                 let access = try LogAccess(environment, of: identity, keys, tables)
                 try check(access, anchor, store)
                 if !readOnly { try Reindexing.complete(access, at: store) }
-                let context = LogContext(path: store, access: access, options: options, logger: logger)
+                let node = try access.environment.read { try StateRows.node($0, access.tables) }
+                let context = LogContext(path: store, access: access, options: options, logger: logger, membership: node?.membership)
                 let log = try EventLog(context, readOnly: readOnly, presence)
                 if !readOnly { log.fillBallast() }
                 return log

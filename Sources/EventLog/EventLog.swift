@@ -9,6 +9,8 @@ struct LogContext: Sendable {
     let access: LogAccess
     let options: Options
     let logger: Logger
+    /// Of a store that belongs to a cluster log: as which node.
+    var membership: Membership?
 }
 
 /// The append-only truth of a store: events as bytes, in order, durable when an append has returned.
@@ -22,6 +24,9 @@ package final class EventLog: Sendable {
     private let signal: CommitSignal
     /// Nil where the log was opened for reading only.
     private let committer: Committer?
+    /// As which node of which cluster log it was opened; nil where it belongs to none.
+    package let membership: Membership?
+    private let frameFollower: FrameFollower?
     private let presence: HeldLock
     private let healthMonitor: HealthMonitor
     let ballast: Ballast
@@ -41,15 +46,19 @@ package final class EventLog: Sendable {
         }
         self.signal = signal
         committer = readOnly ? nil : try Committer(context, overlays, signal)
+        membership = context.membership
+        frameFollower = committer.flatMap { FrameFollower(context, $0) }
         ballast = Ballast(path, options)
         healthMonitor = HealthMonitor(access.environment, readOnly ? nil : ballast, logger)
         try committer?.start()
+        try frameFollower?.start()
         try healthMonitor.start()
     }
 
     deinit {
         if !isOfThisProcess || isClosed.withLock({ $0 }) { return }
         healthMonitor.end()
+        frameFollower?.end()
         // Nothing waits here: the writing thread ends by itself and then closes the files.
         let (environment, presence) = (access.environment, presence)
         signal.close()
@@ -81,6 +90,16 @@ package final class EventLog: Sendable {
         } catch { throw storeError(error, path, doing: "writing to the store") }
         return try box.take()
     }
+
+    /// Takes in all that the cluster log has and this node has not; nothing where the store belongs to none.
+    /// - Throws: `EvstoreError`: logUnavailable, clusterWentBack, clusterDamaged, clusterMismatch.
+    package func takeInFrames() async throws {
+        guard let committer, membership != nil else { return }
+        do { try await committer.update(takesIn: true) { _ in } } catch { throw storeError(error, path, doing: "following the cluster log") }
+    }
+
+    /// Why the cluster log can't be asked, and since when; nil while it can, and where the store belongs to none.
+    package var clusterTrouble: (error: EvstoreError, since: ContinuousClock.Instant)? { frameFollower?.trouble }
 
     /// Reads on the caller's thread. Keep it short: what is read stays on the disk until it ends.
     package func read<R>(_ body: (borrowing LogReader) throws -> R) throws -> R {
@@ -155,6 +174,7 @@ package final class EventLog: Sendable {
         }
         guard isFirst else { return }
         healthMonitor.end()
+        frameFollower?.end()
         signal.close()
         await withCheckedContinuation { continuation in
             if let committer { committer.close { continuation.resume() } } else { continuation.resume() }

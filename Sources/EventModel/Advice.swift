@@ -76,6 +76,11 @@ extension Advice {
         case rotateKey
         case recipher
 
+        // In a cluster.
+        case joinCluster
+        case rescue
+        case leaveNodes([String])
+
         // Version files.
         case nameSchemas
         case newVersion(directory: String)
@@ -112,6 +117,9 @@ extension Advice.Call: CustomStringConvertible {
         case .addKey: "addKey(_:)"
         case .rotateKey: "rotateKey()"
         case .recipher: "recipher(into:secret:)"
+        case .joinCluster: "EventStore.join(_:as:at:)"
+        case .rescue: "rescue(into:)"
+        case .leaveNodes(let names): "finalize(without: [\(names.map { "\"\($0)\"" }.joined(separator: ", "))])"
         case .nameSchemas: "schemas:"
         // What works on version files has no call: its name says it.
         case .newVersion: "schema new"

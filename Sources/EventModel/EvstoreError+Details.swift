@@ -6,7 +6,7 @@ extension EvstoreError {
     public var place: ErrorPlace { details.place }
 
     public var details: ErrorDetails {
-        opening ?? appending ?? readingOrEvolving ?? migrating ?? keeping
+        opening ?? appending ?? readingOrEvolving ?? migrating ?? keeping ?? clustered
             ?? .init("internalFailure", "an unforeseen failure: \(self)")
     }
 
@@ -119,7 +119,7 @@ extension EvstoreError {
         case .commitOutcomeUnknown(let position):
             .init(
                 "commitOutcomeUnknown",
-                "the disk failed during a commit after position \(position): whether it was made is not known",
+                "a commit after position \(position) failed: whether it was made is not known",
                 fix: "open the store again and read what is there; an append with an id can be repeated safely",
                 place: .init(position: position))
         case .invalidLine(let reason, let pointer):

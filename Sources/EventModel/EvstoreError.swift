@@ -66,6 +66,16 @@ public enum EvstoreError: Error, Hashable, Sendable {
     /// A key that can't be retired: what needs it, and what to do first.
     case keyNeeded(what: String, how: Advice)
 
+    // In a cluster.
+    /// The cluster log can't be asked, or refused; nothing was written.
+    case logUnavailable(log: String, reason: String)
+    /// A node holds more than the cluster log has, or something else: the log was set back, as by a failover to a standby that was behind.
+    case clusterWentBack(log: String, cluster: Position, node: Position)
+    /// A frame that is missing in the cluster log, or is not as it was written.
+    case clusterDamaged(log: String, frame: UInt64, reason: String)
+    /// A store and a cluster log that do not belong together, or a node that is one no more.
+    case clusterMismatch(log: String, reason: String, how: Advice)
+
     // Migrating.
     case policyRefused(program: SchemaVersion, live: SchemaVersion, how: Advice)
     case migrationInProgress(holder: String)

@@ -40,6 +40,9 @@ public struct Options: Sendable {
     /// Room kept in a file of its own for the recovery commands on a full disk.
     public var ballastBytes = 8 << 20
 
+    /// What reaches the cluster log of a store that is a node of one; nil for a program that only reads such stores.
+    package var sequencing: (any SequencerSource)?
+
     /// The secret that opens the keys of a sealed store; a store that is made with one is sealed for good.
     public var secret: StoreSecret?
 

@@ -31,6 +31,9 @@ extension Advice.Call {
         case .addKey: "evstore key add"
         case .rotateKey: "evstore key rotate"
         case .recipher: "evstore recipher --into DIR"
+        case .joinCluster: "evstore join --log CONNINFO --name NAME --node NODE"
+        case .rescue: "evstore cluster rescue --into FILE"
+        case .leaveNodes(let names): names.map { "--without-node \($0.shellWord)" }.joined(separator: " ")
         case .nameSchemas: "--schemas DIR"
         case .newVersion(let directory): "evstore schema new --schemas \(directory.shellWord)"
         case .lockVersions: "evstore schema lock"

@@ -19,11 +19,13 @@ extension EvstoreError: CommandError {
         case .invalidStreamName, .invalidEventID, .invalidJSON, .invalidEvent, .invalidLine, .unknownType, .streamMismatch,
             .expectationFailed, .idReused, .eventTooLarge, .appendTooLarge, .versionNotAllowed, .noImage, .epochChanged, .versionDiffers,
             .keyNeeded, .policyRefused, .buildStopped, .invalidRow, .nothingToRollBackTo, .belowFloor, .notLive, .snapshotExists,
-            .consumerStopped:
+            .consumerStopped, .clusterMismatch:
             3
-        case .locked, .deadlinePassed, .migrationInProgress: 5
+        case .locked, .deadlinePassed, .migrationInProgress, .logUnavailable: 5
         case .storeNewer, .schemaNewer, .programNeeded: 6
-        case .storeDamaged, .corruptBlock, .backupDamaged, .nothingToSalvage, .signatureInvalid, .verificationFailed: 7
+        case .storeDamaged, .corruptBlock, .backupDamaged, .nothingToSalvage, .signatureInvalid, .verificationFailed, .clusterWentBack,
+            .clusterDamaged:
+            7
         case .interrupted: 9
         case .consentNeeded: 10
         case .schemaInvalid(let findings): findings.exit

@@ -14,6 +14,8 @@ final class CommitQueue: Sendable {
         let number: UInt64
         let since = ContinuousClock.now
         let deadline: ContinuousClock.Instant
+        /// Whether a node takes in first what the cluster log has.
+        var takesIn = false
         let body: @Sendable (inout LogUpdate) throws -> Void
         let finish: @Sendable (Result<Void, any Error>) -> Void
     }
@@ -58,6 +60,14 @@ final class CommitQueue: Sendable {
     enum Batch: Sendable {
         case appends([Append])
         case update(Update)
+
+        /// When the first of its callers stops waiting.
+        var deadline: ContinuousClock.Instant {
+            switch self {
+            case .appends(let appends): appends.map(\.request.deadline).min() ?? .now
+            case .update(let update): update.deadline
+            }
+        }
 
         func fail(_ error: any Error) {
             switch self {
@@ -190,6 +200,26 @@ final class CommitQueue: Sendable {
             state.taken += 1
             state.forgetTaken()
             return .update(update)
+        }
+    }
+
+    /// Whether the cluster log is needed for what waits at the front, of a node.
+    var needsCluster: Bool {
+        state.withLock { state in
+            guard state.taken < state.waiting.count else { return false }
+            if case .update(let update) = state.waiting[state.taken] { return update.takesIn }
+            return true
+        }
+    }
+
+    /// Takes the first update that a node can make without the cluster log; nil where none waits.
+    func takeLocal() -> Batch? {
+        state.withLock { state in
+            for work in state.waiting[state.taken...] {
+                guard case .update(let update) = work, !update.takesIn else { continue }
+                return state.takeOut { $0.number == update.number }.first == nil ? nil : .update(update)
+            }
+            return nil
         }
     }
 

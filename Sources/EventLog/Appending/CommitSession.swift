@@ -7,15 +7,18 @@ internal import Platform
 
 /// What is kept from one commit to the next, by the thread whose turn it is, and how it makes one.
 struct CommitSession: ~Copyable {
-    private let access: LogAccess
-    private let overlays: Overlays
-    private let options: Options
+    let access: LogAccess
+    let overlays: Overlays
+    let options: Options
     private let path: String
     private var writer: BlockWriter
     private var streams = StreamTable()
     private var random = Randomness()
-    private var sweep: Sweep?
-    private var ahead: AheadWriter
+    var sweep: Sweep?
+    var ahead: AheadWriter
+    /// Of a node of a cluster log: gives commits their place in its order.
+    let order: NodeOrder?
+    private var lastCommitted = Position.start
     /// When the last commit ended: after a pause, LMDB itself makes the next one durable.
     private var ended: ContinuousClock.Instant?
     /// The number of this process's last transaction.
@@ -32,10 +35,11 @@ struct CommitSession: ~Copyable {
     private static let roundsMax = 16
     private static let backToBackInterval = Duration.milliseconds(100)
 
-    init(_ context: LogContext, _ overlays: Overlays) throws {
+    init(_ context: LogContext, _ overlays: Overlays, _ order: NodeOrder?) throws {
         (access, options, path, self.overlays) = (context.access, context.options, context.path, overlays)
         writer = BlockWriter(access.storeID, access.keys)
         ahead = try AheadWriter(path, access)
+        self.order = order
     }
 
     /// What a commit has done, for those who wait for it.
@@ -62,23 +66,35 @@ struct CommitSession: ~Copyable {
     mutating func run(
         _ queue: CommitQueue, _ batch: inout CommitQueue.Batch?, _ takeTurn: () throws -> WriteTurn?
     ) throws -> Done? {
+        if batch == nil, let order, queue.needsCluster, !order.isReachable() {
+            // What needs the cluster log stays in the queue, where it has its deadline; the rest goes on.
+            batch = queue.takeLocal()
+            if batch == nil { return nil }
+        }
         guard let turn = try takeTurn() else { return nil }
         isJoined = batch == nil
-        do { return try attempt(queue, turn, &batch) } catch {
-            try undo(turn, after: error)
-            throw error
+        while true {
+            do { return try attempt(queue, turn, &batch) } catch is Outrun {
+                try takeIn(turn, by: batch?.deadline ?? .now)
+            } catch {
+                if order?.settle() == true { throw EvstoreError.commitOutcomeUnknown(after: lastCommitted) }
+                try undo(turn, after: error)
+                throw error
+            }
         }
     }
 
     private mutating func attempt(_ queue: CommitQueue, _ turn: WriteTurn, _ batch: inout CommitQueue.Batch?) throws -> Done? {
         var outcome = Outcome(sweep: sweep)
         let done = try access.environment.writeOwned(turn) { transaction -> Done? in
+            var transaction = transaction
             // After the map has grown this runs again with the same batch, whose outcome may be another.
             outcome = Outcome(sweep: sweep)
             if ahead.isUnconfirmed { try ahead.endRound() }
             if batch == nil { batch = queue.take(options) }
             written = transaction.id
             guard let work = batch else { return nil }
+            if let done = try takeInAdded(&transaction) { return done }
             guard let moment = try Moment(transaction.reads, access, overlays) else {
                 throw EvstoreError.storeDamaged(path: path, reason: "the log is older than what this process has read of it")
             }
@@ -86,23 +102,26 @@ struct CommitSession: ~Copyable {
             hasFormat = true
             switch work {
             case .update(let update):
-                var transaction = transaction
-                try ahead.endRound()
-                transaction.setSyncing(true)
-                var changes = try LogUpdate.begin(transaction, access, moment)
+                try beginSyncing(&transaction)
+                var changes = try LogUpdate.begin(transaction, access, moment, order?.membership)
                 try update.body(&changes)
                 try changes.finish()
-                return Done(last: changes.last, link: try Blocks.endLink(changes.transaction.reads, access))
+                let done = Done(last: changes.last, link: try Blocks.endLink(changes.transaction.reads, access))
+                try place(&changes, done, update)
+                return done
             case .appends(var appends):
                 defer { batch = .appends(appends) }
-                var transaction = transaction
                 streams.begin(moment.epoch, after: transaction.id - 1)
                 return try commit(&appends, queue, moment, &transaction, &outcome)
             }
         }
         sweep = outcome.sweep
         ended = .now
-        if let done { ahead.confirm(done.last.position) }
+        if let done {
+            ahead.confirm(done.last.position)
+            lastCommitted = done.last.position
+        }
+        _ = order?.settle()
         latest = done.flatMap { done in done.hasAdded ? (written, done.last, done.link) : nil }
         if let admission = outcome.admission { note(admission) }
         return done
@@ -135,6 +154,7 @@ struct CommitSession: ~Copyable {
         writer.begin(moment.epoch, first: moment.last.next, link: link, time: now)
         try access.keys?.subjects.begin()
         var outcomes: [Result<AppendOutcome, any Error>] = []
+        var shared = ByteBuffer(capacity: 16)
         // Appends that come while the first are admitted join the commit, for some rounds only, since the first wait for them.
         var rounds = 0
         repeat {
@@ -154,7 +174,7 @@ struct CommitSession: ~Copyable {
                     continue
                 }
                 let receipt = try admission.takeIn(append.request, &writer, &streams, &random, &transaction)
-                for row in append.request.rows { try put(row, last: receipt.position, &transaction) }
+                for row in append.request.rows { try put(row, last: receipt.position, &transaction, &shared) }
                 outcomes.append(.success(.appended(receipt)))
             }
         } while isJoined && rounds < Self.roundsMax && queue.takeMore(&appends, options)
@@ -166,14 +186,17 @@ struct CommitSession: ~Copyable {
         let last = Checkpoint(epoch: moment.epoch, position: Position(admission.next.rawValue - 1))
         // Nothing was admitted: there is nothing to commit.
         guard last.position > moment.last else {
+            try requireEnd(outcomes, appends, transaction.reads)
             return Done(outcomes: outcomes, last: last, link: try Blocks.endLink(transaction.reads, access))
         }
         try carrySweep(&outcome.sweep, admission, &transaction)
         // Order: the keys before what is sealed under them.
         try access.keys?.subjects.flush()
+        let done = Done(outcomes: outcomes, last: last, link: writer.lastLink, hasAdded: true)
+        try place(appends, done, from: moment.last.next, shared.bytes, &transaction)
         let hasRows = appends.contains { !$0.request.rows.isEmpty }
         try makeDurable(from: moment.last.next, through: last.position, hasRows: hasRows, &transaction)
-        return Done(outcomes: outcomes, last: last, link: writer.lastLink, hasAdded: true)
+        return done
     }
 
     /// Makes the blocks durable ahead of the log, where that is quicker and the transaction writes nothing else; otherwise LMDB does it.
@@ -211,7 +234,7 @@ struct CommitSession: ~Copyable {
     }
 
     /// The writer's turn for work that no caller waits for. Waits for the holder, until closing may not wait any longer.
-    private func turn(_ queue: CommitQueue) throws -> WriteTurn {
+    func turn(_ queue: CommitQueue) throws -> WriteTurn {
         let began = ContinuousClock.now
         if let turn = try access.environment.takeTurn(within: nil, while: { !queue.isGivenUp }) { return turn }
         let holder = access.environment.writer ?? Environment.nobody
@@ -227,51 +250,19 @@ struct CommitSession: ~Copyable {
         try finishSweep(queue)
     }
 
-    private func put(_ row: SideRow, last: Position, _ transaction: inout WriteTransaction) throws {
+    /// Puts a row of an append, and adds it to `shared` where it is a cluster's.
+    private func put(_ row: SideRow, last: Position, _ transaction: inout WriteTransaction, _ shared: inout ByteBuffer) throws {
         try Rows.check(row.key, row.catalogue)
         let table = access.tables[row.catalogue]
-        guard row.catalogue == .imports else { return try table.put(row.key.lent, row.value.lent, &transaction) }
-        // A mark belongs to the first append of its lines: a cut that keeps that one, and removes a repeated one, must keep the mark.
-        if try table.get(row.key.lent, transaction.reads) != nil { return }
-        // A cut has to know which import marks lie beyond it.
-        try table.put(row.key.lent, (bytes(last.rawValue) + row.value).lent, &transaction)
-    }
-
-    private func carrySweep(_ swept: inout Sweep?, _ admission: Admission, _ transaction: inout WriteTransaction) throws {
-        let moment = admission.moment
-        let waiting = moment.last.rawValue - moment.numbers.indexed.rawValue
-        if let sweep = swept, !sweep.fits(moment.numbers) { swept = nil }
-        if swept == nil && waiting >= UInt64(options.sweepDueEvents) { swept = try Sweep(moment, transaction.reads, access) }
-        guard var sweep = swept else { return }
-        let events = admission.count
-        let isForced = waiting >= UInt64(options.sweepForcedEvents)
-        let isBig = events >= options.sweepSliceEntries / 8
-        guard isForced || isBig else { return }
-        let isDone = try sweep.write(max(options.sweepSliceEntries, events * 2), &transaction, access.tables) {
-            try moment.head($0, $1, access)
+        var value = row.value
+        if row.catalogue == .imports {
+            // A mark belongs to the first append of its lines: a cut that keeps that one, and removes a repeated one, must keep the mark.
+            if try table.get(row.key.lent, transaction.reads) != nil { return }
+            // A cut has to know which import marks lie beyond it.
+            value = bytes(last.rawValue) + value
         }
-        swept = isDone ? nil : sweep
-    }
-
-    /// Writes the rest of a sweep that is under way.
-    private mutating func finishSweep(_ queue: CommitQueue) throws {
-        guard var rest = sweep else { return }
-        sweep = nil
-        var isDone = false
-        while !isDone {
-            var slice = rest
-            let turn = try turn(queue)
-            isDone = try access.environment.writeOwned(turn) { transaction in
-                var transaction = transaction
-                try ahead.endRound()
-                transaction.setSyncing(true)
-                guard let moment = try Moment(transaction.reads, access, overlays), rest.fits(moment.numbers) else { return true }
-                // A grown map runs this again.
-                slice = rest
-                return try slice.write(65_536, &transaction, access.tables) { try moment.head($0, $1, access) }
-            }
-            rest = slice
-        }
+        try table.put(row.key.lent, value.lent, &transaction)
+        if SharedRows.has(row.catalogue, row.key) { SharedRows.append(row.catalogue.rawValue, row.key, value, to: &shared) }
     }
 
     /// Asks for the disk's free space now and then only, where it has far more than is needed.

@@ -11,6 +11,8 @@ final class Committer: @unchecked Sendable {
     private var session: CommitSession?
     /// How many commits were made in place.
     private var inPlace = 0
+    /// Whether each commit asks a cluster log, for which no thread of a caller waits.
+    private let isNode: Bool
     private let context: LogContext
     private let overlays: Overlays
     private let signal: CommitSignal
@@ -27,8 +29,10 @@ final class Committer: @unchecked Sendable {
         (self.context, self.overlays, self.signal) = (context, overlays, signal)
         anchor = try AnchorFile(at: context.path)
         mark = FileMark(try LogFile.status(at: context.path), isClosed: false)
-        deadlineTimer = DeadlineTimer(queue, anchor, context)
-        session = try CommitSession(context, overlays)
+        let order = context.membership.map { NodeOrder($0, context.options.sequencing, context.path) }
+        isNode = order != nil
+        deadlineTimer = DeadlineTimer(queue, anchor, context, order?.trouble)
+        session = try CommitSession(context, overlays, order)
     }
 
     private var path: String { context.path }
@@ -59,7 +63,7 @@ final class Committer: @unchecked Sendable {
     /// Commits on this thread, which saves two changes of threads: they take longer than the rest of a small commit. Nil where the
     /// writing thread has to do it, or another process has the writer's turn.
     private func appendInPlace(_ request: AppendRequest) async throws -> AppendOutcome? {
-        guard !Task.isCancelled, queue.beginInPlace(request) else { return nil }
+        guard !isNode, !Task.isCancelled, queue.beginInPlace(request) else { return nil }
         let outcome = Monitor<Result<AppendOutcome, any Error>?>(nil)
         var isYielding = false
         commit(.appends([.init(number: 0, request: request) { result in outcome.withLock { $0 = result } }])) {
@@ -71,16 +75,28 @@ final class Committer: @unchecked Sendable {
         return try outcome.withLock { $0 }?.get()
     }
 
-    func update(_ body: @escaping @Sendable (inout LogUpdate) throws -> Void) async throws {
+    /// - Parameter takesIn: whether a node takes in first what the cluster log has.
+    func update(takesIn: Bool = false, _ body: @escaping @Sendable (inout LogUpdate) throws -> Void) async throws {
         let deadline = ContinuousClock.now + .seconds(options.appendDeadlineSeconds)
         let number = queue.number()
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                submit(.update(.init(number: number, deadline: deadline, body: body, finish: { continuation.resume(with: $0) })))
+                submit(
+                    .update(
+                        .init(number: number, deadline: deadline, takesIn: takesIn, body: body, finish: { continuation.resume(with: $0) })))
             }
         } onCancel: {
             withdraw(number)
         }
+    }
+
+    /// The same for a thread that may wait, without a body: takes in what the cluster log has.
+    func takeIn() throws {
+        let deadline = ContinuousClock.now + .seconds(options.appendDeadlineSeconds)
+        let outcome = Monitor<Result<Void, any Error>?>(nil)
+        let finish: @Sendable (Result<Void, any Error>) -> Void = { result in outcome.change { $0 = result } }
+        submit(.update(.init(number: queue.number(), deadline: deadline, takesIn: true, body: { _ in }, finish: finish)))
+        try outcome.wait(until: { $0 != nil }, { try $0?.get() })
     }
 
     private func submit(_ work: CommitQueue.Work) {

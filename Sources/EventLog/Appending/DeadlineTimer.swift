@@ -18,9 +18,12 @@ final class DeadlineTimer: Sendable {
     private let environment: Environment
     private let store: String
     private let logger: Logger
+    /// Why a node can't ask its cluster log; nil of a store that is alone.
+    private let trouble: Monitor<EvstoreError?>?
     private let state = Monitor(State())
 
-    init(_ queue: CommitQueue, _ anchor: AnchorFile, _ context: LogContext) {
+    init(_ queue: CommitQueue, _ anchor: AnchorFile, _ context: LogContext, _ trouble: Monitor<EvstoreError?>?) {
+        self.trouble = trouble
         (self.queue, self.anchor, environment) = (queue, anchor, context.access.environment)
         (store, logger) = (context.path, context.logger)
     }
@@ -60,6 +63,7 @@ final class DeadlineTimer: Sendable {
     }
 
     private func overdue(_ work: CommitQueue.Work) -> EvstoreError {
-        .deadlinePassed(seconds: work.waited, holder: environment.writer ?? anchor.writer ?? Environment.nobody)
+        if let trouble, let error = trouble.withLock({ $0 }) { return error }
+        return .deadlinePassed(seconds: work.waited, holder: environment.writer ?? anchor.writer ?? Environment.nobody)
     }
 }

@@ -10,6 +10,11 @@ package struct LogUpdate: ~Copyable {
     private let moment: Moment
     private let before: StoreState
     private var hasCut = false
+    /// The node that makes the update; nil where the store belongs to no cluster log.
+    private let node: Membership?
+    private var sharedRows = ByteBuffer(capacity: 16)
+    /// Whether the node is taken out of the cluster log by it.
+    private(set) var isLeaving = false
 
     /// Written at the end if it was changed.
     package var state: StoreState
@@ -17,17 +22,20 @@ package struct LogUpdate: ~Copyable {
     /// What the next block links to.
     package private(set) var lastLink: Digest
 
-    static func begin(_ transaction: consuming WriteTransaction, _ access: LogAccess, _ moment: Moment) throws -> LogUpdate {
+    static func begin(
+        _ transaction: consuming WriteTransaction, _ access: LogAccess, _ moment: Moment, _ node: Membership? = nil
+    ) throws -> LogUpdate {
         let state = try StateRows.state(transaction.reads, access.tables)
         let link = try Blocks.lastLink(transaction.reads, access, moment.epoch)
-        return LogUpdate(transaction, access, moment, state, link)
+        return LogUpdate(transaction, access, moment, state, link, node)
     }
 
     private init(
-        _ transaction: consuming WriteTransaction, _ access: LogAccess, _ moment: Moment, _ state: StoreState, _ link: Digest
+        _ transaction: consuming WriteTransaction, _ access: LogAccess, _ moment: Moment, _ state: StoreState, _ link: Digest,
+        _ node: Membership?
     ) {
         self.transaction = transaction
-        (self.access, self.moment, self.state, before) = (access, moment, state, state)
+        (self.access, self.moment, self.state, before, self.node) = (access, moment, state, state, node)
         last = Checkpoint(epoch: moment.epoch, position: moment.last)
         lastLink = link
     }
@@ -39,10 +47,18 @@ package struct LogUpdate: ~Copyable {
     package mutating func put(_ catalogue: Catalogue, _ key: [UInt8], _ value: [UInt8]) throws {
         try Rows.check(key, catalogue)
         try access.tables[catalogue].put(key.lent, value.lent, &transaction)
+        share(catalogue, key, value)
     }
 
     package mutating func delete(_ catalogue: Catalogue, _ key: [UInt8]) throws {
         try access.tables[catalogue].delete(key.lent, &transaction)
+        share(catalogue, key, nil)
+    }
+
+    private mutating func share(_ catalogue: Catalogue, _ key: [UInt8], _ value: [UInt8]?) {
+        guard let node, SharedRows.has(catalogue, key) else { return }
+        SharedRows.append(catalogue.rawValue, key, value, to: &sharedRows)
+        if value == nil, key == NodeRow.key(node.node) { isLeaving = true }
     }
 
     /// The rows whose key begins with `prefix`, in the order of their keys.
@@ -82,6 +98,11 @@ package struct LogUpdate: ~Copyable {
         guard position <= last.position else {
             throw EvstoreError.misuse("a cut at \(position) lies beyond the last event, \(last.position)")
         }
+        if let node {
+            throw EvstoreError.clusterMismatch(
+                log: node.log, reason: "a cut would take events from every other node",
+                how: "leave the cluster log first, or go back to the version before: that keeps all events")
+        }
         let epoch = max(state.epoch.next, later ?? .first)
         let link = try Cut.run(to: position, &transaction, access)
         try Epochs.put(epoch, cut: position, link: link, &transaction, access.tables)
@@ -97,6 +118,13 @@ package struct LogUpdate: ~Copyable {
 
     /// Writes what was changed of `state`.
     mutating func finish() throws {
-        if state != before { try StateRows.put(state, &transaction, access.tables) }
+        if state == before { return }
+        try StateRows.put(state, &transaction, access.tables)
+        guard let node else { return }
+        if !SharedRows.areSame(state, before) { SharedRows.append(state, to: &sharedRows) }
+        if state.live != before.live { try putNode(node.node, live: state.live) }
     }
+
+    /// The rows that every node of the cluster log gets; nil where none was changed.
+    var shared: [UInt8]? { sharedRows.count == 0 ? nil : sharedRows.array() }
 }

@@ -60,32 +60,25 @@ enum AheadRecovery {
     private static func takeIn(
         _ entries: [UInt8], round: UInt64, _ transaction: inout WriteTransaction, _ access: LogAccess, _ store: String
     ) throws {
-        let epoch = try StateRows.numbers(transaction.reads, access.tables).epoch
-        var last = try Blocks.last(transaction.reads, access)
-        var link = try Blocks.lastLink(transaction.reads, access, epoch)
+        var blocks = try BlockIntake(transaction.reads, access, isOfThisEpoch: true)
         var offset = 0
         while let frame = whole(entries.lent, at: offset, round) {
             let end = offset + WriteAhead.Frame.headerBytes + frame.blocksBytes
             var next = offset + WriteAhead.Frame.headerBytes
-            while next < end {
-                let block = try block(entries.lent, at: next, end, last.next, access)
-                guard block.epoch == epoch, BlockDraft.link(after: link, block.body) == block.link else {
-                    throw damaged(store, "the block at position \(last.next) does not follow the one before it")
-                }
-                try transaction.append(access.tables.blocks, bytes(block.first.rawValue).lent, block.bytes)
-                for (id, name) in block.types {
-                    try access.tables.types.put(Array(name.utf8).lent, bytes(id).lent, &transaction)
-                }
-                (last, link) = (block.last, block.link)
-                next += block.bytes.byteCount
+            do {
+                while next < end { next += try blocks.add(entries.lent.slice(next, end - next), &transaction) }
+            } catch let gap as BlockGap {
+                throw damaged(store, "the block at position \(gap.position) does not follow the one before it")
             }
-            guard last == frame.last else { throw damaged(store, "an entry that ends at position \(frame.last) ends at \(last)") }
+            guard blocks.last == frame.last else {
+                throw damaged(store, "an entry that ends at position \(frame.last) ends at \(blocks.last)")
+            }
             offset += frame.pagesBytes
         }
         // A commit that was not finished is the last: nothing was written behind it.
         while offset < entries.count {
-            if let frame = whole(entries.lent, at: offset, round), frame.first > last {
-                throw damaged(store, "what was appended from position \(last.next) to \(Position(frame.first.rawValue - 1)) is lost")
+            if let frame = whole(entries.lent, at: offset, round), frame.first > blocks.last {
+                throw damaged(store, "what was appended from position \(blocks.last.next) to \(Position(frame.first.rawValue - 1)) is lost")
             }
             offset += WriteAhead.pageBytes
         }
@@ -100,15 +93,6 @@ enum AheadRecovery {
         }
         let sum = WriteAhead.Frame.headerBytes + frame.blocksBytes
         return checksum(rest.slice(0, sum)) == rest.load(UInt64.self, at: sum) ? frame : nil
-    }
-
-    @_lifetime(copy entries)
-    private static func block(
-        _ entries: RawSpan, at offset: Int, _ end: Int, _ first: Position, _ access: LogAccess
-    ) throws -> BlockView {
-        let rest = entries.slice(offset, end - offset)
-        let claimed = rest.byteCount < BlockLayout.headerBytes ? 0 : Int(rest.load(UInt32.self, at: BlockLayout.Header.bytes))
-        return try Blocks.checked(rest.slice(0, min(claimed, rest.byteCount)), at: first, access)
     }
 
     private static func damaged(_ store: String, _ reason: String) -> EvstoreError {

@@ -1,0 +1,50 @@
+internal import EventLog
+package import EventModel
+internal import Platform
+internal import PostgreSQL
+
+/// How a node reaches its cluster log: a connection string of libpq, in the environment variable EVSTORE_LOG, else in the store's file
+/// `cluster`. Passwords come from libpq's own places (PGPASSFILE, a service file), and never from here.
+package enum ConnectionFile {
+    private static let name = "/cluster"
+    private static let bytesMax = 65_536
+    package static let variable = "EVSTORE_LOG"
+
+    /// - Throws: `EvstoreError.usage` where neither says it.
+    package static func find(at store: String) throws(EvstoreError) -> String {
+        if let text = environment(variable), !text.isEmpty { return try checked(text) }
+        do {
+            guard try Directory.ownStatus(store + name) != nil else {
+                throw EvstoreError.usage(
+                    "nothing says how the cluster log of \(store) is reached",
+                    fix: "set \(variable) to a connection string of PostgreSQL, such as host=db1,db2 dbname=orders")
+            }
+            let file = try File(store + name, .read)
+            let text = String(decoding: try file.read(bytesMax), as: UTF8.self)
+            return try checked(String(text.prefix { !$0.isNewline }))
+        } catch { throw storeError(error, store, doing: "reading \(store)\(name)") }
+    }
+
+    package static func write(_ connection: String, at store: String) throws {
+        try Directory.remove(store + name)
+        let file = try File(store + name, .createNew)
+        try file.write(Array((connection + "\n").utf8))
+        try file.sync()
+    }
+
+    package static func remove(at store: String) throws { try Directory.remove(store + name) }
+
+    /// - Throws: `EvstoreError.usage` where it can't be read, or has a password in it.
+    package static func checked(_ connection: String) throws(EvstoreError) -> String {
+        let members: [String: String]
+        do { members = try PostgresConnection.parse(connection) } catch {
+            throw .usage("the connection string can't be read: \(error.message)", fix: "write it as libpq has it: host=db1 dbname=orders")
+        }
+        guard members["password"] == nil, members["sslpassword"] == nil else {
+            throw .usage(
+                "a connection string with a password in it would be seen by others",
+                fix: "put the password into a file that only you can read and name it by PGPASSFILE, or into ~/.pgpass")
+        }
+        return connection
+    }
+}

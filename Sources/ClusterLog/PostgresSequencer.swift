@@ -1,0 +1,148 @@
+internal import Bytes
+internal import EventLog
+package import EventModel
+internal import PostgreSQL
+
+/// The order of a cluster log by a row of PostgreSQL.
+///
+/// A frame's number is taken once: whoever adds a frame names the one that it follows, and the row moves for the first alone. So also a
+/// statement whose answer was lost comes to an end: the same frame is offered again until its number is taken, by it or by another.
+package final class PostgresSequencer: Sequencer, @unchecked Sendable {
+    // Sound because one thread at a time uses it, as `Sequencer` says.
+    private let membership: Membership
+    private let connection: ClusterConnection
+    private let program: String
+
+    package init(_ membership: Membership, _ conninfo: String, program: String) {
+        (self.membership, self.program) = (membership, program)
+        connection = ClusterConnection(log: membership.log, conninfo, application: "evstore \(membership.node)")
+    }
+
+    private var log: String { membership.log }
+
+    package func connect(by deadline: ContinuousClock.Instant) throws(EvstoreError) { try connection.connect(by: deadline) }
+
+    // MARK: Adding
+
+    package func add(_ frame: NewFrame, after end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
+        let values: [PostgresValue] = [
+            .text(log), .bytes(membership.id), .int(Int64(frame.end.number)), .bytes(frame.end.link), .int(Int64(frame.last.epoch.rawValue)),
+            .int(Int64(frame.last.position.rawValue)), .int(Int64(end.number)), .bytes(end.link), .bytes(frame.bytes),
+        ]
+        var isOpen = false
+        while true {
+            do throws(StatementError) {
+                if try connection.run(FrameTable.add, values, by: deadline).affected == 1 { return true }
+                guard isOpen else { return false }
+                do throws(EvstoreError) { return try hasSettled(frame, by: deadline) } catch { throw .notSent(error) }
+            } catch {
+                switch error {
+                case .lost: isOpen = true
+                case .refused(_, "23505"):
+                    throw .clusterDamaged(log: log, frame: frame.end.number, reason: "it is there, and the log's row ends before it")
+                // Another node was first, on a server that says so by an error.
+                case .refused(_, "40001"), .refused(_, "40P01"): if !isOpen { return false }
+                case .refused(let error, _), .notSent(let error), .answer(let error):
+                    if isOpen { throw .commitOutcomeUnknown(after: Position(frame.last.position.rawValue)) }
+                    throw error
+                }
+            }
+            if .now >= deadline { throw .commitOutcomeUnknown(after: Position(frame.last.position.rawValue)) }
+        }
+    }
+
+    /// Whether the frame with this one's number is this one: of a statement whose answer was lost.
+    private func hasSettled(_ frame: NewFrame, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
+        let isOurs = try connection.ask(
+            FrameTable.frame, [.text(log), .int(Int64(frame.end.number))], by: deadline
+        ) { rows throws(EvstoreError) in rows.count == 1 && rows.bytes(0, 0) == frame.bytes }
+        guard isOurs else { return false }
+        // The connection may have been ended while its commit waited for a standby: after a commit behind it, it is there too.
+        try connection.ask(FrameTable.settle, [.text(log)], by: deadline) { _ throws(EvstoreError) in }
+        return true
+    }
+
+    // MARK: Following
+
+    package func isEnd(_ end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
+        try connection.ask(FrameTable.end, [.text(log), .bytes(membership.id)], by: deadline) { rows throws(EvstoreError) in
+            guard rows.count == 1 else { throw self.gone }
+            return rows.int(0, 0) == Int64(end.number) && rows.bytes(0, 1) == end.link
+        }
+    }
+
+    package func frames(
+        after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant
+    ) throws(EvstoreError) -> [[UInt8]] {
+        let page = try connection.ask(FrameTable.frames, [.text(log), .int(Int64(end.number))], by: deadline) {
+            rows throws(EvstoreError) in try self.page(rows, after: end, position)
+        }
+        guard let first = page.frames.first, !follows(first, end) else { return page.frames }
+        // The next frame follows another than this node has: the log was set back and has gone on, or frames are damaged.
+        let own = try connection.ask(FrameTable.frame, [.text(log), .int(Int64(end.number))], by: deadline) {
+            rows throws(EvstoreError) in rows.count == 1 ? rows.bytes(0, 0) : nil
+        }
+        guard let own, own.count >= ClusterFrame.headerBytes else {
+            throw .clusterDamaged(log: log, frame: end.number, reason: "it is missing, or is none")
+        }
+        if Array(own[40 ..< 72]) != end.link { throw .clusterWentBack(log: log, cluster: page.position, node: position) }
+        throw .clusterDamaged(log: log, frame: end.number + 1, reason: "it does not follow the one before it")
+    }
+
+    private func follows(_ frame: [UInt8], _ end: FrameEnd) -> Bool {
+        do {
+            _ = try ClusterFrame(checking: frame.lent, after: end)
+            return true
+        } catch { return false }
+    }
+
+    private func page(
+        _ rows: borrowing PostgresRows, after end: FrameEnd, _ position: Position
+    ) throws(EvstoreError) -> (frames: [[UInt8]], position: Position) {
+        guard rows.count > 0, rows.bytes(0, 1) == membership.id else { throw gone }
+        if let format = rows.int(0, 0), format > FrameTable.format {
+            throw .storeNewer(path: "the cluster log \(log)", format: Int(format), known: Int(FrameTable.format))
+        }
+        let number = UInt64(rows.int(0, 2) ?? 0)
+        let last = Position(UInt64(rows.int(0, 4) ?? 0))
+        if number < end.number || number == end.number && rows.bytes(0, 3) != end.link {
+            throw .clusterWentBack(log: log, cluster: last, node: position)
+        }
+        if number == end.number { return ([], last) }
+        var frames: [[UInt8]] = []
+        for row in 0 ..< rows.count {
+            let wanted = end.number + UInt64(row) + 1
+            guard rows.int(row, 6) == Int64(wanted), let bytes = rows.bytes(row, 7) else {
+                throw .clusterDamaged(log: log, frame: wanted, reason: "it is missing")
+            }
+            frames.append(bytes)
+        }
+        return (frames, last)
+    }
+
+    private var gone: EvstoreError {
+        .clusterMismatch(
+            log: log, reason: "the database has no cluster log of this name, or another one",
+            how: "name the database that has it (\(ConnectionFile.variable)), or restore it")
+    }
+
+    package func report(_ node: NodeReport, by deadline: ContinuousClock.Instant) throws(EvstoreError) {
+        let values: [PostgresValue] = [
+            .text(log), .text(membership.node), .int(Int64(node.live.rawValue)), .int(Int64(node.position.rawValue)),
+            .int(Int64(node.frame)), .text(program),
+        ]
+        try connection.ask(FrameTable.report, values, by: deadline) { _ throws(EvstoreError) in }
+    }
+}
+
+/// Finds the connection string of a node, and makes its sequencer.
+package struct PostgresSequencing: SequencerSource {
+    /// What calls itself so in the list of nodes.
+    private let program: String
+
+    package init(program: String) { self.program = program }
+
+    package func sequencer(of membership: Membership, at store: String) throws(EvstoreError) -> any Sequencer {
+        PostgresSequencer(membership, try ConnectionFile.find(at: store), program: program)
+    }
+}

@@ -1,0 +1,77 @@
+internal import Bytes
+internal import EventModel
+internal import LMDB
+
+/// What a node of a cluster log does beside a commit; of a store that is alone, nothing.
+extension CommitSession {
+    /// Makes the transaction one that LMDB syncs, and so ends a round ahead of the log.
+    mutating func beginSyncing(_ transaction: inout WriteTransaction) throws {
+        try ahead.endRound()
+        transaction.setSyncing(true)
+    }
+
+    /// The commit of an earlier run of the same transaction that the cluster log has already.
+    mutating func takeInAdded(_ transaction: inout WriteTransaction) throws -> Done? {
+        guard let done = try order?.takeInAdded(&transaction, access) else { return nil }
+        try beginSyncing(&transaction)
+        return done
+    }
+
+    /// Gives what the appends have added its place in the cluster log.
+    /// - Throws: `Outrun`.
+    func place(
+        _ appends: [CommitQueue.Append], _ done: Done, from first: Position, _ rows: RawSpan, _ transaction: inout WriteTransaction
+    ) throws {
+        guard let order else { return }
+        let deadline = CommitQueue.Batch.appends(appends).deadline
+        try order.add(rows: rows, blocksFrom: first, done, &transaction, access, by: deadline)
+    }
+
+    /// Gives what an update has changed its place in the cluster log, where any of it is the cluster's.
+    /// - Throws: `Outrun`.
+    func place(_ changes: inout LogUpdate, _ done: Done, _ update: CommitQueue.Update) throws {
+        guard let order else { return }
+        if update.takesIn { try order.requireEnd(changes.transaction.reads, access, by: update.deadline) }
+        guard let rows = changes.shared else { return }
+        try order.add(
+            rows: rows.lent, blocksFrom: done.last.position.next, done, isLeaving: changes.isLeaving, &changes.transaction, access,
+            by: update.deadline)
+        if changes.isLeaving { try StateRows.removeNode(&changes.transaction, access.tables) }
+    }
+
+    /// Checks that appends which were all refused were judged by the newest state that the cluster log has.
+    /// - Throws: `Outrun` where it has more.
+    func requireEnd(
+        _ outcomes: [Result<AppendOutcome, any Error>], _ appends: [CommitQueue.Append], _ transaction: borrowing ReadTransaction
+    ) throws {
+        guard let order, outcomes.contains(where: \.isRefused) else { return }
+        try order.requireEnd(transaction, access, by: CommitQueue.Batch.appends(appends).deadline)
+    }
+
+    /// Takes in what the cluster log has and this node has not, page by page.
+    mutating func takeIn(_ turn: WriteTurn, by deadline: ContinuousClock.Instant) throws {
+        guard let order else { return }
+        let access = access
+        while let (node, position) = try access.environment.read({ transaction in
+            try StateRows.node(transaction, access.tables).map { ($0, try Blocks.last(transaction, access)) }
+        }) {
+            let frames = try order.frames(after: node.end, at: position, by: deadline)
+            if frames.isEmpty { return }
+            try access.environment.writeOwned(turn) { transaction in
+                var transaction = transaction
+                try beginSyncing(&transaction)
+                var taken = node
+                for frame in frames { taken.end = try FrameIntake.run(frame.lent, taken, &transaction, access) }
+            }
+            try sweepTakenIn(turn)
+        }
+    }
+}
+
+extension Result where Success == AppendOutcome, Failure == any Error {
+    /// Whether the append was refused for a state that another node may have changed.
+    fileprivate var isRefused: Bool {
+        guard case .failure(let error) = self else { return false }
+        return if case EvstoreError.expectationFailed = error { true } else { false }
+    }
+}

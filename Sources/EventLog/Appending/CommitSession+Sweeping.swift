@@ -1,0 +1,58 @@
+internal import EventModel
+internal import LMDB
+
+extension CommitSession {
+    func carrySweep(_ swept: inout Sweep?, _ admission: Admission, _ transaction: inout WriteTransaction) throws {
+        let moment = admission.moment
+        let waiting = moment.last.rawValue - moment.numbers.indexed.rawValue
+        if let sweep = swept, !sweep.fits(moment.numbers) { swept = nil }
+        if swept == nil && waiting >= UInt64(options.sweepDueEvents) { swept = try Sweep(moment, transaction.reads, access) }
+        guard var sweep = swept else { return }
+        let events = admission.count
+        let isForced = waiting >= UInt64(options.sweepForcedEvents)
+        let isBig = events >= options.sweepSliceEntries / 8
+        guard isForced || isBig else { return }
+        let isDone = try sweep.write(max(options.sweepSliceEntries, events * 2), &transaction, access.tables) {
+            try moment.head($0, $1, access)
+        }
+        swept = isDone ? nil : sweep
+    }
+
+    /// Writes the rest of a sweep that is under way.
+    mutating func finishSweep(_ queue: CommitQueue) throws {
+        guard var rest = sweep else { return }
+        sweep = nil
+        var isDone = false
+        while !isDone { isDone = try writeSlice(&rest, turn(queue)) }
+    }
+
+    /// Writes what is due of the indexes after many events were taken in from a cluster log, so that memory is bounded.
+    mutating func sweepTakenIn(_ turn: WriteTurn) throws {
+        let access = access
+        let overlays = overlays
+        let due = UInt64(options.sweepForcedEvents)
+        let found = try access.environment.read { transaction -> Sweep? in
+            guard let moment = try Moment(transaction, access, overlays) else { return nil }
+            if moment.last.rawValue - moment.numbers.indexed.rawValue < due { return nil }
+            return try Sweep(moment, transaction, access)
+        }
+        guard var rest = found else { return }
+        sweep = nil
+        while try !writeSlice(&rest, turn) {}
+    }
+
+    /// Writes the next slice in a transaction of its own; whether it was the last.
+    private mutating func writeSlice(_ rest: inout Sweep, _ turn: WriteTurn) throws -> Bool {
+        var slice = rest
+        let isDone = try access.environment.writeOwned(turn) { transaction in
+            var transaction = transaction
+            try beginSyncing(&transaction)
+            guard let moment = try Moment(transaction.reads, access, overlays), rest.fits(moment.numbers) else { return true }
+            // A grown map runs this again.
+            slice = rest
+            return try slice.write(65_536, &transaction, access.tables) { try moment.head($0, $1, access) }
+        }
+        rest = slice
+        return isDone
+    }
+}

@@ -1,0 +1,58 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+internal import LMDB
+
+/// Takes blocks into the log that were written elsewhere, one after the other: those of a round ahead of the log, and those of a cluster.
+/// Each must follow the one before it.
+struct BlockIntake {
+    private let access: LogAccess
+    private let epochs: ClosedRange<Epoch>
+    private(set) var last: Position
+    private var epoch: Epoch
+    private var link: Digest
+
+    /// - Parameter isOfThisEpoch: whether every block is of the store's epoch; else of any up to it, as in a whole log.
+    init(_ transaction: borrowing ReadTransaction, _ access: LogAccess, isOfThisEpoch: Bool) throws {
+        self.access = access
+        let now = try StateRows.numbers(transaction, access.tables).epoch
+        epochs = (isOfThisEpoch ? now : .first) ... now
+        last = try Blocks.last(transaction, access)
+        if isOfThisEpoch {
+            (epoch, link) = (now, try Blocks.lastLink(transaction, access, now))
+        } else {
+            let block = try Blocks.holding(last, transaction, access)
+            (epoch, link) = (block?.epoch ?? .first, try Blocks.endLink(transaction, access))
+        }
+    }
+
+    /// Takes in the block that `rest` begins with; returns its size. A block that the log has already is passed by.
+    /// - Throws: `BlockGap` where it does not follow; `EvstoreError.corruptBlock`.
+    mutating func add(_ rest: RawSpan, _ transaction: inout WriteTransaction) throws -> Int {
+        let isWhole = rest.byteCount >= BlockLayout.headerBytes
+        let claimed = isWhole ? Int(rest.load(UInt32.self, at: BlockLayout.Header.bytes)) : 0
+        let text = rest.slice(0, min(claimed, rest.byteCount))
+        if isWhole, let size = try known(text, transaction.reads) { return size }
+        let block = try Blocks.checked(text, at: last.next, access)
+        guard epochs.contains(block.epoch), block.epoch >= epoch else { throw BlockGap(position: last.next) }
+        let before = block.epoch == epoch ? link : try Blocks.start(of: block.epoch, transaction.reads, access)
+        guard BlockDraft.link(after: before, block.body) == block.link else { throw BlockGap(position: last.next) }
+        try transaction.append(access.tables.blocks, bytes(block.first.rawValue).lent, block.bytes)
+        for (id, name) in block.types { try access.tables.types.put(Array(name.utf8).lent, bytes(id).lent, &transaction) }
+        (last, epoch, link) = (block.last, block.epoch, block.link)
+        return block.bytes.byteCount
+    }
+
+    /// The size of a block that the log has already, byte for byte; nil for one that lies behind its end.
+    private func known(_ text: RawSpan, _ transaction: borrowing ReadTransaction) throws -> Int? {
+        let first = Position(text.byteCount < BlockLayout.headerBytes ? 0 : text.load(UInt64.self, at: BlockLayout.Header.first))
+        guard first > .start, first <= last else { return nil }
+        guard let own = try Blocks.holding(first, transaction, access), own.bytes.equals(text) else { throw BlockGap(position: first) }
+        return text.byteCount
+    }
+}
+
+/// A block does not follow the one before it.
+struct BlockGap: Error {
+    let position: Position
+}

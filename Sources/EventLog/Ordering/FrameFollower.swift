@@ -1,0 +1,87 @@
+internal import EventModel
+internal import LMDB
+internal import Logging
+internal import Platform
+
+/// A thread that keeps a node at the end of its cluster log while the store is open: asks often where frames come, seldom where none do.
+final class FrameFollower: Sendable {
+    private static let shortest = 5
+    private static let longest = 100
+    private static let afterTrouble = 1_000
+    /// Most programs that open a store for one append have closed it by then.
+    private static let first = 50
+    private static let askInterval = Duration.seconds(5)
+    private static let reportInterval = Duration.seconds(1)
+
+    private let membership: Membership
+    private let source: any SequencerSource
+    private let committer: Committer
+    private let context: LogContext
+    private let isEnding = Monitor(false)
+    private let isRunning = Monitor(false)
+    private let noted = Monitor<(error: EvstoreError, since: ContinuousClock.Instant)?>(nil)
+
+    /// Nil where the store belongs to no cluster log, or this program has no way to it.
+    init?(_ context: LogContext, _ committer: Committer) {
+        guard let membership = context.membership, let source = context.options.sequencing else { return nil }
+        (self.membership, self.source, self.committer, self.context) = (membership, source, committer, context)
+    }
+
+    /// Why the cluster log can't be followed, and since when.
+    var trouble: (error: EvstoreError, since: ContinuousClock.Instant)? { noted.withLock { $0 } }
+
+    func start() throws {
+        isRunning.change { $0 = true }
+        _ = try WorkerThread.start("evstore-frames") {
+            self.run()
+            self.isRunning.change { $0 = false }
+        }
+    }
+
+    /// Stops it; returns when its thread has ended.
+    func end() {
+        isEnding.change { $0 = true }
+        isRunning.wait(until: { !$0 }, { _ in })
+    }
+
+    private func run() {
+        var sequencer: (any Sequencer)?
+        var pause = Self.first
+        var reported: (report: NodeReport, at: ContinuousClock.Instant)?
+        while !isEnding.wait(milliseconds: pause, until: { $0 }) {
+            do {
+                let asked = try sequencer ?? source.sequencer(of: membership, at: context.path)
+                sequencer = asked
+                let now = try now()
+                if try asked.isEnd(now.end, by: .now + Self.askInterval) {
+                    pause = min(pause * 2, Self.longest)
+                } else {
+                    try committer.takeIn()
+                    pause = Self.shortest
+                }
+                noted.withLock { $0 = nil }
+                if reported.map({ $0.report != now.report && $0.at.duration(to: .now) > Self.reportInterval }) ?? true {
+                    try asked.report(now.report, by: .now + Self.askInterval)
+                    reported = (now.report, .now)
+                }
+            } catch {
+                let error = storeError(error, context.path, doing: "following the cluster log")
+                let isNew = noted.withLock { noted in
+                    defer { noted = (error, noted?.since ?? .now) }
+                    return noted?.error != error
+                }
+                if isNew { context.logger.warning("following the cluster log: \(error.message)") }
+                pause = Self.afterTrouble
+            }
+        }
+    }
+
+    private func now() throws -> (end: FrameEnd, report: NodeReport) {
+        try context.access.environment.read { transaction in
+            let tables = context.access.tables
+            let end = try StateRows.node(transaction, tables)?.end ?? .start
+            let live = try StateRows.numbers(transaction, tables).stamp.live
+            return (end, NodeReport(live: live, position: try Blocks.last(transaction, context.access), frame: end.number))
+        }
+    }
+}

@@ -1,0 +1,34 @@
+internal import Bytes
+internal import EventModel
+internal import LMDB
+
+/// Takes a frame of a cluster log into a node's log, within a transaction.
+enum FrameIntake {
+    /// - Returns: the end of the cluster log with the frame.
+    /// - Throws: `EvstoreError`: clusterDamaged where it is not the frame that follows `node.end`, or does not fit the log.
+    static func run(_ bytes: RawSpan, _ node: StateRows.Node, _ transaction: inout WriteTransaction, _ access: LogAccess) throws -> FrameEnd {
+        let number = node.end.number + 1
+        func damaged(_ reason: String) -> EvstoreError { .clusterDamaged(log: node.membership.log, frame: number, reason: reason) }
+        do {
+            let frame = try ClusterFrame(checking: bytes, after: node.end)
+            // Order: the rows first, since the epochs of blocks are rows.
+            try SharedRows.put(frame.rows, &transaction, access.tables)
+            var blocks = try BlockIntake(transaction.reads, access, isOfThisEpoch: false)
+            var offset = 0
+            while offset < frame.blocks.byteCount {
+                offset += try blocks.add(frame.blocks.slice(offset, frame.blocks.byteCount - offset), &transaction)
+            }
+            guard blocks.last >= frame.last.position else { throw damaged("it ends at position \(frame.last.position), its blocks at \(blocks.last)") }
+            var taken = node
+            taken.end = frame.end
+            try StateRows.put(taken, &transaction, access.tables)
+            return frame.end
+        } catch let damage as FrameDamage {
+            throw damaged(damage.reason)
+        } catch let gap as BlockGap {
+            throw damaged("its block at position \(gap.position) does not follow this node's log")
+        } catch EvstoreError.corruptBlock(let position, let reason) {
+            throw damaged("its block at position \(position): \(reason)")
+        }
+    }
+}

@@ -1,0 +1,118 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+internal import LMDB
+internal import Platform
+
+/// How the commits of a node get their place in the order of the cluster: what the file ahead of the log and LMDB's lock decide for a store
+/// that is alone. Used by the thread whose turn it is to commit.
+final class NodeOrder {
+    let membership: Membership
+    private let source: (any SequencerSource)?
+    private let store: String
+    private var sequencer: (any Sequencer)?
+    /// A frame that the cluster log has, whose transaction has not been committed here: it runs again where the map has to grow.
+    private var added: Added?
+    /// Why the cluster log can't be asked; nil while it can.
+    let trouble = Monitor<EvstoreError?>(nil)
+
+    private struct Added {
+        var frame: NewFrame
+        var done: CommitSession.Done
+    }
+
+    init(_ membership: Membership, _ source: (any SequencerSource)?, _ store: String) {
+        (self.membership, self.source, self.store) = (membership, source, store)
+    }
+
+    /// Ends a commit; whether a frame was added to the cluster log in it, so that one that has failed here is made there.
+    func settle() -> Bool {
+        defer { added = nil }
+        return added != nil
+    }
+
+    /// Whether the cluster log can be asked; waits for that a little, before anybody's lock is taken.
+    func isReachable() -> Bool {
+        do {
+            try asked().connect(by: .now + Self.waitInterval)
+            trouble.withLock { $0 = nil }
+            return true
+        } catch {
+            trouble.withLock { $0 = $0 ?? error as? EvstoreError }
+            return false
+        }
+    }
+
+    /// How long the writing thread waits for the cluster log before it looks whether there is other work.
+    private static let waitInterval = Duration.milliseconds(200)
+
+    private func asked() throws -> any Sequencer {
+        if let sequencer { return sequencer }
+        guard let source else {
+            throw EvstoreError.clusterMismatch(
+                log: membership.log, reason: "the store is its node \(membership.node), and this program has no way to the cluster log",
+                how: "open it by a program with EvstoreCluster, such as the command line")
+        }
+        let made = try source.sequencer(of: membership, at: store)
+        sequencer = made
+        return made
+    }
+
+    // MARK: Adding
+
+    /// Adds what a transaction has made to the cluster log.
+    /// - Throws: `Outrun` where another node was first; `EvstoreError`: logUnavailable, commitOutcomeUnknown.
+    func add(
+        rows: RawSpan, blocksFrom first: Position, _ done: CommitSession.Done, isLeaving: Bool = false,
+        _ transaction: inout WriteTransaction, _ access: LogAccess, by deadline: ContinuousClock.Instant
+    ) throws {
+        let node = try node(transaction.reads, access, isLeaving: isLeaving)
+        var blocks = ByteBuffer(capacity: 4_096)
+        // Not through `Blocks.view`, which learns the names of types that no other node may know yet.
+        var cursor = try transaction.cursor(access.tables.blocks)
+        var isThere = try cursor.seek(bytes(first.rawValue).lent)
+        while isThere {
+            blocks.append(cursor.value)
+            isThere = try cursor.next()
+        }
+        let frame = ClusterFrame.encoded(after: node.end, done.last, rows: rows, blocks: blocks.bytes)
+        try asked().connect(by: deadline)
+        guard try asked().add(frame, after: node.end, by: deadline) else { throw Outrun() }
+        added = Added(frame: frame, done: done)
+        try StateRows.put(StateRows.Node(membership: node.membership, end: frame.end), &transaction, access.tables)
+    }
+
+    /// The frame that an earlier run of the same transaction has added: taken in, in place of what it would do.
+    func takeInAdded(_ transaction: inout WriteTransaction, _ access: LogAccess) throws -> CommitSession.Done? {
+        guard let added else { return nil }
+        _ = try FrameIntake.run(added.frame.bytes.lent, node(transaction.reads, access), &transaction, access)
+        return added.done
+    }
+
+    /// Checks that what was refused was judged by the newest state there is.
+    /// - Throws: `Outrun` where the cluster log has frames that this node has not.
+    func requireEnd(_ transaction: borrowing ReadTransaction, _ access: LogAccess, by deadline: ContinuousClock.Instant) throws {
+        if try !asked().isEnd(node(transaction, access).end, by: deadline) { throw Outrun() }
+    }
+
+    /// - Throws: `EvstoreError.clusterMismatch` where this store is a node no more.
+    private func node(_ transaction: borrowing ReadTransaction, _ access: LogAccess, isLeaving: Bool = false) throws -> StateRows.Node {
+        let row = try access.tables[.notes].get(NodeRow.key(membership.node).lent, transaction)
+        guard let node = try StateRows.node(transaction, access.tables), node.membership == membership, row != nil || isLeaving else {
+            throw EvstoreError.clusterMismatch(
+                log: membership.log, reason: "the node \(membership.node) was taken out of it",
+                how: "join anew in another directory: \(.joinCluster)")
+        }
+        return node
+    }
+
+    // MARK: Taking in
+
+    /// The next frames that the cluster log has and the log has not; empty where there are none.
+    func frames(after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant) throws -> [[UInt8]] {
+        try asked().frames(after: end, at: position, by: deadline)
+    }
+}
+
+/// Another node has added a frame first: its frames are taken in, and the commit is made anew.
+struct Outrun: Error {}

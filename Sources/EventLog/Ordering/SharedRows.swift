@@ -1,0 +1,109 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+internal import LMDB
+
+/// The rows of a log that are the same on every node of a cluster, beside the events: registered versions and definitions, marks of
+/// imports, epochs, the nodes, and of the numbers all but `live`. The rest is a node's own: its journal, snapshots, consumers, generations.
+enum SharedRows {
+    /// The name that the numbers have in a frame: floor, top, head and epoch, u32 each, and the digest of the history, 32 bytes.
+    static let numbers = "numbers"
+    static let numbersKey: [UInt8] = Array("shared".utf8)
+    private static let numbersBytes = 48
+
+    /// Whether a row of a catalogue is the cluster's.
+    static func has(_ catalogue: Catalogue, _ key: [UInt8]) -> Bool {
+        switch catalogue {
+        case .schemas, .definitions, .imports: true
+        case .notes: key.starts(with: NodeRow.prefix)
+        case .journal, .snapshots: false
+        }
+    }
+
+    // MARK: Encoding
+
+    /// Adds a row; one that is removed where the value is nil.
+    static func append(_ table: String, _ key: [UInt8], _ value: [UInt8]?, to rows: inout ByteBuffer) {
+        rows.append(UInt8(table.utf8.count))
+        rows.append(table)
+        rows.append(littleEndian: UInt16(key.count))
+        rows.append(key)
+        rows.append(littleEndian: UInt32(value.map { $0.count + 1 } ?? 0))
+        if let value { rows.append(value) }
+    }
+
+    /// Adds what of the numbers is the cluster's.
+    static func append(_ state: StoreState, to rows: inout ByteBuffer) {
+        var value = ByteBuffer(capacity: numbersBytes)
+        for version in [state.floor, state.top, state.head] { value.append(littleEndian: version.rawValue) }
+        value.append(littleEndian: state.epoch.rawValue)
+        value.append(state.history.bytes)
+        append(numbers, numbersKey, value.array(), to: &rows)
+    }
+
+    /// Whether the numbers of two states are the same as far as they are the cluster's.
+    static func areSame(_ a: StoreState, _ b: StoreState) -> Bool {
+        (a.floor, a.top, a.head, a.epoch) == (b.floor, b.top, b.head, b.epoch) && a.history == b.history
+    }
+
+    /// Adds all of them, as a store has them that becomes a cluster's first node.
+    static func appendAll(_ transaction: borrowing ReadTransaction, _ tables: Tables, to rows: inout ByteBuffer) throws {
+        append(try StateRows.state(transaction, tables), to: &rows)
+        for catalogue in Catalogue.allCases {
+            for row in try Rows.all([], transaction, tables[catalogue]) where has(catalogue, row.key) {
+                append(catalogue.rawValue, row.key, row.value, to: &rows)
+            }
+        }
+        for row in try Rows.all([], transaction, tables.epochs) { append(TableDescriptor.epochs.name, row.key, row.value, to: &rows) }
+    }
+
+    // MARK: Taking in
+
+    /// Writes the rows of a frame to their tables.
+    /// - Throws: `FrameDamage`.
+    static func put(_ rows: RawSpan, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
+        var offset = 0
+        func take(_ count: Int) throws -> Int {
+            guard count <= rows.byteCount - offset else { throw FrameDamage("a row ends outside it") }
+            defer { offset += count }
+            return offset
+        }
+        while offset < rows.byteCount {
+            let nameBytes = Int(rows.byte(at: try take(1)))
+            let name = String(utf8: rows.slice(try take(nameBytes), nameBytes)) ?? ""
+            let keyBytes = Int(rows.load(UInt16.self, at: try take(2)))
+            let key = rows.slice(try take(keyBytes), keyBytes)
+            let size = Int(rows.load(UInt32.self, at: try take(4)))
+            let value = rows.slice(try take(max(size - 1, 0)), max(size - 1, 0))
+            guard (1 ... 511).contains(keyBytes) else { throw FrameDamage("a row's key has \(keyBytes) bytes") }
+            if name == numbers {
+                try putNumbers(value, &transaction, tables)
+            } else {
+                let table = try table(name, [UInt8](copying: key), tables)
+                if size == 0 { try table.delete(key, &transaction) } else { try table.put(key, value, &transaction) }
+            }
+        }
+    }
+
+    private static func table(_ name: String, _ key: [UInt8], _ tables: Tables) throws -> RowTable {
+        if name == TableDescriptor.epochs.name { return tables.epochs }
+        guard let catalogue = Catalogue(rawValue: name), has(catalogue, key) else {
+            throw FrameDamage("it has a row for a table that is no cluster's")
+        }
+        return tables[catalogue]
+    }
+
+    private static func putNumbers(_ value: RawSpan, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
+        guard value.byteCount == numbersBytes, let history = Digest([UInt8](copying: value.slice(16, 32))) else {
+            throw FrameDamage("its numbers have the wrong length")
+        }
+        var state = try StateRows.state(transaction.reads, tables)
+        func version(_ offset: Int) -> SchemaVersion { SchemaVersion(value.load(UInt32.self, at: offset)) }
+        (state.floor, state.top, state.head, state.history) = (version(0), version(4), version(8), history)
+        state.epoch = Epoch(value.load(UInt32.self, at: 12))
+        // A node that has not followed begins where all others can go back to.
+        if state.live < state.floor { state.live = state.floor }
+        guard state.numbers.isInOrder else { throw FrameDamage("its numbers are those of no store") }
+        try StateRows.put(state, &transaction, tables)
+    }
+}

@@ -1,0 +1,57 @@
+internal import Bytes
+internal import EventModel
+internal import LMDB
+
+/// The row "node" of the table `state`, of a store that belongs to a cluster log: which, as which node, and the last frame that it has.
+/// Written in the transaction that takes that frame in.
+///
+///     0   u64  number of the frame
+///     8   32   its link
+///     40  16   the cluster log's id
+///     56  u8   length, the cluster log's name; u8 length, the node's name
+extension StateRows {
+    struct Node: Hashable, Sendable {
+        var membership: Membership
+        var end: FrameEnd
+    }
+
+    private static let nodeKey = Array("node".utf8)
+    private static let fixedBytes = 56
+
+    static func node(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Node? {
+        guard let row = try tables.state.get(nodeKey.lent, transaction) else { return nil }
+        guard row.byteCount > fixedBytes else { throw damagedNode }
+        let end = FrameEnd(number: row.load(UInt64.self, at: 0), link: [UInt8](copying: row.slice(8, 32)))
+        let id = [UInt8](copying: row.slice(40, 16))
+        var texts: [String] = []
+        var offset = fixedBytes
+        while offset < row.byteCount {
+            let count = Int(row.byte(at: offset))
+            guard offset + 1 + count <= row.byteCount, let text = String(utf8: row.slice(offset + 1, count)) else { throw damagedNode }
+            texts.append(text)
+            offset += 1 + count
+        }
+        guard texts.count == 2 else { throw damagedNode }
+        return Node(membership: Membership(log: texts[0], id: id, node: texts[1]), end: end)
+    }
+
+    static func put(_ node: Node, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
+        var row = ByteBuffer(capacity: 128)
+        row.append(littleEndian: node.end.number)
+        row.append(node.end.link)
+        row.append(node.membership.id)
+        for text in [node.membership.log, node.membership.node] {
+            row.append(UInt8(text.utf8.count))
+            row.append(text)
+        }
+        try tables.state.put(nodeKey.lent, row.bytes, &transaction)
+    }
+
+    static func removeNode(_ transaction: inout WriteTransaction, _ tables: Tables) throws {
+        try tables.state.delete(nodeKey.lent, &transaction)
+    }
+
+    private static var damagedNode: EvstoreError {
+        .corruptBlock(position: .start, reason: "the row \"node\" of the table state has the wrong length")
+    }
+}

@@ -1,0 +1,70 @@
+/// The end of a cluster log as a node knows it: how many frames there are, and the link of the last, which the next one follows.
+package struct FrameEnd: Hashable, Sendable {
+    package var number: UInt64
+    /// 32 bytes.
+    package var link: [UInt8]
+
+    package init(number: UInt64, link: [UInt8]) { (self.number, self.link) = (number, link) }
+
+    /// Before the first frame.
+    package static let start = FrameEnd(number: 0, link: [UInt8](repeating: 0, count: 32))
+}
+
+/// A frame as it is added to a cluster log: what one commit adds to the log of every node.
+package struct NewFrame: Sendable {
+    /// The end of the cluster log with it.
+    package var end: FrameEnd
+    /// The last position with it, and its epoch.
+    package var last: Checkpoint
+    package var bytes: [UInt8]
+
+    package init(end: FrameEnd, last: Checkpoint, bytes: [UInt8]) { (self.end, self.last, self.bytes) = (end, last, bytes) }
+}
+
+/// The cluster log that a store belongs to, and as which node.
+package struct Membership: Hashable, Sendable {
+    /// The name of the cluster log.
+    package var log: String
+    /// Tells it from all others, also of the same name: 16 bytes, chosen when it was made.
+    package var id: [UInt8]
+    package var node: String
+
+    package init(log: String, id: [UInt8], node: String) { (self.log, self.id, self.node) = (log, id, node) }
+}
+
+/// Decides the order of frames for all nodes of a cluster log. Used by one thread at a time; each call returns by its deadline.
+package protocol Sequencer: Sendable {
+    /// Returns once the cluster log can be asked.
+    /// - Throws: `EvstoreError.logUnavailable` at the deadline.
+    func connect(by deadline: ContinuousClock.Instant) throws(EvstoreError)
+
+    /// Adds a frame right behind `end`, durably; false, and nothing is added, where the cluster log ends elsewhere.
+    /// - Throws: `EvstoreError.logUnavailable` where nothing was added; commitOutcomeUnknown where that can't be found out.
+    func add(_ frame: NewFrame, after end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool
+
+    /// The frames behind `end`, in order, some megabytes of them; empty where there are none.
+    /// - Parameter position: the node's last, for the error that it is ahead.
+    /// - Throws: `EvstoreError`: logUnavailable; clusterWentBack and clusterDamaged where the log is not the one that the node has followed.
+    func frames(after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> [[UInt8]]
+
+    /// Whether the cluster log ends at `end`: one row is read.
+    func isEnd(_ end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool
+
+    /// Notes for those who look at the cluster how far this node is.
+    func report(_ node: NodeReport, by deadline: ContinuousClock.Instant) throws(EvstoreError)
+}
+
+/// What a node says of itself, beside the frames.
+package struct NodeReport: Hashable, Sendable {
+    package var live: SchemaVersion
+    package var position: Position
+    package var frame: UInt64
+
+    package init(live: SchemaVersion, position: Position, frame: UInt64) { (self.live, self.position, self.frame) = (live, position, frame) }
+}
+
+/// Makes the sequencer of a store that is a node.
+package protocol SequencerSource: Sendable {
+    /// - Throws: `EvstoreError.usage` where nothing says how the cluster log is reached.
+    func sequencer(of membership: Membership, at store: String) throws(EvstoreError) -> any Sequencer
+}
