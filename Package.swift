@@ -61,6 +61,7 @@ let package = Package(
             dependencies: ["Bytes", "CXXHash", .product(name: "Crypto", package: "swift-crypto")],
             swiftSettings: house),
         .target(name: "LMDB", dependencies: ["Bytes", "Platform", "CLMDB"], swiftSettings: lending),
+        .target(name: "PostgreSQL", dependencies: ["Bytes", "Platform"], swiftSettings: lending),
         .target(name: "JSONText", dependencies: ["Bytes"], swiftSettings: lending),
         .target(name: "EventModel", dependencies: ["Bytes", "Platform"], swiftSettings: lending),
         .target(
@@ -156,7 +157,8 @@ let package = Package(
             swiftSettings: house),
         // What the tests share: directories, programs, pages, numbers by a seed, and the stores that several of them tell of.
         .target(
-            name: "TestSupport", dependencies: ["Platform", "Evstore", "EvstoreTesting"], path: "Tests/TestSupport", swiftSettings: house),
+            name: "TestSupport", dependencies: ["Platform", "PostgreSQL", "Evstore", "EvstoreTesting"], path: "Tests/TestSupport",
+            swiftSettings: house),
         // The logs and stores that the tests of several rooms begin with; never a part of a release build.
         .target(
             name: "TestStores",
@@ -168,6 +170,7 @@ let package = Package(
         .testTarget(name: "BytesTests", dependencies: ["Bytes", "Hashing", "EventModel"], swiftSettings: house),
         .testTarget(name: "SealingTests", dependencies: ["Bytes", "Sealing"], swiftSettings: house),
         .testTarget(name: "LMDBTests", dependencies: ["Bytes", "Platform", "LMDB", "EvstoreTesting", "TestSupport"], swiftSettings: house),
+        .testTarget(name: "PostgreSQLTests", dependencies: ["Platform", "PostgreSQL", "TestSupport"], swiftSettings: house),
         .testTarget(name: "JSONTextTests", dependencies: ["Bytes", "JSONText", "TestSupport"], swiftSettings: house),
         .testTarget(
             name: "EventLogTests",

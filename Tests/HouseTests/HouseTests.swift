@@ -7,6 +7,7 @@ let importsByRoom: [String: Set<String>] = [
     "Hashing": ["Bytes", "CXXHash", "Crypto"],
     "Sealing": ["Bytes", "CZstd", "Crypto", "CryptoExtras"],
     "LMDB": ["Bytes", "Platform", "CLMDB"],
+    "PostgreSQL": ["Bytes", "Platform"],
     "JSONText": ["Bytes"],
     "EventModel": ["Bytes", "Platform"],
     "EventLog": ["Bytes", "Platform", "Hashing", "Sealing", "LMDB", "EventModel", "Logging"],
@@ -58,9 +59,10 @@ struct HouseTests {
         }
     }
 
-    @Test("only Bytes, Hashing, Sealing, Platform and LMDB say unsafe; who says @unchecked says why it is sound")
+    @Test("only Bytes, Hashing, Sealing, Platform, LMDB and PostgreSQL say unsafe; who says @unchecked says why it is sound")
     func unsafety() throws {
-        for file in try SourceFile.all(below: "Sources") where !["Bytes", "Hashing", "Sealing", "Platform", "LMDB"].contains(file.room) {
+        let allowed: Set<String> = ["Bytes", "Hashing", "Sealing", "Platform", "LMDB", "PostgreSQL"]
+        for file in try SourceFile.all(below: "Sources") where !allowed.contains(file.room) {
             for (number, line) in file.code {
                 let words = line.split { !$0.isLetter && !$0.isNumber && $0 != "_" && $0 != "@" }
                 #expect(!words.contains("unsafe"), "\(file.path):\(number)")

@@ -1,0 +1,83 @@
+internal import Glibc
+
+/// A connection string as libpq reads it (PostgreSQL's documentation, 34.1.1): `host=a,b dbname=events`, or a URI.
+struct ConnectionString: Sendable {
+    let text: String
+    /// The members that the string gives, by libpq's names.
+    let members: [String: String]
+    /// Libpq's names of the members that are passwords.
+    let secretNames: Set<String>
+
+    /// - Throws: `PostgresError` of the kind `refused` for what libpq can't read.
+    init(_ text: String, _ libpq: Libpq) throws(PostgresError) {
+        var message: UnsafeMutablePointer<CChar>?
+        let options = unsafe text.withCString { unsafe libpq.parse($0, &message) }
+        guard let options = unsafe options else {
+            let said = unsafe Libpq.text(message)
+            if let message = unsafe message { unsafe libpq.freeMemory(message) }
+            throw PostgresError(.refused, "the connection string can't be read: \(Self.withoutQuotes(Libpq.oneLine(said)))")
+        }
+        defer { unsafe libpq.freeParsed(options) }
+        var (members, secretNames): ([String: String], Set<String>) = ([:], [])
+        var option = unsafe options
+        // `PQconninfoOption`: keyword, variable, built-in value, value, label and kind as texts, then a number; the last keyword is null.
+        let size = 7 * MemoryLayout<Int>.size
+        while let keyword = unsafe Self.member(0, of: option) {
+            if unsafe Self.member(5, of: option) == "*" { secretNames.insert(keyword) }
+            members[keyword] = unsafe Self.member(3, of: option)
+            unsafe option += size
+        }
+        (self.text, self.members, self.secretNames) = (text, members, secretNames)
+        if let reason = ambiguity { throw PostgresError(.refused, "the connection string can't be read: \(reason)") }
+    }
+
+    private static func member(_ index: Int, of option: UnsafeRawPointer) -> String? {
+        let pointer = unsafe option.load(fromByteOffset: index * MemoryLayout<Int>.size, as: UnsafePointer<CChar>?.self)
+        return unsafe pointer.map { unsafe String(cString: $0) }
+    }
+
+    /// What libpq says of a string without the pieces that it shows, which may be those of a password.
+    private static func withoutQuotes(_ message: String) -> String {
+        guard let first = message.firstIndex(of: "\""), let last = message.lastIndex(of: "\""), first < last else { return message }
+        return message[..<first] + "…" + message[message.index(after: last)...]
+    }
+
+    /// Libpq would take a part of a password with an @ or a / in it for a host or a database, and tell it.
+    private var ambiguity: String? {
+        guard text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") else { return nil }
+        let place = text.drop { $0 != "/" }.dropFirst(2).prefix { $0 != "?" }
+        let parts = place.split(separator: "@", omittingEmptySubsequences: false)
+        if parts.count == 1 || (parts.count == 2 && !parts[0].contains("/")) { return nil }
+        return "an @ or a / within a user, a password or a database is written %40 or %2F"
+    }
+
+    /// The message without what the string has as passwords.
+    func withoutSecrets(_ message: String) -> String {
+        secretNames.compactMap { members[$0] }.filter { !$0.isEmpty }.reduce(message) { $0.replacing($1, with: "…") }
+    }
+
+    /// What a store needs where neither the string nor the environment says otherwise: a server that takes writes, and the end of a
+    /// connection whose other end has gone, within seconds. A service file can't change these.
+    private static let usual: [(name: String, variable: String?, value: String)] = [
+        ("target_session_attrs", "PGTARGETSESSIONATTRS", "read-write"), ("connect_timeout", "PGCONNECT_TIMEOUT", "5"),
+        ("keepalives", nil, "1"), ("keepalives_idle", nil, "5"), ("keepalives_interval", nil, "2"), ("keepalives_count", nil, "3"),
+        ("tcp_user_timeout", nil, "10000"),
+    ]
+
+    /// Every member that libpq is given, in its order: a later one wins, and the string is one of them, expanded.
+    func all(application: String, hosts: [PostgresHost]) -> [(name: String, value: String)] {
+        let usual = Self.usual.filter { members[$0.name] == nil && $0.variable.flatMap(Self.variable) == nil }
+        return usual.map { ($0.name, $0.value) } + [("dbname", text)] + PostgresHost.members(of: hosts)
+            + [("client_encoding", "UTF8"), ("application_name", application)]
+    }
+
+    /// How long one host may take; nil for any time.
+    var patience: Duration? {
+        let text = members["connect_timeout"] ?? Self.variable("PGCONNECT_TIMEOUT") ?? "5"
+        // Libpq's own reading: a second is too short, and less is none.
+        return Int(text).flatMap { $0 > 0 ? .seconds(max($0, 2)) : nil }
+    }
+
+    /// A variable of the environment.
+    private static func variable(_ name: String) -> String? { unsafe getenv(name).map { unsafe String(cString: $0) } }
+}

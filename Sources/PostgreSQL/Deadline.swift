@@ -1,0 +1,37 @@
+internal import Glibc
+
+extension ContinuousClock.Instant {
+    /// The time that is left, in milliseconds as `poll(2)` takes them, rounded up; 0 where it has passed.
+    var millisecondsLeft: Int32 {
+        let (seconds, attoseconds) = ContinuousClock.now.duration(to: self).components
+        if seconds < 0 || attoseconds < 0 { return 0 }
+        // A day, where it is longer: whoever waits looks at the clock again.
+        if seconds >= 86_400 { return 86_400_000 }
+        return Int32(seconds) * 1_000 + Int32((attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
+    }
+}
+
+/// What a wait for a socket is for, and what it brought.
+struct Readiness: OptionSet {
+    let rawValue: Int16
+
+    /// Bytes to read, or the end of the connection.
+    static let reading = Readiness(rawValue: Int16(POLLIN))
+    static let writing = Readiness(rawValue: Int16(POLLOUT))
+
+    /// Waits until a socket is ready, or has failed, which is ready for everything that was asked.
+    /// - Returns: empty where the time has passed.
+    static func wait(_ socket: Int32, for wanted: Readiness, until deadline: ContinuousClock.Instant) -> Readiness {
+        while true {
+            let left = deadline.millisecondsLeft
+            var asked = pollfd(fd: socket, events: wanted.rawValue, revents: 0)
+            let found = unsafe poll(&asked, 1, left)
+            if found > 0 {
+                let ready = wanted.intersection(Readiness(rawValue: asked.revents))
+                return ready.isEmpty ? wanted : ready
+            }
+            if found < 0, errno != EINTR { return wanted }
+            if left == 0 { return [] }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+/// Connecting step by step, so that it ends by a deadline (PostgreSQL's documentation, 34.1: `PQconnectPoll`).
+extension PostgresConnection {
+    /// Goes on with the hosts behind one that does not answer: libpq measures no time where it connects step by step.
+    func connect(application: String, deadline: ContinuousClock.Instant) throws(PostgresError) {
+        var hosts = PostgresHost.all(string.members)
+        var silent: [String] = []
+        while true {
+            try start(string.all(application: application, hosts: hosts))
+            guard let host = try awaitConnection(hosts, deadline, silent) else { return }
+            cancelAndClose()
+            silent.append("\(host.host), port \(host.port) does not answer")
+            hosts.removeFirst((hosts.firstIndex { $0.names(host) } ?? 0) + (hosts.isEmpty ? 0 : 1))
+            if hosts.isEmpty || deadline.millisecondsLeft == 0 {
+                throw PostgresError(.unreachable, string.withoutSecrets("can't connect: " + silent.joined(separator: "; ")))
+            }
+        }
+    }
+
+    private func start(_ members: [(name: String, value: String)]) throws(PostgresError) {
+        unsafe handle = unsafe Libpq.withTexts(members.map(\.name)) { names in
+            unsafe Libpq.withTexts(members.map(\.value)) { values in unsafe libpq.connectStart(names, values, 1) }
+        }
+        guard let handle = unsafe handle else { throw PostgresError(.unreachable, "can't connect: there is no memory left") }
+        // Libpq would write what a server tells besides its answers to this program's standard error.
+        _ = unsafe libpq.setNoticeProcessor(handle, { _, _ in }, nil)
+    }
+
+    /// Waits until the connection is there.
+    /// - Returns: nil then; the host that did not answer in its time.
+    private func awaitConnection(
+        _ hosts: [PostgresHost], _ deadline: ContinuousClock.Instant, _ silent: [String]
+    ) throws(PostgresError) -> PostgresHost? {
+        guard let handle = unsafe handle else { return nil }
+        var (host, end) = (currentHost, share(of: deadline, hosts))
+        // As if the last step had asked to write, which is how libpq wants to begin.
+        var step = unsafe libpq.status(handle) == 1 ? Libpq.pollingFailed : Libpq.pollingWriting
+        while step == Libpq.pollingReading || step == Libpq.pollingWriting {
+            // Order: asked each time, since another host or address is another socket.
+            let socket = unsafe libpq.socket(handle)
+            if Readiness.wait(socket, for: step == Libpq.pollingReading ? .reading : .writing, until: end).isEmpty { return host }
+            step = unsafe libpq.connectPoll(handle)
+            if currentHost != host {
+                host = currentHost
+                let index = hosts.firstIndex { $0.names(host) } ?? 0
+                end = share(of: deadline, hosts.dropFirst(index))
+            }
+        }
+        if step == Libpq.pollingOK, unsafe libpq.setNonblocking(handle, 1) == 0 { return nil }
+        let said = (silent + [unsafe libpq.message(handle)]).joined(separator: "; ")
+        cancelAndClose()
+        throw PostgresError(.unreachable, string.withoutSecrets("can't connect: " + said))
+    }
+
+    /// The host that libpq is at.
+    private var currentHost: PostgresHost {
+        guard let handle = unsafe handle else { return PostgresHost(host: "", address: "", port: "") }
+        return unsafe PostgresHost(
+            host: Libpq.text(libpq.host(handle)), address: Libpq.text(libpq.hostAddress(handle)), port: Libpq.text(libpq.port(handle)))
+    }
+
+    /// When a host has had its time: as long as the string lets it, and no longer than leaves as much for each one behind it.
+    private func share(of deadline: ContinuousClock.Instant, _ hosts: some Collection<PostgresHost>) -> ContinuousClock.Instant {
+        let now = ContinuousClock.now
+        let share = now + now.duration(to: deadline) / max(hosts.count, 1)
+        return min(share, string.patience.map { now + $0 } ?? share)
+    }
+}

@@ -1,0 +1,96 @@
+/// Running a statement: sent, awaited, answered (PostgreSQL's documentation, 34.4).
+extension PostgresConnection {
+    /// What all parameters of a statement may have together: the server takes messages of a little more.
+    private static let parameterBytesMax = 1_000_000_000
+
+    /// Runs one statement. Without a transaction it is one of its own, and durable, as the server has it, when this returns.
+    ///
+    /// Its results come in binary formats. `COPY` is no statement for this.
+    /// - Throws: `PostgresError`; its kind says what is known of the statement.
+    package func run(
+        _ sql: String, _ parameters: [PostgresValue] = [], deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> PostgresRows {
+        precondition(!sql.utf8.contains(0), "a statement without a zero character")
+        let values = parameters.map(\.sent)
+        if parameters.count > 65_535 || values.reduce(0, { $0 + ($1?.count ?? 0) }) > Self.parameterBytesMax {
+            throw PostgresError(.refused, "the statement's parameters are larger than a server takes")
+        }
+        let handle = try unsafe idleHandle(deadline)
+        let types = parameters.map(\.type)
+        let lengths = values.map { Int32($0?.count ?? 0) }
+        let formats = [Int32](repeating: 1, count: parameters.count)
+        let isSent = unsafe Libpq.withPointers(values) { pointers in
+            unsafe libpq.sendQueryParams(handle, sql, Int32(parameters.count), types, pointers, lengths, formats, 1)
+        }
+        // Libpq may have sent a part.
+        if isSent == 0 { throw unsafe giveUp(.connectionLost, "the statement can't be sent: \(libpq.message(handle))") }
+        try unsafe flush(handle, deadline)
+        return try unsafe answer(handle, deadline)
+    }
+
+    /// The connection where it is sure to have been there a moment ago.
+    private func idleHandle(_ deadline: ContinuousClock.Instant) throws(PostgresError) -> OpaquePointer {
+        guard let handle = unsafe handle else { throw PostgresError(.unreachable, "the connection was given up before") }
+        if deadline.millisecondsLeft == 0 { throw PostgresError(.unreachable, "the deadline passed before the statement was sent") }
+        // A server that has gone is seen before anything is sent, so that it is known that nothing was done.
+        while unsafe !Readiness.wait(libpq.socket(handle), for: .reading, until: .now).isEmpty, deadline.millisecondsLeft > 0 {
+            if unsafe libpq.consumeInput(handle) == 0 { throw unsafe giveUp(.unreachable, libpq.message(handle)) }
+        }
+        if isBroken { throw unsafe giveUp(.unreachable, libpq.message(handle)) }
+        return unsafe handle
+    }
+
+    /// Sends what is waiting to be sent, and reads meanwhile: a server that answers before it has all would wait for us.
+    private func flush(_ handle: OpaquePointer, _ deadline: ContinuousClock.Instant) throws(PostgresError) {
+        while true {
+            // Where it fails, the server's last words, read with the answer, say more.
+            if unsafe libpq.flush(handle) <= 0 { return }
+            let ready = unsafe Readiness.wait(libpq.socket(handle), for: [.reading, .writing], until: deadline)
+            if ready.isEmpty { throw giveUp(.connectionLost, "the deadline passed while the statement was sent") }
+            if ready.contains(.reading), unsafe libpq.consumeInput(handle) == 0 { return }
+        }
+    }
+
+    /// Waits for everything that the server answers: the result, and that it is ready for another statement.
+    private func answer(_ handle: OpaquePointer, _ deadline: ContinuousClock.Instant) throws(PostgresError) -> PostgresRows {
+        var failure: PostgresError?
+        var rows: PostgresRows?
+        while true {
+            try unsafe awaitResult(handle, deadline)
+            guard let result = unsafe libpq.getResult(handle) else { break }
+            let status = unsafe libpq.resultStatus(result)
+            // Order: the rows own the result and clear it, whatever it is.
+            let found = unsafe PostgresRows(libpq, owning: result)
+            if Libpq.copies.contains(status) { throw giveUp(.connectionLost, "COPY can't be run as a statement") }
+            if [Libpq.emptyQuery, Libpq.commandOK, Libpq.tuplesOK].contains(status) {
+                rows = consume found
+            } else {
+                failure = failure ?? found.failure
+            }
+        }
+        // Without a server's word, as where there is no memory for its answer, the statement may have been done.
+        if isBroken || (failure != nil && failure?.sqlState == nil) {
+            throw unsafe giveUp(.connectionLost, sqlState: failure?.sqlState, failure?.message ?? libpq.message(handle))
+        }
+        if let failure { throw PostgresError(.refused, sqlState: failure.sqlState, string.withoutSecrets(failure.message)) }
+        guard let rows = consume rows else { throw giveUp(.connectionLost, "the server did not answer the statement") }
+        return rows
+    }
+
+    private func awaitResult(_ handle: OpaquePointer, _ deadline: ContinuousClock.Instant) throws(PostgresError) {
+        while unsafe libpq.isBusy(handle) != 0 {
+            if unsafe Readiness.wait(libpq.socket(handle), for: .reading, until: deadline).isEmpty {
+                throw giveUp(.connectionLost, "the deadline passed before the server answered")
+            }
+            // Where the connection has ended, its last result says so.
+            if unsafe libpq.consumeInput(handle) == 0 { return }
+        }
+    }
+
+    /// Closes the connection, and says why.
+    private func giveUp(_ kind: PostgresError.Kind, sqlState: String? = nil, _ message: String) -> PostgresError {
+        // Order: the message is a copy, made before libpq frees what it says.
+        cancelAndClose()
+        return PostgresError(kind, sqlState: sqlState, string.withoutSecrets(message))
+    }
+}

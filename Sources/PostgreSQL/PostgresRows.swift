@@ -1,0 +1,67 @@
+internal import Bytes
+
+/// What a statement answered: rows of columns, both counted from 0. A value is read only after `count` said that there is a row.
+@safe
+package struct PostgresRows: ~Copyable {
+    private let libpq: Libpq
+    /// Owned by this value alone.
+    private let result: OpaquePointer
+    package let count: Int
+    private let columns: Int
+
+    init(_ libpq: Libpq, owning result: OpaquePointer) {
+        self.libpq = libpq
+        unsafe self.result = unsafe result
+        (count, columns) = unsafe (Int(libpq.tupleCount(result)), Int(libpq.fieldCount(result)))
+    }
+
+    deinit { unsafe libpq.clear(result) }
+
+    /// How many rows the statement inserted, changed, deleted or selected; 0 for one that has no rows.
+    package var affected: Int { unsafe Int(Libpq.text(libpq.commandTuples(result))) ?? 0 }
+
+    /// What went wrong, where this is no answer but an error.
+    var failure: PostgresError {
+        let state = unsafe libpq.resultErrorField(result, Libpq.sqlStateField).map { unsafe String(cString: $0) }
+        let said = unsafe libpq.resultErrorField(result, Libpq.primaryField) ?? libpq.resultErrorMessage(result)
+        return unsafe PostgresError(.refused, sqlState: state, Libpq.oneLine(Libpq.text(said)))
+    }
+
+    /// The value of a column of the type `int2`, `int4`, `int8` or `bool` (0 and 1); nil for a null, and for a column of another type.
+    package func int(_ row: Int, _ column: Int) -> Int64? {
+        let bytes: Int? =
+            switch unsafe libpq.fieldType(result, Int32(truncatingIfNeeded: column)) {
+            case 16: 1
+            case 20: 8
+            case 21: 2
+            case 23: 4
+            default: nil
+            }
+        return withBytes(row, column) { value -> Int64? in
+            guard let bytes, value.byteCount == bytes else { return nil }
+            // The most significant byte comes first, and carries the sign.
+            let first = Int64(Int8(bitPattern: value.byte(at: 0)))
+            return (1 ..< bytes).reduce(first) { $0 << 8 | Int64(value.byte(at: $1)) }
+        } ?? nil
+    }
+
+    /// The value of a column of a type whose binary format is text: `text`, `varchar`, `name`; nil for a null, and for what is not UTF-8.
+    package func text(_ row: Int, _ column: Int) -> String? {
+        withBytes(row, column) { value in unsafe value.withUnsafeBytes { unsafe String(validating: $0, as: UTF8.self) } } ?? nil
+    }
+
+    /// A copy of a value in its type's binary format, for `bytea` its bytes; nil for a null.
+    package func bytes(_ row: Int, _ column: Int) -> [UInt8]? {
+        withBytes(row, column) { [UInt8](copying: $0) }
+    }
+
+    /// Lends a value in its type's binary format, for `bytea` its bytes.
+    /// - Returns: nil for a null.
+    package func withBytes<R, E: Error>(_ row: Int, _ column: Int, _ body: (RawSpan) throws(E) -> R) throws(E) -> R? {
+        precondition(row >= 0 && row < count && column >= 0 && column < columns, "a value of a row that was answered")
+        let (row, column) = (Int32(row), Int32(column))
+        guard unsafe libpq.isNull(result, row, column) == 0, let start = unsafe libpq.value(result, row, column) else { return nil }
+        // Lent as long as the result is borrowed by this call.
+        return try body(unsafe RawSpan(_unsafeStart: start, byteCount: Int(libpq.length(result, row, column))))
+    }
+}

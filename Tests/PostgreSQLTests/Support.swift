@@ -1,0 +1,22 @@
+import PostgreSQL
+
+/// Long enough for whatever should succeed.
+var soon: ContinuousClock.Instant { .now + .seconds(30) }
+
+func open(_ conninfo: String, seconds: Int = 30) throws(PostgresError) -> PostgresConnection {
+    try PostgresConnection(conninfo, deadline: .now + .seconds(seconds), application: "the tests")
+}
+
+/// Why a string does not lead to a connection; nil where it does.
+func refusal(_ conninfo: String, deadline: ContinuousClock.Instant = soon) -> PostgresError? {
+    do throws(PostgresError) { _ = try PostgresConnection(conninfo, deadline: deadline, application: "the tests") } catch { return error }
+    return nil
+}
+
+/// Why a statement has no answer; nil where it has.
+func failure(
+    _ connection: PostgresConnection, _ sql: String, _ parameters: [PostgresValue] = [], deadline: ContinuousClock.Instant = soon
+) -> PostgresError? {
+    do throws(PostgresError) { _ = try connection.run(sql, parameters, deadline: deadline) } catch { return error }
+    return nil
+}
