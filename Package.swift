@@ -29,6 +29,7 @@ let package = Package(
         .library(name: "EvstoreCLI", targets: ["EvstoreCLI"]),
         .executable(name: "evstore", targets: ["evstore"]),
         .library(name: "EvstoreService", targets: ["EvstoreService"]),
+        .library(name: "EvstoreCluster", targets: ["EvstoreCluster"]),
     ],
     traits: [
         .trait(
@@ -84,6 +85,9 @@ let package = Package(
             swiftSettings: lending),
         // Row 2: what a developer reaches for, and no running store.
         .target(name: "SchemaTools", dependencies: ["Bytes", "JSONText", "EventModel", "SchemaEvolution"], swiftSettings: lending),
+        // Row 2: the order of a log that several machines share.
+        .target(
+            name: "ClusterLog", dependencies: ["Bytes", "Hashing", "Platform", "PostgreSQL", "LMDB", "EventModel", "EventLog"], swiftSettings: lending),
         // Row 2: they meet in the projections.
         .target(
             name: "Projections",
@@ -120,6 +124,12 @@ let package = Package(
             swiftSettings: lending),
         // Row 6: who comes through it.
         .target(
+            name: "EvstoreCluster",
+            dependencies: ["Hashing", "Platform", "EventModel", "EventLog", "SchemaEvolution", "Projections", "ClusterLog", "Migration", "Evstore",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: house),
+        .target(
             name: "EvstoreTesting",
             dependencies: ["Bytes", "JSONText", "Evstore", .product(name: "Logging", package: "swift-log")],
             swiftSettings: house),
@@ -127,7 +137,7 @@ let package = Package(
             name: "EvstoreCLI",
             dependencies: [
                 "Bytes", "Platform", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Migration",
-                "LogKeeping", "Evstore", "EvstoreService", "EvstoreWeb",
+                "LogKeeping", "Evstore", "EvstoreCluster", "EvstoreService", "EvstoreWeb",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Service"])),

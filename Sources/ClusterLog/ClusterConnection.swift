@@ -56,7 +56,7 @@ package final class ClusterConnection {
     }
 
     /// The same for a statement that may be run twice: it is, until the deadline, where the connection was lost.
-    package func ask<R>(
+    func ask<R>(
         _ sql: String, _ values: [PostgresValue], by deadline: ContinuousClock.Instant, _ body: (borrowing PostgresRows) throws(EvstoreError) -> R
     ) throws(EvstoreError) -> R {
         while true {

@@ -1,5 +1,6 @@
 internal import EventLog
 package import EventModel
+internal import FoundationEssentials
 internal import Platform
 internal import PostgreSQL
 
@@ -12,7 +13,7 @@ package enum ConnectionFile {
 
     /// - Throws: `EvstoreError.usage` where neither says it.
     package static func find(at store: String) throws(EvstoreError) -> String {
-        if let text = environment(variable), !text.isEmpty { return try checked(text) }
+        if let text = environment { return try checked(text) }
         do {
             guard try Directory.ownStatus(store + name) != nil else {
                 throw EvstoreError.usage(
@@ -24,6 +25,17 @@ package enum ConnectionFile {
             return try checked(String(text.prefix { !$0.isNewline }))
         } catch { throw storeError(error, store, doing: "reading \(store)\(name)") }
     }
+
+    /// The given connection string, else that of the environment.
+    /// - Throws: `EvstoreError.usage` where neither is there.
+    package static func given(_ text: String?) throws(EvstoreError) -> String {
+        if let text = text ?? environment { return try checked(text) }
+        throw .usage(
+            "nothing says how the cluster log is reached",
+            fix: "name it, or set \(variable) to a connection string of PostgreSQL, such as host=db1,db2 dbname=orders")
+    }
+
+    private static var environment: String? { ProcessInfo.processInfo.environment[variable].flatMap { $0.isEmpty ? nil : $0 } }
 
     package static func write(_ connection: String, at store: String) throws {
         try Directory.remove(store + name)

@@ -136,7 +136,7 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
 }
 
 /// Finds the connection string of a node, and makes its sequencer.
-package struct PostgresSequencing: SequencerSource {
+package final class PostgresSequencing: SequencerSource {
     /// What calls itself so in the list of nodes.
     private let program: String
 

@@ -98,6 +98,9 @@ package final class EventLog: Sendable {
         do { try await committer.update(takesIn: true) { _ in } } catch { throw storeError(error, path, doing: "following the cluster log") }
     }
 
+    /// Notes for those who look at the cluster how far this node is; nothing where the store belongs to none.
+    package func reportNode() throws { try frameFollower?.reportNow() }
+
     /// Why the cluster log can't be asked, and since when; nil while it can, and where the store belongs to none.
     package var clusterTrouble: (error: EvstoreError, since: ContinuousClock.Instant)? { frameFollower?.trouble }
 

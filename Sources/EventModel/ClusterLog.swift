@@ -64,7 +64,7 @@ package struct NodeReport: Hashable, Sendable {
 }
 
 /// Makes the sequencer of a store that is a node.
-package protocol SequencerSource: Sendable {
+package protocol SequencerSource: AnyObject, Sendable {
     /// - Throws: `EvstoreError.usage` where nothing says how the cluster log is reached.
     func sequencer(of membership: Membership, at store: String) throws(EvstoreError) -> any Sequencer
 }

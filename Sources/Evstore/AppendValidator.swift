@@ -9,6 +9,9 @@ struct AppendRules: Sendable {
     var version: SchemaVersion
     /// Whether events born below the floor are allowed: they need images at newer versions only.
     var takesOld = false
+    /// Whether an image must be up to the top and not only up to the live version: of a node of a cluster log, since another node may be live
+    /// there.
+    var gatesThroughTop = false
     /// The stream must be the one that the type's template names.
     var enforcesStream = true
     /// The chain of a program that is ahead of the store: its events are downcast to the live version.
@@ -258,7 +261,7 @@ final class AppendValidator: @unchecked Sendable {
     func entry(_ type: String, _ birth: SchemaVersion) throws(EvstoreError) -> Entry {
         if let known = known(type, birth) { return known }
         let shape = birth.rawValue == 0 ? nil : try history.requireShape(of: type, at: birth)
-        let last = max(birth, stamp.live)
+        let last = max(birth, rules.gatesThroughTop ? stamp.top : stamp.live)
         var views = Views()
         var target = stamp.floor
         while target <= (merges ? max(last, stamp.top) : last) {

@@ -54,6 +54,8 @@ extension EventStore {
     /// A validator for the store as it is now.
     func validator(_ rules: AppendRules) throws(EvstoreError) -> AppendValidator {
         let evolution = try evolving.current()
+        var rules = rules
+        rules.gatesThroughTop = log.membership != nil
         return AppendValidator(history: evolution.history, stamp: evolution.state.stamp, rules: rules, options: options)
     }
 

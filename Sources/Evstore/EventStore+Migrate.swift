@@ -76,13 +76,16 @@ extension EventStore {
     /// - Parameters:
     ///   - version: the live version, named to be sure.
     ///   - leavingConsumers: whether consumers that see events at an older version may be left behind: they end with an error.
-    /// - Throws: `EvstoreError`: notLive; consentNeeded, which names the consumers that would be left behind; migrationInProgress,
-    ///   deadlinePassed, interrupted.
+    ///   - withoutNodes: nodes of the store's cluster log that are gone: they are taken out of it, and have to join anew.
+    /// - Throws: `EvstoreError`: notLive; consentNeeded, which names the consumers and the nodes that would be left behind;
+    ///   migrationInProgress, deadlinePassed, interrupted; of a node also logUnavailable.
     @discardableResult
-    public func finalize(_ version: SchemaVersion, leavingConsumers: Bool = false) async throws(EvstoreError) -> FinalizeReport {
+    public func finalize(
+        _ version: SchemaVersion, leavingConsumers: Bool = false, withoutNodes: [String] = []
+    ) async throws(EvstoreError) -> FinalizeReport {
         try await working { (_) async throws(EvstoreError) in
             try await log.withBallast { () async throws(EvstoreError) in
-                try await Finalize.run(site("finalize \(version)"), version, leavingConsumers: leavingConsumers)
+                try await Finalize.run(site("finalize \(version)"), version, leavingConsumers: leavingConsumers, withoutNodes: withoutNodes)
             }
         }
     }

@@ -1,4 +1,4 @@
-internal import EventLog
+package import EventLog
 internal import EventModel
 internal import LMDB
 internal import Logging
@@ -42,7 +42,7 @@ public final class EventStore: Sendable {
     public var options: Options { log.options }
     public var isReadOnly: Bool { log.isReadOnly }
 
-    var log: EventLog { evolving.log }
+    package var log: EventLog { evolving.log }
 
     /// The store's four numbers as they are now; one short read transaction on the calling thread.
     ///

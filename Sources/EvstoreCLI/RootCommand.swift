@@ -46,6 +46,7 @@ struct RootCommand: ParsableCommand, Group {
                     SchemaCommand.self, PlanCommand.self, ReplayCommand.self, RollbackCommand.self, FinalizeCommand.self,
                     SnapshotCommand.self,
                 ]),
+            CommandGroup(name: "Several machines", subcommands: [ClusterCommand.self, JoinCommand.self]),
             CommandGroup(
                 name: "Keeping",
                 subcommands: [

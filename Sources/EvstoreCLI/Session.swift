@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Evstore
+internal import EvstoreCluster
 internal import Logging
 internal import Projections
 internal import SchemaEvolution
@@ -27,6 +28,7 @@ struct Session: Sendable {
         options.followsInBackground = isFollowing
         options.allowsUnsafeFileSystem = global.anyFileSystem
         options.secret = try global.secret()
+        options.joinsClusters(as: "evstore")
         return options
     }
 

@@ -7,9 +7,11 @@ package enum Finalize {
     /// Makes the live version the floor; where `floor` is given, makes that one the floor, so that rollbacks down to it stay possible.
     ///
     /// - Parameter leavingConsumers: whether consumers that see events at a version below the floor are no obstacle.
+    /// - Parameter withoutNodes: nodes of the cluster log that are gone: they are taken out of it, and have to join anew.
     /// - Throws: `EvstoreError.notLive` where another version is live; consentNeeded, which names consumers that would be left behind.
     package static func run(
-        _ site: MigrationSite, _ version: SchemaVersion, floor: SchemaVersion? = nil, leavingConsumers: Bool = false
+        _ site: MigrationSite, _ version: SchemaVersion, floor: SchemaVersion? = nil, leavingConsumers: Bool = false,
+        withoutNodes: [String] = []
     ) async throws(EvstoreError) -> FinalizeReport {
         let began = ContinuousClock.now
         let lock = try MigrationLock.take(site)
@@ -23,7 +25,10 @@ package enum Finalize {
             try await site.log.update { update in
                 try update.requireStamp(of: planned)
                 if !leavingConsumers { try requireNoConsumers(below: floor, update) }
+                try requireNoNodes(below: floor, without: withoutNodes, &update)
                 let from = update.state.floor
+                // Another node may be live above.
+                let top = max(top, try update.nodes().map(\.live).max() ?? top)
                 update.state.generations = update.state.generations.filter { named.contains($0.key) }
                 guard from != floor || update.state.top != top else { return }
                 (update.state.floor, update.state.top) = (floor, top)
@@ -38,6 +43,19 @@ package enum Finalize {
         let pruned = try GenerationSweep.run(site, keepingReady: named)
         MigrationPhase.reached(.pruneAfter)
         return FinalizeReport(floor: floor, pruned: pruned)
+    }
+
+    private static func requireNoNodes(below floor: SchemaVersion, without gone: [String], _ update: inout LogUpdate) throws {
+        let nodes = try update.nodes()
+        if let unknown = gone.first(where: { name in !nodes.contains { $0.name == name } }) {
+            throw EvstoreError.usage("there is no node \(quoted(unknown))", fix: "the nodes are: \(nodes.map(\.name).joined(separator: ", "))")
+        }
+        for name in gone { try update.removeNode(name) }
+        let behind = nodes.filter { $0.live < floor && !gone.contains($0.name) }
+        if behind.isEmpty { return }
+        throw EvstoreError.consentNeeded(
+            what: "nodes work below \(floor): \(behind.map { "\($0.name) at \($0.live)" }.joined(separator: ", ")); nothing was changed",
+            how: "replay them to \(floor) first; take out those that are gone: \(.leaveNodes(behind.map(\.name)))")
     }
 
     private static func requireNoConsumers(below floor: SchemaVersion, _ update: borrowing LogUpdate) throws {

@@ -11,6 +11,10 @@ let importsByRoom: [String: Set<String>] = [
     "JSONText": ["Bytes"],
     "EventModel": ["Bytes", "Platform"],
     "EventLog": ["Bytes", "Platform", "Hashing", "Sealing", "LMDB", "EventModel", "Logging"],
+    "ClusterLog": ["Bytes", "Hashing", "Platform", "PostgreSQL", "LMDB", "EventModel", "EventLog"],
+    "EvstoreCluster": [
+        "Hashing", "Platform", "EventModel", "EventLog", "SchemaEvolution", "Projections", "ClusterLog", "Migration", "Evstore", "Logging",
+    ],
     "SchemaEvolution": ["Bytes", "Hashing", "JSONText", "EventModel", "Yams"],
     "SchemaTools": ["Bytes", "JSONText", "EventModel", "SchemaEvolution"],
     "Projections": ["Bytes", "Platform", "Hashing", "Sealing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Logging"],
@@ -30,7 +34,7 @@ let importsByRoom: [String: Set<String>] = [
     "EvstoreCLI": [
         "Bytes", "Platform", "Hashing", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Migration",
         "LogKeeping",
-        "Evstore", "EvstoreService", "EvstoreWeb",
+        "Evstore", "EvstoreCluster", "EvstoreService", "EvstoreWeb",
         "ArgumentParser",
         "Logging", "ServiceLifecycle",
     ],

@@ -1,6 +1,6 @@
 internal import Bytes
 package import EventModel
-internal import Hashing
+package import Hashing
 internal import LMDB
 
 /// A frame of a cluster log: what one commit adds to the log of every node. Integers are little-endian.
@@ -78,6 +78,26 @@ package struct ClusterFrame: ~Escapable {
         bytes.append(rows)
         bytes.append(blocks)
         return NewFrame(end: FrameEnd(number: end.number + 1, link: link), last: last, bytes: bytes.array())
+    }
+}
+
+extension ClusterFrame {
+    /// The last position of a frame, and the link of its last block where it has blocks, without a look at the frame before it; nil where the
+    /// bytes are no frame.
+    package static func blockEnd(of bytes: [UInt8]) -> (last: Position, link: Digest?)? {
+        let text = bytes.lent
+        guard text.byteCount >= headerBytes, text.load(UInt32.self, at: 0) == magic else { return nil }
+        let (rowsBytes, blocksBytes) = (text.load(UInt64.self, at: 24), text.load(UInt64.self, at: 32))
+        guard rowsBytes <= UInt64(bytesMax), blocksBytes <= UInt64(bytesMax),
+            UInt64(text.byteCount) == UInt64(headerBytes) + rowsBytes + blocksBytes
+        else { return nil }
+        var offset = headerBytes + Int(rowsBytes)
+        var link: Digest?
+        while offset + BlockLayout.headerBytes <= text.byteCount {
+            link = Digest([UInt8](copying: text.slice(offset + BlockLayout.Header.link, BlockLayout.Header.linkBytes)))
+            offset += max(Int(text.load(UInt32.self, at: offset + BlockLayout.Header.bytes)), 1)
+        }
+        return (Position(text.load(UInt64.self, at: 16)), link)
     }
 }
 

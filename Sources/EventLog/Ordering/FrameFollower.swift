@@ -44,6 +44,11 @@ final class FrameFollower: Sendable {
         isRunning.wait(until: { !$0 }, { _ in })
     }
 
+    /// Says how far this node is, by a connection of its own.
+    func reportNow() throws {
+        try source.sequencer(of: membership, at: context.path).report(now().report, by: .now + Self.askInterval)
+    }
+
     private func run() {
         var sequencer: (any Sequencer)?
         var pause = Self.first

@@ -1,6 +1,5 @@
 internal import Bytes
 package import EventModel
-package import Hashing
 internal import LMDB
 
 /// A log that is being made as a node, in a directory that nobody else sees yet.

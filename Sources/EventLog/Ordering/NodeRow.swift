@@ -20,6 +20,8 @@ package struct NodeRow: Hashable, Sendable {
         live = SchemaVersion(value.lent.load(UInt32.self, at: 0))
     }
 
+    package init(name: String, live: SchemaVersion) { (self.name, self.live) = (name, live) }
+
     /// Names are 1 to 63 letters, digits, hyphens, underscores and dots.
     package static func isName(_ text: String) -> Bool {
         (1 ... 63).contains(text.utf8.count)

@@ -8,7 +8,8 @@ struct FinalizeCommand: Command {
         abstract: "Makes the live version the oldest one promised: the way back is closed.",
         discussion: """
             Read models that no promised version needs are deleted; events never are. Consumers that see events at an older version would be \
-            left behind: they are named, and nothing is done without --leave-consumers.
+            left behind: they are named, and nothing is done without --leave-consumers. In a cluster every node has to be at the version; one \
+            that is gone is taken out by --without-node, and has to join anew.
 
             Example: evstore finalize v5
             """)
@@ -19,9 +20,12 @@ struct FinalizeCommand: Command {
 
     @Flag(help: "Leave consumers behind that see events at an older version: they end with an error.") var leaveConsumers = false
 
+    @Option(help: ArgumentHelp("A node of the cluster log that is gone; may be given several times.", valueName: "node"))
+    var withoutNode: [String] = []
+
     func run(in session: Session) async throws {
         let report = try await session.withStore { store in
-            try await store.finalize(store.version(named: version), leavingConsumers: leaveConsumers)
+            try await store.finalize(store.version(named: version), leavingConsumers: leaveConsumers, withoutNodes: withoutNode)
         }
         if session.output.json {
             try session.output.object(["floor": .version(report.floor)])

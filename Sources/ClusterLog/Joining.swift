@@ -1,0 +1,76 @@
+package import EventLog
+package import EventModel
+internal import LMDB
+internal import Platform
+
+extension EventLog {
+    /// Makes a store that is a node of a cluster log, with all of its events: whole at its path, or not at all.
+    /// - Parameter progress: gets the last position that was taken in, and the cluster log's; what it throws ends the work.
+    /// - Throws: `EvstoreError`: storeExists, logUnavailable, clusterDamaged, clusterMismatch, usage where a node of the name is there.
+    package static func join(
+        _ database: ClusterDatabase, _ conninfo: String, as node: String, at store: String, options: Options,
+        progress: (_ done: UInt64, _ total: UInt64) throws -> Void
+    ) throws {
+        let row = try database.readyRow()
+        guard let storeID = StoreID(row.store) else { throw EvstoreError.clusterDamaged(log: database.log, frame: 0, reason: "its row is not one") }
+        let membership = Membership(log: database.log, id: row.id, node: node)
+        let sequencer = PostgresSequencer(membership, conninfo, program: "")
+        do { try StoreFiles.checkPlace(Directory.parent(of: store), options, silent) } catch {
+            throw storeError(error, store, doing: "making \(store)")
+        }
+        try make(at: store) { made in
+            let access = try lay(made, storeID, options, nil)
+            defer { access.environment.close() }
+            try access.become(membership)
+            var (end, last) = (FrameEnd.start, Position.start)
+            while true {
+                let frames = try sequencer.frames(after: end, at: last, by: .now + .seconds(options.appendDeadlineSeconds))
+                if frames.isEmpty { break }
+                (end, last) = try access.takeIn(frames)
+                try progress(last.rawValue, max(row.last.position, last).rawValue)
+            }
+            if let finding = try access.complete(at: made, options, { try progress(last.rawValue, last.rawValue) }) {
+                throw EvstoreError.clusterDamaged(log: database.log, frame: end.number, reason: "\(finding.id) \(finding.message)")
+            }
+            try ConnectionFile.write(conninfo, at: made)
+        }
+    }
+
+    /// Gives all of a store's events to a new cluster log, and makes the store its first node.
+    /// - Parameter node: nil gives the events alone; the store stays what it is.
+    /// - Throws: `EvstoreError`: usage where there is a cluster log of the name, or the store is a node or sealed; locked; logUnavailable.
+    package func copy(
+        to database: ClusterDatabase, _ conninfo: String, as node: String?, progress: (_ done: UInt64, _ total: UInt64) throws -> Void
+    ) async throws -> Membership {
+        if membership != nil { throw EvstoreError.usage("\(path) is a node of a cluster log already", fix: "leave that one first") }
+        if keyFile != nil {
+            throw EvstoreError.usage(
+                "\(path) is sealed, and the keys of a sealed store do not travel in a cluster log",
+                fix: "export its events into a store that is not sealed, and encrypt the disks and the database")
+        }
+        try takeAlone(what: "is being copied to a cluster log")
+        let (last, live) = try read { reader in (reader.last, reader.stamp.live) }
+        var membership = try database.begin(store: storeID.bytes)
+        membership.node = node ?? ""
+        let sequencer = PostgresSequencer(membership, conninfo, program: "")
+        let row = node.map { NodeRow(name: $0, live: live) }
+        var before = FrameEnd.start
+        let end = try frames(node: row) { frame in
+            guard try sequencer.add(frame, after: before, by: .now + .seconds(options.appendDeadlineSeconds)) else {
+                throw EvstoreError.clusterMismatch(
+                    log: database.log, reason: "another program writes to it", how: "choose another name")
+            }
+            before = frame.end
+            try progress(frame.last.position.rawValue, last.position.rawValue)
+        }
+        if node != nil {
+            try ConnectionFile.write(conninfo, at: path)
+            // Order: the store is a node before others can join, since it may append what they would not know.
+            let member = membership
+            try await update { update in try update.become(member, at: end) }
+        }
+        try database.finish(membership.id)
+        try shareAgain()
+        return membership
+    }
+}

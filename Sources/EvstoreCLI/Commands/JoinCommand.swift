@@ -1,0 +1,36 @@
+internal import ArgumentParser
+internal import Evstore
+internal import EvstoreCluster
+
+struct JoinCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "join",
+        abstract: "Makes a store that is a node of a cluster log, with all of its events.",
+        discussion: """
+            Every frame, block and link is checked before the store appears at --store. It works at the cluster's top version; read models are \
+            built when they are asked for, or by `replay`. How PostgreSQL is reached is written into the store, without a password.
+
+            Example: evstore --store orders join --log "host=db1,db2 dbname=orders" --name orders --node a
+            A node whose disk was lost: the same with --replace
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+    @OptionGroup(title: "The cluster log") var cluster: ClusterOptions
+
+    @Option(help: ArgumentHelp("This node's own name in the cluster.", valueName: "node")) var node: String
+    @Flag(help: "Take the place of a node of this name, whose store is lost.") var replace = false
+
+    func run(in session: Session) async throws {
+        let (path, cluster) = try (global.storePath(), cluster.cluster())
+        try await EventStore.join(
+            cluster, as: node, at: path, replacing: replace, options: session.options(), logger: session.logger,
+            cancellation: session.cancellation, progress: session.progress)
+        session.bar.finish()
+        let position = try await session.withStore(.reading) { store in try store.last().position }
+        if session.output.json {
+            try session.output.object(["node": .text(node), "position": .position(position)])
+        } else {
+            try session.output.line("joined     \(path) is node \(node) of \(cluster.name), at position \(grouped(position.rawValue))")
+        }
+    }
+}

@@ -1,0 +1,42 @@
+internal import ClusterLog
+public import EventModel
+internal import EventLog
+internal import Platform
+
+/// A cluster log: a row and frames in a PostgreSQL database that decide the order of the events of several machines. Each machine has a
+/// store of its own, a node, which holds all of them and answers every question.
+///
+/// Appends of all nodes are linearisable: each is judged against everything that was acknowledged before it, on whatever node. Reads are the
+/// node's own: what it has is a prefix of the log, some milliseconds old at most while PostgreSQL can be asked.
+public struct Cluster: Sendable {
+    /// How the cluster log is called in its database.
+    public let name: String
+    let connection: String
+
+    /// - Parameter connection: a connection string of libpq, such as `host=db1,db2 dbname=orders`, without a password; the environment
+    ///   variable EVSTORE_LOG where nil.
+    /// - Throws: `EvstoreError.usage` where the name is none, the connection string can't be read, or has a password in it.
+    public init(_ name: String, connection: String? = nil) throws(EvstoreError) {
+        guard NodeRow.isName(name) else {
+            throw .usage("\(quoted(name)) is no name of a cluster log", fix: "use 1 to 63 letters, digits, hyphens, underscores and dots")
+        }
+        self.name = name
+        self.connection = try ConnectionFile.given(connection)
+    }
+
+    func database() -> ClusterDatabase { ClusterDatabase(log: name, connection) }
+
+    /// - Throws: `EvstoreError.usage`.
+    static func checkNode(_ node: String) throws(EvstoreError) {
+        guard NodeRow.isName(node) else {
+            throw .usage("\(quoted(node)) is no name of a node", fix: "use 1 to 63 letters, digits, hyphens, underscores and dots")
+        }
+    }
+}
+
+extension Options {
+    /// Lets a program write to stores that are nodes of a cluster log. The connection string stands in the store's file `cluster`, or in the
+    /// environment variable EVSTORE_LOG; libpq is loaded when it is first needed.
+    /// - Parameter program: what the program is called in the list of nodes.
+    public mutating func joinsClusters(as program: String = "") { sequencing = PostgresSequencing(program: program) }
+}

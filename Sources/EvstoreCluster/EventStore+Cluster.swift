@@ -1,0 +1,106 @@
+internal import ClusterLog
+internal import EventLog
+public import EventModel
+public import Evstore
+internal import Hashing
+internal import Migration
+internal import Platform
+public import Logging
+
+extension EventStore {
+    /// Makes a store that is a node of a cluster log, with all of its events, at the cluster's top version.
+    ///
+    /// Awaits every frame of the cluster log, the making of the indexes and a check of everything, on the store's own threads.
+    /// - Parameter replacing: whether a node of the name is there, whose machine or disk was lost: this one takes its place.
+    /// - Throws: `EvstoreError`: storeExists; usage where the name is taken, or there is no such cluster log; logUnavailable,
+    ///   clusterMismatch, clusterDamaged, unsafePermissions, unsafeFileSystem, diskFull, interrupted.
+    public static func join(
+        _ cluster: Cluster, as node: String, at path: String, replacing: Bool = false, options: Options = .init(), logger: Logger? = nil,
+        cancellation: Cancellation? = nil, progress: Progress? = nil
+    ) async throws(EvstoreError) {
+        try Cluster.checkNode(node)
+        try await StoreThreads.run { () async throws(EvstoreError) in
+            do {
+                let database = cluster.database()
+                if !replacing, try database.nodes().contains(where: { $0.name == node }) { throw taken(node) }
+                try EventLog.join(database, cluster.connection, as: node, at: path, options: options) { done, total in
+                    if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "join again") }
+                    progress?(ProgressEvent(step: "join", done: done, total: total))
+                }
+                var options = options
+                options.sequencing = PostgresSequencing(program: "")
+                let log = try EventLog.open(at: path, options: options, logger: logger)
+                do {
+                    try await log.update { update in
+                        if !replacing, try update.nodes().contains(where: { $0.name == node }) { throw taken(node) }
+                        update.state.live = update.state.top
+                        try update.putNode(node, live: update.state.live)
+                    }
+                    try await log.takeInFrames()
+                    try log.reportNode()
+                } catch {
+                    try await log.close()
+                    throw error
+                }
+                try await log.close()
+            } catch { throw storeError(error, path, doing: "joining \(cluster.name)") }
+        }
+    }
+
+    private static func taken(_ node: String) -> EvstoreError {
+        .usage("there is already a node \(quoted(node))", fix: "choose another name, or replace it where its store is lost")
+    }
+
+    /// Makes a cluster log of this store's events, and the store its first node. Nobody else may have the store open.
+    ///
+    /// Awaits the copying of all events to PostgreSQL, on the store's own threads. A copy that was interrupted is begun anew.
+    /// - Parameter node: nil gives the events alone, and leaves this store what it is.
+    /// - Throws: `EvstoreError`: usage where there is a cluster log of the name, or the store is a node or sealed; locked, logUnavailable,
+    ///   interrupted.
+    public func copy(
+        to cluster: Cluster, as node: String?, cancellation: Cancellation? = nil, progress: Progress? = nil
+    ) async throws(EvstoreError) {
+        if let node { try Cluster.checkNode(node) }
+        try await StoreThreads.run { () async throws(EvstoreError) in
+            do {
+                _ = try await log.copy(to: cluster.database(), cluster.connection, as: node) { done, total in
+                    if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "copy it again") }
+                    progress?(ProgressEvent(step: "copy", done: done, total: total))
+                }
+            } catch { throw storeError(error, path, doing: "copying \(path) to \(cluster.name)") }
+        }
+    }
+
+    /// The cluster log that the store belongs to and the node that it is; nil where it belongs to none.
+    public var clusterNode: (log: String, node: String)? { log.membership.map { ($0.log, $0.node) } }
+
+    /// Takes in all that the cluster log has and this node has not: afterwards every append is seen here that was acknowledged anywhere before
+    /// the call. Nothing where the store belongs to no cluster log.
+    /// - Throws: `EvstoreError`: logUnavailable, clusterWentBack, clusterDamaged, clusterMismatch.
+    public func catchUp() async throws(EvstoreError) {
+        try await StoreThreads.run { () async throws(EvstoreError) in
+            do {
+                try await log.takeInFrames()
+                try log.reportNode()
+            } catch { throw storeError(error, path, doing: "following the cluster log") }
+        }
+    }
+
+    /// Takes the store out of its cluster log: it keeps all events, and goes on alone, in an epoch of its own. Close and open it afterwards.
+    /// - Throws: `EvstoreError`: usage where it belongs to none, locked, logUnavailable.
+    public func leave() async throws(EvstoreError) {
+        guard let membership = log.membership else {
+            throw .usage("\(path) belongs to no cluster log")
+        }
+        try await StoreThreads.run { () async throws(EvstoreError) in
+            do {
+                try log.takeAlone(what: "leaves its cluster log")
+                let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
+                try await log.update { update in try update.removeNode(membership.node) }
+                try database.forget(node: membership.node)
+                try ConnectionFile.remove(at: path)
+                try log.shareAgain()
+            } catch { throw storeError(error, path, doing: "leaving \(membership.log)") }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+internal import ClusterLog
+internal import EventLog
+public import EventModel
+public import Evstore
+internal import Hashing
+internal import Platform
+
+/// What a node has and its cluster log has not.
+public struct RescueReport: Sendable {
+    /// The last position that both have.
+    public var common: Position
+    /// This node's last.
+    public var last: Position
+    /// The events behind the common ones: those that were exported.
+    public var events: UInt64 { last.rawValue - common.rawValue }
+}
+
+extension EventStore {
+    /// Calls `body` with the lines of the events that this node has and the cluster log has not, after that was set back: by a failover to a
+    /// standby that was behind. Changes nothing; an import of the lines into the cluster appends each of them once.
+    ///
+    /// Blocks the calling thread for as long as PostgreSQL and the events take.
+    /// - Throws: `EvstoreError`: usage where the store belongs to no cluster log, logUnavailable; what `body` throws, as it is.
+    public func rescue(_ body: (_ lines: [UInt8]) throws -> Bool) throws -> RescueReport {
+        guard let membership = log.membership else { throw EvstoreError.usage("\(path) belongs to no cluster log") }
+        let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
+        let row = try database.readyRow()
+        let (last, frame) = try log.read { reader in (reader.last.position, try reader.membership()?.end.number ?? 0) }
+        let common = try commonEnd(database, frames: min(row.end.number, frame))
+        if common < last { try export(from: common.next, body) }
+        return RescueReport(common: common, last: last)
+    }
+
+    /// The last position at which a frame ends that this node has, too: by halves, since what is common is a beginning.
+    private func commonEnd(_ database: ClusterDatabase, frames: UInt64) throws -> Position {
+        var (low, high) = (UInt64(0), frames)
+        var common = Position.start
+        while low < high {
+            let middle = (low + high + 1) / 2
+            if let end = try ownedEnd(database, middle) { (low, common) = (middle, end) } else { high = middle - 1 }
+        }
+        return common
+    }
+
+    /// The last position of a frame where this node has the same block there; nil where it has another. One without blocks is judged by the
+    /// newest before it that has some.
+    private func ownedEnd(_ database: ClusterDatabase, _ number: UInt64) throws -> Position? {
+        var number = number
+        while number > 0 {
+            guard let frame = try database.blockEnd(ofFrame: number) else { return nil }
+            if let link = frame.link { return try log.read { try $0.blockEnd(at: frame.last) } == link ? frame.last : nil }
+            number -= 1
+        }
+        return .start
+    }
+}
