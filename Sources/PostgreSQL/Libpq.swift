@@ -10,7 +10,7 @@ struct Libpq: @unchecked Sendable {
     typealias Result = OpaquePointer
     typealias Text = UnsafePointer<CChar>
     typealias Texts = UnsafePointer<Text?>
-    typealias NoticeProcessor = @convention(c) (UnsafeMutableRawPointer?, Text?) -> Void
+    typealias NoticeReceiver = @convention(c) (UnsafeMutableRawPointer?, Result?) -> Void
 
     let connectStart: @convention(c) (Texts, Texts, Int32) -> Connection?
     let connectPoll: @convention(c) (Connection) -> Int32
@@ -22,7 +22,7 @@ struct Libpq: @unchecked Sendable {
     let hostAddress: @convention(c) (Connection) -> Text?
     let port: @convention(c) (Connection) -> Text?
     let errorMessage: @convention(c) (Connection) -> Text?
-    let setNoticeProcessor: @convention(c) (Connection, NoticeProcessor?, UnsafeMutableRawPointer?) -> NoticeProcessor?
+    let setNoticeReceiver: @convention(c) (Connection, NoticeReceiver?, UnsafeMutableRawPointer?) -> NoticeReceiver?
     let setNonblocking: @convention(c) (Connection, Int32) -> Int32
 
     let sendQueryParams:
@@ -82,7 +82,7 @@ struct Libpq: @unchecked Sendable {
         unsafe hostAddress = try find("PQhostaddr")
         unsafe port = try find("PQport")
         unsafe errorMessage = try find("PQerrorMessage")
-        unsafe setNoticeProcessor = try find("PQsetNoticeProcessor")
+        unsafe setNoticeReceiver = try find("PQsetNoticeReceiver")
         unsafe setNonblocking = try find("PQsetnonblocking")
         unsafe sendQueryParams = try find("PQsendQueryParams")
         unsafe flush = try find("PQflush")

@@ -21,8 +21,13 @@ extension PostgresConnection {
             unsafe Libpq.withTexts(members.map(\.value)) { values in unsafe libpq.connectStart(names, values, 1) }
         }
         guard let handle = unsafe handle else { throw PostgresError(.unreachable, "can't connect: there is no memory left") }
-        // Libpq would write what a server tells besides its answers to this program's standard error.
-        _ = unsafe libpq.setNoticeProcessor(handle, { _, _ in }, nil)
+        // Libpq would write what a server tells besides its answers to this program's standard error. It calls this from its functions
+        // alone, which this connection alone calls.
+        let receive: Libpq.NoticeReceiver = { connection, result in
+            guard let connection = unsafe connection, let result = unsafe result else { return }
+            unsafe Unmanaged<PostgresConnection>.fromOpaque(connection).takeUnretainedValue().note(result)
+        }
+        _ = unsafe libpq.setNoticeReceiver(handle, receive, Unmanaged.passUnretained(self).toOpaque())
     }
 
     /// Waits until the connection is there.

@@ -16,6 +16,7 @@ extension PostgresConnection {
             throw PostgresError(.refused, "the statement's parameters are larger than a server takes")
         }
         let handle = try unsafe idleHandle(deadline)
+        warning = nil
         let types = parameters.map(\.type)
         let lengths = values.map { Int32($0?.count ?? 0) }
         let formats = [Int32](repeating: 1, count: parameters.count)
@@ -55,8 +56,10 @@ extension PostgresConnection {
     private func answer(_ handle: OpaquePointer, _ deadline: ContinuousClock.Instant) throws(PostgresError) -> PostgresRows {
         var failure: PostgresError?
         var rows: PostgresRows?
+        var loss: String?
         while true {
-            try unsafe awaitResult(handle, deadline)
+            let lost = try unsafe awaitResult(handle, deadline)
+            loss = loss ?? lost
             guard let result = unsafe libpq.getResult(handle) else { break }
             let status = unsafe libpq.resultStatus(result)
             // Order: the rows own the result and clear it, whatever it is.
@@ -70,21 +73,23 @@ extension PostgresConnection {
         }
         // Without a server's word, as where there is no memory for its answer, the statement may have been done.
         if isBroken || (failure != nil && failure?.sqlState == nil) {
-            throw unsafe giveUp(.connectionLost, sqlState: failure?.sqlState, failure?.message ?? libpq.message(handle))
+            let said = failure.flatMap { $0.sqlState == nil ? nil : $0.message } ?? loss ?? failure?.message
+            throw unsafe giveUp(.connectionLost, sqlState: failure?.sqlState, said ?? libpq.message(handle))
         }
         if let failure { throw PostgresError(.refused, sqlState: failure.sqlState, string.withoutSecrets(failure.message)) }
         guard let rows = consume rows else { throw giveUp(.connectionLost, "the server did not answer the statement") }
         return rows
     }
 
-    private func awaitResult(_ handle: OpaquePointer, _ deadline: ContinuousClock.Instant) throws(PostgresError) {
+    /// - Returns: what libpq says where the connection has ended; the last result may have the server's own words.
+    private func awaitResult(_ handle: OpaquePointer, _ deadline: ContinuousClock.Instant) throws(PostgresError) -> String? {
         while unsafe libpq.isBusy(handle) != 0 {
             if unsafe Readiness.wait(libpq.socket(handle), for: .reading, until: deadline).isEmpty {
                 throw giveUp(.connectionLost, "the deadline passed before the server answered")
             }
-            // Where the connection has ended, its last result says so.
-            if unsafe libpq.consumeInput(handle) == 0 { return }
+            if unsafe libpq.consumeInput(handle) == 0 { return unsafe libpq.message(handle) }
         }
+        return nil
     }
 
     /// Closes the connection, and says why.

@@ -10,6 +10,9 @@ package final class PostgresConnection {
     let string: ConnectionString
     /// Nil once it was given up.
     var handle: OpaquePointer?
+    /// What the server warned of in its last answer; nil where of nothing. A commit that was told to wait no longer for a synchronous
+    /// standby is answered as done, with a warning: it may be on this server's disk alone.
+    package internal(set) var warning: String?
 
     /// Connects to the first of the string's hosts that is as it asks; where it does not say, to one that takes writes.
     /// - Parameters:
@@ -53,6 +56,13 @@ package final class PostgresConnection {
         }
     }
 
+    /// Takes what the server tells besides its answer: a warning is kept, and all else is nobody's.
+    func note(_ notice: OpaquePointer) {
+        guard unsafe Libpq.text(libpq.resultErrorField(notice, Libpq.severityField)) == "WARNING" else { return }
+        let said = [Libpq.primaryField, Libpq.detailField].map { unsafe Libpq.text(libpq.resultErrorField(notice, $0)) }
+        warning = string.withoutSecrets(Libpq.oneLine(said.joined(separator: "\n")))
+    }
+
     /// The members that a connection string gives, by libpq's names; those that are passwords, `password` and `sslpassword`, are always
     /// there, "" where the string has none.
     /// - Throws: `PostgresError` of the kind `refused` where it can't be read.
@@ -75,4 +85,6 @@ extension Libpq {
     /// The fields of an error, by letters.
     static let sqlStateField = Int32(UInt8(ascii: "C"))
     static let primaryField = Int32(UInt8(ascii: "M"))
+    static let detailField = Int32(UInt8(ascii: "D"))
+    static let severityField = Int32(UInt8(ascii: "V"))
 }

@@ -7,7 +7,7 @@ import Testing
 struct ConnectingTests {
     @Test("connects over TCP and over a socket, under the name of the program")
     func connects() throws {
-        try withPostgres { server in
+        try withPostgres(.init(fsync: false)) { server in
             for conninfo in [server.conninfo, server.socketConninfo] {
                 let connection = try open(conninfo)
                 let rows = try connection.run(
@@ -27,7 +27,7 @@ struct ConnectingTests {
         let port = try PlainListener(isListening: false)
         let nobody = try #require(refusal("host=127.0.0.1 port=\(port.port) user=postgres"))
         #expect(nobody.kind == .unreachable && nobody.message.contains("\(port.port)") && nobody.message.contains("refused"))
-        try withPostgres { server in
+        try withPostgres(.init(fsync: false)) { server in
             let missing = try #require(refusal(server.conninfo + " dbname=nowhere"))
             #expect(missing.kind == .unreachable && missing.message.contains("database \"nowhere\" does not exist"))
             #expect(!missing.message.contains("\n"))
@@ -36,7 +36,7 @@ struct ConnectingTests {
 
     @Test("a wrong password is told without it; the one in a password file is taken")
     func passwords() throws {
-        try withPostgres(.init(asksPasswords: true)) { server in
+        try withPostgres(.init(fsync: false, asksPasswords: true)) { server in
             _ = try server.connect().run("ALTER ROLE postgres PASSWORD 'sesame-right'", deadline: soon)
             let wrong = try #require(refusal(server.conninfo + " password=sesame-wrong"))
             #expect(wrong.kind == .unreachable && wrong.message.contains("password authentication failed"))
@@ -47,6 +47,20 @@ struct ConnectingTests {
             try "127.0.0.1:\(server.port):*:postgres:sesame-right\n".write(to: file, atomically: true, encoding: .utf8)
             try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
             _ = try open(server.conninfo + " passfile=\(file.path)").run("SELECT 1", deadline: soon)
+        }
+    }
+
+    @Test("TLS is as the string asks: a server that another vouches for is refused")
+    func encrypted() throws {
+        try withPostgres(.init(fsync: false, hasTLS: true)) { server in
+            let asking = server.conninfo + " sslmode=verify-full sslrootcert="
+            let rows = try open(asking + server.certificate).run(
+                "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()", deadline: soon)
+            #expect(rows.int(0, 0) == 1)
+            try withPostgres(.init(fsync: false, hasTLS: true)) { other in
+                let error = try #require(refusal(asking + other.certificate))
+                #expect(error.kind == .unreachable && error.message.contains("certificate verify failed"), "\(error)")
+            }
         }
     }
 
@@ -62,7 +76,7 @@ struct ConnectingTests {
     @Test("the second of two hosts is taken where nobody listens on the first, and where the first never answers")
     func hosts() throws {
         let (down, silent) = (try PlainListener(isListening: false), try PlainListener())
-        try withPostgres { server in
+        try withPostgres(.init(fsync: false)) { server in
             for first in [down, silent] {
                 let connection = try open("host=127.0.0.1,127.0.0.1 port=\(first.port),\(server.port) user=postgres", seconds: 4)
                 #expect(try connection.run("SELECT inet_server_port()", deadline: soon).int(0, 0) == Int64(server.port))
@@ -77,8 +91,8 @@ struct ConnectingTests {
 
     @Test("a server that takes no writes is passed over, unless the string asks for any")
     func readOnly() throws {
-        try withPostgres(.init(settings: ["default_transaction_read_only": "on"])) { reading in
-            try withPostgres { writing in
+        try withPostgres(.init(fsync: false, settings: ["default_transaction_read_only": "on"])) { reading in
+            try withPostgres(.init(fsync: false)) { writing in
                 let both = "host=127.0.0.1,127.0.0.1 port=\(reading.port),\(writing.port) user=postgres"
                 for (conninfo, server) in [(both, writing), (both + " target_session_attrs=any", reading)] {
                     let port = try open(conninfo).run("SELECT inet_server_port()", deadline: soon).int(0, 0)

@@ -9,12 +9,12 @@ enum PostgresPrograms {
     /// A program that is not there, or failed.
     struct Failure: Error, CustomStringConvertible { let description: String }
 
-    /// Starts a program of the package; where the tests run as root, it is the user `postgres`.
+    /// Starts a program of the package, or another by its path; where the tests run as root, it is the user `postgres`.
     /// - Parameter script: what a shell does before it becomes the program, with the arguments from `$3` on, this process as `$1`.
     static func start(
         _ name: String, _ arguments: [String], script: String = "", directory: String = "", log: String
     ) throws -> ChildProcess {
-        let program = folder + "/" + name
+        let program = name.hasPrefix("/") ? name : folder + "/" + name
         guard FileManager.default.isExecutableFile(atPath: program) else {
             throw Failure(description: "\(program) is not there: apt-get install postgresql-15")
         }
@@ -27,7 +27,7 @@ enum PostgresPrograms {
             files: .init(output: log, errors: log + ".err"), inOwnGroup: true)
     }
 
-    /// Runs a program of the package to its end, which must be a success.
+    /// Runs a program to its end, which must be a success.
     static func run(_ name: String, _ arguments: [String], log: String) throws {
         let ending = try start(name, arguments, log: log).wait()
         guard ending == .exit(0) else {

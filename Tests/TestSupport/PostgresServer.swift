@@ -14,11 +14,13 @@ package final class PostgresServer: Sendable {
         package var fsync = true
         /// Whether connections over TCP need a password; those over the socket never do.
         package var asksPasswords = false
+        /// Whether it has a certificate for 127.0.0.1, which it signed itself.
+        package var hasTLS = false
         /// Beside these, as in `postgresql.conf`.
         package var settings: [String: String] = [:]
 
-        package init(fsync: Bool = true, asksPasswords: Bool = false, settings: [String: String] = [:]) {
-            (self.fsync, self.asksPasswords, self.settings) = (fsync, asksPasswords, settings)
+        package init(fsync: Bool = true, asksPasswords: Bool = false, hasTLS: Bool = false, settings: [String: String] = [:]) {
+            (self.fsync, self.asksPasswords, self.hasTLS, self.settings) = (fsync, asksPasswords, hasTLS, settings)
         }
     }
 
@@ -38,6 +40,7 @@ package final class PostgresServer: Sendable {
             if options.asksPasswords {
                 try server.write("local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n", to: "pg_hba.conf")
             }
+            if options.hasTLS { try server.makeCertificate() }
             try server.configure(options.settings.merging(["fsync": options.fsync ? "on" : "off"]) { old, _ in old })
             try server.start()
         } catch {
@@ -45,6 +48,18 @@ package final class PostgresServer: Sendable {
             throw error
         }
         return server
+    }
+
+    package var certificate: String { directory + "/data/server.crt" }
+
+    private func makeCertificate() throws {
+        try PostgresPrograms.run(
+            "/usr/bin/openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=tests",
+                "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", directory + "/data/server.key", "-out", certificate,
+            ], log: directory + "/openssl")
+        try configure(["ssl": "on"])
     }
 
     /// Over TCP, as the superuser `postgres`, who has no password before a test gives one.
@@ -77,7 +92,8 @@ package final class PostgresServer: Sendable {
     package func start() throws {
         let watching = """
             ( ( while [ -d /proc/$1 ] && [ -d /proc/$$ ]; do sleep 0.3; done
-            [ -d /proc/$1 ] || { kill -QUIT $$; sleep 0.5; rm -rf "$2"; } ) & ) &&
+            [ -d /proc/$1 ] && exit; kill -QUIT $$; for i in 1 2 3 4 5 6 7 8 9 10; do [ -d /proc/$$ ] && sleep 1; done
+            rm -rf "$2" ) & ) &&
             """
         let started = try PostgresPrograms.start(
             "postgres", ["-D", directory + "/data"], script: watching, directory: directory, log: directory + "/log")
@@ -108,8 +124,13 @@ package final class PostgresServer: Sendable {
     }
 
     /// Sends a signal to one of the server's processes: `SIGSTOP` makes a connection hang. After a `SIGKILL` the server ends all its
-    /// connections and recovers.
-    package func send(_ signal: Int32, toBackend id: Int64) { kill(Int32(id), signal) }
+    /// connections and recovers; this returns when it has begun to.
+    package func send(_ signal: Int32, toBackend id: Int64) {
+        kill(Int32(id), signal)
+        // The server has noticed when it has taken what was left of the process.
+        let deadline = ContinuousClock.now + .seconds(10)
+        while signal == SIGKILL, .now < deadline, FileManager.default.fileExists(atPath: "/proc/\(id)") { usleep(5_000) }
+    }
 
     /// A connection; waits for a server that recovers from a crash.
     package func connect(seconds: Int = 30) throws(PostgresError) -> PostgresConnection {
