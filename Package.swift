@@ -241,6 +241,12 @@ let package = Package(
                 .product(name: "InMemoryTracing", package: "swift-distributed-tracing", condition: .when(traits: ["Service"])),
             ], swiftSettings: house),
         .testTarget(
+            name: "EvstoreClusterTests",
+            dependencies: [
+                "Bytes", "Hashing", "Platform", "PostgreSQL", "EventModel", "EventLog", "SchemaEvolution", "ClusterLog", "Evstore", "EvstoreCluster",
+                "EvstoreTesting", "TestSupport", "evstore", "StoreWorker",
+            ], swiftSettings: house),
+        .testTarget(
             name: "EvstoreWebTests", dependencies: ["Evstore", "EvstoreWeb", "EvstoreTesting", "TestSupport"], swiftSettings: house),
         // The programs of the guides, compiled as a user's are.
         .executableTarget(name: "GuideShop", dependencies: ["Evstore"], path: "Tests/GuideShop", swiftSettings: strict),
@@ -251,7 +257,7 @@ let package = Package(
             name: "OrdersService", dependencies: ["EventModel", "Projections", "EvstoreCLI"], path: "Tests/OrdersService",
             swiftSettings: house),
         .executableTarget(
-            name: "StoreWorker", dependencies: ["Bytes", "Platform", "LMDB", "EventLog", "Evstore"], path: "Tests/StoreWorker",
+            name: "StoreWorker", dependencies: ["Bytes", "Platform", "LMDB", "EventLog", "Evstore", "EvstoreCluster"], path: "Tests/StoreWorker",
             swiftSettings: house),
         .testTarget(
             name: "CrashTests",

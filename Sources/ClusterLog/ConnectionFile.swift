@@ -52,7 +52,7 @@ package enum ConnectionFile {
         do { members = try PostgresConnection.parse(connection) } catch {
             throw .usage("the connection string can't be read: \(error.message)", fix: "write it as libpq has it: host=db1 dbname=orders")
         }
-        guard members["password"] == nil, members["sslpassword"] == nil else {
+        guard members["password", default: ""].isEmpty, members["sslpassword", default: ""].isEmpty else {
             throw .usage(
                 "a connection string with a password in it would be seen by others",
                 fix: "put the password into a file that only you can read and name it by PGPASSFILE, or into ~/.pgpass")

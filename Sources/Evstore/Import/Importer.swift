@@ -126,7 +126,13 @@ final class Importer {
     /// Locks imports, where this one does not hold the lock, and reads the marks where others have changed them. Without the lock two
     /// imports of one input would both append its lines.
     private func acquireLock() async throws(EvstoreError) {
-        if !options.dryRun, lock == nil { lock = try await store.importLock(name, cancellation) } else if known != nil { return }
+        if !options.dryRun, lock == nil {
+            lock = try await store.importLock(name, cancellation)
+            // Another node may have imported the lines.
+            do { try await store.log.takeInFrames() } catch { throw EvstoreError(converting: error, at: store.path) }
+        } else if known != nil {
+            return
+        }
         let now = try store.importMarksCount()
         if let known, known == now { return }
         known = now

@@ -1,0 +1,123 @@
+import EventLog
+import EventModel
+import Evstore
+import EvstoreCluster
+import EvstoreTesting
+import Foundation
+import PostgreSQL
+import TestSupport
+import Testing
+
+@Suite("The nodes of a cluster log", .serialized)
+struct NodeTests {
+    @Test("what one node appends every other one has, at the same positions and with the same hash chain")
+    func sameLog() async throws {
+        try await withPostgres { server in
+            let shop = try await ShopCluster(server)
+            for node in ["a", "b", "c"] { try await shop.join(node) }
+            for number in 0 ..< 30 {
+                let node = ["a", "b", "c"][number % 3]
+                let receipt = try await shop[node].append([ShopCluster.placed("\(number % 7)", number)])
+                #expect(receipt.positions.lowerBound == UInt64(number + 1))
+            }
+            for node in ["a", "b", "c"] { try await shop[node].catchUp() }
+            let lines = try ShopCluster.lines(shop["a"])
+            #expect(lines.count == 30)
+            let links = try ["a", "b", "c"].map { node in try shop[node].log.read { try $0.lastLink } }
+            for node in ["b", "c"] { #expect(try ShopCluster.lines(shop[node]) == lines) }
+            #expect(Set(links).count == 1)
+            try await shop.close()
+        }
+    }
+
+    @Test("of two nodes that expect the same revision one wins, and the other is told the revision there is")
+    func conflict() async throws {
+        try await withPostgres { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            try await a.append(ShopCluster.placed("1"), expecting: .noStream)
+            await #expect(throws: EvstoreError.expectationFailed(stream: try StreamName("order-1"), expected: .noStream, actual: Revision(0))) {
+                try await b.append(ShopCluster.placed("1"), expecting: .noStream)
+            }
+            try await b.append(ShopCluster.placed("1"), expecting: .revision(Revision(0)))
+            // What b has just appended a does not have yet, and is judged by all the same.
+            try await a.append(ShopCluster.placed("1"), expecting: .revision(Revision(1)))
+            try await shop.close()
+        }
+    }
+
+    @Test("an append with an id that another node has appended returns the first receipt")
+    func repeated() async throws {
+        try await withPostgres { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            let first = try await a.append([ShopCluster.placed("1", 5, id: "mine")])
+            let again = try await b.append([ShopCluster.placed("1", 5, id: "mine")])
+            #expect(again.positions == first.positions && again.duplicate)
+            await #expect(throws: EvstoreError.idReused(id: try EventID("mine"), position: Position(1))) {
+                try await b.append([ShopCluster.placed("1", 6, id: "mine")])
+            }
+            try await shop.close()
+        }
+    }
+
+    @Test("a node that is open follows by itself, and who waits for events on it is woken")
+    func following() async throws {
+        try await withPostgres { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            try await a.append([ShopCluster.placed("1")])
+            let seen = try await b.log.wait(after: .start, deadline: .now + .seconds(10))
+            #expect(seen == Position(1))
+            #expect(try await b.count("orders").rows == 1)
+            try await shop.close()
+        }
+    }
+
+    @Test("a node that joins later has everything, works at the top, and is checked in full")
+    func late() async throws {
+        try await withPostgres { server in
+            let shop = try await ShopCluster(server)
+            let a = try await shop.join("a")
+            for number in 0 ..< 2_000 { try await a.append([ShopCluster.placed("\(number % 50)", number)]) }
+            try await a.replay(to: SchemaVersion(2))
+            let b = try await shop.join("b")
+            #expect(try b.versions.live == SchemaVersion(2))
+            #expect(try ShopCluster.lines(b) == ShopCluster.lines(a))
+            #expect(try await b.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty)
+            #expect(try await b.count("orders").rows == 50)
+            try await shop.close()
+        }
+    }
+
+    @Test("an existing store becomes a cluster, its events keep their positions, and a node that leaves keeps its store")
+    func copyAndLeave() async throws {
+        try await withPostgres { server in
+            let shop = try await ShopCluster(server, name: "unused")
+            let store = try await EventStore.create(
+                at: shop.path("old"), schemas: shop.schemas, version: SchemaVersion(1), options: ShopCluster.options())
+            for number in 0 ..< 300 { try await store.append([ShopCluster.placed("\(number % 20)", number)]) }
+            let lines = try ShopCluster.lines(store)
+            let other = try Cluster("moved", connection: shop.conninfo())
+            try await store.copy(to: other, as: "old")
+            try await store.close()
+            try await EventStore.join(other, as: "new", at: shop.path("new"), options: ShopCluster.options())
+            let (old, new) = (try await shop.open("old"), try await shop.open("new"))
+            #expect(try ShopCluster.lines(new) == lines)
+            try await new.append([ShopCluster.placed("x")])
+            try await old.append(ShopCluster.placed("x"), expecting: .revision(Revision(0)))
+            try await shop.close("old")
+            let leaving = try await shop.open("old")
+            try await leaving.leave()
+            try await shop.close("old")
+            let alone = try await shop.open("old")
+            #expect(alone.clusterNode == nil)
+            try await alone.append([ShopCluster.placed("mine")])
+            #expect(try alone.last().position == Position(303))
+            try await new.catchUp()
+            #expect(try new.last().position == Position(302))
+            #expect(try await other.status().nodes.map(\.name) == ["new"])
+            try await shop.close()
+        }
+    }
+}

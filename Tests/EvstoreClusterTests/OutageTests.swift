@@ -1,0 +1,98 @@
+import EventLog
+import EventModel
+import Evstore
+import EvstoreCluster
+import EvstoreTesting
+import Foundation
+import PostgreSQL
+import SchemaEvolution
+import TestSupport
+import Testing
+
+@Suite("A cluster log that is away", .serialized)
+struct OutageTests {
+    @Test("without PostgreSQL reads, queries and local work go on, appends wait until their deadline, and nothing is written")
+    func away() async throws {
+        try await withPostgres { server in
+            let shop = try await ShopCluster(server)
+            try await shop.join("a")
+            try await shop.close("a")
+            let a = try await shop.open("a", deadline: 1)
+            try await a.append([ShopCluster.placed("1")])
+            server.stop()
+            let begin = ContinuousClock.now
+            let refused = await #expect(throws: EvstoreError.self) { try await a.append([ShopCluster.placed("2")]) }
+            #expect(refused?.code == "logUnavailable", "\(refused?.code ?? "")")
+            #expect(begin.duration(to: .now) < .seconds(5))
+            #expect(try a.last().position == Position(1))
+            #expect(try await a.count("orders").rows == 1)
+            _ = try await a.takeSnapshot("mine")
+            try server.start()
+            try await a.append([ShopCluster.placed("2")])
+            #expect(try a.last().position == Position(2))
+            try await shop.close()
+        }
+    }
+
+    @Test("appends that wait go on when PostgreSQL comes back before their deadline")
+    func back() async throws {
+        try await withPostgres { server in
+            let shop = try await ShopCluster(server)
+            let a = try await shop.join("a")
+            server.stop(.immediate)
+            async let waiting = a.append([ShopCluster.placed("1")])
+            try await Task.sleep(for: .milliseconds(700))
+            try server.start()
+            let receipt = try await waiting
+            #expect(receipt.positions == 1 ... 1)
+            try await shop.close()
+        }
+    }
+
+    @Test("a message that is lost anywhere between node and PostgreSQL leaves the append made once, or not at all", arguments: FaultyProxy.Fault.allCases)
+    func lost(_ fault: FaultyProxy.Fault) async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let proxy = try FaultyProxy(to: server.port)
+            let (a, b) = (try await shop.join("a", port: proxy.port), try await shop.join("b"))
+            for number in 0 ..< 10 {
+                proxy.arm(fault)
+                // No id: nothing but the frame tells whether it was made.
+                async let first = a.append([ShopCluster.placed("a", number)])
+                async let second = b.append([ShopCluster.placed("b", number)])
+                _ = try await (first, second)
+            }
+            try await a.catchUp()
+            try await b.catchUp()
+            #expect(proxy.broken == 10)
+            let lines = try ShopCluster.lines(a)
+            #expect(lines.count == 20)
+            #expect(try ShopCluster.lines(b) == lines)
+            try await shop.close()
+        }
+    }
+
+    @Test("what is not known at the deadline is said so, and is found out by the next append with the id")
+    func unknown() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let proxy = try FaultyProxy(to: server.port)
+            try await shop.join("a", port: proxy.port)
+            try await shop.close("a")
+            let a = try await shop.open("a", deadline: 0.8)
+            try await a.append([ShopCluster.placed("0")])
+            proxy.arm(.dropsAnswer)
+            async let appending = a.append([ShopCluster.placed("1", 1, id: "one")])
+            while proxy.broken == 0 { try await Task.sleep(for: .milliseconds(1)) }
+            proxy.refuse(true)
+            do {
+                _ = try await appending
+                Issue.record("nobody can know")
+            } catch { #expect((error as? EvstoreError)?.code == "commitOutcomeUnknown", "\(error)") }
+            proxy.refuse(false)
+            let receipt = try await a.append([ShopCluster.placed("1", 1, id: "one")])
+            #expect(receipt.duplicate && receipt.positions == 2 ... 2)
+            try await shop.close()
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import EventModel
+import Evstore
+import EvstoreCluster
+import EvstoreTesting
+import Foundation
+import SchemaEvolution
+import TestSupport
+
+/// A cluster log of shops on a server of its own, and its nodes, each a store of this process.
+final class ShopCluster {
+    let server: PostgresServer
+    let directory: TemporaryDirectory
+    let name: String
+    private(set) var nodes: [String: EventStore] = [:]
+
+    static let projections = """
+        evstore: 1
+        projections:
+          orders:
+            - since: 1
+              key: /id
+              on:
+                OrderPlaced: {set: {/customer: /customer, /total: /total}, add: {/events: {value: 1}}}
+                OrderPaid: {set: {/paid: {value: true}}, add: {/events: {value: 1}}}
+            - since: 2
+              key: /id
+              on:
+                OrderPlaced: {set: {/customer: /customer, /cents: /cents}, add: {/events: {value: 1}}}
+                OrderPaid: {set: {/paid: {value: true}}, add: {/events: {value: 1}}}
+        """
+
+    init(_ server: PostgresServer, name: String = "shop", at version: Int = 1) async throws {
+        (self.server, self.name) = (server, name)
+        directory = try TemporaryDirectory()
+        for (index, text) in ShopHistory.released.enumerated() { try directory.write(text, to: "schemas/v\(index + 1).yaml") }
+        try directory.write(Self.projections, to: "schemas/projections.yaml")
+        try await cluster().create(schemas: schemas, version: SchemaVersion(version))
+    }
+
+    var schemas: Schemas { get throws { try Schemas.load(directory.path + "/schemas") } }
+
+    /// - Parameter port: of a proxy in front of the server; the server's own where nil.
+    func cluster(port: Int? = nil) throws(EvstoreError) -> Cluster { try Cluster(name, connection: conninfo(port)) }
+
+    func conninfo(_ port: Int? = nil) -> String { "host=127.0.0.1 port=\(port ?? server.port) user=postgres dbname=postgres" }
+
+    func path(_ node: String) -> String { directory.path + "/" + node }
+
+    /// Makes a node and opens it.
+    @discardableResult
+    func join(_ node: String, port: Int? = nil, replacing: Bool = false) async throws -> EventStore {
+        try await EventStore.join(cluster(port: port), as: node, at: path(node), replacing: replacing, options: Self.options())
+        return try await open(node)
+    }
+
+    /// Opens a node as a program at `version` does.
+    @discardableResult
+    func open(_ node: String, deadline: Double = 30, version: Int? = nil) async throws -> EventStore {
+        let store = try await EventStore.open(
+            at: path(node), version: version.map { SchemaVersion($0) }, schemas: schemas, options: Self.options(deadline: deadline))
+        nodes[node] = store
+        return store
+    }
+
+    func close(_ node: String) async throws { try await nodes.removeValue(forKey: node)?.close() }
+
+    func close() async throws { for node in nodes.keys.sorted() { try await close(node) } }
+
+    subscript(node: String) -> EventStore {
+        guard let store = nodes[node] else { preconditionFailure("the node \(node) is open") }
+        return store
+    }
+
+    static func options(deadline: Double = 30) -> Options {
+        var options = Options()
+        (options.mapBytes, options.ballastBytes, options.appendDeadlineSeconds) = (1 << 28, 0, deadline)
+        options.joinsClusters(as: "tests")
+        return options
+    }
+
+    static func placed(_ order: String, _ number: Int = 0, id: String? = nil) throws -> NewEvent {
+        NewEvent(
+            stream: try StreamName("order-\(order)"), type: "OrderPlaced", payload: Array(#"{"id":"\#(order)","customer":"Ada","total":\#(number)}"#.utf8),
+            id: try id.map { try EventID($0) }, version: SchemaVersion(1))
+    }
+
+    /// The lines of all events of a node, at their birth versions.
+    static func lines(_ store: EventStore) throws -> [String] {
+        var text: [UInt8] = []
+        try store.export { lines in
+            text += lines
+            return true
+        }
+        return String(decoding: text, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+}

@@ -1,0 +1,116 @@
+import EventModel
+import Evstore
+import EvstoreCluster
+import EvstoreTesting
+import SchemaEvolution
+import TestSupport
+import Testing
+
+@Suite("Versions in a cluster", .serialized)
+struct ClusterVersionTests {
+    @Test("a goes to v2 and back while b stays at v1; both append all the time, and read models are equal at each step")
+    func sideBySide() async throws {
+        try await withPostgres { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            let (v1, v2) = (SchemaVersion(1), SchemaVersion(2))
+            var number = 0
+            func append(_ store: EventStore) async throws {
+                number += 1
+                try await store.append([ShopCluster.placed("\(number % 5)", number)])
+            }
+            func expectEqual(at version: SchemaVersion) async throws {
+                try await a.catchUp()
+                try await b.catchUp()
+                let rows = [try await Self.rows(a, version), try await Self.rows(b, version)]
+                #expect(rows[0] == rows[1] && !rows[0].isEmpty, "at \(version) after \(number) events")
+            }
+            for store in [a, b, a] { try await append(store) }
+            try await a.replay(to: v2)
+            #expect(try (a.versions.live, b.versions.live) == (v2, v1))
+            for store in [a, b, a, b] { try await append(store) }
+            try await expectEqual(at: v1)
+            try await a.rollback()
+            #expect(try a.versions.live == v1)
+            for store in [a, b] { try await append(store) }
+            try await expectEqual(at: v1)
+            try await a.replay(to: v2)
+            await #expect(throws: EvstoreError.self) { try await a.finalize(v2) }
+            #expect(try a.versions.floor == v1)
+            try await b.catchUp()
+            try await b.replay(to: v2)
+            try await a.finalize(v2)
+            try await b.catchUp()
+            #expect(try (a.versions.floor, b.versions.floor, b.versions.live) == (v2, v2, v2))
+            try await expectEqual(at: v2)
+            try await shop.close()
+        }
+    }
+
+    private static func rows(_ store: EventStore, _ version: SchemaVersion) async throws -> [String] {
+        var rows: [String] = []
+        try await store.query("orders", at: version) { row in
+            rows.append("\(row)")
+            return true
+        }
+        return rows
+    }
+
+    @Test("an event that has no image at the top is refused on every node, also where an older version is live")
+    func gate() async throws {
+        try await withPostgres { server in
+            let shop = try await ShopCluster(server, at: 2)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            // At v3 the code becomes a number, which not every text is.
+            let event = NewEvent(
+                stream: try StreamName("order-1"), type: "OrderPlaced",
+                payload: Array(#"{"id":"1","customer":"Ada","cents":1,"currency":"USD","code":"none"}"#.utf8), version: SchemaVersion(2))
+            try await b.append([event])
+            try await a.replay(to: SchemaVersion(3), options: .init(onError: .quarantine))
+            #expect(try b.versions.live == SchemaVersion(2))
+            let refused = await #expect(throws: EvstoreError.self) { try await b.append([event]) }
+            #expect(refused?.code == "noImage")
+            try await shop.close()
+        }
+    }
+
+    @Test("finalize names the nodes below; one that is gone is taken out, can't append any more, and joins anew")
+    func withoutNode() async throws {
+        try await withPostgres { server in
+            let shop = try await ShopCluster(server)
+            let a = try await shop.join("a")
+            try await shop.join("b")
+            try await shop.close("b")
+            try await a.append([ShopCluster.placed("1")])
+            try await a.replay(to: SchemaVersion(2))
+            let refused = await #expect(throws: EvstoreError.self) { try await a.finalize(SchemaVersion(2)) }
+            #expect(refused?.code == "consentNeeded" && refused?.message.contains("b at v1") == true)
+            try await a.finalize(SchemaVersion(2), withoutNodes: ["b"])
+            let b = try await shop.open("b")
+            let gone = await #expect(throws: EvstoreError.self) { try await b.append([ShopCluster.placed("2")]) }
+            #expect(gone?.code == "clusterMismatch" || gone?.code == "versionNotAllowed", "\(gone?.code ?? "")")
+            try await shop.close("b")
+            try await EventStore.join(shop.cluster(), as: "b", at: shop.path("b-anew"), replacing: true, options: ShopCluster.options())
+            let anew = try await shop.open("b-anew")
+            #expect(try anew.versions.live == SchemaVersion(2) && anew.last().position == Position(1))
+            try await shop.close()
+        }
+    }
+
+    @Test("two nodes can't register different files as one version")
+    func sameVersion() async throws {
+        try await withPostgres { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            try await a.replay(to: SchemaVersion(2))
+            _ = b
+            try await shop.close("b")
+            try shop.directory.change("schemas/v2.yaml", "1.1.0", "1.1.1")
+            let other = try await shop.open("b")
+            try await other.catchUp()
+            let refused = await #expect(throws: EvstoreError.self) { try await other.replay(to: SchemaVersion(2)) }
+            #expect(refused?.code == "versionDiffers")
+            try await shop.close()
+        }
+    }
+}
