@@ -20,18 +20,22 @@ struct Readiness: OptionSet {
     static let writing = Readiness(rawValue: Int16(POLLOUT))
 
     /// Waits until a socket is ready, or has failed, which is ready for everything that was asked.
-    /// - Returns: empty where the time has passed.
+    /// - Returns: empty where the time has passed, whether or not the socket is ready: who always is would never be given up.
     static func wait(_ socket: Int32, for wanted: Readiness, until deadline: ContinuousClock.Instant) -> Readiness {
         while true {
             let left = deadline.millisecondsLeft
-            var asked = pollfd(fd: socket, events: wanted.rawValue, revents: 0)
-            let found = unsafe poll(&asked, 1, left)
-            if found > 0 {
-                let ready = wanted.intersection(Readiness(rawValue: asked.revents))
-                return ready.isEmpty ? wanted : ready
-            }
-            if found < 0, errno != EINTR { return wanted }
             if left == 0 { return [] }
+            let ready = look(socket, for: wanted, milliseconds: left)
+            if !ready.isEmpty { return ready }
         }
+    }
+
+    /// Waits so many milliseconds, or until a signal; empty where the socket is not ready.
+    static func look(_ socket: Int32, for wanted: Readiness, milliseconds: Int32 = 0) -> Readiness {
+        var asked = pollfd(fd: socket, events: wanted.rawValue, revents: 0)
+        let found = unsafe poll(&asked, 1, milliseconds)
+        if found == 0 || (found < 0 && errno == EINTR) { return [] }
+        let ready = wanted.intersection(Readiness(rawValue: asked.revents))
+        return ready.isEmpty ? wanted : ready
     }
 }

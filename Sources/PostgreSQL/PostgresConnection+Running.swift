@@ -34,7 +34,7 @@ extension PostgresConnection {
         guard let handle = unsafe handle else { throw PostgresError(.unreachable, "the connection was given up before") }
         if deadline.millisecondsLeft == 0 { throw PostgresError(.unreachable, "the deadline passed before the statement was sent") }
         // A server that has gone is seen before anything is sent, so that it is known that nothing was done.
-        while unsafe !Readiness.wait(libpq.socket(handle), for: .reading, until: .now).isEmpty, deadline.millisecondsLeft > 0 {
+        while unsafe !Readiness.look(libpq.socket(handle), for: .reading).isEmpty, deadline.millisecondsLeft > 0 {
             if unsafe libpq.consumeInput(handle) == 0 { throw unsafe giveUp(.unreachable, libpq.message(handle)) }
         }
         if isBroken { throw unsafe giveUp(.unreachable, libpq.message(handle)) }

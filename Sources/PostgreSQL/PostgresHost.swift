@@ -4,7 +4,8 @@ struct PostgresHost: Hashable, Sendable {
     var address: String
     var port: String
 
-    /// The hosts of a string in their order; empty where there is at most one, or libpq would refuse them.
+    /// The hosts of a string in their order; empty where there is at most one, where a list leaves one out, and where libpq would refuse
+    /// them.
     static func all(_ members: [String: String]) -> [PostgresHost] {
         func list(_ name: String) -> [String] {
             guard let text = members[name], !text.isEmpty else { return [] }
@@ -12,7 +13,7 @@ struct PostgresHost: Hashable, Sendable {
         }
         let (hosts, addresses, ports) = (list("host"), list("hostaddr"), list("port"))
         let count = max(hosts.count, addresses.count)
-        func fits(_ list: [String]) -> Bool { list.isEmpty || list.count == count }
+        func fits(_ list: [String]) -> Bool { list.isEmpty || (list.count == count && !list.contains("")) }
         guard count > 1, fits(hosts), fits(addresses), fits(ports) || ports.count == 1 else { return [] }
         return (0 ..< count).map { index in
             PostgresHost(

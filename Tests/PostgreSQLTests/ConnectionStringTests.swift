@@ -1,5 +1,6 @@
-import PostgreSQL
 import Testing
+
+@testable import PostgreSQL
 
 @Suite("Connection strings")
 struct ConnectionStringTests {
@@ -25,5 +26,23 @@ struct ConnectionStringTests {
         let error = try #require(refusal(conninfo))
         #expect(!error.message.contains("same") && !error.description.contains("same"), "\(error)")
         #expect(!error.message.isEmpty && !error.message.contains("\n"))
+    }
+
+    @Test("where libpq is not there, the error names the package that has it")
+    func library() throws {
+        let error = try #require(throws: PostgresError.self) { _ = try Libpq("libpq-nowhere.so.5") }
+        #expect(error.kind == .noLibrary && error.message.contains("libpq5") && error.message.contains("libpq-nowhere.so.5"))
+    }
+
+    @Test("hosts are told apart, unless a list leaves one out")
+    func hosts() {
+        let two = PostgresHost.all(["host": "a,b", "port": "1,2"])
+        #expect(two == [PostgresHost(host: "a", address: "", port: "1"), PostgresHost(host: "b", address: "", port: "2")])
+        #expect(PostgresHost.members(of: two).map(\.value) == ["a,b", "1,2"])
+        #expect(PostgresHost.all(["hostaddr": "10.0.0.1,10.0.0.2", "port": "5"]).map(\.port) == ["5", "5"])
+        #expect(PostgresHost.members(of: PostgresHost.all(["host": "a,b"])).map(\.value) == ["a,b", ","])
+        for members in [[:], ["host": "a"], ["host": "a,b", "port": "1,"], ["host": "a,b", "port": "1,2,3"], ["host": "a,"]] {
+            #expect(PostgresHost.all(members).isEmpty)
+        }
     }
 }

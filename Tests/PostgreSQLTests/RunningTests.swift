@@ -77,6 +77,17 @@ struct RunningTests {
         }
     }
 
+    @Test("a server that never comes to the end of its answer is given up at the deadline")
+    func endless() throws {
+        try withPostgres(.init(fsync: false)) { server in
+            let connection = try open(server.conninfo)
+            let start = ContinuousClock.now
+            let error = failure(connection, "SELECT generate_series(1, 1000000000)", deadline: start + .milliseconds(300))
+            #expect(error?.kind == .connectionLost && connection.isBroken)
+            #expect(.now - start < .seconds(2))
+        }
+    }
+
     @Test("a deadline that has passed already sends nothing")
     func passed() throws {
         try withPostgres(.init(fsync: false)) { server in
