@@ -48,6 +48,16 @@ extension CommitSession {
         try order.requireEnd(transaction, access, by: CommitQueue.Batch.appends(appends).deadline)
     }
 
+    /// The same after an update was refused, by what may have been another node's older state.
+    func requireEnd(after error: any Error, _ changes: borrowing LogUpdate, _ update: CommitQueue.Update) throws {
+        guard let order, error is EvstoreError else { return }
+        do { try order.requireEnd(changes.transaction.reads, access, by: update.deadline) } catch let failure as EvstoreError {
+            // What it was refused for says more than that nobody can be asked.
+            if case .logUnavailable = failure { return }
+            throw failure
+        }
+    }
+
     /// Takes in what the cluster log has and this node has not, page by page.
     mutating func takeIn(_ turn: WriteTurn, by deadline: ContinuousClock.Instant) throws {
         guard let order else { return }

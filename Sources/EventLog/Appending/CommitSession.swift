@@ -104,7 +104,10 @@ struct CommitSession: ~Copyable {
             case .update(let update):
                 try beginSyncing(&transaction)
                 var changes = try LogUpdate.begin(transaction, access, moment, order?.membership)
-                try update.body(&changes)
+                do { try update.body(&changes) } catch {
+                    try requireEnd(after: error, changes, update)
+                    throw error
+                }
                 try changes.finish()
                 let done = Done(last: changes.last, link: try Blocks.endLink(changes.transaction.reads, access))
                 try place(&changes, done, update)
