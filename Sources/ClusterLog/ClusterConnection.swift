@@ -1,5 +1,5 @@
-package import EventModel
 internal import EventLog
+package import EventModel
 internal import Platform
 internal import PostgreSQL
 
@@ -66,7 +66,8 @@ package final class ClusterConnection {
 
     /// The same for a statement that may be run twice: it is, until the deadline, where the connection was lost.
     func ask<R>(
-        _ sql: String, _ values: [PostgresValue], by deadline: ContinuousClock.Instant, _ body: (borrowing PostgresRows) throws(EvstoreError) -> R
+        _ sql: String, _ values: [PostgresValue], by deadline: ContinuousClock.Instant,
+        _ body: (borrowing PostgresRows) throws(EvstoreError) -> R
     ) throws(EvstoreError) -> R {
         while true {
             do throws(StatementError) {

@@ -12,7 +12,9 @@ extension EventLog {
         progress: (_ done: UInt64, _ total: UInt64) throws -> Void
     ) throws {
         let row = try database.readyRow()
-        guard let storeID = StoreID(row.store) else { throw EvstoreError.clusterDamaged(log: database.log, frame: 0, reason: "its row is not one") }
+        guard let storeID = StoreID(row.store) else {
+            throw EvstoreError.clusterDamaged(log: database.log, frame: 0, reason: "its row is not one")
+        }
         let membership = Membership(log: database.log, id: row.id, node: node)
         let sequencer = PostgresSequencer(membership, conninfo, program: "")
         do { try StoreFiles.checkPlace(Directory.parent(of: store), options, silent) } catch {

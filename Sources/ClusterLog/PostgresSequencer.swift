@@ -26,7 +26,8 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
 
     package func add(_ frame: NewFrame, after end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
         let values: [PostgresValue] = [
-            .text(log), .bytes(membership.id), .int(Int64(frame.end.number)), .bytes(frame.end.link), .int(Int64(frame.last.epoch.rawValue)),
+            .text(log), .bytes(membership.id), .int(Int64(frame.end.number)), .bytes(frame.end.link),
+            .int(Int64(frame.last.epoch.rawValue)),
             .int(Int64(frame.last.position.rawValue)), .int(Int64(end.number)), .bytes(end.link), .bytes(frame.bytes),
         ]
         var isOpen = false

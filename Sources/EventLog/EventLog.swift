@@ -58,7 +58,7 @@ package final class EventLog: Sendable {
     deinit {
         if !isOfThisProcess || isClosed.withLock({ $0 }) { return }
         healthMonitor.end()
-        frameFollower?.end()
+        frameFollower?.stop()
         // Nothing waits here: the writing thread ends by itself and then closes the files.
         let (environment, presence) = (access.environment, presence)
         signal.close()
@@ -95,7 +95,9 @@ package final class EventLog: Sendable {
     /// - Throws: `EvstoreError`: logUnavailable, clusterWentBack, clusterDamaged, clusterMismatch.
     package func takeInFrames() async throws {
         guard let committer, membership != nil else { return }
-        do { try await committer.update(takesIn: true) { _ in } } catch { throw storeError(error, path, doing: "following the cluster log") }
+        do { try await committer.update(takesIn: true) { _ in } } catch {
+            throw storeError(error, path, doing: "following the cluster log")
+        }
     }
 
     /// Notes for those who look at the cluster how far this node is; nothing where the store belongs to none.

@@ -3,9 +3,9 @@ internal import EventLog
 public import EventModel
 public import Evstore
 internal import Hashing
+public import Logging
 internal import Migration
 internal import Platform
-public import Logging
 
 extension EventStore {
     /// Makes a store that is a node of a cluster log, with all of its events, at the cluster's top version.

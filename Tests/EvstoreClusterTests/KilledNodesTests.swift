@@ -18,7 +18,9 @@ struct KilledNodesTests {
     /// How many events each writer appends: by hand 13,400, which makes 160,800 of all.
     private static var events: Int { ProcessInfo.processInfo.environment["EVSTORE_CLUSTER_EVENTS"].flatMap(Int.init) ?? 120 }
 
-    @Test("nodes and backends of PostgreSQL are killed at random while three nodes append: nothing acknowledged is lost, nothing is there twice")
+    @Test(
+        "nodes and backends of PostgreSQL are killed at random while three nodes append: nothing acknowledged is lost, nothing is there twice"
+    )
     func killed() async throws {
         let seed = ProcessInfo.processInfo.environment["EVSTORE_SEED"].flatMap(UInt64.init) ?? .random(in: 0 ... .max)
         var chance = SeededGenerator(seed: seed)
@@ -39,10 +41,15 @@ struct KilledNodesTests {
                     let words = line.split(separator: " ").map(String.init)
                     // The last line may have been cut by a kill.
                     guard words.count == 3, words[2].allSatisfy(\.isNumber) else { continue }
-                    #expect(acknowledged[words[1]] == nil || acknowledged[words[1]] == words[2], "\(line) and \(acknowledged[words[1]] ?? "")")
+                    #expect(
+                        acknowledged[words[1]] == nil || acknowledged[words[1]] == words[2], "\(line) and \(acknowledged[words[1]] ?? "")")
                     acknowledged[words[1]] = words[2]
                 }
-                if outcome.lines.last == "done" { left.remove(node) } else if outcome.signal == nil { Issue.record("\(node): \(outcome.errors)") }
+                if outcome.lines.last == "done" {
+                    left.remove(node)
+                } else if outcome.signal == nil {
+                    Issue.record("\(node): \(outcome.errors)")
+                }
             }
             for node in Self.nodes { try start(node) }
             while !left.isEmpty {

@@ -76,9 +76,10 @@ private struct Trial {
                 let order = "\(Int.random(in: 0 ..< 6, using: &chance))"
                 let head = try shop["c"].log.read { try $0.head(of: StreamName("order-\(order)")) }
                 let isChecked = Bool.random(using: &chance)
-                appends.append((
-                    node, "\(number)-\(node)-\(part)", isChecked ? head.map { .revision($0.revision) } ?? .noStream : .any, order
-                ))
+                appends.append(
+                    (
+                        node, "\(number)-\(node)-\(part)", isChecked ? head.map { .revision($0.revision) } ?? .noStream : .any, order
+                    ))
             }
         }
         let isMigrating = Int.random(in: 0 ..< 12, using: &chance) == 0
@@ -105,12 +106,16 @@ private struct Trial {
             }
             counts["migrations", default: 0] += 1
         } catch {
-            #expect(["logUnavailable", "commitOutcomeUnknown", "verificationFailed", "deadlinePassed"].contains(error.code), "\(error); seed \(seed)")
+            #expect(
+                ["logUnavailable", "commitOutcomeUnknown", "verificationFailed", "deadlinePassed"].contains(error.code),
+                "\(error); seed \(seed)")
             counts["migrations \(error.code)", default: 0] += 1
         }
     }
 
-    private static func fate(of id: String, _ order: String, _ expectation: EventModel.Expectation, _ store: EventStore) async throws -> Fate {
+    private static func fate(
+        of id: String, _ order: String, _ expectation: EventModel.Expectation, _ store: EventStore
+    ) async throws -> Fate {
         do {
             return .made(try await store.append(ShopCluster.placed(order, 1, id: id), expecting: expectation).positions.lowerBound)
         } catch let error as EvstoreError { return error.code == "commitOutcomeUnknown" ? .unknown : .refused(error.code) }
@@ -142,7 +147,8 @@ private struct Trial {
             if let acknowledged = made.removeValue(forKey: id) {
                 #expect(acknowledged == position, "\(id); seed \(seed), schedule \(number)")
             } else {
-                #expect(open.remove(id) != nil, "\(id) at \(position) is there twice, or was never appended; seed \(seed), schedule \(number)")
+                #expect(
+                    open.remove(id) != nil, "\(id) at \(position) is there twice, or was never appended; seed \(seed), schedule \(number)")
             }
         }
         #expect(made.isEmpty, "acknowledged and not there: \(made); seed \(seed), schedule \(number)")

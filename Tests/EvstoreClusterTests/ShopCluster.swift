@@ -80,7 +80,8 @@ final class ShopCluster {
 
     static func placed(_ order: String, _ number: Int = 0, id: String? = nil) throws -> NewEvent {
         NewEvent(
-            stream: try StreamName("order-\(order)"), type: "OrderPlaced", payload: Array(#"{"id":"\#(order)","customer":"Ada","total":\#(number)}"#.utf8),
+            stream: try StreamName("order-\(order)"), type: "OrderPlaced",
+            payload: Array(#"{"id":"\#(order)","customer":"Ada","total":\#(number)}"#.utf8),
             id: try id.map { try EventID($0) }, version: SchemaVersion(1))
     }
 

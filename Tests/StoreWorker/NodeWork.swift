@@ -35,7 +35,8 @@ enum NodeWork {
         while true {
             let head = try store.log.read { try $0.head(of: stream) }
             let event = NewEvent(
-                stream: stream, type: "OrderPlaced", payload: Array(#"{"id":"\#(order)","customer":"\#(id.text)","total":\#(number)}"#.utf8),
+                stream: stream, type: "OrderPlaced",
+                payload: Array(#"{"id":"\#(order)","customer":"\#(id.text)","total":\#(number)}"#.utf8),
                 id: id)
             do throws(EvstoreError) {
                 let receipt = try await store.append(event, expecting: head.map { .revision($0.revision) } ?? .noStream)

@@ -58,6 +58,8 @@ extension CommitSession {
         }
     }
 
+    private static let pageInterval = Duration.seconds(5)
+
     /// Takes in what the cluster log has and this node has not, page by page.
     mutating func takeIn(_ turn: WriteTurn, by deadline: ContinuousClock.Instant) throws {
         guard let order else { return }
@@ -65,13 +67,17 @@ extension CommitSession {
         while let (node, position) = try access.environment.read({ transaction in
             try StateRows.node(transaction, access.tables).map { ($0, try Blocks.last(transaction, access)) }
         }) {
-            let frames = try order.frames(after: node.end, at: position, by: deadline)
-            if frames.isEmpty { return }
+            // A long way is gone page by page: each has its time.
+            let frames = try order.frames(after: node.end, at: position, by: max(deadline, .now + Self.pageInterval))
+            if frames.isEmpty {
+                if position == node.last { return }
+                throw EvstoreError.clusterWentBack(log: node.membership.log, cluster: node.last, node: position)
+            }
             try access.environment.writeOwned(turn) { transaction in
                 var transaction = transaction
                 try beginSyncing(&transaction)
                 var taken = node
-                for frame in frames { taken.end = try FrameIntake.run(frame.lent, taken, &transaction, access) }
+                for frame in frames { taken = try FrameIntake.run(frame.lent, taken, &transaction, access) }
             }
             try sweepTakenIn(turn)
         }

@@ -77,9 +77,9 @@ struct CommitSession: ~Copyable {
             do { return try attempt(queue, turn, &batch) } catch is Outrun {
                 try takeIn(turn, by: batch?.deadline ?? .now)
             } catch {
-                if order?.settle() == true { throw EvstoreError.commitOutcomeUnknown(after: lastCommitted) }
+                let isAdded = order?.settle() == true
                 try undo(turn, after: error)
-                throw error
+                throw isAdded ? madeElsewhere(error) : error
             }
         }
     }
@@ -213,6 +213,14 @@ struct CommitSession: ~Copyable {
             try ahead.endRound()
             transaction.setSyncing(true)
         }
+    }
+
+    /// The error of a commit that has failed here and is made in the cluster log.
+    private func madeElsewhere(_ error: any Error) -> any Error {
+        let failure = commitError(error, after: lastCommitted, path, floorBytes: options.freeDiskFloorBytes)
+        // That of a broken disk stays what it is: this handle writes no more.
+        if case EvstoreError.commitOutcomeUnknown = failure { return error }
+        return EvstoreError.commitOutcomeUnknown(after: lastCommitted)
     }
 
     /// Removes the entry that is durable ahead of a commit that failed, since its callers get an error.

@@ -91,8 +91,8 @@ final class Committer: @unchecked Sendable {
     }
 
     /// The same for a thread that may wait, without a body: takes in what the cluster log has.
-    func takeIn() throws {
-        let deadline = ContinuousClock.now + .seconds(options.appendDeadlineSeconds)
+    func takeIn(within interval: Duration) throws {
+        let deadline = ContinuousClock.now + interval
         let outcome = Monitor<Result<Void, any Error>?>(nil)
         let finish: @Sendable (Result<Void, any Error>) -> Void = { result in outcome.change { $0 = result } }
         submit(.update(.init(number: queue.number(), deadline: deadline, takesIn: true, body: { _ in }, finish: finish)))

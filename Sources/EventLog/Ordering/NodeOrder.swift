@@ -33,12 +33,17 @@ final class NodeOrder {
 
     /// Whether the cluster log can be asked; waits for that a little, before anybody's lock is taken.
     func isReachable() -> Bool {
+        let end = ContinuousClock.now + Self.waitInterval
         do {
-            try asked().connect(by: .now + Self.waitInterval)
+            try asked().connect(by: end)
             trouble.withLock { $0 = nil }
             return true
         } catch {
-            trouble.withLock { $0 = $0 ?? error as? EvstoreError }
+            // What waiting does not mend, an append is told at once.
+            guard let error = error as? EvstoreError, case .logUnavailable = error else { return true }
+            trouble.withLock { $0 = error }
+            // A refusal comes at once.
+            _ = trouble.wait(milliseconds: max(Int(ContinuousClock.now.duration(to: end) / .milliseconds(1)), 0)) { _ in false }
             return false
         }
     }
@@ -67,6 +72,8 @@ final class NodeOrder {
         _ transaction: inout WriteTransaction, _ access: LogAccess, by deadline: ContinuousClock.Instant
     ) throws {
         let node = try node(transaction.reads, access, isLeaving: isLeaving)
+        // After a power cut the log may be ahead of the node's row: the frames are passed by first.
+        guard first == node.last.next else { throw Outrun() }
         var blocks = ByteBuffer(capacity: 4_096)
         // Not through `Blocks.view`, which learns the names of types that no other node may know yet.
         var cursor = try transaction.cursor(access.tables.blocks)
@@ -79,7 +86,8 @@ final class NodeOrder {
         try asked().connect(by: deadline)
         guard try asked().add(frame, after: node.end, by: deadline) else { throw Outrun() }
         added = Added(frame: frame, done: done)
-        try StateRows.put(StateRows.Node(membership: node.membership, end: frame.end), &transaction, access.tables)
+        try StateRows.put(
+            StateRows.Node(membership: node.membership, end: frame.end, last: done.last.position), &transaction, access.tables)
     }
 
     /// The frame that an earlier run of the same transaction has added: taken in, in place of what it would do.
