@@ -303,8 +303,11 @@ let package = Package(
             name: "evstore-torture",
             dependencies: [
                 "Bytes", "TestSupport", "Torturing", "Platform", "LMDB", "EventModel", "EventLog", "Migration", "LogKeeping", "Evstore",
-                "EvstoreTesting",
+                "EvstoreService", "EvstoreTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Service"])),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: .when(traits: ["Service"])),
             ],
             path: "tools/torturing/Program", swiftSettings: house),
         .testTarget(name: "FuzzTests", dependencies: ["EvstoreTesting", "TestSupport", "evstore-fuzz"], swiftSettings: house),

@@ -1,6 +1,8 @@
 internal import EventLog
 internal import EventModel
 public import LogKeeping
+internal import Migration
+internal import Platform
 internal import Projections
 
 /// How many events there are of a type and birth version.
@@ -57,6 +59,25 @@ public struct DrillMark: Hashable, Sendable {
     public var passed: Bool
 }
 
+/// The newest drill, and how far the journal was read to find it: each time only the rows are read that are new.
+final class DrillMemory: Sendable {
+    private let known = Monitor<(row: UInt64, drill: DrillMark?)>((0, nil))
+
+    func newest(in log: EventLog) throws(EvstoreError) -> DrillMark? {
+        let before = known.withLock { $0 }
+        var found = (row: UInt64(0), drill: before.drill)
+        try Journal.readBackwards(log, after: before.row) { row in
+            found.row = max(found.row, row.number)
+            guard row.what == "drill" else { return true }
+            found.drill = DrillMark(time: row.time, passed: row.outcome.hasPrefix("passed"))
+            return false
+        }
+        // Another thread may have read further meanwhile.
+        known.withLock { known in if found.row > known.row { known = found } }
+        return found.drill
+    }
+}
+
 extension OldestReader {
     var complaint: String? {
         if commitsBehind <= Self.commitsBehindMax { return nil }
@@ -72,12 +93,11 @@ extension EventStore {
         let projections = try projections(at: evolution.state.live)
         let usage = try converting(at: path) { try log.usage }
         let oldest = usage.oldestReader.map { OldestReader(process: $0.process, commitsBehind: $0.commitsBehind) }
-        let drill = try journal().last { $0.what == "drill" }
         return StatusReport(
             versions: StoreVersions(evolution.state), position: evolution.last.position,
             types: census.filter { $0.count > 0 }.map { TypeCount(type: $0.type, born: $0.born, count: $0.count) },
             projections: projections, snapshots: try snapshots().map(\.name),
-            lastDrill: drill.map { DrillMark(time: $0.time, passed: $0.outcome.hasPrefix("passed")) },
+            lastDrill: try drills.newest(in: log),
             oldestReader: oldest, writingKey: keys().first { $0.isWriting },
             freeBytes: usage.freeBytes, ballastBytes: usage.ballastBytes,
             complaints: projections.filter { $0.quarantined > 0 }.map { projection in

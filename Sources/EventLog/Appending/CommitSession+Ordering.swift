@@ -17,6 +17,21 @@ extension CommitSession {
         return done
     }
 
+    /// Puts a row of an append, and adds it to `shared` where it is a cluster's.
+    func put(_ row: SideRow, last: Position, _ transaction: inout WriteTransaction, _ shared: inout ByteBuffer) throws {
+        try Rows.check(row.key, row.catalogue)
+        let table = access.tables[row.catalogue]
+        var value = row.value
+        if row.catalogue == .imports {
+            // A mark belongs to the first append of its lines: a cut that keeps that one, and removes a repeated one, must keep the mark.
+            if try table.get(row.key.lent, transaction.reads) != nil { return }
+            // A cut has to know which import marks lie beyond it.
+            value = bytes(last.rawValue) + value
+        }
+        try table.put(row.key.lent, value.lent, &transaction)
+        if SharedRows.has(row.catalogue, row.key) { SharedRows.append(row.catalogue.rawValue, row.key, value, to: &shared) }
+    }
+
     /// Gives what the appends have added its place in the cluster log.
     /// - Throws: `Outrun`.
     func place(

@@ -227,7 +227,7 @@ final class Committer: @unchecked Sendable {
     /// Tells the program that asked for it what the commit has done.
     private func observe(_ done: CommitSession.Done, _ batch: CommitQueue.Batch?, since began: ContinuousClock.Instant) {
         guard let observer = options.commitObserver, case .appends(let appends)? = batch else { return }
-        var figures = CommitFigures(seconds: began.duration(to: .now) / .seconds(1))
+        var figures = CommitFigures(seconds: began.duration(to: .now) / .seconds(1), syncSeconds: done.sync / .seconds(1))
         for (append, outcome) in zip(appends, done.outcomes) {
             guard case .success(.appended(let receipt)) = outcome else { continue }
             figures.appends += 1
