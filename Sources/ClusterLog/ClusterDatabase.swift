@@ -28,10 +28,11 @@ package struct ReportedNode: Hashable, Sendable {
 package final class ClusterDatabase {
     private static let interval = Duration.seconds(30)
     package let log: String
+    package let conninfo: String
     private let connection: ClusterConnection
 
     package init(log: String, _ conninfo: String) {
-        self.log = log
+        (self.log, self.conninfo) = (log, conninfo)
         connection = ClusterConnection(log: log, conninfo, application: "evstore")
     }
 

@@ -104,7 +104,9 @@ package final class EventLog: Sendable {
     package func reportNode() throws { try frameFollower?.reportNow() }
 
     /// Why the cluster log can't be asked, and since when; nil while it can, and where the store belongs to none.
-    package var clusterTrouble: (error: EvstoreError, since: ContinuousClock.Instant)? { frameFollower?.trouble }
+    package var clusterComplaint: String? {
+        frameFollower?.trouble.map { "\($0.error.message), for \(Int($0.since.duration(to: .now) / .seconds(1))) s now" }
+    }
 
     /// Reads on the caller's thread. Keep it short: what is read stays on the disk until it ends.
     package func read<R>(_ body: (borrowing LogReader) throws -> R) throws -> R {

@@ -39,6 +39,8 @@ public struct StatusReport: Hashable, Sendable {
     public var freeBytes: UInt64
     /// What the store keeps there for the commands that lead out of a full disk.
     public var ballastBytes: UInt64
+    /// As which node the store belongs to a cluster log; nil where it belongs to none.
+    public var cluster: ClusterPlace?
     /// What an operator should attend to, a sentence each; empty where the store is healthy.
     public var complaints: [String]
 
@@ -51,6 +53,14 @@ public struct StatusReport: Hashable, Sendable {
     public var window: Bool { versions.floor < versions.top }
 
     public var healthy: Bool { complaints.isEmpty }
+}
+
+/// A store's place in a cluster log.
+public struct ClusterPlace: Hashable, Sendable {
+    public var log: String
+    public var node: String
+    /// How many of its frames the store has.
+    public var frames: UInt64
 }
 
 /// The newest drill that the journal knows.
@@ -92,6 +102,7 @@ extension EventStore {
         let census = try converting(at: path) { try log.read { reader in try reader.census() } }
         let projections = try projections(at: evolution.state.live)
         let usage = try converting(at: path) { try log.usage }
+        let member = try converting(at: path) { try log.read { try $0.membership() } }
         let oldest = usage.oldestReader.map { OldestReader(process: $0.process, commitsBehind: $0.commitsBehind) }
         return StatusReport(
             versions: StoreVersions(evolution.state), position: evolution.last.position,
@@ -100,8 +111,9 @@ extension EventStore {
             lastDrill: try drills.newest(in: log),
             oldestReader: oldest, writingKey: keys().first { $0.isWriting },
             freeBytes: usage.freeBytes, ballastBytes: usage.ballastBytes,
+            cluster: member.map { ClusterPlace(log: $0.membership.log, node: $0.membership.node, frames: $0.end.number) },
             complaints: projections.filter { $0.quarantined > 0 }.map { projection in
                 "\(projection.name) lacks \(projection.quarantined) quarantined events"
-            } + [oldest?.complaint, log.roomComplaint].compactMap(\.self))
+            } + [oldest?.complaint, log.roomComplaint, log.clusterComplaint].compactMap(\.self))
     }
 }

@@ -39,7 +39,8 @@ extension CommitSession {
     ) throws {
         guard let order else { return }
         let deadline = CommitQueue.Batch.appends(appends).deadline
-        try order.add(rows: rows, blocksFrom: first, done, &transaction, access, by: deadline)
+        let change = NodeOrder.Change(rows: [UInt8](copying: rows), first: first, done: done)
+        try order.add(change, &transaction, access, by: deadline)
     }
 
     /// Gives what an update has changed its place in the cluster log, where any of it is the cluster's.
@@ -48,9 +49,8 @@ extension CommitSession {
         guard let order else { return }
         if update.takesIn { try order.requireEnd(changes.transaction.reads, access, by: update.deadline) }
         guard let rows = changes.shared else { return }
-        try order.add(
-            rows: rows.lent, blocksFrom: done.last.position.next, done, isLeaving: changes.isLeaving, &changes.transaction, access,
-            by: update.deadline)
+        let change = NodeOrder.Change(rows: rows, first: done.last.position.next, done: done, isLeaving: changes.isLeaving)
+        try order.add(change, &changes.transaction, access, by: update.deadline)
         if changes.isLeaving { try StateRows.removeNode(&changes.transaction, access.tables) }
     }
 
