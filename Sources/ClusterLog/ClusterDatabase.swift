@@ -26,7 +26,9 @@ package struct ReportedNode: Hashable, Sendable {
 
 /// The tables of a cluster log, as commands use them beside the frames.
 package final class ClusterDatabase {
-    private static let interval = Duration.seconds(30)
+    private static let interval = Duration.seconds(60)
+    /// Who asks a server that is not there is told so soon.
+    private static let connectInterval = Duration.seconds(5)
     package let log: String
     package let conninfo: String
     private let connection: ClusterConnection
@@ -36,15 +38,20 @@ package final class ClusterDatabase {
         connection = ClusterConnection(log: log, conninfo, application: "evstore")
     }
 
-    private var deadline: ContinuousClock.Instant { .now + Self.interval }
+    private func ask<R>(
+        _ sql: String, _ values: [PostgresValue], _ body: (borrowing PostgresRows) throws(EvstoreError) -> R
+    ) throws(EvstoreError) -> R {
+        try connection.connect(by: .now + Self.connectInterval)
+        return try connection.ask(sql, values, by: .now + Self.interval, body)
+    }
 
     private func change(_ sql: String, _ values: [PostgresValue]) throws(EvstoreError) {
-        try connection.ask(sql, values, by: deadline) { _ throws(EvstoreError) in }
+        try ask(sql, values) { _ throws(EvstoreError) in }
     }
 
     /// The row; nil where there is no cluster log of the name.
     package func row() throws(EvstoreError) -> ClusterRow? {
-        try connection.ask(FrameTable.row, [.text(log)], by: deadline) { rows throws(EvstoreError) in
+        try ask(FrameTable.row, [.text(log)]) { rows throws(EvstoreError) in
             guard rows.count == 1 else { return nil }
             if let format = rows.int(0, 0), format > FrameTable.format {
                 throw .storeNewer(path: "the cluster log \(self.log)", format: Int(format), known: Int(FrameTable.format))
@@ -101,7 +108,7 @@ package final class ClusterDatabase {
 
     /// The nodes as they have reported themselves, by name.
     package func nodes() throws(EvstoreError) -> [ReportedNode] {
-        try connection.ask(FrameTable.nodes, [.text(log)], by: deadline) { rows throws(EvstoreError) in
+        try ask(FrameTable.nodes, [.text(log)]) { rows throws(EvstoreError) in
             (0 ..< rows.count).map { row in
                 ReportedNode(
                     name: rows.text(row, 0) ?? "", live: SchemaVersion(UInt32(clamping: rows.int(row, 1) ?? 0)),
@@ -118,7 +125,7 @@ package final class ClusterDatabase {
     /// - Throws: `EvstoreError.clusterDamaged` where one is missing.
     package func requireWhole(_ row: ClusterRow) throws(EvstoreError) {
         let end = Int64(row.end.number)
-        try connection.ask(FrameTable.whole, [.text(log), .int(end)], by: deadline) { rows throws(EvstoreError) in
+        try ask(FrameTable.whole, [.text(log), .int(end)]) { rows throws(EvstoreError) in
             let (count, first) = (rows.int(0, 0) ?? 0, rows.int(0, 1) ?? 0)
             if count == end, first == 1 || end == 0 { return }
             throw .clusterDamaged(log: self.log, frame: 0, reason: "\(count) of \(end) frames are there")
@@ -127,7 +134,7 @@ package final class ClusterDatabase {
 
     /// A frame's last position, and the position and the link of its last block where it has blocks; nil where the frame is missing.
     package func blockEnd(ofFrame number: UInt64) throws(EvstoreError) -> (last: Position, link: Digest?)? {
-        try connection.ask(FrameTable.frame, [.text(log), .int(Int64(number))], by: deadline) { rows throws(EvstoreError) in
+        try ask(FrameTable.frame, [.text(log), .int(Int64(number))]) { rows throws(EvstoreError) in
             guard rows.count == 1, let bytes = rows.bytes(0, 0) else { return nil }
             return ClusterFrame.blockEnd(of: bytes)
         }

@@ -1,0 +1,65 @@
+import EvstoreTesting
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("The commands of cluster logs", .serialized)
+struct ClusterCommandTests {
+    /// The members of the commands' objects, as the page tells them.
+    private static func told() throws -> [String: [String]] {
+        var told: [String: [String]] = [:]
+        for row in try DocPage("SeveralMachines").rows(below: "What the commands print") where row[0].hasPrefix("`") {
+            told[row[0].filter { $0 != "`" }] = row[1].replacing(#/\(.*\)/#, with: "").matches(of: #/`(\w+)`/#).map { String($0.1) }
+        }
+        return told
+    }
+
+    private static func keys(_ line: String) throws -> Set<String> {
+        let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+        return Set(try #require(object).keys)
+    }
+
+    @Test("each prints the members that the page tells, from a first node to the last one that leaves")
+    func members() throws {
+        let told = try Self.told()
+        try withPostgres(.init(fsync: false)) { server in
+            let directory = try TemporaryDirectory()
+            for (index, text) in ShopHistory.released.prefix(2).enumerated() { try directory.write(text, to: "schemas/v\(index + 1).yaml") }
+            let program = BuiltProgram(environment: ["EVSTORE_LOG": server.conninfo])
+            func run(_ words: String) throws -> String {
+                let arguments = words.replacing("DIR", with: directory.path).split(separator: " ").map(String.init)
+                let outcome = try program.must(["--json"] + arguments)
+                return try #require(outcome.lines.last)
+            }
+            let lines = [
+                ("cluster create", "cluster create --name shop --schemas DIR/schemas --at v1"),
+                ("join", "--store DIR/a join --name shop --node a"), ("cluster status", "cluster status --name shop"),
+                ("cluster catch-up", "--store DIR/a cluster catch-up"),
+                ("cluster rescue", "--store DIR/a cluster rescue --into DIR/rescued.jsonl"),
+                ("cluster leave", "--store DIR/a cluster leave"),
+                ("cluster copy", "--store DIR/a cluster copy --name second --node first"),
+            ]
+            #expect(Set(told.keys) == Set(lines.map(\.0)))
+            for (command, words) in lines { #expect(try Self.keys(run(words)) == Set(told[command] ?? []), "\(command)") }
+            let status = try run("--store DIR/a status")
+            #expect(status.contains(#""cluster":{"log":"second","node":"first","frames":1}"#), "\(status)")
+        }
+    }
+
+    @Test("what is asked wrongly is told by what to do instead, with the exit codes of the page of errors")
+    func wrong() throws {
+        try withPostgres(.init(fsync: false)) { server in
+            let directory = try TemporaryDirectory()
+            let program = BuiltProgram(environment: ["EVSTORE_LOG": server.conninfo, "EVSTORE_STORE": directory.store])
+            for (words, exit, said) in [
+                ("cluster status --name shop", 3, "no cluster log"), ("cluster create --name shop", 2, "--schemas"),
+                ("join --name shop", 2, "--node"), ("cluster status --name a/b", 2, "no name of a cluster log"),
+                ("cluster status --name shop --log password=x", 2, "PGPASSFILE"),
+                ("cluster status --name shop --log nonsense", 2, "can't be read"), ("cluster leave", 2, "no store"),
+            ] as [(String, Int32, String)] {
+                let outcome = try program.run(words.split(separator: " ").map(String.init))
+                #expect(outcome.exit == exit && outcome.errors.contains(said), "\(words): \(outcome.exit) \(outcome.errors)")
+            }
+        }
+    }
+}
