@@ -83,6 +83,15 @@ enum SharedRows {
                 if size == 0 { try table.delete(key, &transaction) } else { try table.put(key, value, &transaction) }
             }
         }
+        if rows.byteCount > 0 { try checkNumbers(transaction.reads, tables) }
+    }
+
+    /// Every version up to the head has its row, and no epoch is the last possible.
+    private static func checkNumbers(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
+        let numbers = try StateRows.numbers(transaction, tables)
+        guard numbers.stamp.head.number <= (try tables[.schemas].count(transaction)), numbers.epoch.rawValue < .max else {
+            throw FrameDamage("its numbers are those of no store")
+        }
     }
 
     private static func table(_ name: String, _ key: [UInt8], _ tables: Tables) throws -> RowTable {
