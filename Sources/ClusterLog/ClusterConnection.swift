@@ -41,11 +41,15 @@ package final class ClusterConnection {
 
     /// Runs a statement once. A connection that was lost before is made again first, and where the server refuses to write, as one that has
     /// become a standby does, that of the server in its place: until the deadline.
-    func run(_ sql: String, _ values: [PostgresValue], by deadline: ContinuousClock.Instant) throws(StatementError) -> PostgresRows {
+    /// - Parameter isCommit: whether its commit may wait for a standby: it is not asked to end when its deadline passes, since it would then be
+    ///   made without one, and seen.
+    func run(
+        _ sql: String, _ values: [PostgresValue], isCommit: Bool = false, by deadline: ContinuousClock.Instant
+    ) throws(StatementError) -> PostgresRows {
         while true {
             do throws(EvstoreError) { try connect(by: deadline) } catch { throw .notSent(error) }
             guard let connection else { throw .notSent(.logUnavailable(log: log, reason: "there is no connection")) }
-            do throws(PostgresError) { return try connection.run(sql, values, deadline: deadline) } catch {
+            do throws(PostgresError) { return try connection.run(sql, values, isCancelled: !isCommit, deadline: deadline) } catch {
                 let isReadOnly = error.sqlState == Self.readOnly
                 if connection.isBroken || isReadOnly { self.connection = nil }
                 switch error.kind {

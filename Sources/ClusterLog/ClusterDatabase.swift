@@ -60,19 +60,18 @@ package final class ClusterDatabase {
                 let epoch = rows.int(0, 5), let position = rows.int(0, 6), let ready = rows.int(0, 7), id.count == 16, link.count == 32
             else { throw .clusterDamaged(log: self.log, frame: 0, reason: "its row is not one") }
             return ClusterRow(
-                id: id, store: store, end: FrameEnd(number: UInt64(frame), link: link),
-                last: Checkpoint(epoch: Epoch(UInt32(clamping: epoch)), position: Position(UInt64(position))), isReady: ready != 0)
+                id: id, store: store, end: FrameEnd(number: UInt64(clamping: frame), link: link),
+                last: Checkpoint(epoch: Epoch(UInt32(clamping: epoch)), position: Position(UInt64(clamping: position))), isReady: ready != 0
+            )
         }
     }
 
     /// The row of a cluster log that can be joined.
     /// - Throws: `EvstoreError`: usage where there is none, clusterMismatch where it is not whole yet.
     package func readyRow() throws(EvstoreError) -> ClusterRow {
-        let found: ClusterRow?
-        do { found = try row() } catch EvstoreError.clusterMismatch(_, let reason, let how) {
-            throw .clusterMismatch(log: log, reason: reason, how: how)
+        guard let found = try row() else {
+            throw .usage("the database has no cluster log \(quoted(log))", fix: "make one first, or name another")
         }
-        guard let found else { throw .usage("the database has no cluster log \(quoted(log))", fix: "make one first, or name another") }
         guard found.isReady else {
             throw .clusterMismatch(
                 log: log, reason: "what it is made of is still being copied, or that was interrupted",
@@ -81,27 +80,20 @@ package final class ClusterDatabase {
         return found
     }
 
-    /// Makes the tables where they are not there, and a row that no node can join yet. One that an interrupted copy of the same store has
-    /// left is begun anew.
+    /// Makes the tables where they are not there, and a row that no node can join yet. One that was left before it was ready is begun anew;
+    /// whoever is still at it finds that its frames follow nothing any more.
     /// - Throws: `EvstoreError.usage` where there is a cluster log of the name.
-    package func begin(store: [UInt8]) throws(EvstoreError) -> Membership {
+    package func begin(store: [UInt8], node: String) throws(EvstoreError) -> Membership {
         for sql in FrameTable.creating { try change(sql, []) }
-        if let row = try row() {
-            guard !row.isReady, row.store == store else {
-                throw .usage("there is already a cluster log \(quoted(log))", fix: "join it, or choose another name")
-            }
-        }
-        try change(FrameTable.removeUnready, [.text(log)])
-        try change(FrameTable.removeFrames, [.text(log)])
-        try change(FrameTable.removeNodes, [.text(log)])
-        let id = StoreID.make().bytes
+        for sql in [FrameTable.removeUnready, FrameTable.removeFrames, FrameTable.removeNodes] { try change(sql, [.text(log)]) }
+        let membership = Membership(log: log, id: StoreID.make().bytes, node: node)
         try change(
             FrameTable.insert,
-            [.text(log), .int(FrameTable.format), .bytes(id), .bytes(store), .bytes(FrameEnd.start.link)])
-        guard try row()?.id == id else {
-            throw .usage("another program makes a cluster log \(quoted(log)) just now", fix: "choose another name")
+            [.text(log), .int(FrameTable.format), .bytes(membership.id), .bytes(store), .bytes(FrameEnd.start.link)])
+        guard try row()?.id == membership.id else {
+            throw .usage("there is already a cluster log \(quoted(log))", fix: "join it, or choose another name")
         }
-        return Membership(log: log, id: id, node: "")
+        return membership
     }
 
     package func finish(_ id: [UInt8]) throws(EvstoreError) { try change(FrameTable.ready, [.text(log), .bytes(id)]) }
@@ -112,7 +104,7 @@ package final class ClusterDatabase {
             (0 ..< rows.count).map { row in
                 ReportedNode(
                     name: rows.text(row, 0) ?? "", live: SchemaVersion(UInt32(clamping: rows.int(row, 1) ?? 0)),
-                    position: Position(UInt64(rows.int(row, 2) ?? 0)), frame: UInt64(rows.int(row, 3) ?? 0),
+                    position: Position(UInt64(clamping: rows.int(row, 2) ?? 0)), frame: UInt64(clamping: rows.int(row, 3) ?? 0),
                     program: rows.text(row, 4) ?? "",
                     secondsAgo: Int(rows.int(row, 5) ?? 0))
             }
@@ -124,7 +116,7 @@ package final class ClusterDatabase {
     /// Whether every frame up to the end is there: one pass over an index.
     /// - Throws: `EvstoreError.clusterDamaged` where one is missing.
     package func requireWhole(_ row: ClusterRow) throws(EvstoreError) {
-        let end = Int64(row.end.number)
+        let end = Int64(clamping: row.end.number)
         try ask(FrameTable.whole, [.text(log), .int(end)]) { rows throws(EvstoreError) in
             let (count, first) = (rows.int(0, 0) ?? 0, rows.int(0, 1) ?? 0)
             if count == end, first == 1 || end == 0 { return }
@@ -134,7 +126,7 @@ package final class ClusterDatabase {
 
     /// A frame's last position, and the position and the link of its last block where it has blocks; nil where the frame is missing.
     package func blockEnd(ofFrame number: UInt64) throws(EvstoreError) -> (last: Position, link: Digest?)? {
-        try ask(FrameTable.frame, [.text(log), .int(Int64(number))]) { rows throws(EvstoreError) in
+        try ask(FrameTable.frame, [.text(log), .int(Int64(clamping: number))]) { rows throws(EvstoreError) in
             guard rows.count == 1, let bytes = rows.bytes(0, 0) else { return nil }
             return ClusterFrame.blockEnd(of: bytes)
         }

@@ -64,8 +64,9 @@ enum FrameTable {
         INSERT INTO evstore_log (name, format, id, store, frame, link, epoch, position, ready)
         VALUES ($1, $2, $3, $4, 0, $5, 1, 0, false) ON CONFLICT (name) DO NOTHING
         """
-    static let removeFrames = "DELETE FROM evstore_frame WHERE log = $1"
-    static let removeNodes = "DELETE FROM evstore_node WHERE log = $1"
+    /// What lies there without a cluster log.
+    static let removeFrames = "DELETE FROM evstore_frame WHERE log = $1 AND NOT EXISTS (SELECT 1 FROM evstore_log WHERE name = $1)"
+    static let removeNodes = "DELETE FROM evstore_node WHERE log = $1 AND NOT EXISTS (SELECT 1 FROM evstore_log WHERE name = $1)"
     static let removeUnready = "DELETE FROM evstore_log WHERE name = $1 AND NOT ready"
     static let ready = "UPDATE evstore_log SET ready = true WHERE name = $1 AND id = $2"
 

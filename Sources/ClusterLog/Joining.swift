@@ -35,6 +35,7 @@ extension EventLog {
                 throw EvstoreError.clusterDamaged(log: database.log, frame: end.number, reason: "\(finding.id) \(finding.message)")
             }
             try ConnectionFile.write(database.conninfo, at: made)
+            try Manifest.set(isNode: true, at: made)
         }
     }
 
@@ -43,21 +44,38 @@ extension EventLog {
     /// - Throws: `EvstoreError`: usage where there is a cluster log of the name, or the store is a node or sealed; locked; logUnavailable.
     package func copy(
         to database: ClusterDatabase, as node: String?, progress: (_ done: UInt64, _ total: UInt64) throws -> Void
-    ) async throws -> Membership {
-        if membership != nil { throw EvstoreError.usage("\(path) is a node of a cluster log already", fix: "leave that one first") }
+    ) async throws {
+        if let membership {
+            // A copy that was killed at its end: the events are there, and nobody can join yet.
+            guard membership.log == database.log, let row = try database.row(), row.id == membership.id, !row.isReady else {
+                throw EvstoreError.usage("\(path) is a node of a cluster log already", fix: "leave that one first")
+            }
+            try database.finish(membership.id)
+            return
+        }
         if keyFile != nil {
             throw EvstoreError.usage(
                 "\(path) is sealed, and the keys of a sealed store do not travel in a cluster log",
                 fix: "export its events into a store that is not sealed, and encrypt the disks and the database")
         }
         try takeAlone(what: "is being copied to a cluster log")
+        do {
+            try await copyAlone(to: database, as: node, progress: progress)
+        } catch {
+            try shareAgain()
+            throw error
+        }
+        try shareAgain()
+    }
+
+    private func copyAlone(
+        to database: ClusterDatabase, as node: String?, progress: (_ done: UInt64, _ total: UInt64) throws -> Void
+    ) async throws {
         let (last, live) = try read { reader in (reader.last, reader.stamp.live) }
-        var membership = try database.begin(store: storeID.bytes)
-        membership.node = node ?? ""
+        let membership = try database.begin(store: storeID.bytes, node: node ?? "")
         let sequencer = PostgresSequencer(membership, database.conninfo, program: "")
-        let row = node.map { NodeRow(name: $0, live: live) }
         var before = FrameEnd.start
-        let end = try frames(node: row) { frame in
+        let given = try frames(node: node.map { _ in NodeRow(membership, live: live) }) { frame in
             guard try sequencer.add(frame, after: before, by: .now + .seconds(options.appendDeadlineSeconds)) else {
                 throw EvstoreError.clusterMismatch(
                     log: database.log, reason: "another program writes to it", how: "choose another name")
@@ -67,12 +85,11 @@ extension EventLog {
         }
         if node != nil {
             try ConnectionFile.write(database.conninfo, at: path)
+            // Order: no older program opens it from here on.
+            try Manifest.set(isNode: true, at: path)
             // Order: the store is a node before others can join, since it may append what they would not know.
-            let member = membership
-            try await update { update in try update.become(member, at: end) }
+            try await update { update in try update.become(membership, having: given) }
         }
         try database.finish(membership.id)
-        try shareAgain()
-        return membership
     }
 }

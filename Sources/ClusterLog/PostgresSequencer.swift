@@ -33,7 +33,7 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
         var isOpen = false
         while true {
             do throws(StatementError) {
-                let isAdded = try connection.run(FrameTable.add, values, by: deadline).affected == 1
+                let isAdded = try connection.run(FrameTable.add, values, isCommit: true, by: deadline).affected == 1
                 if isAdded, !connection.hasWarned { return true }
                 // A commit that somebody has cancelled while it waited for a standby is answered with a warning.
                 isOpen = isOpen || isAdded
@@ -110,8 +110,8 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
         if let format = rows.int(0, 0), format > FrameTable.format {
             throw .storeNewer(path: "the cluster log \(log)", format: Int(format), known: Int(FrameTable.format))
         }
-        let number = UInt64(rows.int(0, 2) ?? 0)
-        let last = Position(UInt64(rows.int(0, 4) ?? 0))
+        let number = UInt64(clamping: rows.int(0, 2) ?? 0)
+        let last = Position(UInt64(clamping: rows.int(0, 4) ?? 0))
         if number < end.number || number == end.number && rows.bytes(0, 3) != end.link {
             throw .clusterWentBack(log: log, cluster: last, node: position)
         }

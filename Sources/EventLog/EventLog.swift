@@ -95,8 +95,13 @@ package final class EventLog: Sendable {
     /// - Throws: `EvstoreError`: logUnavailable, clusterWentBack, clusterDamaged, clusterMismatch.
     package func takeInFrames() async throws {
         guard let committer, membership != nil else { return }
-        do { try await committer.update(takesIn: true) { _ in } } catch {
-            throw storeError(error, path, doing: "following the cluster log")
+        while true {
+            let before = try read { $0.last }
+            do { return try await committer.update(takesIn: true) { _ in } } catch {
+                let failure = storeError(error, path, doing: "following the cluster log")
+                // A long way is gone in parts.
+                guard case .logUnavailable = failure, try read({ $0.last }) != before else { throw failure }
+            }
         }
     }
 

@@ -28,8 +28,15 @@ package struct Membership: Hashable, Sendable {
     /// Tells it from all others, also of the same name: 16 bytes, chosen when it was made.
     package var id: [UInt8]
     package var node: String
+    /// Tells the store from others that had the node's name before it: 8 bytes, chosen when it joined.
+    package var incarnation: [UInt8]
 
-    package init(log: String, id: [UInt8], node: String) { (self.log, self.id, self.node) = (log, id, node) }
+    package static let incarnationBytes = 8
+
+    package init(log: String, id: [UInt8], node: String, incarnation: [UInt8]? = nil) {
+        (self.log, self.id, self.node) = (log, id, node)
+        self.incarnation = incarnation ?? (0 ..< Self.incarnationBytes).map { _ in .random(in: 0 ... 255) }
+    }
 }
 
 /// Decides the order of frames for all nodes of a cluster log. Used by one thread at a time; each call returns by its deadline.

@@ -36,7 +36,7 @@ extension EventStore {
         if let receipt = try repeatedMade(events, sameID) { return receipt }
         let since = ContinuousClock.now
         let deadline = since + .seconds(options.appendDeadlineSeconds)
-        var mustBeFresh = false
+        var (mustBeFresh, hasCaughtUp) = (false, false)
         while true {
             let isFresh = mustBeFresh
             mustBeFresh = true
@@ -44,6 +44,11 @@ extension EventStore {
             do throws(EvstoreError) { checked = try await check(events, conditions, isFresh: isFresh) } catch {
                 // A validator of an older state has refused it: a fresh one may not.
                 if !isFresh { continue }
+                // Nor may one that knows what other nodes have done.
+                if log.membership != nil, !hasCaughtUp {
+                    hasCaughtUp = true
+                    if await takesInMore() { continue }
+                }
                 // A repeated append gets its first receipt, whatever has become of the versions since.
                 if let receipt = try repeated(events, sameID) { return receipt }
                 throw error
@@ -65,6 +70,15 @@ extension EventStore {
             case .revalidate: continue
             }
         }
+    }
+
+    /// Whether a node has taken in frames that it did not have.
+    private func takesInMore() async -> Bool {
+        do {
+            let before = try log.read { try $0.membership()?.end }
+            try await log.takeInFrames()
+            return try log.read { try $0.membership()?.end } != before
+        } catch { return false }
     }
 
     /// Appends one event if its stream is as expected; awaits and throws as `append(_:conditions:sameID:)` does.

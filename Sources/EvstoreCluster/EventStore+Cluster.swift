@@ -22,29 +22,37 @@ extension EventStore {
         try await StoreThreads.run { () async throws(EvstoreError) in
             do {
                 let database = cluster.database()
-                if !replacing, try database.nodes().contains(where: { $0.name == node }) { throw taken(node) }
-                try EventLog.join(database, as: node, at: path, options: options) { done, total in
-                    if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "join again") }
-                    progress?(ProgressEvent(step: "join", done: done, total: total))
-                }
-                var options = options
-                options.sequencing = PostgresSequencing(program: "")
-                let log = try EventLog.open(at: path, options: options, logger: logger)
-                do {
-                    try await log.update { update in
-                        if !replacing, try update.nodes().contains(where: { $0.name == node }) { throw taken(node) }
-                        update.state.live = update.state.top
-                        try update.putNode(node, live: update.state.live)
+                // A join that was killed at its end has made the store, and is no member yet.
+                if try !EventLog.isUnfinishedNode(at: path, node, of: cluster.name) {
+                    try EventLog.join(database, as: node, at: path, options: options) { done, total in
+                        if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "join again") }
+                        progress?(ProgressEvent(step: "join", done: done, total: total))
                     }
-                    try await log.takeInFrames()
-                    try log.reportNode()
-                } catch {
-                    try await log.close()
-                    throw error
                 }
-                try await log.close()
+                try await becomeMember(node, at: path, replacing: replacing, options, logger)
             } catch { throw storeError(error, path, doing: "joining \(cluster.name)") }
         }
+    }
+
+    private static func becomeMember(
+        _ node: String, at path: String, replacing: Bool, _ options: Options, _ logger: Logger?
+    ) async throws {
+        var options = options
+        options.sequencing = PostgresSequencing(program: "")
+        let log = try EventLog.open(at: path, options: options, logger: logger)
+        do {
+            try await log.join { nodes in
+                if !replacing, nodes.contains(where: { $0.name == node }) { throw taken(node) }
+            }
+            try await log.takeInFrames()
+            try log.reportNode()
+        } catch {
+            try await log.close()
+            // Whole or not at all: a store whose name is taken is none.
+            if case EvstoreError.usage = error { try Directory.remove(path) }
+            throw error
+        }
+        try await log.close()
     }
 
     private static func taken(_ node: String) -> EvstoreError {
@@ -98,6 +106,7 @@ extension EventStore {
                 let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
                 try await log.update { update in try update.removeNode(membership.node) }
                 try database.forget(node: membership.node)
+                try Manifest.set(isNode: false, at: path)
                 try ConnectionFile.remove(at: path)
                 try log.shareAgain()
             } catch { throw storeError(error, path, doing: "leaving \(membership.log)") }

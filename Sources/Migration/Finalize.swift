@@ -51,6 +51,9 @@ package enum Finalize {
             throw EvstoreError.usage(
                 "there is no node \(quoted(unknown))", fix: "the nodes are: \(nodes.map(\.name).joined(separator: ", "))")
         }
+        if let own = update.node?.node, gone.contains(own) {
+            throw EvstoreError.usage("\(own) is this node itself", fix: "leave the cluster log, or finalize on another node")
+        }
         for name in gone { try update.removeNode(name) }
         let behind = nodes.filter { $0.live < floor && !gone.contains($0.name) }
         if behind.isEmpty { return }

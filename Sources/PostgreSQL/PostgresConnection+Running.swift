@@ -6,10 +6,12 @@ extension PostgresConnection {
     /// Runs one statement. Without a transaction it is one of its own, and durable, as the server has it, when this returns.
     ///
     /// Its results come in binary formats. `COPY` is no statement for this.
+    /// - Parameter isCancelled: whether the server is asked to end the statement when the deadline passes.
     /// - Throws: `PostgresError`; its kind says what is known of the statement.
     package func run(
-        _ sql: String, _ parameters: [PostgresValue] = [], deadline: ContinuousClock.Instant
+        _ sql: String, _ parameters: [PostgresValue] = [], isCancelled: Bool = true, deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> PostgresRows {
+        mayCancel = isCancelled
         precondition(!sql.utf8.contains(0), "a statement without a zero character")
         let values = parameters.map(\.sent)
         if parameters.count > 65_535 || values.reduce(0, { $0 + ($1?.count ?? 0) }) > Self.parameterBytesMax {

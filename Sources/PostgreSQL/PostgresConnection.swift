@@ -27,6 +27,9 @@ package final class PostgresConnection {
 
     deinit { cancelAndClose() }
 
+    /// Whether the server may be asked to end the statement that runs.
+    var mayCancel = true
+
     /// Whether it can't be used any more, as far as this side knows.
     package var isBroken: Bool { unsafe handle.map { unsafe libpq.status($0) != Libpq.connectionOK } ?? true }
 
@@ -34,7 +37,7 @@ package final class PostgresConnection {
     package func cancelAndClose() {
         guard let handle = unsafe handle else { return }
         unsafe self.handle = nil
-        if unsafe libpq.transactionStatus(handle) == Libpq.transactionActive { unsafe cancel(handle) }
+        if mayCancel, unsafe libpq.transactionStatus(handle) == Libpq.transactionActive { unsafe cancel(handle) }
         unsafe libpq.finish(handle)
     }
 

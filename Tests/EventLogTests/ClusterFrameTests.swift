@@ -20,7 +20,7 @@ struct ClusterFrameTests {
         try await log.update { update in try update.put(.schemas, [0, 0, 0, 1], [UInt8](repeating: 1, count: 40)) }
         for number in 0 ..< 40 { try await log.add(event("s-\(number % 5)", "{\"n\":\(number)}", id: number % 3 == 0 ? "id-\(number)" : nil)) }
         var frames: [[UInt8]] = []
-        _ = try log.frames(node: NodeRow(name: "a", live: SchemaVersion(1))) { frames.append($0.bytes) }
+        _ = try log.frames(node: NodeRow(member, live: SchemaVersion(1))) { frames.append($0.bytes) }
         let store = log.storeID
         try await log.close()
         return (store, frames)

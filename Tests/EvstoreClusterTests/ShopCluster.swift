@@ -85,6 +85,24 @@ final class ShopCluster {
             id: try id.map { try EventID($0) }, version: SchemaVersion(1))
     }
 
+    static func placedAtV2(_ order: String) throws -> NewEvent {
+        NewEvent(
+            stream: try StreamName("order-\(order)"), type: "OrderPlaced",
+            payload: Array(#"{"id":"\#(order)","customer":"Ada","cents":1,"currency":"USD"}"#.utf8), version: SchemaVersion(2))
+    }
+
+    static func paid(_ order: String) throws -> NewEvent {
+        NewEvent(
+            stream: try StreamName("order-\(order)"), type: "OrderPaid", payload: Array(#"{"id":"\#(order)"}"#.utf8),
+            version: SchemaVersion(1))
+    }
+
+    /// The format in a node's manifest.
+    func format(of node: String) throws -> Int? {
+        let text = try String(contentsOfFile: path(node) + "/evstore.json", encoding: .utf8)
+        return text.firstMatch(of: #/"format" : (\d+)/#).flatMap { Int($0.1) }
+    }
+
     /// The lines of all events of a node, at their birth versions.
     static func lines(_ store: EventStore) throws -> [String] {
         var text: [UInt8] = []

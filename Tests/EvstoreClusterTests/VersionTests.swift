@@ -2,6 +2,7 @@ import EventModel
 import Evstore
 import EvstoreCluster
 import EvstoreTesting
+import Foundation
 import SchemaEvolution
 import TestSupport
 import Testing
@@ -110,6 +111,64 @@ struct ClusterVersionTests {
             try await other.catchUp()
             let refused = await #expect(throws: EvstoreError.self) { try await other.replay(to: SchemaVersion(2)) }
             #expect(refused?.code == "versionDiffers")
+            try await shop.close()
+        }
+    }
+}
+
+extension ClusterVersionTests {
+    @Test("a node that is restored from a copy of its files from before a rollback and a finalize works at the version that it had last")
+    func oldCopy() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            for number in 0 ..< 10 { try await a.append([ShopCluster.placed("\(number % 3)", number)]) }
+            for store in [a, b] {
+                try await store.catchUp()
+                try await store.replay(to: SchemaVersion(2))
+                try await store.replay(to: SchemaVersion(3))
+            }
+            try await shop.close("a")
+            try FileManager.default.copyItem(atPath: shop.path("a"), toPath: shop.path("copy"))
+            let again = try await shop.open("a")
+            try await again.rollback(to: SchemaVersion(2))
+            try await b.catchUp()
+            try await b.rollback(to: SchemaVersion(2))
+            try await b.finalize(SchemaVersion(2))
+            try await shop.close("a")
+            let copy = try await shop.open("copy")
+            try await copy.catchUp()
+            let versions = try copy.versions
+            #expect((versions.floor, versions.live) == (SchemaVersion(2), SchemaVersion(2)))
+            try await copy.append([ShopCluster.placedAtV2("x")])
+            #expect(try await copy.count("orders").rows == 4)
+            try await shop.close()
+        }
+    }
+
+    @Test("a store whose place another one has taken under the same name appends nothing any more")
+    func replaced() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let old = try await shop.join("a")
+            try await old.append([ShopCluster.placed("1")])
+            try await EventStore.join(shop.cluster(), as: "a", at: shop.path("new"), replacing: true, options: ShopCluster.options())
+            let new = try await shop.open("new")
+            try await new.append([ShopCluster.placed("2")])
+            let refused = await #expect(throws: EvstoreError.self) { try await old.append([ShopCluster.placed("3")]) }
+            #expect(refused?.code == "clusterMismatch", "\(refused?.code ?? "")")
+            try await shop.close()
+        }
+    }
+
+    @Test("an event of a version that another node has just made live is taken")
+    func newerVersion() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            try await a.replay(to: SchemaVersion(2))
+            try await b.append([ShopCluster.placedAtV2("1")])
+            #expect(try b.last().position == Position(1))
             try await shop.close()
         }
     }

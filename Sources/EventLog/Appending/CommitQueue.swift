@@ -16,6 +16,8 @@ final class CommitQueue: Sendable {
         let deadline: ContinuousClock.Instant
         /// Whether a node takes in first what the cluster log has.
         var takesIn = false
+        /// Whether it is known to change what is the cluster's.
+        var needsCluster = false
         let body: @Sendable (inout LogUpdate) throws -> Void
         let finish: @Sendable (Result<Void, any Error>) -> Void
     }
@@ -61,10 +63,10 @@ final class CommitQueue: Sendable {
         case appends([Append])
         case update(Update)
 
-        /// When the first of its callers stops waiting.
+        /// When the last of its callers stops waiting: one with less time hears later rather than that nobody knows.
         var deadline: ContinuousClock.Instant {
             switch self {
-            case .appends(let appends): appends.map(\.request.deadline).min() ?? .now
+            case .appends(let appends): appends.map(\.request.deadline).max() ?? .now
             case .update(let update): update.deadline
             }
         }
@@ -207,7 +209,7 @@ final class CommitQueue: Sendable {
     var needsCluster: Bool {
         state.withLock { state in
             guard state.taken < state.waiting.count else { return false }
-            if case .update(let update) = state.waiting[state.taken] { return update.takesIn }
+            if case .update(let update) = state.waiting[state.taken] { return update.takesIn || update.needsCluster }
             return true
         }
     }
@@ -216,7 +218,7 @@ final class CommitQueue: Sendable {
     func takeLocal() -> Batch? {
         state.withLock { state in
             for work in state.waiting[state.taken...] {
-                guard case .update(let update) = work, !update.takesIn else { continue }
+                guard case .update(let update) = work, !update.takesIn, !update.needsCluster else { continue }
                 return state.takeOut { $0.number == update.number }.first == nil ? nil : .update(update)
             }
             return nil
@@ -225,6 +227,20 @@ final class CommitQueue: Sendable {
 
     /// Adds appends that have come since, as many as the commit may still hold; false where there are none.
     func takeMore(_ appends: inout [Append], _ options: Options) -> Bool { state.withLock { $0.take(&appends, options) } }
+
+    /// Puts work back to the front, which needs the cluster log.
+    func putBack(_ batch: Batch) {
+        state.withLock { state in
+            let rest = state.waiting[state.taken...]
+            switch batch {
+            case .appends(let appends): state.waiting = appends.map { .append($0) } + rest
+            case .update(var update):
+                update.needsCluster = true
+                state.waiting = [.update(update)] + rest
+            }
+            state.taken = 0
+        }
+    }
 
     /// Removes the work whose deadline has passed.
     func takeOverdue() -> [Work] {

@@ -10,6 +10,13 @@ extension CommitSession {
         transaction.setSyncing(true)
     }
 
+    /// Refuses to commit as a store that is alone where the store has become a node since it was opened.
+    func requireAlone(_ transaction: borrowing ReadTransaction) throws {
+        guard order == nil, let node = try StateRows.node(transaction, access.tables) else { return }
+        throw EvstoreError.clusterMismatch(
+            log: node.membership.log, reason: "it has become the node \(node.membership.node) since it was opened", how: "open it again")
+    }
+
     /// The commit of an earlier run of the same transaction that the cluster log has already.
     mutating func takeInAdded(_ transaction: inout WriteTransaction) throws -> Done? {
         guard let done = try order?.takeInAdded(&transaction, access) else { return nil }
@@ -51,7 +58,7 @@ extension CommitSession {
         guard let rows = changes.shared else { return }
         let change = NodeOrder.Change(rows: rows, first: done.last.position.next, done: done, isLeaving: changes.isLeaving)
         try order.add(change, &changes.transaction, access, by: update.deadline)
-        if changes.isLeaving { try StateRows.removeNode(&changes.transaction, access.tables) }
+        if changes.isLeaving { try changes.becomeAlone() }
     }
 
     /// Checks that appends which were all refused were judged by the newest state that the cluster log has.
@@ -66,14 +73,15 @@ extension CommitSession {
     /// The same after an update was refused, by what may have been another node's older state.
     func requireEnd(after error: any Error, _ changes: borrowing LogUpdate, _ update: CommitQueue.Update) throws {
         guard let order, error is EvstoreError else { return }
-        do { try order.requireEnd(changes.transaction.reads, access, by: update.deadline) } catch let failure as EvstoreError {
-            // What it was refused for says more than that nobody can be asked.
-            if case .logUnavailable = failure { return }
-            throw failure
+        let deadline = min(update.deadline, .now + Self.askInterval)
+        do { try order.requireEnd(changes.transaction.reads, access, by: deadline) } catch let outrun as Outrun { throw outrun } catch {
+            // What it was refused for says more than why nobody can be asked.
         }
     }
 
     private static let pageInterval = Duration.seconds(5)
+    /// How long an update that was refused may ask whether the state was the newest, while it has LMDB's lock.
+    private static let askInterval = Duration.seconds(1)
 
     /// Takes in what the cluster log has and this node has not, page by page.
     mutating func takeIn(_ turn: WriteTurn, by deadline: ContinuousClock.Instant) throws {
@@ -95,6 +103,10 @@ extension CommitSession {
                 for frame in frames { taken = try FrameIntake.run(frame.lent, taken, &transaction, access) }
             }
             try sweepTakenIn(turn)
+            if .now >= deadline {
+                throw EvstoreError.logUnavailable(
+                    log: node.membership.log, reason: "this node is still taking in what it has missed, and is at position \(position)")
+            }
         }
     }
 }

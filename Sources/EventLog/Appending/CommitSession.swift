@@ -84,6 +84,10 @@ struct CommitSession: ~Copyable {
         while true {
             do { return try attempt(queue, turn, &batch) } catch is Outrun {
                 try takeIn(turn, by: batch?.deadline ?? .now)
+            } catch is Unreached {
+                if let work = batch { queue.putBack(work) }
+                batch = nil
+                return nil
             } catch {
                 let isAdded = order?.settle() == true
                 try undo(turn, after: error)
@@ -102,7 +106,8 @@ struct CommitSession: ~Copyable {
             if batch == nil { batch = queue.take(options) }
             written = transaction.id
             guard let work = batch else { return nil }
-            if let done = try takeInAdded(&transaction) { return done }
+            if case .appends = work, let done = try takeInAdded(&transaction) { return done }
+            try requireAlone(transaction.reads)
             guard let moment = try Moment(transaction.reads, access, overlays) else {
                 throw EvstoreError.storeDamaged(path: path, reason: "the log is older than what this process has read of it")
             }

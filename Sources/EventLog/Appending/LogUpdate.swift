@@ -11,7 +11,7 @@ package struct LogUpdate: ~Copyable {
     private let before: StoreState
     private var hasCut = false
     /// The node that makes the update; nil where the store belongs to no cluster log.
-    private let node: Membership?
+    package let node: Membership?
     private var sharedRows = ByteBuffer(capacity: 16)
     /// Whether the node is taken out of the cluster log by it.
     private(set) var isLeaving = false
@@ -98,7 +98,7 @@ package struct LogUpdate: ~Copyable {
         guard position <= last.position else {
             throw EvstoreError.misuse("a cut at \(position) lies beyond the last event, \(last.position)")
         }
-        if let node {
+        if let node, !isLeaving {
             throw EvstoreError.clusterMismatch(
                 log: node.log, reason: "a cut would take events from every other node",
                 how: "leave the cluster log first, or go back to the version before: that keeps all events")
@@ -122,7 +122,15 @@ package struct LogUpdate: ~Copyable {
         try StateRows.put(state, &transaction, access.tables)
         guard let node else { return }
         if !SharedRows.areSame(state, before) { SharedRows.append(state, to: &sharedRows) }
-        if state.live != before.live { try putNode(node.node, live: state.live) }
+        if state.live != before.live { try putNode(node, live: state.live) }
+    }
+
+    /// Makes the store one that is alone, in an epoch of its own: the cluster log goes on with other events at the same positions.
+    mutating func becomeAlone() throws {
+        try StateRows.removeNode(&transaction, access.tables)
+        for row in try rows(.notes, prefix: NodeRow.prefix) { try access.tables[.notes].delete(row.key.lent, &transaction) }
+        try cut(to: last.position, later: Epoch(UInt32(clamping: Timestamp.now.microseconds / 1_000_000)))
+        try StateRows.put(state, &transaction, access.tables)
     }
 
     /// The rows that every node of the cluster log gets; nil where none was changed.

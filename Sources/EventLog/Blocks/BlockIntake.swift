@@ -33,14 +33,24 @@ struct BlockIntake {
         let claimed = isWhole ? Int(rest.load(UInt32.self, at: BlockLayout.Header.bytes)) : 0
         let text = rest.slice(0, min(claimed, rest.byteCount))
         if isWhole, let size = try known(text, transaction.reads) { return size }
-        let block = try Blocks.checked(text, at: last.next, access)
+        let block = try Blocks.checkedWithoutNames(text, at: last.next, access)
         guard epochs.contains(block.epoch), block.epoch >= epoch else { throw BlockGap(position: last.next) }
         let before = block.epoch == epoch ? link : try Blocks.start(of: block.epoch, transaction.reads, access)
         guard BlockDraft.link(after: before, block.body) == block.link else { throw BlockGap(position: last.next) }
         try transaction.append(access.tables.blocks, bytes(block.first.rawValue).lent, block.bytes)
-        for (id, name) in block.types { try access.tables.types.put(Array(name.utf8).lent, bytes(id).lent, &transaction) }
+        for (id, name) in block.types { try put(id, name, &transaction) }
         (last, epoch, link) = (block.last, block.epoch, block.link)
         return block.bytes.byteCount
+    }
+
+    /// Names a type; one name has one number, and one number one name.
+    private func put(_ id: TypeID, _ name: String, _ transaction: inout WriteTransaction) throws {
+        if let known = try Indexes.type(name, transaction.reads, access.tables) {
+            if known != id { throw BlockGap(position: last.next) }
+            return
+        }
+        if try Indexes.types(transaction.reads, access.tables).contains(where: { $0.key == id }) { throw BlockGap(position: last.next) }
+        try access.tables.types.put(Array(name.utf8).lent, bytes(id).lent, &transaction)
     }
 
     /// The size of a block that the log has already, byte for byte; nil for one that lies behind its end.

@@ -145,13 +145,20 @@ package enum Blocks {
     /// Checks a block by rules 1 to 6 and 8, and adds its names of types to those that are known.
     @_lifetime(copy bytes)
     package static func checked(_ bytes: RawSpan, at first: Position, _ access: LogAccess) throws(EvstoreError) -> BlockView {
+        let block = try checkedWithoutNames(bytes, at: first, access)
+        block.learn(access.names)
+        return block
+    }
+
+    /// The same for a block that is not in the log yet, whose names of types are not to be known before it is.
+    @_lifetime(copy bytes)
+    static func checkedWithoutNames(_ bytes: RawSpan, at first: Position, _ access: LogAccess) throws(EvstoreError) -> BlockView {
         let block = try BlockView(checking: bytes, at: first, storeTag: access.storeID.tag)
         try checkSealed(block.isSealed, first, access)
         // Order: the code is checked before any name is taken from the block.
         if let keys = access.keys, !block.isCoded(by: keys.codes) {
             throw forged(first)
         }
-        block.learn(access.names)
         return block
     }
 

@@ -55,6 +55,7 @@ final class FrameFollower: Sendable {
     private func run() {
         var sequencer: (any Sequencer)?
         var pause = Self.first
+        var passed = Position(.max)
         var reported: (report: NodeReport, at: ContinuousClock.Instant)?
         while !isEnding.wait(milliseconds: pause, until: { $0 }) {
             do {
@@ -74,6 +75,13 @@ final class FrameFollower: Sendable {
                 }
             } catch {
                 let error = storeError(error, context.path, doing: "following the cluster log")
+                // A long way is gone in parts.
+                let position = lastPosition
+                defer { passed = position }
+                if position > passed {
+                    pause = Self.shortest
+                    continue
+                }
                 let isNew = noted.withLock { noted in
                     defer { noted = (error, noted?.since ?? .now) }
                     return noted?.error != error
@@ -82,6 +90,10 @@ final class FrameFollower: Sendable {
                 pause = Self.afterTrouble
             }
         }
+    }
+
+    private var lastPosition: Position {
+        do { return try now().report.position } catch { return .start }
     }
 
     private func now() throws -> (end: FrameEnd, report: NodeReport) {

@@ -14,7 +14,7 @@ enum FrameIntake {
         do {
             let frame = try ClusterFrame(checking: bytes, after: node.end)
             // Order: the rows first, since the epochs of blocks are rows.
-            try SharedRows.put(frame.rows, &transaction, access.tables)
+            try SharedRows.put(frame.rows, of: node.membership.node, &transaction, access.tables)
             var blocks = try BlockIntake(transaction.reads, access, isOfThisEpoch: false)
             var offset = 0
             while offset < frame.blocks.byteCount {
@@ -29,6 +29,9 @@ enum FrameIntake {
         } catch let damage as FrameDamage {
             throw damaged(damage.reason)
         } catch let gap as BlockGap {
+            // It has another block where this node has one: after a power cut the log may be ahead of the node's row.
+            let last = try Blocks.last(transaction.reads, access)
+            if gap.position <= last { throw EvstoreError.clusterWentBack(log: node.membership.log, cluster: node.last, node: last) }
             throw damaged("its block at position \(gap.position) does not follow this node's log")
         } catch EvstoreError.corruptBlock(let position, let reason) {
             throw damaged("its block at position \(position): \(reason)")

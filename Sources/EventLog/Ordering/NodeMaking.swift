@@ -1,6 +1,7 @@
 internal import Bytes
 package import EventModel
 internal import LMDB
+internal import Platform
 
 /// A log that is being made as a node, in a directory that nobody else sees yet.
 extension LogAccess {
@@ -25,25 +26,61 @@ extension LogAccess {
 }
 
 extension LogUpdate {
-    /// Makes the store the first node of a cluster log that has all of its events, up to a frame.
-    package mutating func become(_ membership: Membership, at end: FrameEnd) throws {
-        try StateRows.put(StateRows.Node(membership: membership, end: end, last: last.position), &transaction, access.tables)
-        try putNode(membership.node, live: state.live)
+    /// Makes the store the first node of a cluster log that was made of its events.
+    /// - Throws: `EvstoreError.clusterMismatch` where the store has changed since.
+    package mutating func become(_ membership: Membership, having given: GivenLog) throws {
+        guard last == given.last, state.stamp == given.stamp else {
+            throw EvstoreError.clusterMismatch(
+                log: membership.log, reason: "the store was written to while it was copied",
+                how: "copy it again, and write nothing meanwhile")
+        }
+        try StateRows.put(StateRows.Node(membership: membership, end: given.end, last: last.position), &transaction, access.tables)
+        try putNode(membership, live: state.live)
     }
+}
+
+extension EventLog {
+    /// Makes the store a member of the cluster log whose events it has, at the top version.
+    /// - Parameter check: gets the nodes that there are.
+    package func join(_ check: @escaping @Sendable ([NodeRow]) throws -> Void) async throws {
+        guard let membership else { throw EvstoreError.misuse("the store belongs to no cluster log") }
+        try await update { update in
+            try check(update.nodes())
+            update.state.live = update.state.top
+            try update.putNode(membership, live: update.state.live)
+        }
+    }
+
+    /// Whether a store was made as this node and has not become a member.
+    package static func isUnfinishedNode(at store: String, _ node: String, of log: String) throws -> Bool {
+        guard try Directory.status(store + "/" + Manifest.name) != nil else { return false }
+        let made = try open(at: store, options: Options(), readOnly: true)
+        return try made.read { reader in
+            guard let membership = try reader.membership()?.membership, membership.node == node, membership.log == log else { return false }
+            return try !reader.nodes().contains { $0.incarnation == membership.incarnation }
+        }
+    }
+}
+
+/// What of a log was given to a new cluster log.
+package struct GivenLog: Sendable {
+    var last: Checkpoint
+    var stamp: StateStamp
+    package var end: FrameEnd
 }
 
 extension EventLog {
     /// Gives a whole log as the frames of a new cluster log: the rows first, then the blocks.
     /// - Parameter node: the row of the first node, which is added to the rows; nil where there is none yet.
-    package func frames(node: NodeRow?, _ body: (NewFrame) throws -> Void) throws -> FrameEnd {
+    package func frames(node: NodeRow?, _ body: (NewFrame) throws -> Void) throws -> GivenLog {
         do {
             var end = FrameEnd.start
             var rows = ByteBuffer()
-            let last = try read { reader in
+            let (last, stamp) = try read { reader in
                 try SharedRows.appendAll(reader.transaction, reader.access.tables, to: &rows)
-                return reader.last
+                return (reader.last, reader.stamp)
             }
-            if let node { SharedRows.append(Catalogue.notes.rawValue, NodeRow.key(node.name), NodeRow.value(node.live), to: &rows) }
+            if let node { SharedRows.append(Catalogue.notes.rawValue, NodeRow.key(node.name), node.value, to: &rows) }
             func give(_ position: Position, _ rows: RawSpan, _ blocks: RawSpan) throws {
                 let frame = ClusterFrame.encoded(after: end, Checkpoint(epoch: last.epoch, position: position), rows: rows, blocks: blocks)
                 try body(frame)
@@ -63,7 +100,7 @@ extension EventLog {
                 }
                 try give(done, RawSpan(), blocks.bytes)
             }
-            return end
+            return GivenLog(last: last, stamp: stamp, end: end)
         } catch { throw storeError(error, path, doing: "copying \(path) to a cluster log") }
     }
 

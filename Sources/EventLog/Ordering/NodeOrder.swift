@@ -92,9 +92,16 @@ final class NodeOrder {
             isThere = try cursor.next()
         }
         let frame = ClusterFrame.encoded(after: node.end, change.done.last, rows: change.rows.lent, blocks: blocks.bytes)
-        try asked().connect(by: deadline)
-        guard try asked().add(frame, after: node.end, by: deadline) else { throw Outrun() }
-        added = Added(frame: frame, done: change.done)
+        // An update runs again where the map has to grow; its frame is the same, and stands already.
+        if added?.frame.bytes != frame.bytes {
+            do { try asked().connect(by: .now + Self.waitInterval) } catch let error as EvstoreError {
+                // Whoever waits for PostgreSQL does it without LMDB's lock.
+                if case .logUnavailable = error, .now < deadline { throw Unreached() }
+                throw error
+            }
+            guard try asked().add(frame, after: node.end, by: deadline) else { throw Outrun() }
+            added = Added(frame: frame, done: change.done)
+        }
         try StateRows.put(
             StateRows.Node(membership: node.membership, end: frame.end, last: change.done.last.position), &transaction, access.tables)
     }
@@ -114,10 +121,12 @@ final class NodeOrder {
 
     /// - Throws: `EvstoreError.clusterMismatch` where this store is a node no more.
     private func node(_ transaction: borrowing ReadTransaction, _ access: LogAccess, isLeaving: Bool = false) throws -> StateRows.Node {
-        let row = try access.tables[.notes].get(NodeRow.key(membership.node).lent, transaction)
-        guard let node = try StateRows.node(transaction, access.tables), node.membership == membership, row != nil || isLeaving else {
+        let key = NodeRow.key(membership.node)
+        let row = try Rows.get(key, transaction, access.tables[.notes]).flatMap { NodeRow(key, $0) }
+        let isMember = isLeaving || row?.incarnation == membership.incarnation
+        guard let node = try StateRows.node(transaction, access.tables), node.membership == membership, isMember else {
             throw EvstoreError.clusterMismatch(
-                log: membership.log, reason: "the node \(membership.node) was taken out of it",
+                log: membership.log, reason: "the node \(membership.node) was taken out of it, or another store has taken its place",
                 how: "join anew in another directory: \(.joinCluster)")
         }
         return node
@@ -130,6 +139,9 @@ final class NodeOrder {
         try asked().frames(after: end, at: position, by: deadline)
     }
 }
+
+/// The cluster log can't be asked just now: the work goes back into the queue, where it has its deadline.
+struct Unreached: Error {}
 
 /// Another node has added a frame first: its frames are taken in, and the commit is made anew.
 struct Outrun: Error {}

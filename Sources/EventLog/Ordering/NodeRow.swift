@@ -3,24 +3,29 @@ package import EventModel
 internal import LMDB
 
 /// A node of the cluster log that the store belongs to: a row of the table `notes` that is the same on all of them, its key "node/" and the
-/// name, its value the live version there, u32. Its changes are frames, so that every node knows at which version each other one works.
+/// name, its value the live version there, u32, and the 8 bytes that tell this store of the name from those before it. Its changes are frames, so that every node knows at which version each other one works.
 package struct NodeRow: Hashable, Sendable {
     package var name: String
     package var live: SchemaVersion
+    /// Which of the stores that have had the name.
+    package var incarnation: [UInt8]
 
     static let prefix = Array("node/".utf8)
 
     static func key(_ name: String) -> [UInt8] { prefix + Array(name.utf8) }
 
-    static func value(_ live: SchemaVersion) -> [UInt8] { bytes(live.rawValue) }
+    var value: [UInt8] { bytes(live.rawValue) + incarnation }
 
-    fileprivate init?(_ key: [UInt8], _ value: [UInt8]) {
-        guard value.count == 4 else { return nil }
+    init?(_ key: [UInt8], _ value: [UInt8]) {
+        guard value.count == 4 + Membership.incarnationBytes else { return nil }
+        incarnation = Array(value[4...])
         name = String(decoding: key.dropFirst(Self.prefix.count), as: UTF8.self)
         live = SchemaVersion(value.lent.load(UInt32.self, at: 0))
     }
 
-    package init(name: String, live: SchemaVersion) { (self.name, self.live) = (name, live) }
+    package init(_ membership: Membership, live: SchemaVersion) {
+        (name, incarnation, self.live) = (membership.node, membership.incarnation, live)
+    }
 
     /// Names are 1 to 63 letters, digits, hyphens, underscores and dots.
     package static func isName(_ text: String) -> Bool {
@@ -52,6 +57,9 @@ extension LogUpdate {
     /// Takes a node out of the cluster: it can't append any more, and nobody waits for it.
     package mutating func removeNode(_ name: String) throws { try delete(.notes, NodeRow.key(name)) }
 
-    /// Adds a node, or says at which version it works now.
-    package mutating func putNode(_ name: String, live: SchemaVersion) throws { try put(.notes, NodeRow.key(name), NodeRow.value(live)) }
+    /// Adds the node, or says at which version it works now.
+    package mutating func putNode(_ membership: Membership, live: SchemaVersion) throws {
+        let row = NodeRow(membership, live: live)
+        try put(.notes, NodeRow.key(row.name), row.value)
+    }
 }

@@ -50,18 +50,23 @@ enum SharedRows {
     static func appendAll(_ transaction: borrowing ReadTransaction, _ tables: Tables, to rows: inout ByteBuffer) throws {
         append(try StateRows.state(transaction, tables), to: &rows)
         for catalogue in Catalogue.allCases {
-            for row in try Rows.all([], transaction, tables[catalogue]) where has(catalogue, row.key) {
+            // Rows of nodes are those of a cluster log that the store once belonged to.
+            for row in try Rows.all([], transaction, tables[catalogue])
+            where has(catalogue, row.key) && !row.key.starts(with: NodeRow.prefix) {
                 append(catalogue.rawValue, row.key, row.value, to: &rows)
             }
         }
-        for row in try Rows.all([], transaction, tables.epochs) { append(TableDescriptor.epochs.name, row.key, row.value, to: &rows) }
+        // Types too: a cut leaves those that no event has any more, and their numbers stay taken.
+        for table in [tables.types, tables.epochs] {
+            for row in try Rows.all([], transaction, table) { append(table.name, row.key, row.value, to: &rows) }
+        }
     }
 
     // MARK: Taking in
 
     /// Writes the rows of a frame to their tables.
     /// - Throws: `FrameDamage`.
-    static func put(_ rows: RawSpan, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
+    static func put(_ rows: RawSpan, of node: String, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
         var offset = 0
         func take(_ count: Int) throws -> Int {
             guard count <= rows.byteCount - offset else { throw FrameDamage("a row ends outside it") }
@@ -83,19 +88,27 @@ enum SharedRows {
                 if size == 0 { try table.delete(key, &transaction) } else { try table.put(key, value, &transaction) }
             }
         }
-        if rows.byteCount > 0 { try checkNumbers(transaction.reads, tables) }
+        if rows.byteCount > 0 { try settleNumbers(of: node, &transaction, tables) }
     }
 
-    /// Every version up to the head has its row, and no epoch is the last possible.
-    private static func checkNumbers(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
-        let numbers = try StateRows.numbers(transaction, tables)
-        guard numbers.stamp.head.number <= (try tables[.schemas].count(transaction)), numbers.epoch.rawValue < .max else {
+    /// Makes the live version what the node's own row says: this is a flip or a rollback of its own that it was killed before it had made,
+    /// or one that an older copy of its files does not know. Then every version up to the head has its row, and no epoch is the last.
+    private static func settleNumbers(of node: String, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
+        var state = try StateRows.state(transaction.reads, tables)
+        let row = try Rows.get(NodeRow.key(node), transaction.reads, tables[.notes])
+        if let live = row.flatMap({ NodeRow(NodeRow.key(node), $0) })?.live, live != state.live {
+            state.live = live
+            try StateRows.put(state, &transaction, tables)
+        }
+        let versions = try tables[.schemas].count(transaction.reads)
+        guard state.numbers.isInOrder, state.head.number <= versions, state.epoch.rawValue < .max else {
             throw FrameDamage("its numbers are those of no store")
         }
     }
 
     private static func table(_ name: String, _ key: [UInt8], _ tables: Tables) throws -> RowTable {
         if name == TableDescriptor.epochs.name { return tables.epochs }
+        if name == TableDescriptor.types.name { return tables.types }
         guard let catalogue = Catalogue(rawValue: name), has(catalogue, key) else {
             throw FrameDamage("it has a row for a table that is no cluster's")
         }
@@ -112,7 +125,6 @@ enum SharedRows {
         state.epoch = Epoch(value.load(UInt32.self, at: 12))
         // A node that has not followed begins where all others can go back to.
         if state.live < state.floor { state.live = state.floor }
-        guard state.numbers.isInOrder else { throw FrameDamage("its numbers are those of no store") }
         try StateRows.put(state, &transaction, tables)
     }
 }

@@ -9,7 +9,8 @@ internal import LMDB
 ///     8   32   its link
 ///     40  16   the cluster log's id
 ///     56  u64  the last position of the log with that frame
-///     64  u8   length, the cluster log's name; u8 length, the node's name
+///     64  8    which of the stores that have had the node's name it is
+///     72  u8   length, the cluster log's name; u8 length, the node's name
 extension StateRows {
     struct Node: Hashable, Sendable {
         var membership: Membership
@@ -20,7 +21,7 @@ extension StateRows {
     }
 
     private static let nodeKey = Array("node".utf8)
-    private static let fixedBytes = 64
+    private static let fixedBytes = 72
 
     static func node(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Node? {
         guard let row = try tables.state.get(nodeKey.lent, transaction) else { return nil }
@@ -37,7 +38,9 @@ extension StateRows {
             offset += 1 + count
         }
         guard texts.count == 2 else { throw damagedNode }
-        return Node(membership: Membership(log: texts[0], id: id, node: texts[1]), end: end, last: last)
+        return Node(
+            membership: Membership(log: texts[0], id: id, node: texts[1], incarnation: [UInt8](copying: row.slice(64, 8))), end: end,
+            last: last)
     }
 
     static func put(_ node: Node, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
@@ -46,6 +49,7 @@ extension StateRows {
         row.append(node.end.link)
         row.append(node.membership.id)
         row.append(littleEndian: node.last.rawValue)
+        row.append(node.membership.incarnation)
         for text in [node.membership.log, node.membership.node] {
             row.append(UInt8(text.utf8.count))
             row.append(text)

@@ -13,10 +13,12 @@ package struct Manifest: Codable {
 
     package static let name = "evstore.json"
     /// The format of the stores that this program makes: 2 brought `log/ahead`, 3 blocks of format 2, 4 checksums of
-    /// rows. A sealed store had 5, and has 6 with codes: the newest that is read.
+    /// rows. A sealed store had 5, and has 6 with codes. A node of a cluster log has 7, the newest that is read: an older program would append
+    /// to it as to a store that is alone.
     static let format = 4
     private static let formatSealed = 5
     static let formatWithCodes = 6
+    private static let formatOfNode = 7
     /// What a store of an older format becomes with the first commit, so that a program that does not know this one's blocks
     /// never opens it. Its rows stay without checksums.
     private static let formatRaised = 3
@@ -38,13 +40,33 @@ package struct Manifest: Codable {
         if manifest.format > formatRaised { return }
         if manifest.format < formatRaised {
             manifest.format = formatRaised
-            let made = store + "/" + name + ".new"
-            try Directory.remove(made)
-            try manifest.write(to: made)
-            try Directory.rename(made, to: store + "/" + name)
+            try manifest.replace(at: store)
         }
         // Order: also where another process has raised it, since it may have been killed before its sync.
         try Directory.sync(store)
+    }
+
+    /// Says that the store is a node of a cluster log, or is one no more; durably.
+    /// - Throws: `EvstoreError.usage` where it has an older format.
+    package static func set(isNode: Bool, at store: String) throws {
+        var manifest = try whole(at: store)
+        let wanted = isNode ? formatOfNode : format
+        if manifest.format == wanted { return }
+        guard manifest.format == (isNode ? format : formatOfNode) else {
+            throw EvstoreError.usage(
+                "\(store) has format \(manifest.format), and a node has rows with checksums",
+                fix: "make a backup of it and restore that: the restored store has the newest format")
+        }
+        manifest.format = wanted
+        try manifest.replace(at: store)
+        try Directory.sync(store)
+    }
+
+    private func replace(at store: String) throws {
+        let made = store + "/" + Self.name + ".new"
+        try Directory.remove(made)
+        try write(to: made)
+        try Directory.rename(made, to: store + "/" + Self.name)
     }
 
     private func write(to path: String) throws {
@@ -61,8 +83,8 @@ package struct Manifest: Codable {
     /// The same, with the format.
     package static func identity(at store: String) throws -> StoreIdentity {
         let manifest = try whole(at: store)
-        guard manifest.format <= formatWithCodes else {
-            throw EvstoreError.storeNewer(path: store, format: manifest.format, known: formatWithCodes)
+        guard manifest.format <= formatOfNode else {
+            throw EvstoreError.storeNewer(path: store, format: manifest.format, known: formatOfNode)
         }
         guard manifest.format > 0, let storeID = StoreID(hex: manifest.storeId) else {
             throw EvstoreError.notAStore(path: store, reason: "\(name) names no store id")
