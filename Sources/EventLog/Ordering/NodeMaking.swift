@@ -27,6 +27,7 @@ extension LogAccess {
 extension LogUpdate {
     /// Makes the store the first node of a cluster log that has all of its events, up to a frame.
     package mutating func become(_ membership: Membership, at end: FrameEnd) throws {
+        try requireOwn()
         try StateRows.put(StateRows.Node(membership: membership, end: end), &transaction, access.tables)
         try putNode(membership.node, live: state.live)
     }
