@@ -25,7 +25,10 @@ struct FollowCommandTests {
         try shop.must("rollback")
         try shop.must("backup \(copies) --keep 1")
         let taken = try shop.must(follow).line
-        #expect(try [member(taken, "made"), member(taken, "new"), member(taken, "events"), member(taken, "epoch")] == ["false", "true", "1", "1"])
+        #expect(
+            try [member(taken, "made"), member(taken, "new"), member(taken, "events"), member(taken, "epoch")] == [
+                "false", "true", "1", "1",
+            ])
         for command in ["export", "query orders", "query orders --at v3", "snapshot list", "journal"] {
             #expect(try shop.must("\(command) --store \(standby)").lines == shop.must(command).lines, "\(command)")
         }
@@ -39,14 +42,16 @@ struct FollowCommandTests {
         try shop.must("--store \(standby) follow --from \(copies) --once")
         let journal = try shop.must("journal").lines
         for line in [
-            #"append order-10 OrderPlaced {"id":"10","customer":"Di","cents":5,"currency":"EUR"}"#, "rollback", "finalize v3", "snapshot take s",
+            #"append order-10 OrderPlaced {"id":"10","customer":"Di","cents":5,"currency":"EUR"}"#, "rollback", "finalize v3",
+            "snapshot take s",
             "replay --to v3", "consume mailer --once -- true", "rollback --to-snapshot before-v3 --discard-tail", "snapshot prune --keep 0",
         ] {
-            let outcome = try shop.run("\(line) --store \(standby) --json")
+            let outcome = try shop.run("--store \(standby) --json \(line)")
             #expect(try outcome.exit == 1 && member(outcome.line, "error", "code") == #""replica""#, "\(line): \(outcome.output)")
         }
         let imported = try shop.run("import - --as v3 --store \(standby)", input: Shop.order("9", total: 1))
-        #expect(imported.exit == 1 && imported.errors.contains("is a replica of backups in \(copies)") && imported.errors.contains("promote"))
+        #expect(
+            imported.exit == 1 && imported.errors.contains("is a replica of backups in \(copies)") && imported.errors.contains("promote"))
         try shop.must("drill --store \(standby)")
         #expect(try shop.must("journal --store \(standby)").lines == journal)
         try shop.must("verify --deep --store \(standby)")
@@ -83,10 +88,13 @@ struct FollowCommandTests {
     func keepsLooking(_ signal: Int32) throws {
         let shop = try Shop.migrated()
         let (copies, standby) = (shop.path("copies"), shop.path("standby"))
-        for name in ["copies", "copies/runs"] { try FileManager.default.createDirectory(atPath: shop.path(name), withIntermediateDirectories: true) }
+        for name in ["copies", "copies/runs"] {
+            try FileManager.default.createDirectory(atPath: shop.path(name), withIntermediateDirectories: true)
+        }
         let shell = BuiltProgram(path: "/bin/sh")
         let following = try shell.start([
-            "-c", "exec '\(shop.program.path)' --store '\(standby)' follow --from '\(copies)' --every 50ms >\(shop.path("out")) 2>\(shop.path("err"))",
+            "-c",
+            "exec '\(shop.program.path)' --store '\(standby)' follow --from '\(copies)' --every 50ms >\(shop.path("out")) 2>\(shop.path("err"))",
         ])
         try waitUntil { try shop.text("err").contains("no backup was ever finished there") }
         try shop.must("backup \(copies)")

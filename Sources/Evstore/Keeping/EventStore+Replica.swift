@@ -19,7 +19,8 @@ extension EventStore {
     ///   original has cut its log below the replica's end, which has to be made anew then, in another place; backupDamaged where none was
     ///   finished yet, too; keysRefused where events are sealed; locked where another process does the same; diskFull, interrupted.
     public static func follow(
-        from backups: String, into replica: String, options: Options = Options(), cancellation: Cancellation? = nil, progress: Progress? = nil
+        from backups: String, into replica: String, options: Options = Options(), cancellation: Cancellation? = nil,
+        progress: Progress? = nil
     ) async throws(EvstoreError) -> FollowReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try await Follow.run(from: .directory(backups), into: replica, options, RunControl(cancellation, progress))
@@ -33,7 +34,8 @@ extension EventStore {
     ///   - source: returns as many bytes as it is asked for, fewer only at the backup's end; called on a thread of the store's own.
     /// - Throws: `EvstoreError`, as the other `follow` does, or what `source` throws, as it is.
     public static func follow(
-        named name: String, into replica: String, options: Options = Options(), cancellation: Cancellation? = nil, progress: Progress? = nil,
+        named name: String, into replica: String, options: Options = Options(), cancellation: Cancellation? = nil,
+        progress: Progress? = nil,
         from source: @escaping (Int) throws -> [UInt8]
     ) async throws -> FollowReport {
         let errors = CallerErrors()

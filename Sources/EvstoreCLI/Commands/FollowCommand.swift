@@ -21,7 +21,8 @@ struct FollowCommand: Command {
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
     @Option(help: ArgumentHelp("A directory of backups, a file, or -.", valueName: "dir|file|-")) var from: String
-    @Option(help: ArgumentHelp("How often it looks for a newer backup, such as 500ms, 5s or 2m; 5s where it is not given.", valueName: "time"))
+    @Option(
+        help: ArgumentHelp("How often it looks for a newer backup, such as 500ms, 5s or 2m; 5s where it is not given.", valueName: "time"))
     var every: String?
     @Flag(help: "Look once, for a timer.") var once = false
 
@@ -95,7 +96,8 @@ struct FollowCommand: Command {
     private func advising<R>(_ session: Session, _ body: () async throws -> R) async throws -> R {
         do { return try await body() } catch EvstoreError.epochChanged(let seen, let cut) {
             session.bar.finish()
-            session.output.note("note: the original has cut its log: make the replica anew, in another directory, or where this one is moved away")
+            session.output.note(
+                "note: the original has cut its log: make the replica anew, in another directory, or where this one is moved away")
             throw EvstoreError.epochChanged(seen: seen, cut: cut)
         }
     }
@@ -113,7 +115,9 @@ struct FollowCommand: Command {
         let words =
             report.isMade
             ? "replica    \(replica) up to \(position); checked in full"
-            : report.isNew ? "followed   up to \(position), \(counted(report.events, "event")) taken in" : "followed   up to \(position), nothing is new"
+            : report.isNew
+                ? "followed   up to \(position), \(counted(report.events, "event")) taken in"
+                : "followed   up to \(position), nothing is new"
         try session.output.line("\(words); backup of \(report.backupTime)")
     }
 }

@@ -28,7 +28,8 @@ extension Follow {
             let isLast = next == nil
             let epoch = isLast ? end.epoch : max(piece?.epoch ?? .first, before.epoch)
             let change = Change(
-                rows: epoch == known ? nil : newer.rows(through: epoch), piece: piece, end: isLast ? newer.end : nil, from: old, to: newer.mark)
+                rows: epoch == known ? nil : newer.rows(through: epoch), piece: piece, end: isLast ? newer.end : nil, from: old,
+                to: newer.mark)
             known = epoch
             try await log.update { [path = log.path, name = source.name, tables = log.access.tables] update in
                 do { try change.write(&update, path, tables) } catch let damage as BackupDamage {
@@ -39,7 +40,8 @@ extension Follow {
         } while next != nil
         return FollowReport(
             isMade: false, isNew: true, position: end.position, epoch: end.epoch,
-            events: end.position.rawValue - min(before.position, end.position).rawValue, backupTime: newer.mark.time, bytes: bytes, seconds: 0)
+            events: end.position.rawValue - min(before.position, end.position).rawValue, backupTime: newer.mark.time, bytes: bytes,
+            seconds: 0)
     }
 
     /// Reads what may be new of a backup, and checks it.

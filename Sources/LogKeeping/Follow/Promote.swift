@@ -1,5 +1,5 @@
-package import EventModel
 internal import EventLog
+package import EventModel
 package import Migration
 
 /// Makes a replica a store of its own.
