@@ -87,7 +87,8 @@ let package = Package(
         .target(name: "SchemaTools", dependencies: ["Bytes", "JSONText", "EventModel", "SchemaEvolution"], swiftSettings: lending),
         // Row 2: the order of a log that several machines share.
         .target(
-            name: "ClusterLog", dependencies: ["Bytes", "Hashing", "Platform", "PostgreSQL", "LMDB", "EventModel", "EventLog"], swiftSettings: lending),
+            name: "ClusterLog", dependencies: ["Bytes", "Hashing", "Platform", "PostgreSQL", "LMDB", "EventModel", "EventLog"],
+            swiftSettings: lending),
         // Row 2: they meet in the projections.
         .target(
             name: "Projections",
@@ -125,7 +126,8 @@ let package = Package(
         // Row 6: who comes through it.
         .target(
             name: "EvstoreCluster",
-            dependencies: ["Hashing", "Platform", "EventModel", "EventLog", "SchemaEvolution", "Projections", "ClusterLog", "Migration", "Evstore",
+            dependencies: [
+                "Hashing", "Platform", "EventModel", "EventLog", "SchemaEvolution", "Projections", "ClusterLog", "Migration", "Evstore",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: house),
@@ -243,7 +245,8 @@ let package = Package(
         .testTarget(
             name: "EvstoreClusterTests",
             dependencies: [
-                "Bytes", "Hashing", "Platform", "PostgreSQL", "EventModel", "EventLog", "SchemaEvolution", "ClusterLog", "Evstore", "EvstoreCluster",
+                "Bytes", "Hashing", "Platform", "PostgreSQL", "EventModel", "EventLog", "SchemaEvolution", "ClusterLog", "Evstore",
+                "EvstoreCluster",
                 "EvstoreTesting", "TestSupport", "evstore", "StoreWorker",
             ], swiftSettings: house),
         .testTarget(
@@ -257,7 +260,8 @@ let package = Package(
             name: "OrdersService", dependencies: ["EventModel", "Projections", "EvstoreCLI"], path: "Tests/OrdersService",
             swiftSettings: house),
         .executableTarget(
-            name: "StoreWorker", dependencies: ["Bytes", "Platform", "LMDB", "EventLog", "Evstore", "EvstoreCluster"], path: "Tests/StoreWorker",
+            name: "StoreWorker", dependencies: ["Bytes", "Platform", "LMDB", "EventLog", "Evstore", "EvstoreCluster"],
+            path: "Tests/StoreWorker",
             swiftSettings: house),
         .testTarget(
             name: "CrashTests",
@@ -299,8 +303,11 @@ let package = Package(
             name: "evstore-torture",
             dependencies: [
                 "Bytes", "TestSupport", "Torturing", "Platform", "LMDB", "EventModel", "EventLog", "Migration", "LogKeeping", "Evstore",
-                "EvstoreTesting",
+                "EvstoreService", "EvstoreTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Service"])),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: .when(traits: ["Service"])),
             ],
             path: "tools/torturing/Program", swiftSettings: house),
         .testTarget(name: "FuzzTests", dependencies: ["EvstoreTesting", "TestSupport", "evstore-fuzz"], swiftSettings: house),

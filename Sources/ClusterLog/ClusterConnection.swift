@@ -1,5 +1,5 @@
-package import EventModel
 internal import EventLog
+package import EventModel
 internal import Platform
 internal import PostgreSQL
 
@@ -39,25 +39,35 @@ package final class ClusterConnection {
         }
     }
 
-    /// Runs a statement once; a connection that was lost before is made again first.
-    /// - Throws: `PostgresError`, also of kind connectionLost, after which nobody knows whether it was carried out.
+    /// Runs a statement once. A connection that was lost before is made again first, and where the server refuses to write, as one that has
+    /// become a standby does, that of the server in its place: until the deadline.
     func run(_ sql: String, _ values: [PostgresValue], by deadline: ContinuousClock.Instant) throws(StatementError) -> PostgresRows {
-        do throws(EvstoreError) { try connect(by: deadline) } catch { throw .notSent(error) }
-        guard let connection else { throw .notSent(.logUnavailable(log: log, reason: "there is no connection")) }
-        do throws(PostgresError) { return try connection.run(sql, values, deadline: deadline) } catch {
-            // A server that has become read-only is left for the one that took its place.
-            if connection.isBroken || error.sqlState == "25006" { self.connection = nil }
-            switch error.kind {
-            case .connectionLost: throw .lost(unavailable(error))
-            case .noLibrary, .unreachable: throw .notSent(unavailable(error))
-            case .refused: throw .refused(unavailable(error), state: error.sqlState ?? "")
+        while true {
+            do throws(EvstoreError) { try connect(by: deadline) } catch { throw .notSent(error) }
+            guard let connection else { throw .notSent(.logUnavailable(log: log, reason: "there is no connection")) }
+            do throws(PostgresError) { return try connection.run(sql, values, deadline: deadline) } catch {
+                let isReadOnly = error.sqlState == Self.readOnly
+                if connection.isBroken || isReadOnly { self.connection = nil }
+                switch error.kind {
+                case .connectionLost: throw .lost(unavailable(error))
+                case .refused where !isReadOnly: throw .refused(unavailable(error), state: error.sqlState ?? "")
+                case .noLibrary, .unreachable, .refused: if .now >= deadline { throw .notSent(unavailable(error)) }
+                }
             }
+            _ = Monitor(false).wait(milliseconds: 10) { $0 }
         }
     }
 
+    /// The SQLSTATE of a server that takes no writes.
+    private static let readOnly = "25006"
+
+    /// Whether the server has warned of the last answer: as where a commit was made that no standby has.
+    var hasWarned: Bool { connection?.warning != nil }
+
     /// The same for a statement that may be run twice: it is, until the deadline, where the connection was lost.
     func ask<R>(
-        _ sql: String, _ values: [PostgresValue], by deadline: ContinuousClock.Instant, _ body: (borrowing PostgresRows) throws(EvstoreError) -> R
+        _ sql: String, _ values: [PostgresValue], by deadline: ContinuousClock.Instant,
+        _ body: (borrowing PostgresRows) throws(EvstoreError) -> R
     ) throws(EvstoreError) -> R {
         while true {
             do throws(StatementError) {

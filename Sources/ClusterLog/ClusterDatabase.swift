@@ -28,10 +28,11 @@ package struct ReportedNode: Hashable, Sendable {
 package final class ClusterDatabase {
     private static let interval = Duration.seconds(30)
     package let log: String
+    package let conninfo: String
     private let connection: ClusterConnection
 
     package init(log: String, _ conninfo: String) {
-        self.log = log
+        (self.log, self.conninfo) = (log, conninfo)
         connection = ClusterConnection(log: log, conninfo, application: "evstore")
     }
 
@@ -90,7 +91,9 @@ package final class ClusterDatabase {
         try change(
             FrameTable.insert,
             [.text(log), .int(FrameTable.format), .bytes(id), .bytes(store), .bytes(FrameEnd.start.link)])
-        guard try row()?.id == id else { throw .usage("another program makes a cluster log \(quoted(log)) just now", fix: "choose another name") }
+        guard try row()?.id == id else {
+            throw .usage("another program makes a cluster log \(quoted(log)) just now", fix: "choose another name")
+        }
         return Membership(log: log, id: id, node: "")
     }
 
@@ -102,7 +105,8 @@ package final class ClusterDatabase {
             (0 ..< rows.count).map { row in
                 ReportedNode(
                     name: rows.text(row, 0) ?? "", live: SchemaVersion(UInt32(clamping: rows.int(row, 1) ?? 0)),
-                    position: Position(UInt64(rows.int(row, 2) ?? 0)), frame: UInt64(rows.int(row, 3) ?? 0), program: rows.text(row, 4) ?? "",
+                    position: Position(UInt64(rows.int(row, 2) ?? 0)), frame: UInt64(rows.int(row, 3) ?? 0),
+                    program: rows.text(row, 4) ?? "",
                     secondsAgo: Int(rows.int(row, 5) ?? 0))
             }
         }

@@ -8,13 +8,15 @@ extension EventLog {
     /// - Parameter progress: gets the last position that was taken in, and the cluster log's; what it throws ends the work.
     /// - Throws: `EvstoreError`: storeExists, logUnavailable, clusterDamaged, clusterMismatch, usage where a node of the name is there.
     package static func join(
-        _ database: ClusterDatabase, _ conninfo: String, as node: String, at store: String, options: Options,
+        _ database: ClusterDatabase, as node: String, at store: String, options: Options,
         progress: (_ done: UInt64, _ total: UInt64) throws -> Void
     ) throws {
         let row = try database.readyRow()
-        guard let storeID = StoreID(row.store) else { throw EvstoreError.clusterDamaged(log: database.log, frame: 0, reason: "its row is not one") }
+        guard let storeID = StoreID(row.store) else {
+            throw EvstoreError.clusterDamaged(log: database.log, frame: 0, reason: "its row is not one")
+        }
         let membership = Membership(log: database.log, id: row.id, node: node)
-        let sequencer = PostgresSequencer(membership, conninfo, program: "")
+        let sequencer = PostgresSequencer(membership, database.conninfo, program: "")
         do { try StoreFiles.checkPlace(Directory.parent(of: store), options, silent) } catch {
             throw storeError(error, store, doing: "making \(store)")
         }
@@ -32,7 +34,7 @@ extension EventLog {
             if let finding = try access.complete(at: made, options, { try progress(last.rawValue, last.rawValue) }) {
                 throw EvstoreError.clusterDamaged(log: database.log, frame: end.number, reason: "\(finding.id) \(finding.message)")
             }
-            try ConnectionFile.write(conninfo, at: made)
+            try ConnectionFile.write(database.conninfo, at: made)
         }
     }
 
@@ -40,7 +42,7 @@ extension EventLog {
     /// - Parameter node: nil gives the events alone; the store stays what it is.
     /// - Throws: `EvstoreError`: usage where there is a cluster log of the name, or the store is a node or sealed; locked; logUnavailable.
     package func copy(
-        to database: ClusterDatabase, _ conninfo: String, as node: String?, progress: (_ done: UInt64, _ total: UInt64) throws -> Void
+        to database: ClusterDatabase, as node: String?, progress: (_ done: UInt64, _ total: UInt64) throws -> Void
     ) async throws -> Membership {
         if membership != nil { throw EvstoreError.usage("\(path) is a node of a cluster log already", fix: "leave that one first") }
         if keyFile != nil {
@@ -52,7 +54,7 @@ extension EventLog {
         let (last, live) = try read { reader in (reader.last, reader.stamp.live) }
         var membership = try database.begin(store: storeID.bytes)
         membership.node = node ?? ""
-        let sequencer = PostgresSequencer(membership, conninfo, program: "")
+        let sequencer = PostgresSequencer(membership, database.conninfo, program: "")
         let row = node.map { NodeRow(name: $0, live: live) }
         var before = FrameEnd.start
         let end = try frames(node: row) { frame in
@@ -64,7 +66,7 @@ extension EventLog {
             try progress(frame.last.position.rawValue, last.position.rawValue)
         }
         if node != nil {
-            try ConnectionFile.write(conninfo, at: path)
+            try ConnectionFile.write(database.conninfo, at: path)
             // Order: the store is a node before others can join, since it may append what they would not know.
             let member = membership
             try await update { update in try update.become(member, at: end) }

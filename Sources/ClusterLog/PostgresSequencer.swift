@@ -26,13 +26,17 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
 
     package func add(_ frame: NewFrame, after end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
         let values: [PostgresValue] = [
-            .text(log), .bytes(membership.id), .int(Int64(frame.end.number)), .bytes(frame.end.link), .int(Int64(frame.last.epoch.rawValue)),
+            .text(log), .bytes(membership.id), .int(Int64(frame.end.number)), .bytes(frame.end.link),
+            .int(Int64(frame.last.epoch.rawValue)),
             .int(Int64(frame.last.position.rawValue)), .int(Int64(end.number)), .bytes(end.link), .bytes(frame.bytes),
         ]
         var isOpen = false
         while true {
             do throws(StatementError) {
-                if try connection.run(FrameTable.add, values, by: deadline).affected == 1 { return true }
+                let isAdded = try connection.run(FrameTable.add, values, by: deadline).affected == 1
+                if isAdded, !connection.hasWarned { return true }
+                // A commit that somebody has cancelled while it waited for a standby is answered with a warning.
+                isOpen = isOpen || isAdded
                 guard isOpen else { return false }
                 do throws(EvstoreError) { return try hasSettled(frame, by: deadline) } catch { throw .notSent(error) }
             } catch {
@@ -57,8 +61,11 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
             FrameTable.frame, [.text(log), .int(Int64(frame.end.number))], by: deadline
         ) { rows throws(EvstoreError) in rows.count == 1 && rows.bytes(0, 0) == frame.bytes }
         guard isOurs else { return false }
-        // The connection may have been ended while its commit waited for a standby: after a commit behind it, it is there too.
-        try connection.ask(FrameTable.settle, [.text(log)], by: deadline) { _ throws(EvstoreError) in }
+        // The commit may have been given up while it waited for a standby: after a commit behind it, it is there too.
+        repeat {
+            if .now >= deadline { throw .commitOutcomeUnknown(after: frame.last.position) }
+            try connection.ask(FrameTable.settle, [.text(log)], by: deadline) { _ throws(EvstoreError) in }
+        } while connection.hasWarned
         return true
     }
 

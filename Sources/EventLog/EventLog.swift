@@ -61,7 +61,7 @@ package final class EventLog: Sendable {
     deinit {
         if !isOfThisProcess || isClosed.withLock({ $0 }) { return }
         healthMonitor.end()
-        frameFollower?.end()
+        frameFollower?.stop()
         // Nothing waits here: the writing thread ends by itself and then closes the files.
         let (environment, presence) = (access.environment, presence)
         signal.close()
@@ -100,14 +100,18 @@ package final class EventLog: Sendable {
     /// - Throws: `EvstoreError`: logUnavailable, clusterWentBack, clusterDamaged, clusterMismatch.
     package func takeInFrames() async throws {
         guard let committer, membership != nil else { return }
-        do { try await committer.update(takesIn: true) { _ in } } catch { throw storeError(error, path, doing: "following the cluster log") }
+        do { try await committer.update(takesIn: true) { _ in } } catch {
+            throw storeError(error, path, doing: "following the cluster log")
+        }
     }
 
     /// Notes for those who look at the cluster how far this node is; nothing where the store belongs to none.
     package func reportNode() throws { try frameFollower?.reportNow() }
 
     /// Why the cluster log can't be asked, and since when; nil while it can, and where the store belongs to none.
-    package var clusterTrouble: (error: EvstoreError, since: ContinuousClock.Instant)? { frameFollower?.trouble }
+    package var clusterComplaint: String? {
+        frameFollower?.trouble.map { "\($0.error.message), for \(Int($0.since.duration(to: .now) / .seconds(1))) s now" }
+    }
 
     /// Reads on the caller's thread. Keep it short: what is read stays on the disk until it ends.
     package func read<R>(_ body: (borrowing LogReader) throws -> R) throws -> R {

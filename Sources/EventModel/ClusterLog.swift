@@ -60,7 +60,9 @@ package struct NodeReport: Hashable, Sendable {
     package var position: Position
     package var frame: UInt64
 
-    package init(live: SchemaVersion, position: Position, frame: UInt64) { (self.live, self.position, self.frame) = (live, position, frame) }
+    package init(live: SchemaVersion, position: Position, frame: UInt64) {
+        (self.live, self.position, self.frame) = (live, position, frame)
+    }
 }
 
 /// Makes the sequencer of a store that is a node.

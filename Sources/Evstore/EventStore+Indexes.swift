@@ -26,18 +26,7 @@ extension EventStore {
         let model = try await readModel(projection, at: version)
         var range = try model.range(projection, index, values, from: from, to: to, backwards: backwards)
         if let cursor, !cursor.leave(&range) { throw .usage("the cursor is none of the index \(index)") }
-        // One more than is given tells whether there is more.
-        let count = min(limit == .max ? limit : limit + 1, options.pageEventsMax)
-        var (rows, last): ([ReadModelRow], [UInt8]?) = ([], nil)
-        while true {
-            let page = try model.generation.page(range, model.indexes, backwards: backwards, limit: count)
-            for row in page {
-                if rows.count == limit { return QueryPage(rows: rows, next: last.map { QueryCursor(entry: $0) }, note: model.note) }
-                rows.append(ReadModelRow(key: String(decoding: row.key, as: UTF8.self), value: row.value))
-                last = row.entry
-            }
-            guard page.count == count, let last, range.leave(last) else { return QueryPage(rows: rows, next: nil, note: model.note) }
-        }
+        return try model.page(&range, backwards: backwards, limit: limit, pageRows: options.pageEventsMax)
     }
 
     /// The same with the values of the rows as a Swift type.
@@ -63,7 +52,25 @@ extension EventStore {
 }
 
 extension ReadModel {
-    fileprivate func range(
+    /// At most `limit` rows of a range, by so many at once.
+    func page(
+        _ range: inout IndexRange, backwards: Bool, limit: Int, pageRows: Int
+    ) throws(EvstoreError) -> QueryPage<ReadModelRow> {
+        // One more than is given tells whether there is more.
+        let count = min(limit == .max ? limit : limit + 1, pageRows)
+        var (rows, last): ([ReadModelRow], [UInt8]?) = ([], nil)
+        while true {
+            let page = try generation.page(range, indexes, backwards: backwards, limit: count)
+            for row in page {
+                if rows.count == limit { return QueryPage(rows: rows, next: last.map { QueryCursor(entry: $0) }, note: note) }
+                rows.append(ReadModelRow(key: String(decoding: row.key, as: UTF8.self), value: row.value))
+                last = row.entry
+            }
+            guard page.count == count, let last, range.leave(last) else { return QueryPage(rows: rows, next: nil, note: note) }
+        }
+    }
+
+    func range(
         _ projection: String, _ index: String, _ values: [IndexValue], from: IndexValue?, to: IndexValue?, backwards: Bool = false
     ) throws(EvstoreError) -> IndexRange {
         guard let number = indexes.number(of: index) else {

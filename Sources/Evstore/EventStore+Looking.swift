@@ -1,6 +1,7 @@
 internal import EventLog
 internal import EventModel
 internal import Hashing
+internal import JSONText
 internal import Migration
 internal import Platform
 package import Projections
@@ -128,6 +129,26 @@ extension EventStore {
             rows.append(row)
         }
         return QueryPage(rows: rows, next: nil, note: model.note)
+    }
+
+    /// The same in the order of an index, with what `query` takes.
+    /// - Throws: `EvstoreError.usage` as `query` does.
+    package func standingRows(
+        of projection: String, at version: SchemaVersion, index: String, equals values: [IndexValue] = [], from: IndexValue? = nil,
+        to: IndexValue? = nil, backwards: Bool = false, after cursor: QueryCursor? = nil, limit: Int
+    ) throws(EvstoreError) -> QueryPage<ReadModelRow>? {
+        guard let model = try standing(projection, at: version) else { return nil }
+        var range = try model.range(projection, index, values, from: from, to: to, backwards: backwards)
+        if let cursor, !cursor.leave(&range) { throw .usage("the cursor is none of the index \(index)") }
+        return try model.page(&range, backwards: backwards, limit: limit, pageRows: options.pageEventsMax)
+    }
+
+    /// The indexes that a projection declares, by name, each with the pointers of its members.
+    package func indexes(of projection: String, at version: SchemaVersion) throws(EvstoreError) -> [(name: String, members: [String])] {
+        let evolution = try evolving.current()
+        try requireVersion(version, evolution)
+        let definition = try evolution.definition(named: projection, at: version)
+        return definition.indexes.list.map { ($0.name, $0.members.map(\.description)) }
     }
 
     /// The row of a key in the same way; nil where the read model is not built.

@@ -97,6 +97,19 @@ extension EventStore {
     /// Blocks the calling thread for one short read transaction.
     public func journal() throws(EvstoreError) -> [JournalRow] { try Journal.list(log) }
 
+    /// The newest rows of the journal, newest first; no others are read.
+    ///
+    /// Blocks the calling thread for one short read transaction.
+    package func journal(newest limit: Int) throws(EvstoreError) -> [JournalRow] {
+        var rows: [JournalRow] = []
+        if limit < 1 { return rows }
+        try Journal.readBackwards(log) { row in
+            rows.append(row)
+            return rows.count < limit
+        }
+        return rows
+    }
+
     /// The events that a version's read models (the working version's where nil) could not take in; reads the lists on the calling thread.
     /// - Throws: `EvstoreError`: unknownProjection.
     ///

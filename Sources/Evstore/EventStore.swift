@@ -29,6 +29,7 @@ public final class EventStore: Sendable {
     let validators = AppendValidatorPool()
     let viewers = EventViewerPool()
     let generations = OpenGenerations()
+    let drills = DrillMemory()
     /// Shared by all queries and follows of this handle.
     let follower: Follower
     let background = BackgroundFollower()

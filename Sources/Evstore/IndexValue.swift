@@ -27,4 +27,7 @@ public struct IndexValue: Hashable, Sendable, ExpressibleByStringLiteral, Expres
         // Numbers keep their digits.
         json = Array(value.text.utf8)
     }
+
+    /// What a person writes: JSON where it is some, else a text.
+    package init(argument: String) { self = IndexValue(json: argument) ?? IndexValue(argument) }
 }

@@ -1,6 +1,8 @@
 internal import EventLog
 internal import EventModel
 public import LogKeeping
+internal import Migration
+internal import Platform
 internal import Projections
 
 /// How many events there are of a type and birth version.
@@ -37,6 +39,10 @@ public struct StatusReport: Hashable, Sendable {
     public var freeBytes: UInt64
     /// What the store keeps there for the commands that lead out of a full disk.
     public var ballastBytes: UInt64
+    /// As which node the store belongs to a cluster log; nil where it belongs to none.
+    public var cluster: ClusterPlace?
+    /// Of which backups the store is a replica; nil where it is one of its own.
+    public var replica: ReplicaPlace?
     /// What an operator should attend to, a sentence each; empty where the store is healthy.
     public var complaints: [String]
 
@@ -51,10 +57,45 @@ public struct StatusReport: Hashable, Sendable {
     public var healthy: Bool { complaints.isEmpty }
 }
 
+/// What a replica holds.
+public struct ReplicaPlace: Hashable, Sendable {
+    /// The directory of the backups; empty where they come through a pipe.
+    public var source: String
+    /// When the backup was made that it is as new as.
+    public var backupTime: Timestamp
+}
+
+/// A store's place in a cluster log.
+public struct ClusterPlace: Hashable, Sendable {
+    public var log: String
+    public var node: String
+    /// How many of its frames the store has.
+    public var frames: UInt64
+}
+
 /// The newest drill that the journal knows.
 public struct DrillMark: Hashable, Sendable {
     public var time: Timestamp
     public var passed: Bool
+}
+
+/// The newest drill, and how far the journal was read to find it: each time only the rows are read that are new.
+final class DrillMemory: Sendable {
+    private let known = Monitor<(row: UInt64, drill: DrillMark?)>((0, nil))
+
+    func newest(in log: EventLog) throws(EvstoreError) -> DrillMark? {
+        let before = known.withLock { $0 }
+        var found = (row: UInt64(0), drill: before.drill)
+        try Journal.readBackwards(log, after: before.row) { row in
+            found.row = max(found.row, row.number)
+            guard row.what == "drill" else { return true }
+            found.drill = DrillMark(time: row.time, passed: row.outcome.hasPrefix("passed"))
+            return false
+        }
+        // Another thread may have read further meanwhile.
+        known.withLock { known in if found.row > known.row { known = found } }
+        return found.drill
+    }
 }
 
 extension OldestReader {
@@ -71,17 +112,20 @@ extension EventStore {
         let census = try converting(at: path) { try log.read { reader in try reader.census() } }
         let projections = try projections(at: evolution.state.live)
         let usage = try converting(at: path) { try log.usage }
+        let member = try converting(at: path) { try log.read { try $0.membership() } }
+        let replica = try converting(at: path) { try log.replica() }
         let oldest = usage.oldestReader.map { OldestReader(process: $0.process, commitsBehind: $0.commitsBehind) }
-        let drill = try journal().last { $0.what == "drill" }
         return StatusReport(
             versions: StoreVersions(evolution.state), position: evolution.last.position,
             types: census.filter { $0.count > 0 }.map { TypeCount(type: $0.type, born: $0.born, count: $0.count) },
             projections: projections, snapshots: try snapshots().map(\.name),
-            lastDrill: drill.map { DrillMark(time: $0.time, passed: $0.outcome.hasPrefix("passed")) },
+            lastDrill: try drills.newest(in: log),
             oldestReader: oldest, writingKey: keys().first { $0.isWriting },
             freeBytes: usage.freeBytes, ballastBytes: usage.ballastBytes,
+            cluster: member.map { ClusterPlace(log: $0.membership.log, node: $0.membership.node, frames: $0.end.number) },
+            replica: replica.map { ReplicaPlace(source: $0.source, backupTime: $0.time) },
             complaints: projections.filter { $0.quarantined > 0 }.map { projection in
                 "\(projection.name) lacks \(projection.quarantined) quarantined events"
-            } + [oldest?.complaint, log.roomComplaint].compactMap(\.self))
+            } + [oldest?.complaint, log.roomComplaint, log.clusterComplaint].compactMap(\.self))
     }
 }

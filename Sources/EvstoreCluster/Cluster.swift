@@ -1,6 +1,6 @@
 internal import ClusterLog
-public import EventModel
 internal import EventLog
+public import EventModel
 internal import Platform
 
 /// A cluster log: a row and frames in a PostgreSQL database that decide the order of the events of several machines. Each machine has a

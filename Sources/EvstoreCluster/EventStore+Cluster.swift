@@ -3,9 +3,9 @@ internal import EventLog
 public import EventModel
 public import Evstore
 internal import Hashing
+public import Logging
 internal import Migration
 internal import Platform
-public import Logging
 
 extension EventStore {
     /// Makes a store that is a node of a cluster log, with all of its events, at the cluster's top version.
@@ -23,7 +23,7 @@ extension EventStore {
             do {
                 let database = cluster.database()
                 if !replacing, try database.nodes().contains(where: { $0.name == node }) { throw taken(node) }
-                try EventLog.join(database, cluster.connection, as: node, at: path, options: options) { done, total in
+                try EventLog.join(database, as: node, at: path, options: options) { done, total in
                     if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "join again") }
                     progress?(ProgressEvent(step: "join", done: done, total: total))
                 }
@@ -63,7 +63,7 @@ extension EventStore {
         if let node { try Cluster.checkNode(node) }
         try await StoreThreads.run { () async throws(EvstoreError) in
             do {
-                _ = try await log.copy(to: cluster.database(), cluster.connection, as: node) { done, total in
+                _ = try await log.copy(to: cluster.database(), as: node) { done, total in
                     if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "copy it again") }
                     progress?(ProgressEvent(step: "copy", done: done, total: total))
                 }

@@ -13,7 +13,7 @@
     ///     ServiceGroup(services: [StoreService(store), metrics.service(of: store, logger: logger)], logger: logger)
     public struct StoreMetrics: Sendable {
         private let commits, appends, events: Counter
-        private let commitSeconds, waitSeconds: Timer
+        private let commitSeconds, syncSeconds, waitSeconds: Timer
         private let factory: any MetricsFactory
         private let labelled = LabelledGauges()
 
@@ -23,6 +23,7 @@
             appends = Counter(label: "evstore_appends", factory: factory)
             events = Counter(label: "evstore_events_appended", factory: factory)
             commitSeconds = Timer(label: "evstore_commit_seconds", factory: factory)
+            syncSeconds = Timer(label: "evstore_sync_seconds", factory: factory)
             waitSeconds = Timer(label: "evstore_append_wait_seconds", factory: factory)
         }
 
@@ -32,6 +33,7 @@
             appends.increment(by: commit.appends)
             events.increment(by: commit.events)
             commitSeconds.record(duration: commit.duration)
+            syncSeconds.record(duration: commit.sync)
             waitSeconds.record(duration: commit.longestWait)
         }
 
@@ -108,6 +110,7 @@
 
     extension CommitFigures {
         fileprivate var duration: Duration { .seconds(seconds) }
+        fileprivate var sync: Duration { .seconds(syncSeconds) }
         fileprivate var longestWait: Duration { .seconds(longestWaitSeconds) }
     }
 #endif

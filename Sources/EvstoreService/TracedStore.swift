@@ -49,7 +49,7 @@
             }
         }
 
-        /// A migration, as a span whose events are its steps; the flip is one of them.
+        /// A migration, as a span whose events are its steps; the flip is a span within it, as long as nobody else could write.
         @discardableResult
         public func replay(to version: SchemaVersion, options: ReplayOptions = .init()) async throws -> ReplayReport {
             try await withSpan("evstore.replay", ofKind: .internal) { span in
@@ -58,26 +58,39 @@
                 span.attributes["evstore.from"] = Int(report.from.rawValue)
                 span.attributes["evstore.to"] = Int(report.to.rawValue)
                 span.attributes["evstore.events"] = Int(clamping: report.events)
-                if let pause = report.flipPauseMilliseconds {
-                    span.addEvent(SpanEvent(name: "flip", attributes: ["evstore.pause_ms": .double(pause)]))
-                }
+                if let pause = report.flipPauseMilliseconds { flip(from: report.flipBegan, milliseconds: pause, to: report.to, span) }
                 return report
             }
         }
 
-        /// A way back, as a span whose events are its steps; the flip is one of them.
+        /// A way back, as a span whose events are its steps; the flip is a span within it.
         @discardableResult
         public func rollback(to version: SchemaVersion? = nil) async throws -> RollbackReport {
             try await withSpan("evstore.rollback", ofKind: .internal) { span in
                 let report = try await store.rollback(to: version, progress: Steps(span).take)
                 span.attributes["evstore.from"] = Int(report.from.rawValue)
                 span.attributes["evstore.to"] = Int(report.to.rawValue)
-                span.addEvent(SpanEvent(name: "flip", attributes: ["evstore.pause_ms": .double(report.flipPauseMilliseconds)]))
+                flip(from: report.flipBegan, milliseconds: report.flipPauseMilliseconds, to: report.to, span)
                 return report
             }
         }
 
-        /// Each step of long work becomes an event of its span, once.
+        /// The flip's own span, which is known once it is over.
+        private func flip(from began: Timestamp?, milliseconds: Double, to version: SchemaVersion, _ span: any Span) {
+            guard let began else { return }
+            let from = UInt64(clamping: began.microseconds) * 1_000
+            let flip = startSpan("evstore.flip", context: span.context, ofKind: .internal, at: Moment(nanosecondsSinceEpoch: from))
+            flip.attributes["evstore.to"] = Int(version.rawValue)
+            flip.end(at: Moment(nanosecondsSinceEpoch: from + UInt64(milliseconds * 1e6)))
+        }
+
+        private struct Moment: TracerInstant {
+            let nanosecondsSinceEpoch: UInt64
+
+            static func < (one: Moment, other: Moment) -> Bool { one.nanosecondsSinceEpoch < other.nanosecondsSinceEpoch }
+        }
+
+        /// Each step of long work becomes an event of its span, once; the flip is a span.
         private final class Steps: Sendable {
             private let span: any Span
             private let last = Mutex("")
@@ -87,7 +100,7 @@
             func take(_ event: ProgressEvent) {
                 let isNew = last.withLock { last in
                     defer { last = event.step }
-                    return last != event.step
+                    return last != event.step && event.step != "flip"
                 }
                 if isNew { span.addEvent(SpanEvent(name: event.step)) }
             }

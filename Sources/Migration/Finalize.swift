@@ -49,7 +49,8 @@ package enum Finalize {
     private static func requireNoNodes(below floor: SchemaVersion, without gone: [String], _ update: inout LogUpdate) throws {
         let nodes = try update.nodes()
         if let unknown = gone.first(where: { name in !nodes.contains { $0.name == name } }) {
-            throw EvstoreError.usage("there is no node \(quoted(unknown))", fix: "the nodes are: \(nodes.map(\.name).joined(separator: ", "))")
+            throw EvstoreError.usage(
+                "there is no node \(quoted(unknown))", fix: "the nodes are: \(nodes.map(\.name).joined(separator: ", "))")
         }
         for name in gone { try update.removeNode(name) }
         let behind = nodes.filter { $0.live < floor && !gone.contains($0.name) }

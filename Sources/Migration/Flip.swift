@@ -44,6 +44,7 @@ enum Flip {
 
     struct Outcome: Sendable {
         var position: Position
+        var began: Timestamp
         /// How long no one else could write.
         var pauseMilliseconds: Double
     }
@@ -53,20 +54,20 @@ enum Flip {
     /// Order: every generation is synced and ready before this; here nothing but the log's transaction is written.
     static func run(_ order: Order, _ site: MigrationSite) async throws(EvstoreError) -> Outcome? {
         let bytes = try order.generationSet.bytesOnDisk()
-        let flipped: (position: Position, began: ContinuousClock.Instant)? = try await migrating {
+        let flipped: (position: Position, time: Timestamp, began: ContinuousClock.Instant)? = try await migrating {
             try await site.log.update { update in
-                let began = ContinuousClock.now
+                let (time, began) = (Timestamp.now, ContinuousClock.now)
                 try update.requireStamp(of: order.planned)
                 guard try order.generationSet.isReady(site, at: update.last) else { return nil }
                 try move(order, digest: try order.generationSet.digest(site), bytes, in: &update)
                 MigrationPhase.reached(order.cause.inside)
-                return (update.last.position, began)
+                return (update.last.position, time, began)
             }
         }
         guard let flipped else { return nil }
         let pause = flipped.began.duration(to: .now)
         MigrationPhase.reached(order.cause.after)
-        return Outcome(position: flipped.position, pauseMilliseconds: pause.inSeconds * 1_000)
+        return Outcome(position: flipped.position, began: flipped.time, pauseMilliseconds: pause.inSeconds * 1_000)
     }
 
     private static func move(_ order: Order, digest: String, _ bytes: UInt64, in update: inout LogUpdate) throws {

@@ -19,6 +19,19 @@ package enum Journal {
         return result
     }
 
+    /// The rows behind a number, newest first, until `body` returns false; the rest is not read.
+    package static func readBackwards(
+        _ log: EventLog, after number: UInt64 = 0, _ body: (JournalRow) throws -> Bool
+    ) throws(EvstoreError) {
+        try migrating {
+            try log.read { reader in
+                try reader.rowsBackwards(.journal) { key, value in
+                    try JournalRow.number(of: key) > number && body(JournalRow(key: key, value: value))
+                }
+            }
+        }
+    }
+
     /// The content of a row; the time and the caller are added when it is written.
     package struct Entry: Sendable {
         package var what: String
@@ -65,12 +78,14 @@ extension JournalRow {
         guard let time = fields.text("time").flatMap({ Timestamp($0) }), let what = fields.text("what"),
             let outcome = fields.text("outcome")
         else { throw .storeDamaged(path: "journal", reason: "a row lacks its time, what or outcome") }
-        number = key.reduce(0) { $0 << 8 | UInt64($1) }
+        number = Self.number(of: key)
         (self.time, self.what, self.outcome) = (time, what, outcome)
         (from, to, position) = (fields.version("from"), fields.version("to"), fields.number("position").map { Position($0) })
         (seconds, by, digest) = (fields.decimal("seconds"), fields.text("by") ?? "", fields.text("digest"))
         readModelBytes = fields.number("readModelBytes")
     }
+
+    static func number(of key: [UInt8]) -> UInt64 { key.reduce(0) { $0 << 8 | UInt64($1) } }
 }
 
 /// Seconds with six digits of fraction, without a trailing zero.

@@ -54,7 +54,7 @@ package enum Replay {
                 cause: .replay, planned: state, generationSet: generationSet, definitions: register.defersDefinitions ? register : nil,
                 began: began)
             if let flip = try await settle(order, built, trial, options, site) {
-                (report.position, report.flipPauseMilliseconds) = (flip.position, flip.pauseMilliseconds)
+                (report.position, report.flipBegan, report.flipPauseMilliseconds) = (flip.position, flip.began, flip.pauseMilliseconds)
             }
             report.arrived = report.position.rawValue - min(start.rawValue, report.position.rawValue)
             let done = try finish(report, generationSet, built, site, began)

@@ -24,7 +24,7 @@ package enum Rollback {
             report.rebuilt = try generationSet.build(site, onError: .quarantine).map(\.name)
             let flip = try await move(site, Flip.Order(cause: .rollback, planned: state, generationSet: generationSet, began: began))
             report.position = flip.position
-            report.flipPauseMilliseconds = flip.pauseMilliseconds
+            (report.flipBegan, report.flipPauseMilliseconds) = (flip.began, flip.pauseMilliseconds)
             report.tail = flip.position.rawValue - min(flip.position.rawValue, reached(target, state, flips).rawValue)
             site.logger.info(
                 "a rollback ended",

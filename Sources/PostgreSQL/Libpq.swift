@@ -24,6 +24,8 @@ struct Libpq: @unchecked Sendable {
     let errorMessage: @convention(c) (Connection) -> Text?
     let setNoticeReceiver: @convention(c) (Connection, NoticeReceiver?, UnsafeMutableRawPointer?) -> NoticeReceiver?
     let setNonblocking: @convention(c) (Connection, Int32) -> Int32
+    let setErrorVerbosity: @convention(c) (Connection, Int32) -> Int32
+    let needsPassword: @convention(c) (Connection) -> Int32
 
     let sendQueryParams:
         @convention(c) (
@@ -84,6 +86,8 @@ struct Libpq: @unchecked Sendable {
         unsafe errorMessage = try find("PQerrorMessage")
         unsafe setNoticeReceiver = try find("PQsetNoticeReceiver")
         unsafe setNonblocking = try find("PQsetnonblocking")
+        unsafe setErrorVerbosity = try find("PQsetErrorVerbosity")
+        unsafe needsPassword = try find("PQconnectionNeedsPassword")
         unsafe sendQueryParams = try find("PQsendQueryParams")
         unsafe flush = try find("PQflush")
         unsafe consumeInput = try find("PQconsumeInput")

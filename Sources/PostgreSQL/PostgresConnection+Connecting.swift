@@ -28,6 +28,8 @@ extension PostgresConnection {
             unsafe Unmanaged<PostgresConnection>.fromOpaque(connection).takeUnretainedValue().note(result)
         }
         _ = unsafe libpq.setNoticeReceiver(handle, receive, Unmanaged.passUnretained(self).toOpaque())
+        // There is no result while it connects: what the server says has its SQLSTATE in the text.
+        _ = unsafe libpq.setErrorVerbosity(handle, Libpq.verbose)
     }
 
     /// Waits until the connection is there.
@@ -50,10 +52,26 @@ extension PostgresConnection {
                 end = share(of: deadline, hosts.dropFirst(index))
             }
         }
+        _ = unsafe libpq.setErrorVerbosity(handle, Libpq.ordinary)
         if step == Libpq.pollingOK, unsafe libpq.setNonblocking(handle, 1) == 0 { return nil }
-        let said = (silent + [unsafe libpq.message(handle)]).joined(separator: "; ")
+        var (said, state) = Self.spoken(unsafe libpq.message(handle))
+        if unsafe libpq.needsPassword(handle) == 1 { state = "28P01" }
+        said = (silent + [said]).joined(separator: "; ")
         cancelAndClose()
-        throw PostgresError(.unreachable, string.withoutSecrets("can't connect: " + said))
+        throw PostgresError(.unreachable, sqlState: state, string.withoutSecrets("can't connect: " + said))
+    }
+
+    /// What a server has said, without the SQLSTATE and the place in its source that stand in it: `FATAL:  28P01: …`.
+    private static func spoken(_ text: String) -> (said: String, state: String?) {
+        let parts = text.split(separator: "; ").filter { !$0.contains(#/^\S+: +\w+, \w+\.c:\d+$/#) }
+        var state: String?
+        let said = parts.map { part in
+            String(part).replacing(#/(:  )([0-9A-Z]{5}): /#) { match in
+                state = String(match.2)
+                return ": "
+            }
+        }
+        return (said.joined(separator: "; "), state)
     }
 
     /// The host that libpq is at.

@@ -78,6 +78,8 @@ extension Libpq {
     static let transactionActive: Int32 = 1
     /// What a step of connecting waits for.
     static let (pollingFailed, pollingReading, pollingWriting, pollingOK): (Int32, Int32, Int32, Int32) = (0, 1, 2, 3)
+    /// `PQERRORS_DEFAULT` and `PQERRORS_VERBOSE`.
+    static let (ordinary, verbose): (Int32, Int32) = (1, 2)
     /// Results of statements: without text, without rows, and with rows.
     static let (emptyQuery, commandOK, tuplesOK): (Int32, Int32, Int32) = (0, 1, 2)
     /// Results that are a stream of bytes: out, in, both.

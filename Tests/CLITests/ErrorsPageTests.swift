@@ -64,7 +64,9 @@ private let samples: [EvstoreError] = [
     .nothingToRollBackTo(live: version), .belowFloor(version, floor: version), .notLive(version, live: version),
     .consentNeeded(what: "w", how: "h"), .unknownSnapshot("s", known: []), .snapshotExists("s"), .unknownConsumer("c", known: []),
     .consumerStopped(consumer: "c", position: Position(1), reason: "r"), .verificationFailed(reason: "r"),
-    .interrupted(again: "a"), .usage("u"),
+    .interrupted(again: "a"), .usage("u"), .logUnavailable(log: "l", reason: "r"),
+    .clusterWentBack(log: "l", cluster: Position(1), node: Position(2)), .clusterDamaged(log: "l", frame: 1, reason: "r"),
+    .clusterMismatch(log: "l", reason: "r", how: "h"),
 ]
 
 @Suite("The page of errors")

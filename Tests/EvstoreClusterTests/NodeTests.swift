@@ -36,7 +36,9 @@ struct NodeTests {
             let shop = try await ShopCluster(server)
             let (a, b) = (try await shop.join("a"), try await shop.join("b"))
             try await a.append(ShopCluster.placed("1"), expecting: .noStream)
-            await #expect(throws: EvstoreError.expectationFailed(stream: try StreamName("order-1"), expected: .noStream, actual: Revision(0))) {
+            await #expect(
+                throws: EvstoreError.expectationFailed(stream: try StreamName("order-1"), expected: .noStream, actual: Revision(0))
+            ) {
                 try await b.append(ShopCluster.placed("1"), expecting: .noStream)
             }
             try await b.append(ShopCluster.placed("1"), expecting: .revision(Revision(0)))
@@ -117,6 +119,37 @@ struct NodeTests {
             try await new.catchUp()
             #expect(try new.last().position == Position(302))
             #expect(try await other.status().nodes.map(\.name) == ["new"])
+            try await shop.close()
+        }
+    }
+
+    @Test("a store whose log was cut twice becomes a cluster, and nodes join it with the same hash chain")
+    func cutStore() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server, name: "unused")
+            let store = try await EventStore.create(
+                at: shop.path("old"), schemas: shop.schemas, version: SchemaVersion(1), options: ShopCluster.options())
+            for round in 0 ..< 2 {
+                for number in 0 ..< 30 { try await store.append([ShopCluster.placed("\(number % 7)", number)]) }
+                _ = try await store.takeSnapshot("s\(round)")
+                for number in 0 ..< 5 { try await store.append([ShopCluster.placed("gone", number)]) }
+                try await store.rollback(toSnapshot: "s\(round)", discardTail: true)
+            }
+            try await store.append([ShopCluster.placed("last")])
+            let cluster = try Cluster("cut", connection: shop.conninfo())
+            try await store.copy(to: cluster, as: "old")
+            try await store.close()
+            try await EventStore.join(cluster, as: "new", at: shop.path("new"), options: ShopCluster.options())
+            let (old, new) = (try await shop.open("old"), try await shop.open("new"))
+            try await new.append([ShopCluster.placed("x")])
+            try await old.append(ShopCluster.placed("x"), expecting: .revision(Revision(0)))
+            try await new.catchUp()
+            #expect(try ShopCluster.lines(new) == ShopCluster.lines(old))
+            #expect(try new.last() == old.last() && new.last().position == Position(63))
+            #expect(try new.log.read { try $0.lastLink } == old.log.read { try $0.lastLink })
+            #expect(try await new.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty)
+            let refused = await #expect(throws: EvstoreError.self) { try await old.rollback(toSnapshot: "s1", discardTail: true) }
+            #expect(refused?.code == "clusterMismatch" || refused?.code == "locked", "\(refused?.code ?? "")")
             try await shop.close()
         }
     }

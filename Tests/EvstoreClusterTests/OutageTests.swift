@@ -49,7 +49,9 @@ struct OutageTests {
         }
     }
 
-    @Test("a message that is lost anywhere between node and PostgreSQL leaves the append made once, or not at all", arguments: FaultyProxy.Fault.allCases)
+    @Test(
+        "a message that is lost anywhere between node and PostgreSQL leaves the append made once, or not at all",
+        arguments: FaultyProxy.Fault.allCases)
     func lost(_ fault: FaultyProxy.Fault) async throws {
         try await withPostgres(.init(fsync: false)) { server in
             let shop = try await ShopCluster(server)

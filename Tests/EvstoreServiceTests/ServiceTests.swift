@@ -31,6 +31,26 @@
             return try await TemporaryStore.make(SchemaFiles(versions: [Self.version]).load(), options: options)
         }
 
+        private static let next = """
+            evstore: 1
+            version: 2
+            upcast: [{on: NoteTaken, do: [{add: {path: /by, value: somebody}}]}]
+            events:
+              NoteTaken:
+                stream: "note-{/id}"
+                required: [id, by]
+                properties:
+                  id: {type: string}
+                  by: {type: string}
+            """
+
+        /// The process's.
+        private static let tracer: InMemoryTracer = {
+            let tracer = InMemoryTracer()
+            InstrumentationSystem.bootstrap(tracer)
+            return tracer
+        }()
+
         private func note(_ number: Int) throws -> NewEvent { try .event("note-\(number)", "NoteTaken", #"{"id":"\#(number)"}"#) }
 
         private func group(_ services: [any Service]) -> ServiceGroup {
@@ -93,7 +113,10 @@
             for number in 0 ..< 5 { _ = try await store.append([try note(number), try note(number + 10)]) }
             #expect(factory.counterTotal(label: "evstore_appends") == 5)
             #expect(factory.counterTotal(label: "evstore_events_appended") == 10)
-            #expect(try factory.expectTimer("evstore_commit_seconds").values.count == 5)
+            let (commits, syncs) = (try factory.expectTimer("evstore_commit_seconds"), try factory.expectTimer("evstore_sync_seconds"))
+            // The first commit is LMDB's own; those right behind it go ahead of the log.
+            #expect(commits.values.count == 5 && syncs.values.count == 5)
+            #expect(zip(syncs.values, commits.values).allSatisfy { 0 < $0 && $0 <= $1 })
             var options = ConsumerOptions()
             (options.retry, options.endsAtLogEnd) = (RetryPolicy(attemptsMax: 1), true)
             try await store.consume("mailer", options: options) { event, _ in
@@ -125,8 +148,7 @@
 
         @Test("a trace goes from a request through the append into the consumer")
         func trace() async throws {
-            let tracer = InMemoryTracer()
-            InstrumentationSystem.bootstrap(tracer)
+            let tracer = Self.tracer
             let temporary = try await store()
             let traced = TracedStore(temporary.store)
             try await withSpan("request") { _ in
@@ -145,10 +167,40 @@
             await group.triggerGracefulShutdown()
             try await running.value
             // The tracer is the process's: consumers of other tests have spans too.
-            let append = try #require(tracer.finishedSpans.first { $0.operationName == "evstore.append" })
-            let spans = tracer.finishedSpans.filter { $0.traceID == append.traceID }
+            let request = try #require(tracer.finishedSpans.first { $0.operationName == "request" })
+            let spans = tracer.finishedSpans.filter { $0.traceID == request.traceID }
+            let append = try #require(spans.first { $0.operationName == "evstore.append" })
             #expect(spans.map(\.operationName).sorted() == ["evstore.append", "evstore.consume", "request"])
             #expect(spans.first { $0.operationName == "evstore.consume" }?.parentSpanID == append.spanID)
+        }
+
+        @Test("the flip of a replay and of a rollback is a span within theirs, as long as writers waited")
+        func flipped() async throws {
+            let tracer = Self.tracer
+            let schemas = try SchemaFiles(versions: [Self.version, Self.next]).load()
+            let temporary = try await TemporaryStore.make(schemas, at: SchemaVersion(1))
+            let traced = TracedStore(temporary.store)
+            _ = try await traced.append([try note(1)])
+            let replayed = try await traced.replay(to: SchemaVersion(2))
+            let back = try await traced.rollback()
+            let spans = tracer.finishedSpans
+            let pauses = [
+                ("evstore.replay", try #require(replayed.flipPauseMilliseconds), 2), ("evstore.rollback", back.flipPauseMilliseconds, 1),
+            ]
+            for (name, milliseconds, version) in pauses {
+                let work = try #require(spans.first { $0.operationName == name })
+                let flip = try #require(spans.first { $0.operationName == "evstore.flip" && $0.parentSpanID == work.spanID })
+                #expect(flip.traceID == work.traceID && flip.attributes.get("evstore.to") == .int64(Int64(version)))
+                let (began, ended) = (flip.startInstant.nanosecondsSinceEpoch, flip.endInstant.nanosecondsSinceEpoch)
+                #expect(ended - began == UInt64(milliseconds * 1e6))
+                // The wall clock and the steady one are two.
+                #expect(work.startInstant.nanosecondsSinceEpoch <= began && ended <= work.endInstant.nanosecondsSinceEpoch + 1_000_000)
+                #expect(!work.events.contains { $0.name == "flip" })
+            }
+            // What is live already flips nothing.
+            let count = tracer.finishedSpans.count { $0.operationName == "evstore.flip" }
+            _ = try await traced.replay(to: SchemaVersion(1))
+            #expect(tracer.finishedSpans.count { $0.operationName == "evstore.flip" } == count)
         }
     }
 #endif

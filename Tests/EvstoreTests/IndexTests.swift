@@ -38,7 +38,9 @@ struct IndexTests {
               indexes: {by-state: /state, by-total: [/state, /sum]}
         """
 
-    private static let states = ["open", "paid", "void", "o", "ö", "", String(repeating: "long", count: 200)]
+    private static let states = [
+        "open", "paid", "void", "o", "ö", "", "o\0", "o\0\0p", "o\u{1}", "\u{10ffff}", String(repeating: "long", count: 200),
+    ]
 
     private func store(_ secret: StoreSecret? = nil) async throws -> TemporaryStore {
         var options = Options.forTests
@@ -54,11 +56,16 @@ struct IndexTests {
             let id = number % 10 == 0 ? String(repeating: "k", count: 440) + "\(number)" : "\(number)"
             if Int.random(in: 0 ..< 5, using: &random) == 0 { return try .event("t-\(number)", "Gone", #"{"id":"\#(id)"}"#, at: version) }
             var members = [#""id":"\#(id)""#]
-            if let state = Self.states.randomElement(using: &random), number % 7 != 0 { members.append(#""state":"\#(state)""#) }
+            if let state = Self.states.randomElement(using: &random), number % 7 != 0 { members.append("\"state\":\(spelled(state))") }
             let total = "\(Int.random(in: -20 ... 20, using: &random))" + ["", ".5", ".25"][number % 3]
             members.append("\"\(version == 1 ? "total" : "sum")\":\(total)")
             return try .event("t-\(number)", "Put", "{" + members.joined(separator: ",") + "}", at: version)
         }
+    }
+
+    /// As JSON, which has no control characters.
+    private func spelled(_ text: String) -> String {
+        "\"" + text.replacing("\0", with: "\\u0000").replacing("\u{1}", with: "\\u0001") + "\""
     }
 
     private struct Thing: Decodable, Sendable {
@@ -137,6 +144,26 @@ struct IndexTests {
         try await check(store, &random)
         try await check(store, at: 2, &random)
         #expect(try store.projections(at: SchemaVersion(2)).first?.digest == before)
+        #expect(try await store.verify(deep: true).ok)
+    }
+
+    @Test("an index that is built in several sorted runs has the order of one")
+    func runs() async throws {
+        var options = Options.forTests
+        options.buildMemoryBytes = 1 << 19
+        let temporary = try await TemporaryStore.make(
+            SchemaFiles(versions: Self.versions, projections: Self.projections).load(), at: SchemaVersion(1), options: options)
+        let store = temporary.store
+        // Each 8,192 rows make a run: their entries take twice the memory.
+        let count = 20_000
+        for start in stride(from: 0, to: count, by: 1_000) {
+            let numbers = start ..< start + 1_000
+            _ = try await store.append(
+                try numbers.map { try .event("t-\($0)", "Put", #"{"id":"\#($0)","total":\#($0 * 7_919 % 5_000)}"#, at: 1) })
+        }
+        _ = try await store.replay(to: SchemaVersion(2))
+        let rows = try await store.query("things", as: Thing.self, index: "by-total", limit: .max).rows
+        #expect(rows.count == count && rows.map(\.key) == rows.sorted(by: precedes).map(\.key))
         #expect(try await store.verify(deep: true).ok)
     }
 

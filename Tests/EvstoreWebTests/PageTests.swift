@@ -124,6 +124,58 @@ struct PageTests {
         #expect(try store.projections(at: one).map(\.lag) == [1])
     }
 
+    private static let indexed = """
+        evstore: 1
+        projections:
+          notes:
+            - since: 1
+              key: /id
+              on:
+                NoteTaken: {set: {/words: /words, /place: /id}}
+              indexes: {by-words: [/words, /place]}
+        """
+
+    /// The address that a page's link to the next page leads to.
+    private func next(_ text: String) throws -> PageRequest? {
+        guard let link = text.firstMatch(of: #/<a href="([^"?]*)\?([^"]*)" rel="next">/#) else { return nil }
+        return PageRequest(path: String(link.1), query: String(link.2).replacing("&amp;", with: "&"))
+    }
+
+    @Test("rows are found by an index: of values, between two, backwards, and page by page")
+    func indexes() async throws {
+        let temporary = try await TemporaryStore.make(SchemaFiles(versions: [Self.versions[0]], projections: Self.indexed).load())
+        let (store, page) = (temporary.store, Page(temporary.store))
+        let events = try (0 ..< 120).map { number in
+            try NewEvent.event("note-k\(1_000 + number)", "NoteTaken", #"{"id":"k\#(1_000 + number)","words":"<\#(number % 2)>"}"#)
+        }
+        _ = try await store.append(events)
+        _ = try await store.query("notes", key: "k1000")
+        func keys(_ text: String) -> [String] { text.matches(of: #/<bdi>k(\d+)<\/bdi>/#).map { String($0.1) } }
+        func rows(_ query: String) async -> String {
+            text(await page.answer(PageRequest(path: "/read-models/notes", query: query)))
+        }
+        let whole = await rows("")
+        #expect(whole.contains("index=by-words") && whole.contains("/words, /place"))
+        // 60 rows have the value: a page of 50, and one of 10.
+        let first = await rows("index=by-words&is1=%3C1%3E")
+        #expect(keys(first) == (0 ..< 50).map { "\(1_001 + 2 * $0)" })
+        let second = text(await page.answer(try #require(try next(first))))
+        #expect(try keys(second) == (50 ..< 60).map { "\(1_001 + 2 * $0)" } && next(second) == nil)
+        #expect(second.contains("value=\"&lt;1&gt;\""))
+        let range = "index=by-words&is1=%3C1%3E&from=k1003&to=k1109"
+        #expect(keys(await rows(range)).first == "1003")
+        let back = await rows(range + "&backwards=yes")
+        #expect(keys(back) == (0 ..< 50).map { "\(1_107 - 2 * $0)" } && back.contains(" checked"))
+        #expect(keys(text(await page.answer(try #require(try next(back))))) == ["1007", "1005", "1003"])
+        #expect(keys(await rows("index=by-words&is1=null")).isEmpty)
+        for (query, status) in [
+            ("index=by-none", 404), ("index=by-words&is2=k1001", 400), ("index=by-words&after=zz", 400), ("index=by-words&after=k1", 400),
+            ("index=by-words&is1=a&is2=b&from=c", 400),
+        ] {
+            #expect(await page.answer(PageRequest(path: "/read-models/notes", query: query)).status == status, "\(query)")
+        }
+    }
+
     @Test("an event whose id the store made is found by it")
     func madeID() async throws {
         let temporary = try await store()

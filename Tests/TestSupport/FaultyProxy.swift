@@ -137,7 +137,9 @@ package final class FaultyProxy: Sendable {
             let wanted = allowed(bytes) ?? 0
             var sent = 0
             while sent < wanted {
-                let more = unsafe bytes[sent ..< wanted].withUnsafeBytes { unsafe send(target, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+                let more = unsafe bytes[sent ..< wanted].withUnsafeBytes {
+                    unsafe send(target, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                }
                 if more <= 0 { break }
                 sent += more
             }
@@ -176,7 +178,8 @@ package final class FaultyProxy: Sendable {
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
         let code = unsafe withUnsafeMutablePointer(to: &address) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                unsafe bind(descriptor, pointer, size) == 0 && Glibc.listen(descriptor, 64) == 0 ? getsockname(descriptor, pointer, &size) : -1
+                unsafe bind(descriptor, pointer, size) == 0 && Glibc.listen(descriptor, 64) == 0
+                    ? getsockname(descriptor, pointer, &size) : -1
             }
         }
         guard code == 0 else {

@@ -17,6 +17,21 @@ extension CommitSession {
         return done
     }
 
+    /// Puts a row of an append, and adds it to `shared` where it is a cluster's.
+    func put(_ row: SideRow, last: Position, _ transaction: inout WriteTransaction, _ shared: inout ByteBuffer) throws {
+        try Rows.check(row.key, row.catalogue)
+        let table = access.tables[row.catalogue]
+        var value = row.value
+        if row.catalogue == .imports {
+            // A mark belongs to the first append of its lines: a cut that keeps that one, and removes a repeated one, must keep the mark.
+            if try table.get(row.key.lent, transaction.reads) != nil { return }
+            // A cut has to know which import marks lie beyond it.
+            value = bytes(last.rawValue) + value
+        }
+        try table.put(row.key.lent, value.lent, &transaction)
+        if SharedRows.has(row.catalogue, row.key) { SharedRows.append(row.catalogue.rawValue, row.key, value, to: &shared) }
+    }
+
     /// Gives what the appends have added its place in the cluster log.
     /// - Throws: `Outrun`.
     func place(
@@ -24,7 +39,8 @@ extension CommitSession {
     ) throws {
         guard let order else { return }
         let deadline = CommitQueue.Batch.appends(appends).deadline
-        try order.add(rows: rows, blocksFrom: first, done, &transaction, access, by: deadline)
+        let change = NodeOrder.Change(rows: [UInt8](copying: rows), first: first, done: done)
+        try order.add(change, &transaction, access, by: deadline)
     }
 
     /// Gives what an update has changed its place in the cluster log, where any of it is the cluster's.
@@ -33,9 +49,8 @@ extension CommitSession {
         guard let order else { return }
         if update.takesIn { try order.requireEnd(changes.transaction.reads, access, by: update.deadline) }
         guard let rows = changes.shared else { return }
-        try order.add(
-            rows: rows.lent, blocksFrom: done.last.position.next, done, isLeaving: changes.isLeaving, &changes.transaction, access,
-            by: update.deadline)
+        let change = NodeOrder.Change(rows: rows, first: done.last.position.next, done: done, isLeaving: changes.isLeaving)
+        try order.add(change, &changes.transaction, access, by: update.deadline)
         if changes.isLeaving { try StateRows.removeNode(&changes.transaction, access.tables) }
     }
 
@@ -48,6 +63,18 @@ extension CommitSession {
         try order.requireEnd(transaction, access, by: CommitQueue.Batch.appends(appends).deadline)
     }
 
+    /// The same after an update was refused, by what may have been another node's older state.
+    func requireEnd(after error: any Error, _ changes: borrowing LogUpdate, _ update: CommitQueue.Update) throws {
+        guard let order, error is EvstoreError else { return }
+        do { try order.requireEnd(changes.transaction.reads, access, by: update.deadline) } catch let failure as EvstoreError {
+            // What it was refused for says more than that nobody can be asked.
+            if case .logUnavailable = failure { return }
+            throw failure
+        }
+    }
+
+    private static let pageInterval = Duration.seconds(5)
+
     /// Takes in what the cluster log has and this node has not, page by page.
     mutating func takeIn(_ turn: WriteTurn, by deadline: ContinuousClock.Instant) throws {
         guard let order else { return }
@@ -55,13 +82,17 @@ extension CommitSession {
         while let (node, position) = try access.environment.read({ transaction in
             try StateRows.node(transaction, access.tables).map { ($0, try Blocks.last(transaction, access)) }
         }) {
-            let frames = try order.frames(after: node.end, at: position, by: deadline)
-            if frames.isEmpty { return }
+            // A long way is gone page by page: each has its time.
+            let frames = try order.frames(after: node.end, at: position, by: max(deadline, .now + Self.pageInterval))
+            if frames.isEmpty {
+                if position == node.last { return }
+                throw EvstoreError.clusterWentBack(log: node.membership.log, cluster: node.last, node: position)
+            }
             try access.environment.writeOwned(turn) { transaction in
                 var transaction = transaction
                 try beginSyncing(&transaction)
                 var taken = node
-                for frame in frames { taken.end = try FrameIntake.run(frame.lent, taken, &transaction, access) }
+                for frame in frames { taken = try FrameIntake.run(frame.lent, taken, &transaction, access) }
             }
             try sweepTakenIn(turn)
         }

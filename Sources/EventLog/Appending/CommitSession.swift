@@ -22,6 +22,8 @@ struct CommitSession: ~Copyable {
     private var lastCommitted = Position.start
     /// When the last commit ended: after a pause, LMDB itself makes the next one durable.
     private var ended: ContinuousClock.Instant?
+    /// How the commit that is being made becomes durable: by LMDB since then, or ahead of the log, which took so long.
+    private var sync = Sync.took(.zero)
     /// The number of this process's last transaction.
     private var written: UInt = 0
     /// The number of the last one that has added blocks, with the log's end and its link after that.
@@ -30,9 +32,7 @@ struct CommitSession: ~Copyable {
     private var isJoined = true
     /// Whether the store is known to have this program's format.
     private var hasFormat = false
-    /// What the disk had free when it was asked last, less what was appended since.
-    private var room: (bytes: UInt64, asked: ContinuousClock.Instant)?
-    private static let roomInterval = Duration.milliseconds(100)
+    private var space: FreeSpace
     private static let roundsMax = 16
     private static let backToBackInterval = Duration.milliseconds(100)
 
@@ -41,6 +41,7 @@ struct CommitSession: ~Copyable {
         writer = BlockWriter(access.storeID, access.keys)
         ahead = try AheadWriter(path, access)
         (self.order, isReplica) = (order, context.isReplica)
+        space = FreeSpace(path, floorBytes: options.freeDiskFloorBytes)
     }
 
     /// What a commit has done, for those who wait for it.
@@ -51,6 +52,13 @@ struct CommitSession: ~Copyable {
         var link: Digest
         /// Whether the last block is of this commit.
         var hasAdded = false
+        /// How long writing and syncing took.
+        var sync = Duration.zero
+    }
+
+    private enum Sync {
+        case began(ContinuousClock.Instant)
+        case took(Duration)
     }
 
     /// What a transaction has made that holds once it is committed.
@@ -82,16 +90,16 @@ struct CommitSession: ~Copyable {
             } catch is Outrun {
                 try takeIn(turn, by: batch?.deadline ?? .now)
             } catch {
-                if order?.settle() == true { throw EvstoreError.commitOutcomeUnknown(after: lastCommitted) }
+                let isAdded = order?.settle() == true
                 try undo(turn, after: error)
-                throw error
+                throw isAdded ? madeElsewhere(error) : error
             }
         }
     }
 
     private mutating func attempt(_ queue: CommitQueue, _ turn: WriteTurn, _ batch: inout CommitQueue.Batch?) throws -> Done? {
         var outcome = Outcome(sweep: sweep)
-        let done = try access.environment.writeOwned(turn) { transaction -> Done? in
+        var done = try access.environment.writeOwned(turn) { transaction -> Done? in
             var transaction = transaction
             // After the map has grown this runs again with the same batch, whose outcome may be another.
             outcome = Outcome(sweep: sweep)
@@ -109,7 +117,10 @@ struct CommitSession: ~Copyable {
             case .update(let update):
                 try beginSyncing(&transaction)
                 var changes = try LogUpdate.begin(transaction, access, moment, order?.membership)
-                try update.body(&changes)
+                do { try update.body(&changes) } catch {
+                    try requireEnd(after: error, changes, update)
+                    throw error
+                }
                 try changes.finish()
                 let done = Done(last: changes.last, link: try Blocks.endLink(changes.transaction.reads, access))
                 try place(&changes, done, update)
@@ -121,7 +132,12 @@ struct CommitSession: ~Copyable {
             }
         }
         sweep = outcome.sweep
-        ended = .now
+        let now = ContinuousClock.now
+        ended = now
+        switch sync {
+        case .began(let began): done?.sync = began.duration(to: now)
+        case .took(let duration): done?.sync = duration
+        }
         if let done {
             ahead.confirm(done.last.position)
             lastCommitted = done.last.position
@@ -163,7 +179,7 @@ struct CommitSession: ~Copyable {
         // Appends that come while the first are admitted join the commit, for some rounds only, since the first wait for them.
         var rounds = 0
         repeat {
-            do { try checkFreeSpace(appends) } catch  where !outcomes.isEmpty {
+            do { try space.check(appends) } catch  where !outcomes.isEmpty {
                 outcomes += appends[outcomes.count...].map { _ in .failure(error) }
                 break
             }
@@ -208,13 +224,24 @@ struct CommitSession: ~Copyable {
     private mutating func makeDurable(
         from first: Position, through last: Position, hasRows: Bool, _ transaction: inout WriteTransaction
     ) throws {
-        let isBackToBack = ahead.isHolding || ended.map { $0.duration(to: .now) < Self.backToBackInterval } ?? false
+        let began = ContinuousClock.now
+        let isBackToBack = ahead.isHolding || ended.map { $0.duration(to: began) < Self.backToBackInterval } ?? false
         if isBackToBack, !hasRows, try ahead.write(from: first, through: last, &transaction) {
             transaction.setSyncing(false)
+            sync = .took(began.duration(to: .now))
         } else {
             try ahead.endRound()
             transaction.setSyncing(true)
+            sync = .began(began)
         }
+    }
+
+    /// The error of a commit that has failed here and is made in the cluster log.
+    private func madeElsewhere(_ error: any Error) -> any Error {
+        let failure = commitError(error, after: lastCommitted, path, floorBytes: options.freeDiskFloorBytes)
+        // That of a broken disk stays what it is: this handle writes no more.
+        if case EvstoreError.commitOutcomeUnknown = failure { return error }
+        return EvstoreError.commitOutcomeUnknown(after: lastCommitted)
     }
 
     /// Removes the entry that is durable ahead of a commit that failed, since its callers get an error.
@@ -253,34 +280,6 @@ struct CommitSession: ~Copyable {
         if hasFailed { return }
         if ahead.isHolding { try endRound(queue) }
         try finishSweep(queue)
-    }
-
-    /// Puts a row of an append, and adds it to `shared` where it is a cluster's.
-    private func put(_ row: SideRow, last: Position, _ transaction: inout WriteTransaction, _ shared: inout ByteBuffer) throws {
-        try Rows.check(row.key, row.catalogue)
-        let table = access.tables[row.catalogue]
-        var value = row.value
-        if row.catalogue == .imports {
-            // A mark belongs to the first append of its lines: a cut that keeps that one, and removes a repeated one, must keep the mark.
-            if try table.get(row.key.lent, transaction.reads) != nil { return }
-            // A cut has to know which import marks lie beyond it.
-            value = bytes(last.rawValue) + value
-        }
-        try table.put(row.key.lent, value.lent, &transaction)
-        if SharedRows.has(row.catalogue, row.key) { SharedRows.append(row.catalogue.rawValue, row.key, value, to: &shared) }
-    }
-
-    /// Asks for the disk's free space now and then only, where it has far more than is needed.
-    private mutating func checkFreeSpace(_ appends: [CommitQueue.Append]) throws {
-        let wanted = UInt64(appends.reduce(0) { $0 + 2 * $1.request.payloadBytes })
-        let needed = UInt64(options.freeDiskFloorBytes) + wanted
-        if let known = room, known.bytes / 2 >= needed, known.asked.duration(to: .now) < Self.roomInterval {
-            room?.bytes -= wanted
-            return
-        }
-        let free = freeBytes(path)
-        room = (free - min(free, wanted), .now)
-        if free < needed, Guard.floor.isOn { throw EvstoreError.diskFull(path: path, freeBytes: free, neededBytes: needed) }
     }
 }
 

@@ -91,8 +91,8 @@ final class Committer: @unchecked Sendable {
     }
 
     /// The same for a thread that may wait, without a body: takes in what the cluster log has.
-    func takeIn() throws {
-        let deadline = ContinuousClock.now + .seconds(options.appendDeadlineSeconds)
+    func takeIn(within interval: Duration) throws {
+        let deadline = ContinuousClock.now + interval
         let outcome = Monitor<Result<Void, any Error>?>(nil)
         let finish: @Sendable (Result<Void, any Error>) -> Void = { result in outcome.change { $0 = result } }
         submit(.update(.init(number: queue.number(), deadline: deadline, takesIn: true, body: { _ in }, finish: finish)))
@@ -227,7 +227,7 @@ final class Committer: @unchecked Sendable {
     /// Tells the program that asked for it what the commit has done.
     private func observe(_ done: CommitSession.Done, _ batch: CommitQueue.Batch?, since began: ContinuousClock.Instant) {
         guard let observer = options.commitObserver, case .appends(let appends)? = batch else { return }
-        var figures = CommitFigures(seconds: began.duration(to: .now) / .seconds(1))
+        var figures = CommitFigures(seconds: began.duration(to: .now) / .seconds(1), syncSeconds: done.sync / .seconds(1))
         for (append, outcome) in zip(appends, done.outcomes) {
             guard case .success(.appended(let receipt)) = outcome else { continue }
             figures.appends += 1

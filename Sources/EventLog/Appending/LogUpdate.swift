@@ -31,19 +31,19 @@ package struct LogUpdate: ~Copyable {
         let state = try StateRows.state(transaction.reads, access.tables)
         let link = try Blocks.lastLink(transaction.reads, access, moment.epoch)
         let replica = try StateRows.replica(transaction.reads, access.tables)
-        var update = LogUpdate(transaction, access, moment, state, link, node)
+        var update = LogUpdate(transaction, access, moment, (state, link), node)
         update.replica = replica
         return update
     }
 
     private init(
-        _ transaction: consuming WriteTransaction, _ access: LogAccess, _ moment: Moment, _ state: StoreState, _ link: Digest,
+        _ transaction: consuming WriteTransaction, _ access: LogAccess, _ moment: Moment, _ now: (state: StoreState, link: Digest),
         _ node: Membership?
     ) {
         self.transaction = transaction
-        (self.access, self.moment, self.state, before, self.node) = (access, moment, state, state, node)
+        (self.access, self.moment, state, before, self.node) = (access, moment, now.state, now.state, node)
         last = Checkpoint(epoch: moment.epoch, position: moment.last)
-        lastLink = link
+        lastLink = now.link
     }
 
     package func get(_ catalogue: Catalogue, _ key: [UInt8]) throws -> [UInt8]? {

@@ -40,6 +40,18 @@ package struct RowTable: Sendable {
         }
     }
 
+    /// Lends the rows from the last to the first, until `body` returns false.
+    func forEachBackwards(
+        _ transaction: borrowing ReadTransaction, _ body: (_ key: RawSpan, _ value: RawSpan) throws -> Bool
+    ) throws {
+        var cursor = try transaction.cursor(table)
+        var isThere = try cursor.last()
+        while isThere {
+            if try !body(cursor.key, value(cursor.key, cursor.value)) { return }
+            isThere = try cursor.previous()
+        }
+    }
+
     func lastKey(_ transaction: borrowing ReadTransaction) throws -> [UInt8]? {
         var cursor = try transaction.cursor(table)
         guard try cursor.last() else { return nil }

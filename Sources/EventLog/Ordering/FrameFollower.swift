@@ -10,7 +10,7 @@ final class FrameFollower: Sendable {
     private static let afterTrouble = 1_000
     /// Most programs that open a store for one append have closed it by then.
     private static let first = 50
-    private static let askInterval = Duration.seconds(5)
+    private static let askInterval = Duration.seconds(1)
     private static let reportInterval = Duration.seconds(1)
 
     private let membership: Membership
@@ -38,9 +38,12 @@ final class FrameFollower: Sendable {
         }
     }
 
+    /// Tells it to stop.
+    func stop() { isEnding.change { $0 = true } }
+
     /// Stops it; returns when its thread has ended.
     func end() {
-        isEnding.change { $0 = true }
+        stop()
         isRunning.wait(until: { !$0 }, { _ in })
     }
 
@@ -61,7 +64,7 @@ final class FrameFollower: Sendable {
                 if try asked.isEnd(now.end, by: .now + Self.askInterval) {
                     pause = min(pause * 2, Self.longest)
                 } else {
-                    try committer.takeIn()
+                    try committer.takeIn(within: Self.askInterval * 2)
                     pause = Self.shortest
                 }
                 noted.withLock { $0 = nil }

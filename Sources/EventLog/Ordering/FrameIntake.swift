@@ -4,9 +4,11 @@ internal import LMDB
 
 /// Takes a frame of a cluster log into a node's log, within a transaction.
 enum FrameIntake {
-    /// - Returns: the end of the cluster log with the frame.
+    /// - Returns: the node with the frame.
     /// - Throws: `EvstoreError`: clusterDamaged where it is not the frame that follows `node.end`, or does not fit the log.
-    static func run(_ bytes: RawSpan, _ node: StateRows.Node, _ transaction: inout WriteTransaction, _ access: LogAccess) throws -> FrameEnd {
+    static func run(
+        _ bytes: RawSpan, _ node: StateRows.Node, _ transaction: inout WriteTransaction, _ access: LogAccess
+    ) throws -> StateRows.Node {
         let number = node.end.number + 1
         func damaged(_ reason: String) -> EvstoreError { .clusterDamaged(log: node.membership.log, frame: number, reason: reason) }
         do {
@@ -18,11 +20,12 @@ enum FrameIntake {
             while offset < frame.blocks.byteCount {
                 offset += try blocks.add(frame.blocks.slice(offset, frame.blocks.byteCount - offset), &transaction)
             }
-            guard blocks.last >= frame.last.position else { throw damaged("it ends at position \(frame.last.position), its blocks at \(blocks.last)") }
-            var taken = node
-            taken.end = frame.end
+            guard blocks.last >= frame.last.position else {
+                throw damaged("it ends at position \(frame.last.position), its blocks at \(blocks.last)")
+            }
+            let taken = StateRows.Node(membership: node.membership, end: frame.end, last: frame.last.position)
             try StateRows.put(taken, &transaction, access.tables)
-            return frame.end
+            return taken
         } catch let damage as FrameDamage {
             throw damaged(damage.reason)
         } catch let gap as BlockGap {

@@ -8,7 +8,7 @@ extension LogAccess {
     package func become(_ membership: Membership) throws {
         try environment.writeOwned { transaction in
             var transaction = transaction
-            try StateRows.put(StateRows.Node(membership: membership, end: .start), &transaction, tables)
+            try StateRows.put(StateRows.Node(membership: membership, end: .start, last: .start), &transaction, tables)
         }
     }
 
@@ -18,7 +18,7 @@ extension LogAccess {
         try environment.writeOwned { transaction in
             var transaction = transaction
             guard var node = try StateRows.node(transaction.reads, tables) else { throw EvstoreError.misuse("the log is no node") }
-            for frame in frames { node.end = try FrameIntake.run(frame.lent, node, &transaction, self) }
+            for frame in frames { node = try FrameIntake.run(frame.lent, node, &transaction, self) }
             return (node.end, try Blocks.last(transaction.reads, self))
         }
     }
@@ -28,7 +28,7 @@ extension LogUpdate {
     /// Makes the store the first node of a cluster log that has all of its events, up to a frame.
     package mutating func become(_ membership: Membership, at end: FrameEnd) throws {
         try requireOwn()
-        try StateRows.put(StateRows.Node(membership: membership, end: end), &transaction, access.tables)
+        try StateRows.put(StateRows.Node(membership: membership, end: end, last: last.position), &transaction, access.tables)
         try putNode(membership.node, live: state.live)
     }
 }

@@ -33,12 +33,17 @@ final class NodeOrder {
 
     /// Whether the cluster log can be asked; waits for that a little, before anybody's lock is taken.
     func isReachable() -> Bool {
+        let end = ContinuousClock.now + Self.waitInterval
         do {
-            try asked().connect(by: .now + Self.waitInterval)
+            try asked().connect(by: end)
             trouble.withLock { $0 = nil }
             return true
         } catch {
-            trouble.withLock { $0 = $0 ?? error as? EvstoreError }
+            // What waiting does not mend, an append is told at once.
+            guard let error = error as? EvstoreError, case .logUnavailable = error else { return true }
+            trouble.withLock { $0 = error }
+            // A refusal comes at once.
+            _ = trouble.wait(milliseconds: max(Int(ContinuousClock.now.duration(to: end) / .milliseconds(1)), 0)) { _ in false }
             return false
         }
     }
@@ -60,26 +65,38 @@ final class NodeOrder {
 
     // MARK: Adding
 
+    /// What a transaction has made that is to have its place in the cluster log.
+    struct Change {
+        var rows: [UInt8]
+        /// Where its blocks begin; the position behind the last one where it has none.
+        var first: Position
+        var done: CommitSession.Done
+        /// Whether it takes this node out.
+        var isLeaving = false
+    }
+
     /// Adds what a transaction has made to the cluster log.
     /// - Throws: `Outrun` where another node was first; `EvstoreError`: logUnavailable, commitOutcomeUnknown.
     func add(
-        rows: RawSpan, blocksFrom first: Position, _ done: CommitSession.Done, isLeaving: Bool = false,
-        _ transaction: inout WriteTransaction, _ access: LogAccess, by deadline: ContinuousClock.Instant
+        _ change: Change, _ transaction: inout WriteTransaction, _ access: LogAccess, by deadline: ContinuousClock.Instant
     ) throws {
-        let node = try node(transaction.reads, access, isLeaving: isLeaving)
+        let node = try node(transaction.reads, access, isLeaving: change.isLeaving)
+        // After a power cut the log may be ahead of the node's row: the frames are passed by first.
+        guard change.first == node.last.next else { throw Outrun() }
         var blocks = ByteBuffer(capacity: 4_096)
         // Not through `Blocks.view`, which learns the names of types that no other node may know yet.
         var cursor = try transaction.cursor(access.tables.blocks)
-        var isThere = try cursor.seek(bytes(first.rawValue).lent)
+        var isThere = try cursor.seek(bytes(change.first.rawValue).lent)
         while isThere {
             blocks.append(cursor.value)
             isThere = try cursor.next()
         }
-        let frame = ClusterFrame.encoded(after: node.end, done.last, rows: rows, blocks: blocks.bytes)
+        let frame = ClusterFrame.encoded(after: node.end, change.done.last, rows: change.rows.lent, blocks: blocks.bytes)
         try asked().connect(by: deadline)
         guard try asked().add(frame, after: node.end, by: deadline) else { throw Outrun() }
-        added = Added(frame: frame, done: done)
-        try StateRows.put(StateRows.Node(membership: node.membership, end: frame.end), &transaction, access.tables)
+        added = Added(frame: frame, done: change.done)
+        try StateRows.put(
+            StateRows.Node(membership: node.membership, end: frame.end, last: change.done.last.position), &transaction, access.tables)
     }
 
     /// The frame that an earlier run of the same transaction has added: taken in, in place of what it would do.

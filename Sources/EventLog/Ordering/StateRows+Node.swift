@@ -8,21 +8,26 @@ internal import LMDB
 ///     0   u64  number of the frame
 ///     8   32   its link
 ///     40  16   the cluster log's id
-///     56  u8   length, the cluster log's name; u8 length, the node's name
+///     56  u64  the last position of the log with that frame
+///     64  u8   length, the cluster log's name; u8 length, the node's name
 extension StateRows {
     struct Node: Hashable, Sendable {
         var membership: Membership
         var end: FrameEnd
+        /// The last position with it. Beyond it the log has events only where the store was put right after a power cut: those of frames
+        /// that it had, too.
+        var last: Position
     }
 
     private static let nodeKey = Array("node".utf8)
-    private static let fixedBytes = 56
+    private static let fixedBytes = 64
 
     static func node(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Node? {
         guard let row = try tables.state.get(nodeKey.lent, transaction) else { return nil }
         guard row.byteCount > fixedBytes else { throw damagedNode }
         let end = FrameEnd(number: row.load(UInt64.self, at: 0), link: [UInt8](copying: row.slice(8, 32)))
         let id = [UInt8](copying: row.slice(40, 16))
+        let last = Position(row.load(UInt64.self, at: 56))
         var texts: [String] = []
         var offset = fixedBytes
         while offset < row.byteCount {
@@ -32,7 +37,7 @@ extension StateRows {
             offset += 1 + count
         }
         guard texts.count == 2 else { throw damagedNode }
-        return Node(membership: Membership(log: texts[0], id: id, node: texts[1]), end: end)
+        return Node(membership: Membership(log: texts[0], id: id, node: texts[1]), end: end, last: last)
     }
 
     static func put(_ node: Node, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
@@ -40,6 +45,7 @@ extension StateRows {
         row.append(littleEndian: node.end.number)
         row.append(node.end.link)
         row.append(node.membership.id)
+        row.append(littleEndian: node.last.rawValue)
         for text in [node.membership.log, node.membership.node] {
             row.append(UInt8(text.utf8.count))
             row.append(text)

@@ -1,3 +1,4 @@
+internal import Bytes
 package import EventModel
 package import Hashing
 package import LMDB
@@ -28,6 +29,11 @@ package struct LogReader: ~Copyable {
         _ catalogue: Catalogue, prefix: [UInt8] = [], limit: Int = .max
     ) throws -> [(key: [UInt8], value: [UInt8])] {
         try Rows.all(prefix, transaction, access.tables[catalogue], limit: limit)
+    }
+
+    /// The rows from the last key to the first, until `body` returns false.
+    package func rowsBackwards(_ catalogue: Catalogue, _ body: (_ key: [UInt8], _ value: [UInt8]) throws -> Bool) throws {
+        try access.tables[catalogue].forEachBackwards(transaction) { try body([UInt8](copying: $0), [UInt8](copying: $1)) }
     }
 
     /// How many rows a catalogue has.

@@ -1,6 +1,6 @@
 internal import Bytes
 package import EventModel
-internal import Hashing
+package import Hashing
 package import LMDB
 
 /// Says that a store is a replica of another one's backups, and which of them it holds: the row "replica" of the table `state`. Nothing is
@@ -23,6 +23,20 @@ package struct ReplicaMark: Hashable, Sendable {
 
     package init(source: String, run: UInt64, time: Timestamp, base: BackupBase) {
         (self.source, self.run, self.time, self.base) = (source, run, time, base)
+    }
+}
+
+/// Where the blocks of a backup's file end, and which frame ends them: a later backup continues from here.
+package struct BackupBase: Hashable, Sendable {
+    package var last: Checkpoint
+    /// The link of the last block.
+    package var link: Digest
+    /// The number and the link of the frame that holds it.
+    package var frame: UInt64
+    package var frameLink: Digest
+
+    package init(last: Checkpoint, link: Digest, frame: UInt64, frameLink: Digest) {
+        (self.last, self.link, self.frame, self.frameLink) = (last, link, frame, frameLink)
     }
 }
 

@@ -1,4 +1,3 @@
-internal import EventLog
 internal import EventModel
 public import LogKeeping
 internal import Migration
@@ -55,9 +54,4 @@ extension EventStore {
     /// Awaits one durable transaction.
     /// - Throws: `EvstoreError`: usage where the store is no replica, readOnly, deadlinePassed, diskFull.
     public func promote() async throws(EvstoreError) -> PromoteReport { try await Promote.run(site("promote")) }
-
-    /// When the backup was made that a replica is as new as; nil where the store is one of its own.
-    ///
-    /// Blocks the calling thread for one short read.
-    public func replicaTime() throws(EvstoreError) -> Timestamp? { try converting(at: path) { try log.replica()?.time } }
 }

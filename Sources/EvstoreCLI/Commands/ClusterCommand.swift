@@ -191,7 +191,8 @@ struct ClusterCommand: ParsableCommand, Group {
             }
             if session.output.json {
                 try session.output.object([
-                    "common": .position(report.common), "last": .position(report.last), "events": .count(report.events), "file": .text(into),
+                    "common": .position(report.common), "last": .position(report.last), "events": .count(report.events),
+                    "file": .text(into),
                 ])
             } else {
                 try session.output.line(

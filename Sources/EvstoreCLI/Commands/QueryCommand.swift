@@ -189,11 +189,6 @@ private struct RowLines {
     }
 }
 
-extension IndexValue {
-    /// JSON where it is some, else a text.
-    fileprivate init(argument: String) { self = IndexValue(json: argument) ?? IndexValue(argument) }
-}
-
 enum RowFormat: String, ExpressibleByArgument, CaseIterable { case jsonl, tsv }
 
 extension ReadModelRow {

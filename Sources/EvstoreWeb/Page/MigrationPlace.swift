@@ -14,7 +14,7 @@ extension Page {
         }
         var plan: Markup?
         if let text = request.query["plan"] { plan = try await self.plan(to: store.version(named: text), versions) }
-        let journal = try store.journal().suffix(Self.journalRows).reversed().map { row -> [Markup] in
+        let journal = try store.journal(newest: Self.journalRows).map { row -> [Markup] in
             [
                 .time(row.time), "\(row.what)", "\([row.from, row.to].compactMap { $0?.description }.joined(separator: " → "))",
                 row.position.map { "\($0.rawValue)" } ?? "", row.seconds.map { "\(duration(seconds: $0))" } ?? "", .name(row.outcome),

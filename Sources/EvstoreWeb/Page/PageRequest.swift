@@ -34,7 +34,9 @@ package struct PageRequest: Sendable {
     }
 
     /// A path of the page whose parts may hold anything.
-    static func link(_ parts: String..., query: KeyValuePairs<String, String?> = [:]) -> String {
+    static func link(_ parts: String..., query: KeyValuePairs<String, String?> = [:]) -> String { link(parts, query.map { ($0, $1) }) }
+
+    static func link(_ parts: [String], _ query: [(String, String?)]) -> String {
         let path = "/" + parts.map(part).joined(separator: "/")
         let fields = query.compactMap { name, value in value.map { "\(name)=\(encoded($0))" } }
         return fields.isEmpty ? path : path + "?" + fields.joined(separator: "&")

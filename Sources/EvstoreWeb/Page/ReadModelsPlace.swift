@@ -4,7 +4,7 @@ internal import Evstore
 internal import JSONText
 
 extension Page {
-    private static let rowsOnPage = 50
+    static let rowsOnPage = 50
 
     /// The read models of every version of the window that are built.
     func readModels() throws -> Markup {
@@ -18,12 +18,12 @@ extension Page {
         return "<h1>Read models</h1>\(tables.compactMap(\.self))"
     }
 
-    private func notBuilt(_ model: String, at version: SchemaVersion) -> NotThere {
+    func notBuilt(_ model: String, at version: SchemaVersion) -> NotThere {
         NotThere(what: "\(model) is not built at \(version); the page builds nothing: evstore query \(model) --at \(version)")
     }
 
     /// Versions at which it is built, as links.
-    private func versions(of model: String, current: SchemaVersion) throws -> Markup {
+    func versions(of model: String, current: SchemaVersion) throws -> Markup {
         let range = try (1 ... max(store.versions.head, store.versions.top).rawValue).map { SchemaVersion($0) }
         let there = try range.filter { version in
             try store.projections(at: version).contains { $0.name == model && $0.checkpoint != nil }
@@ -41,16 +41,19 @@ extension Page {
 
     // MARK: Rows
 
-    /// Rows by key as they stand: from the first, of a prefix, or on behind a key.
+    /// Rows as they stand: by an index where one is named, else by key: from the first, of a prefix, or on behind a key.
     func rows(of model: String, _ request: PageRequest) throws -> Markup {
         let version = try self.version(request)
+        let indexes = try store.indexes(of: model, at: version)
+        if let name = request.query["index"] {
+            guard let index = indexes.first(where: { $0.name == name }) else {
+                throw NotThere(what: "\(model) at \(version) has no index \(quoted(name))")
+            }
+            return try rows(of: model, at: version, by: index, among: indexes, request)
+        }
         let (prefix, after) = (request.query["prefix"], request.query["after"])
         guard let page = try store.standingRows(of: model, at: version, prefix: prefix, after: after, limit: Self.rowsOnPage) else {
             throw notBuilt(model, at: version)
-        }
-        let rows = page.rows.map { row -> [Markup] in
-            let link = PageRequest.link("read-models", model, "rows", row.key, query: ["at": version.description])
-            return [.link(link, row.key), "<code>\(Self.short(row.value))</code>"]
         }
         let next =
             page.next == nil
@@ -61,20 +64,29 @@ extension Page {
         return """
             <h1>\(Markup.name(model)) at \(version)</h1>
             \(try versions(of: model, current: version))
+            \(orders(of: model, at: version, indexes))
             <form class="filters" aria-label="Rows"><input type="hidden" name="at" value="\(version)">
             <p><label for="prefix">Key begins with</label><input id="prefix" name="prefix" value="\(prefix ?? "")"></p>
             <p><button>Show</button></p></form>
-            \(Markup.table("Rows by key", ["Key", "Row"], rows, empty: "No rows here."))
+            \(table(of: page.rows, of: model, at: version, "Rows by key"))
             \(next.map { "<p><a href=\"\($0)\" rel=\"next\">Next rows</a></p>" as Markup })
             \(note(page.note))
             """
+    }
+
+    func table(of rows: [ReadModelRow], of model: String, at version: SchemaVersion, _ caption: String) -> Markup {
+        let rows = rows.map { row -> [Markup] in
+            let link = PageRequest.link("read-models", model, "rows", row.key, query: ["at": version.description])
+            return [.link(link, row.key), "<code>\(Self.short(row.value))</code>"]
+        }
+        return .table(caption, ["Key", "Row"], rows, empty: "No rows here.")
     }
 
     private static func short(_ json: [UInt8]) -> String {
         String(decoding: json.prefix(240), as: UTF8.self) + (json.count > 240 ? " …" : "")
     }
 
-    private func note(_ note: QueryNote) -> Markup {
+    func note(_ note: QueryNote) -> Markup {
         "<p><small>\(note.version): as of position \(note.checkpoint.position.rawValue), \(note.lag) behind the log's end.</small></p>"
     }
 

@@ -40,6 +40,8 @@ public struct ReplayReport: Hashable, Sendable {
     public var eventsPerSecond: Double = 0
     /// How long writers waited for the flip; nil where nothing was flipped.
     public var flipPauseMilliseconds: Double?
+    /// When that began.
+    package var flipBegan: Timestamp?
     /// The snapshot taken before; nil where none was.
     public var snapshot: String?
     /// Events that were appended while the read models were built.

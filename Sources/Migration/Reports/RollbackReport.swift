@@ -13,6 +13,8 @@ public struct RollbackReport: Hashable, Sendable {
     /// Read models left behind until their program opens the store, by name.
     public var without: [String] = []
     public var flipPauseMilliseconds: Double = 0
+    /// When that began; nil where nothing was flipped.
+    package var flipBegan: Timestamp?
     /// Where a cut put the events it took off; nil otherwise.
     public var archive: String?
     /// Read models that, after a cut, are not equal to what the snapshot noted, by name.

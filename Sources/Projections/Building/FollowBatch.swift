@@ -105,6 +105,7 @@ private struct FollowedRow: ~Copyable {
         _ operations: borrowing RowOperations, _ generation: Generation, _ transaction: borrowing ReadTransaction,
         _ sums: inout FollowSums
     ) throws -> Int64 {
+        folding.isIndexed = generation.indexes != nil
         let found = try generation.rows.find(operations.key, transaction)
         guard let found, generation.rows.isSealed else { return try folding.take(operations, on: found, &sums) }
         opened.removeAll()
@@ -131,6 +132,8 @@ private struct RowFolding: ~Copyable {
     private var state = ByteBuffer()
     private var json = ByteBuffer()
     private var isChanged = false
+    /// Whether the generation has entries on the disk.
+    var isIndexed = false
     /// The entries that the row had in the indexes.
     private var entries: [RowIndexes.Entry] = []
 
@@ -150,7 +153,7 @@ private struct RowFolding: ~Copyable {
             isChanged = false
         }
         if !isChanged { return 0 }
-        if !indexes.isEmpty { entries = if let old { indexes.entries(operations.key, old) } else { [] } }
+        if isIndexed { entries = if let old { indexes.entries(operations.key, old) } else { [] } }
         if json.count > 0 { sums.digest.insert(key: operations.key, value: json.bytes) }
         return (json.count > 0 ? 1 : 0) - (old == nil ? 0 : 1)
     }

@@ -8,10 +8,8 @@ struct IndexBuild {
     private let bytes: Int
     private let check: () throws -> Void
 
-    /// Of an entry in memory: two arrays, and what allocating them costs.
-    private static let entryBytes = 112
-    /// Rows of one read transaction, and entries of one write transaction.
-    private static let (pageRows, loadEntries) = (8_192, 65_536)
+    /// Rows of one read transaction.
+    private static let pageRows = 8_192
 
     init(_ indexes: RowIndexes, bytes: Int, check: @escaping () throws -> Void) {
         (self.indexes, self.bytes, self.check) = (indexes, bytes, check)
@@ -19,44 +17,103 @@ struct IndexBuild {
 
     func fill(_ generation: Generation) throws {
         guard let table = generation.indexes, !indexes.isEmpty else { return }
-        var (run, runBytes, isFirst) = ([RowIndexes.Entry](), 0, true)
-        var range = KeyRange.all
+        var run = IndexRun(of: table)
+        var making = RowIndexes.Making()
+        var (range, isFirst) = (KeyRange.all, true)
         while true {
             try check()
-            let rows = try generation.page(range, limit: Self.pageRows)
-            for row in rows {
-                for entry in indexes.entries(row.key.lent, row.value.lent) {
-                    run.append(entry)
-                    runBytes += entry.key.count + entry.text.count + Self.entryBytes
-                }
+            var (rows, last): (Int, [UInt8]?) = (0, nil)
+            try generation.scan(range) { key, value in
+                try indexes.forEachEntry(key, value, &making) { try run.append($0, $1) }
+                rows += 1
+                if rows == Self.pageRows { last = [UInt8](copying: key) }
+                return rows < Self.pageRows
             }
-            let isLast = rows.count < Self.pageRows
-            if isLast || runBytes > bytes {
-                try load(&run, into: table, of: generation, isFirst: isFirst)
-                (run, runBytes, isFirst) = ([], 0, false)
+            if last == nil || run.bytes > bytes {
+                try run.load(into: generation, isFirst: isFirst, check)
+                isFirst = false
             }
-            guard !isLast, let last = rows.last else { return }
-            range.leave(last.key, backwards: false)
+            guard let last else { return }
+            range.leave(last, backwards: false)
+        }
+    }
+}
+
+/// Entries of indexes in one buffer, as they will lie in the table, and their order.
+struct IndexRun: ~Copyable {
+    /// Most comparisons end within the first eight bytes of the keys.
+    private typealias Place = (prefix: UInt64, offset: Int)
+
+    private let table: CheckedTable
+    /// One after the other: size of the key (u32), size of the value (u32), key, value.
+    private var entries = ByteBuffer(capacity: 1 << 12)
+    private var places: [Place] = []
+
+    /// Entries of one write transaction.
+    private static let loadEntries = 65_536
+
+    init(of table: CheckedTable) { self.table = table }
+
+    /// The memory that it uses, nearly.
+    var bytes: Int { entries.count + places.count * MemoryLayout<Place>.stride }
+
+    mutating func append(_ key: RawSpan, _ text: RawSpan) throws {
+        let start = entries.count
+        places.append((key.prefix, start))
+        entries.append(littleEndian: UInt32(key.byteCount))
+        entries.append(littleEndian: 0 as UInt32)
+        entries.append(key)
+        let valueStart = entries.count
+        try table.write(key, text, to: &entries)
+        entries.store(littleEndian: UInt32(entries.count - valueStart), at: start + 4)
+    }
+
+    /// Puts the entries into the table in the order of their keys, and forgets them.
+    /// - Parameter isFirst: whether the table is empty.
+    mutating func load(into generation: Generation, isFirst: Bool, _ check: () throws -> Void) throws {
+        Self.sort(&places, entries)
+        for start in stride(from: 0, to: places.count, by: Self.loadEntries) {
+            try check()
+            try Self.load(places[start ..< min(start + Self.loadEntries, places.count)], entries, table, generation, isFirst: isFirst)
+        }
+        places.removeAll(keepingCapacity: true)
+        entries.removeAll()
+    }
+
+    private static func sort(_ places: inout [Place], _ entries: borrowing ByteBuffer) {
+        let bytes = entries.bytes
+        places.sort { a, b in
+            if a.prefix != b.prefix { return a.prefix < b.prefix }
+            return key(bytes, a.offset).compare(key(bytes, b.offset)) < 0
         }
     }
 
-    private func load(_ run: inout [RowIndexes.Entry], into table: CheckedTable, of generation: Generation, isFirst: Bool) throws {
-        run.sort()
-        for start in stride(from: 0, to: run.count, by: Self.loadEntries) {
-            try check()
-            let part = run[start ..< min(start + Self.loadEntries, run.count)]
-            // LMDB may run it again with a larger map.
-            try generation.write { transaction in
-                for entry in part {
-                    if !isFirst {
-                        try table.put(entry.key.lent, entry.text.lent, &transaction)
-                        continue
-                    }
-                    var value = ByteBuffer(capacity: 8)
-                    try table.write(entry.key.lent, entry.text.lent, to: &value)
-                    try table.append(entry.key.lent, written: value.bytes, &transaction)
+    /// LMDB may run a transaction again with a larger map.
+    private static func load(
+        _ places: ArraySlice<Place>, _ entries: borrowing ByteBuffer, _ table: CheckedTable, _ generation: Generation, isFirst: Bool
+    ) throws {
+        let bytes = entries.bytes
+        try generation.write { transaction in
+            for place in places {
+                let key = key(bytes, place.offset)
+                let value = value(bytes, place.offset)
+                if isFirst {
+                    try table.append(key, written: value, &transaction)
+                } else {
+                    try table.put(key, written: value, &transaction)
                 }
             }
         }
+    }
+
+    @_lifetime(copy bytes)
+    private static func key(_ bytes: RawSpan, _ offset: Int) -> RawSpan {
+        bytes.slice(offset + 8, Int(bytes.load(UInt32.self, at: offset)))
+    }
+
+    @_lifetime(copy bytes)
+    private static func value(_ bytes: RawSpan, _ offset: Int) -> RawSpan {
+        let keyCount = Int(bytes.load(UInt32.self, at: offset))
+        return bytes.slice(offset + 8 + keyCount, Int(bytes.load(UInt32.self, at: offset + 4)))
     }
 }

@@ -54,35 +54,53 @@ package struct RowIndexes: Sendable {
         static func < (a: Entry, b: Entry) -> Bool { a.key.lexicographicallyPrecedes(b.key) }
     }
 
-    /// The entries of a row, one for each index, in the order of their keys. O(bytes of the row).
+    /// An entry while it is made, in buffers that are used again for the next one.
+    struct Making: ~Copyable {
+        fileprivate var found = Slots<ByteSlice>()
+        fileprivate var key = ByteBuffer(capacity: 512)
+        fileprivate var text = ByteBuffer()
+    }
+
+    /// Lends the entries of a row, one for each index, in the order of their keys. O(bytes of the row).
+    func forEachEntry(
+        _ rowKey: RawSpan, _ json: RawSpan, _ making: inout Making, _ body: (_ key: RawSpan, _ text: RawSpan) throws -> Void
+    ) rethrows {
+        if isEmpty { return }
+        picker.pick(json, into: &making.found)
+        for number in list.indices {
+            making.key.removeAll()
+            making.text.removeAll()
+            making.key.append(UInt8(number))
+            for pick in picks[number] {
+                let slice = making.found[pick]
+                OrderedValue.append(slice.isPresent ? json.slice(slice.start, slice.size) : json.slice(0, 0), to: &making.key)
+            }
+            Self.complete(&making.key, &making.text, rowKey)
+            try body(making.key.bytes, making.text.bytes)
+        }
+    }
+
+    /// The same as values of their own.
     func entries(_ key: RawSpan, _ json: RawSpan) -> [Entry] {
         if isEmpty { return [] }
-        var found = Slots<ByteSlice>()
-        picker.pick(json, into: &found)
-        let rowKey = [UInt8](copying: key)
         var entries: [Entry] = []
+        var making = Making()
         entries.reserveCapacity(list.count)
-        for number in list.indices {
-            var values = ByteBuffer(capacity: 64)
-            for pick in picks[number] {
-                let slice = found[pick]
-                OrderedValue.append(slice.isPresent ? json.slice(slice.start, slice.size) : json.slice(0, 0), to: &values)
-            }
-            entries.append(Self.entry(UInt8(number), [UInt8](copying: values.bytes), rowKey))
-        }
+        forEachEntry(key, json, &making) { entries.append(Entry(key: [UInt8](copying: $0), text: [UInt8](copying: $1))) }
         return entries
     }
 
-    private static func entry(_ number: UInt8, _ values: [UInt8], _ key: [UInt8]) -> Entry {
-        let room = KeyRange.keyBytesMax - 1 - min(values.count, valuesBytesMax)
-        if values.count <= valuesBytesMax, key.count <= room { return Entry(key: [number] + values + key, text: []) }
-        let hash = Array(SHA256Hasher.hash(values + [0xff] + key).bytes.prefix(hashBytes))
-        let end = key.count <= room - hashBytes ? key : Array(key.prefix(room - hashBytes))
-        var text = ByteBuffer(capacity: 4 + values.count + key.count)
-        text.append(littleEndian: UInt32(values.count))
-        text.append(values.lent)
-        text.append(key.lent)
-        return Entry(key: [number] + values.prefix(valuesBytesMax) + end + hash, text: [UInt8](copying: text.bytes))
+    /// Puts the row's key behind the number and the values; where there is no room, what stands for both of them.
+    private static func complete(_ key: inout ByteBuffer, _ text: inout ByteBuffer, _ rowKey: RawSpan) {
+        let count = key.count - 1
+        if count <= valuesBytesMax, key.count + rowKey.byteCount <= KeyRange.keyBytesMax { return key.append(rowKey) }
+        text.append(littleEndian: UInt32(count))
+        text.append(key.slice(1, count))
+        text.append(rowKey)
+        let hash = SHA256Hasher.hash([UInt8](copying: key.slice(1, count)) + [0xff] + [UInt8](copying: rowKey))
+        key.truncate(to: 1 + min(count, valuesBytesMax))
+        key.append(rowKey.slice(0, min(rowKey.byteCount, KeyRange.keyBytesMax - hashBytes - key.count)))
+        key.append(hash.bytes.lent.slice(0, hashBytes))
     }
 
     /// What an entry stands for: the number of the index with the whole values, and the row's key. Nil where it is malformed.

@@ -183,6 +183,11 @@ struct CheckedTable: Sendable {
         try transaction.append(table, key, value)
     }
 
+    /// Puts a value that `write` has made.
+    func put(_ key: RawSpan, written value: RawSpan, _ transaction: inout WriteTransaction) throws(StorageError) {
+        try transaction.put(table, key, value)
+    }
+
     func delete(_ key: RawSpan, _ transaction: inout WriteTransaction) throws(StorageError) { try transaction.delete(table, key) }
 
     private func value(_ key: RawSpan, _ text: RawSpan) throws(EvstoreError) -> ByteBuffer {

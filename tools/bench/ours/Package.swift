@@ -71,10 +71,19 @@ let package = Package(
                 "Bytes", "Platform", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools",
                 "Projections", "Migration", "LogKeeping", logging,
             ], swiftSettings: house),
+        .target(name: "PostgreSQL", dependencies: ["Bytes", "Platform"], swiftSettings: house),
+        .target(
+            name: "ClusterLog", dependencies: ["Bytes", "Platform", "Hashing", "LMDB", "PostgreSQL", "EventModel", "EventLog"],
+            swiftSettings: house),
+        .target(
+            name: "EvstoreCluster",
+            dependencies: [
+                "Platform", "Hashing", "EventModel", "EventLog", "SchemaEvolution", "Projections", "ClusterLog", "Migration", "Evstore", logging,
+            ], swiftSettings: house),
         .target(
             name: "Measured", dependencies: ["Bytes", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "Evstore"],
             swiftSettings: house),
-        .executableTarget(name: "ours", dependencies: ["Measured", "Evstore"], swiftSettings: house),
+        .executableTarget(name: "ours", dependencies: ["Measured", "Evstore", "EvstoreCluster"], swiftSettings: house),
     ],
     swiftLanguageModes: [.v6]
 )

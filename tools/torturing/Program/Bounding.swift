@@ -134,7 +134,7 @@ extension Bounding.Room {
 extension TortureCase {
     static let bounds = TortureCase(
         "R11", "commits beside readers that renew, readers that are killed while they read, and a backup at 1 MB/s: files <= 3 x live",
-        goal: 100_000, seconds: 30, floor: 2_000, runsPerTrial: .max
+        goal: 100_000, seconds: 20, floor: 2_000, runsPerTrial: .max
     ) { trial in
         let scene = trial.stage.place("bounded")
         let words = ["bound", scene + "/store"]

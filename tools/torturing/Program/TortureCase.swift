@@ -33,7 +33,7 @@ struct TortureCase: Sendable {
     static let all: [TortureCase] = [
         .powerCuts, .fileSystemCuts, .kills, .flips, .failures, .fullDisks, .damages, .salvages, .growths, .races, .bounds, .backups,
         .forgeries, .secrets, .sharedCuts, .phaseCuts, .answers, .standstills, .remains,
-        .consumers,
+        .consumers, .services,
     ]
 }
 

@@ -9,7 +9,8 @@ enum Worker {
         | hold SCENE | bystand SCENE ID GO | race STORE ID SEED OPERATIONS NOTES | anomalies STORE NOTES... | grow STORE SEED | keep SCENE SEED \
         | salvage SCENE SEED FILES | seal SCENE SEED EVENTS | forge SCENE SEED EDITS | bound STORE WHAT NUMBER [SECONDS] | full JOB PLACE BASE ROOM \
         | shutdown JOB PLACE BASE IMAGE MILLISECONDS | phase WHAT PLACE BASE IMAGE MAKER SEED LENGTHS... \
-        | blocks JOB PLACE BASE SERVER MAKER STATES SEED | live PART PLACE SEED | drive SCENE EVENTS | consume SCENE VERSION SEED | arrived SCENE | consumed SCENE KILLED | remains PLACE IMAGE GROUND SEED
+        | blocks JOB PLACE BASE SERVER MAKER STATES SEED | live PART PLACE SEED | drive SCENE EVENTS | consume SCENE VERSION SEED | arrived SCENE | consumed SCENE KILLED \
+        | serve SCENE RUN SEED | served SCENE LAST | remains PLACE IMAGE GROUND SEED
         """
 
     static func main(_ words: [String]) async {
@@ -75,6 +76,10 @@ enum Worker {
         case ("consumed", _, 3):
             let killed = Set(words[2].split(separator: ",").compactMap { Int32($0) })
             try say(await Consuming(scene: words[1]).judge(killed: killed))
+        #if Service
+            case ("serve", _, 4): try await Serving(scene: words[1]).serve(run: Int(words[2]) ?? 0, seed: UInt64(words[3]) ?? 0)
+            case ("served", _, 3): try say(await Serving(scene: words[1]).judge(isLast: words[2] == "last"))
+        #endif
         case ("live", _, 4): try await Remains(place: words[2], seed: Int(words[3]) ?? 0).live(words[1])
         case ("remains", _, 5):
             guard let ground = Ground.all.first(where: { $0.name == words[3] }) else { throw EvstoreError.misuse(usage) }

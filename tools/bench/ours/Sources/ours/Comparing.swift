@@ -15,7 +15,8 @@ extension Work {
                 let parts = rest[start ..< end].split(separator: 9, maxSplits: 2, omittingEmptySubsequences: false)
                 guard parts.count == 3 else { throw Unexpected(what: "a line that has no stream, type and payload") }
                 try check.check(
-                    stream: String(decoding: parts[0], as: UTF8.self), type: String(decoding: parts[1], as: UTF8.self), payload: Array(parts[2]))
+                    stream: String(decoding: parts[0], as: UTF8.self), type: String(decoding: parts[1], as: UTF8.self),
+                    payload: Array(parts[2]))
                 start = end + 1
             }
             rest.removeFirst(start)

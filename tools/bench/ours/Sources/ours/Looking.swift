@@ -27,7 +27,8 @@ extension Work {
         let begin = clock.now
         for _ in 0 ..< count {
             state = next(state)
-            found += try await store.query("orders", index: "by-cents", from: IndexValue(Int(state >> 33) % 80_000), limit: limit).rows.count
+            found += try await store.query("orders", index: "by-cents", from: IndexValue(Int(state >> 33) % 80_000), limit: limit).rows
+                .count
         }
         let seconds = (clock.now - begin).seconds
         try await store.close()
@@ -49,7 +50,9 @@ extension Work {
                 NewEvent(
                     stream: try StreamName("order-" + id), type: "OrderPlaced", payload: Array(payload.utf8), version: SchemaVersion(1)))
         }
-        for start in stride(from: 0, to: count, by: 10_000) { _ = try await store.append(Array(events[start ..< min(start + 10_000, count)])) }
+        for start in stride(from: 0, to: count, by: 10_000) {
+            _ = try await store.append(Array(events[start ..< min(start + 10_000, count)]))
+        }
         let begin = clock.now
         try await store.follow(["orders"])
         let seconds = (clock.now - begin).seconds

@@ -1,4 +1,5 @@
 import Evstore
+import EvstoreCluster
 import Foundation
 import Measured
 
@@ -21,6 +22,9 @@ enum Work {
           consume --store OLD --known N --count N         the same by a consumer with a durable place
           publish --store OLD --frames FILE --events N --rate R  one event an append, R a second: when each began and ended
           open    --store OLD [--count N]                 open and close
+          cluster --log CONNINFO --name N --schemas DIR   an empty cluster log
+          join    --log CONNINFO --name N --node A --store NEW   a node with all events of the cluster log
+          node    --store NODE --frames FILE --events N --writers K [--part I --parts P]   like append, on a node: each P-th event from I on
           upcast  --schemas DIR --frames FILE --times N [--only v5]   one event from version 1 to 2, 3 …, and a scan of its bytes
           fused   --schemas DIR --lines FILE              whether images in one pass are those of the ops, up and down, byte by byte
           replay  --store OLD --schemas DIR --to N [--jobs N]
@@ -53,6 +57,9 @@ enum Work {
         case "consume": try await consume(words)
         case "publish": try await publish(words)
         case "open": try await reopen(words)
+        case "cluster": try await makeCluster(words)
+        case "join": try await join(words)
+        case "node": try await node(words)
         case "upcast": try upcast(words)
         case "fused": try fused(words)
         case "replay": try await replay(words)
@@ -94,6 +101,35 @@ enum Work {
     private static func append(_ words: Words) async throws {
         let events = try Frame.read(words.text("frames"), limit: words.number("events")).map { try $0.event }
         let store = try await create(words)
+        let times = try await store.appendSingly(events, writers: words.number("writers"))
+        try await store.close()
+        try say(times, events: events.count, appends: events.count)
+    }
+
+    private static func cluster(_ words: Words) throws -> Cluster { try Cluster(words.text("name"), connection: words.text("log")) }
+
+    private static func makeCluster(_ words: Words) async throws {
+        try await cluster(words).create(schemas: Schemas.load(words.text("schemas")), version: SchemaVersion(1))
+        try say([:])
+    }
+
+    private static func join(_ words: Words) async throws {
+        let begin = clock.now
+        try await EventStore.join(cluster(words), as: words.text("node"), at: words.text("store"), options: words.options())
+        let seconds = (clock.now - begin).seconds
+        let store = try await open(words)
+        let events = try store.last().position.rawValue
+        try await store.close()
+        try say(["events": events, "seconds": seconds])
+    }
+
+    private static func node(_ words: Words) async throws {
+        let all = try Frame.read(words.text("frames"), limit: words.number("events"))
+        let (part, parts) = (try words.number("part", or: 0), try words.number("parts", or: 1))
+        let events = try stride(from: part, to: all.count, by: parts).map { try all[$0].event }
+        var options = try words.options()
+        options.joinsClusters(as: "ours")
+        let store = try await EventStore.open(at: words.text("store"), options: options)
         let times = try await store.appendSingly(events, writers: words.number("writers"))
         try await store.close()
         try say(times, events: events.count, appends: events.count)

@@ -1,0 +1,106 @@
+import EventLog
+import EventModel
+import Evstore
+import EvstoreCluster
+import EvstoreTesting
+import Foundation
+import Hashing
+import PostgreSQL
+import TestSupport
+import Testing
+
+@Suite("Nodes that are killed", .serialized)
+struct KilledNodesTests {
+    /// Each of three processes has so many writers.
+    private static let writers = 4
+    private static let nodes = ["a", "b", "c"]
+
+    /// How many events each writer appends: by hand 13,400, which makes 160,800 of all.
+    private static var events: Int { ProcessInfo.processInfo.environment["EVSTORE_CLUSTER_EVENTS"].flatMap(Int.init) ?? 120 }
+
+    @Test(
+        "nodes and backends of PostgreSQL are killed at random while three nodes append: nothing acknowledged is lost, nothing is there twice"
+    )
+    func killed() async throws {
+        let seed = ProcessInfo.processInfo.environment["EVSTORE_SEED"].flatMap(UInt64.init) ?? .random(in: 0 ... .max)
+        var chance = SeededGenerator(seed: seed)
+        try await withPostgres { server in
+            let shop = try await ShopCluster(server)
+            for node in Self.nodes { try await shop.join(node) }
+            try await shop.close()
+            var acknowledged: [String: String] = [:]
+            var left = Set(Self.nodes)
+            var kills = (nodes: 0, backends: 0)
+            var running: [String: Running] = [:]
+            func start(_ node: String) throws {
+                running[node] = try BuiltProgram("StoreWorker").start(["node", shop.path(node), node, "\(Self.writers)", "\(Self.events)"])
+            }
+            func collect(_ node: String) throws {
+                guard let outcome = try running.removeValue(forKey: node)?.wait() else { return }
+                for line in outcome.lines where line.hasPrefix("ack ") {
+                    let words = line.split(separator: " ").map(String.init)
+                    // The last line may have been cut by a kill.
+                    guard words.count == 3, words[2].allSatisfy(\.isNumber) else { continue }
+                    #expect(
+                        acknowledged[words[1]] == nil || acknowledged[words[1]] == words[2], "\(line) and \(acknowledged[words[1]] ?? "")")
+                    acknowledged[words[1]] = words[2]
+                }
+                if outcome.lines.last == "done" {
+                    left.remove(node)
+                } else if outcome.signal == nil {
+                    Issue.record("\(node): \(outcome.errors)")
+                }
+            }
+            for node in Self.nodes { try start(node) }
+            while !left.isEmpty {
+                try await Task.sleep(for: .milliseconds(Int.random(in: 100 ... 900, using: &chance)))
+                if Bool.random(using: &chance), let node = left.randomElement(using: &chance), let process = running[node] {
+                    process.send(signal: SIGKILL)
+                    kills.nodes += 1
+                } else if let backend = try Self.backend(server, &chance) {
+                    server.send(SIGTERM, toBackend: backend)
+                    kills.backends += 1
+                }
+                for node in Self.nodes where running[node]?.isRunning == false {
+                    try collect(node)
+                    if left.contains(node) { try start(node) }
+                }
+            }
+            for node in Self.nodes { try collect(node) }
+            try await expectWhole(shop, acknowledged, "seed \(seed), \(kills.nodes) nodes and \(kills.backends) backends killed")
+        }
+    }
+
+    private func expectWhole(_ shop: ShopCluster, _ acknowledged: [String: String], _ note: Comment) async throws {
+        let total = Self.nodes.count * Self.writers * Self.events
+        var links: Set<String> = []
+        for node in Self.nodes {
+            let store = try await shop.open(node)
+            try await store.catchUp()
+            #expect(try store.last().position == Position(UInt64(total)), note)
+            links.insert(try store.log.read { try $0.lastLink.hex })
+            #expect(try await store.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty, note)
+        }
+        #expect(links.count == 1, note)
+        let lines = try ShopCluster.lines(shop["a"])
+        var found: [String: String] = [:]
+        var revisions: [Substring: Int] = [:]
+        for (index, line) in lines.enumerated() {
+            let id = try #require(line.firstMatch(of: #/"id":"([abc]-\d+-\d+)"/#)).1
+            #expect(found.updateValue("\(index + 1)", forKey: String(id)) == nil, "\(id) is there twice; \(note)")
+            let stream = try #require(line.firstMatch(of: #/"stream":"([^"]+)"/#)).1
+            #expect(line.contains("\"revision\":\(revisions[stream, default: 0]),"), "\(line); \(note)")
+            revisions[stream, default: 0] += 1
+        }
+        #expect(found == acknowledged, note)
+        print("killed nodes: \(total) events, \(note)")
+        try await shop.close()
+    }
+
+    /// The process of a connection of one of the nodes.
+    private static func backend(_ server: PostgresServer, _ chance: inout SeededGenerator) throws -> Int64? {
+        let rows = try server.connect().run(
+            "SELECT pid::bigint FROM pg_stat_activity WHERE application_name LIKE 'evstore %'", deadline: .now + .seconds(10))
+        return rows.count == 0 ? nil : rows.int(Int.random(in: 0 ..< rows.count, using: &chance), 0)
+    }
+}

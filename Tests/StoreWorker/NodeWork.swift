@@ -1,0 +1,47 @@
+import EventLog
+import Evstore
+import EvstoreCluster
+import Foundation
+
+/// A process that has a node of a cluster log open and appends by several writers, each event with an id and an expected revision, until
+/// each has appended as many as it was asked to. Killed and started again, it goes on: an append that is repeated is told by its id.
+enum NodeWork {
+    /// - Parameter name: the writers' ids begin with it.
+    static func run(_ path: String, name: String, writers: Int, events: Int) async throws {
+        var options = Options()
+        (options.mapBytes, options.ballastBytes) = (1 << 30, 0)
+        options.joinsClusters(as: name)
+        let store = try await EventStore.open(at: path, options: options)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for writer in 0 ..< writers {
+                group.addTask {
+                    for number in 0 ..< events { try await append(store, name: name, writer, number) }
+                }
+            }
+            try await group.waitForAll()
+        }
+        Fork.say("done")
+        try await store.close()
+    }
+
+    /// What another try may make good.
+    private static let again = ["expectationFailed", "commitOutcomeUnknown", "logUnavailable", "deadlinePassed"]
+
+    private static func append(_ store: EventStore, name: String, _ writer: Int, _ number: Int) async throws {
+        let id = try EventID("\(name)-\(writer)-\(number)")
+        // Streams are shared by all nodes, so that expected revisions meet.
+        let stream = try StreamName("order-\((writer * 7 + number) % 40)")
+        let order = stream.text.dropFirst("order-".count)
+        while true {
+            let head = try store.log.read { try $0.head(of: stream) }
+            let event = NewEvent(
+                stream: stream, type: "OrderPlaced",
+                payload: Array(#"{"id":"\#(order)","customer":"\#(id.text)","total":\#(number)}"#.utf8),
+                id: id)
+            do throws(EvstoreError) {
+                let receipt = try await store.append(event, expecting: head.map { .revision($0.revision) } ?? .noStream)
+                return Fork.say("ack \(id.text) \(receipt.positions.lowerBound)")
+            } catch { if !again.contains(error.code) { throw error } }
+        }
+    }
+}
