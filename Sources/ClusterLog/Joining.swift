@@ -35,7 +35,7 @@ extension EventLog {
                 throw EvstoreError.clusterDamaged(log: database.log, frame: end.number, reason: "\(finding.id) \(finding.message)")
             }
             try ConnectionFile.write(database.conninfo, at: made)
-            try Manifest.set(isNode: true, at: made)
+            try Manifest.set(isOrderedElsewhere: true, at: made)
         }
     }
 
@@ -86,7 +86,7 @@ extension EventLog {
         if node != nil {
             try ConnectionFile.write(database.conninfo, at: path)
             // Order: no older program opens it from here on.
-            try Manifest.set(isNode: true, at: path)
+            try Manifest.set(isOrderedElsewhere: true, at: path)
             // Order: the store is a node before others can join, since it may append what they would not know.
             try await update { update in try update.become(membership, having: given) }
         }

@@ -36,8 +36,12 @@ extension EventLog {
                 let access = try LogAccess(environment, of: identity, keys, tables)
                 try check(access, anchor, store)
                 if !readOnly { try Reindexing.complete(access, at: store) }
-                let node = try access.environment.read { try StateRows.node($0, access.tables) }
-                let context = LogContext(path: store, access: access, options: options, logger: logger, membership: node?.membership)
+                let context = try access.environment.read { transaction in
+                    LogContext(
+                        path: store, access: access, options: options, logger: logger,
+                        membership: try StateRows.node(transaction, access.tables)?.membership,
+                        isReplica: try StateRows.replica(transaction, access.tables) != nil)
+                }
                 let log = try EventLog(context, readOnly: readOnly, presence)
                 if !readOnly { log.fillBallast() }
                 return log
@@ -49,25 +53,30 @@ extension EventLog {
     }
 
     /// The numbers of a store. Waits only for a process that recovers the store after a crash.
-    package static func peek(at store: String) throws -> StoreState {
+    package static func peek(at store: String) throws -> StoreState { try peek(at: store).state }
+
+    /// What a replica holds, read as the numbers are; nil where the store is one of its own.
+    package static func replica(at store: String) throws -> ReplicaMark? { try peek(at: store).replica }
+
+    private static func peek(at store: String) throws -> (state: StoreState, replica: ReplicaMark?) {
         do {
             let identity = try Manifest.identity(at: store)
             let presence = try StoreOpening.enter(store, identity.id, Options())
             // Order: the lock is held until the log is closed, since a process that finds it free relies on that.
-            let state = try readState(store, identity)
+            let found = try readState(store, identity)
             try presence.release()
-            guard state.storeID == identity.id else {
+            guard found.state.storeID == identity.id else {
                 throw EvstoreError.storeDamaged(path: store, reason: "the log belongs to another store")
             }
-            return state
+            return found
         } catch { throw storeError(error, store, doing: "reading \(store)") }
     }
 
-    private static func readState(_ store: String, _ identity: StoreIdentity) throws -> StoreState {
+    private static func readState(_ store: String, _ identity: StoreIdentity) throws -> (state: StoreState, replica: ReplicaMark?) {
         let environment = try openEnvironment(store, Options(), readOnly: true)
         defer { environment.close() }
         let tables = try Tables(environment, of: identity)
-        return try environment.read { try StateRows.state($0, tables) }
+        return try environment.read { (try StateRows.state($0, tables), try StateRows.replica($0, tables)) }
     }
 
     package static var silent: Logger { Logger(label: "evstore", factory: { _ in SwiftLogNoOpLogHandler() }) }

@@ -11,6 +11,7 @@ struct LogContext: Sendable {
     let logger: Logger
     /// Of a store that belongs to a cluster log: as which node.
     var membership: Membership?
+    var isReplica = false
 }
 
 /// The append-only truth of a store: events as bytes, in order, durable when an append has returned.
@@ -26,6 +27,8 @@ package final class EventLog: Sendable {
     private let committer: Committer?
     /// As which node of which cluster log it was opened; nil where it belongs to none.
     package let membership: Membership?
+    /// Whether it was opened as a replica: it may have been promoted since.
+    let isReplica: Bool
     private let frameFollower: FrameFollower?
     private let presence: HeldLock
     private let healthMonitor: HealthMonitor
@@ -46,7 +49,7 @@ package final class EventLog: Sendable {
         }
         self.signal = signal
         committer = readOnly ? nil : try Committer(context, overlays, signal)
-        membership = context.membership
+        (membership, isReplica) = (context.membership, context.isReplica)
         frameFollower = committer.flatMap { FrameFollower(context, $0) }
         ballast = Ballast(path, options)
         healthMonitor = HealthMonitor(access.environment, readOnly ? nil : ballast, logger)
@@ -69,9 +72,11 @@ package final class EventLog: Sendable {
 
     /// Appends and returns when it is durable.
     /// - Throws: `EvstoreError`: expectationFailed, idReused, deadlinePassed, diskFull, commitOutcomeUnknown,
-    ///   appendTooLarge, eventTooLarge, readOnly.
+    ///   appendTooLarge, eventTooLarge, readOnly, replica.
     package func append(_ request: AppendRequest) async throws -> AppendOutcome {
         guard let committer else { throw EvstoreError.readOnly(path: path) }
+        // Order: a mark that is gone never comes back, so that what was read here holds when the append is committed.
+        try requireOwn()
         try request.checkLimits(options)
         do {
             try access.environment.checkProcess()

@@ -67,6 +67,7 @@ extension Advice {
 
         // Keeping.
         case restore
+        case promote(store: String)
         case salvage(store: String)
         case forget(StreamName?, store: String?)
         /// The bytes of one slot of the file `subjects`, from a restored backup's.
@@ -110,6 +111,7 @@ extension Advice.Call: CustomStringConvertible {
         case .trustSigner: "trusting:"
         case .acceptSigned: "verify(signing:since:accepting: true)"
         case .restore: "EventStore.restore(from:into:)"
+        case .promote: "promote()"
         case .salvage: "EventStore.salvage(at:into:)"
         case .forget(let stream, _): "forget([\(stream.map { "\"\($0)\"" } ?? "…")])"
         case .copySlot(let number, let byteCount, _): "\(byteCount) bytes from byte \(Int(number) * byteCount) of the file subjects on"

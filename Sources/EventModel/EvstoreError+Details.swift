@@ -35,6 +35,10 @@ extension EvstoreError {
                 fix: "give all of its files and directories to one user, and let nobody else write to them")
         case .readOnly(let path):
             .init("readOnly", "\(path) can't be written", fix: "open it to be written, as its owner and on a mount that is writable")
+        case .replica(let path, let source):
+            .init(
+                "replica", "\(path) is a replica of backups \(source.isEmpty ? "that come through a pipe" : "in \(source)")",
+                advice: "\(.promote(store: path)) makes it a store that can be written; until then write to the original")
         case .locked(let path, let holder):
             .init("locked", "\(path) is locked by \(holder)", fix: "wait for it to finish, then run this again")
         case .keysRefused(let path, let reason):

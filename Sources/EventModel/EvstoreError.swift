@@ -11,6 +11,9 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case unsafePermissions(path: String, reason: String)
     case unsafeFileSystem(path: String, kind: String)
     case readOnly(path: String)
+    /// A replica of backups, to which nothing is written but what it follows.
+    /// - Parameter source: the directory of the backups; empty where they come through a pipe.
+    case replica(path: String, source: String)
     case locked(path: String, holder: String)
     /// A sealed store was opened without a key or with one that does not open it; or a store that is not sealed was opened with one.
     case keysRefused(path: String, reason: String)

@@ -16,7 +16,8 @@ package import SchemaEvolution
 ///
 /// Beside the errors that a method names, each may throw `storeDamaged`, `corruptBlock` and `ioFailure`; `schemaNewer` where another
 /// program has registered a version that this one can't read; and `unknownVersion` where it is given a version that neither the store nor
-/// the schemas given at opening have. A method that writes throws `readOnly` on a handle that only reads.
+/// the schemas given at opening have. A method that writes throws `readOnly` on a handle that only reads, and
+/// `replica` on a replica (`follow(from:into:)`).
 public final class EventStore: Sendable {
     /// The version the program works at; nil follows the live one.
     let programVersion: SchemaVersion?

@@ -41,6 +41,8 @@ public struct StatusReport: Hashable, Sendable {
     public var ballastBytes: UInt64
     /// As which node the store belongs to a cluster log; nil where it belongs to none.
     public var cluster: ClusterPlace?
+    /// Of which backups the store is a replica; nil where it is one of its own.
+    public var replica: ReplicaPlace?
     /// What an operator should attend to, a sentence each; empty where the store is healthy.
     public var complaints: [String]
 
@@ -53,6 +55,14 @@ public struct StatusReport: Hashable, Sendable {
     public var window: Bool { versions.floor < versions.top }
 
     public var healthy: Bool { complaints.isEmpty }
+}
+
+/// What a replica holds.
+public struct ReplicaPlace: Hashable, Sendable {
+    /// The directory of the backups; empty where they come through a pipe.
+    public var source: String
+    /// When the backup was made that it is as new as.
+    public var backupTime: Timestamp
 }
 
 /// A store's place in a cluster log.
@@ -103,6 +113,7 @@ extension EventStore {
         let projections = try projections(at: evolution.state.live)
         let usage = try converting(at: path) { try log.usage }
         let member = try converting(at: path) { try log.read { try $0.membership() } }
+        let replica = try converting(at: path) { try log.replica() }
         let oldest = usage.oldestReader.map { OldestReader(process: $0.process, commitsBehind: $0.commitsBehind) }
         return StatusReport(
             versions: StoreVersions(evolution.state), position: evolution.last.position,
@@ -112,6 +123,7 @@ extension EventStore {
             oldestReader: oldest, writingKey: keys().first { $0.isWriting },
             freeBytes: usage.freeBytes, ballastBytes: usage.ballastBytes,
             cluster: member.map { ClusterPlace(log: $0.membership.log, node: $0.membership.node, frames: $0.end.number) },
+            replica: replica.map { ReplicaPlace(source: $0.source, backupTime: $0.time) },
             complaints: projections.filter { $0.quarantined > 0 }.map { projection in
                 "\(projection.name) lacks \(projection.quarantined) quarantined events"
             } + [oldest?.complaint, log.roomComplaint, log.clusterComplaint].compactMap(\.self))

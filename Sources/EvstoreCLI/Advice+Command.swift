@@ -22,6 +22,7 @@ extension Advice.Call {
         case .trustSigner: "--trust KEYFILE.pub"
         case .acceptSigned: "evstore verify --since HEADS --sign KEYFILE --accept"
         case .restore: "evstore restore --into DIR"
+        case .promote(let store): "evstore --store \(store.shellWord) promote"
         case .salvage(let store): "evstore --store \(store.shellWord) salvage --into DIR"
         case .forget(let stream, let store):
             "evstore\(store.map { " --store \($0.shellWord)" } ?? "") forget \(stream.map(\.text.shellWord) ?? "STREAM") --for-good"

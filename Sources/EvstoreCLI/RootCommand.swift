@@ -50,7 +50,8 @@ struct RootCommand: ParsableCommand, Group {
             CommandGroup(
                 name: "Keeping",
                 subcommands: [
-                    BackupCommand.self, RestoreCommand.self, SalvageCommand.self, DrillCommand.self, KeyCommand.self, RecipherCommand.self,
+                    BackupCommand.self, RestoreCommand.self, FollowCommand.self, PromoteCommand.self, SalvageCommand.self,
+                    DrillCommand.self, KeyCommand.self, RecipherCommand.self,
                     ForgetCommand.self,
                 ]),
         ] + serving)

@@ -106,7 +106,7 @@ extension EventStore {
                 let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
                 try await log.update { update in try update.removeNode(membership.node) }
                 try database.forget(node: membership.node)
-                try Manifest.set(isNode: false, at: path)
+                try Manifest.set(isOrderedElsewhere: false, at: path)
                 try ConnectionFile.remove(at: path)
                 try log.shareAgain()
             } catch { throw storeError(error, path, doing: "leaving \(membership.log)") }

@@ -10,6 +10,7 @@ package enum CutRollback {
     package static func run(_ site: MigrationSite, toSnapshot name: String, discardTail: Bool) async throws(EvstoreError) -> RollbackReport
     {
         let began = ContinuousClock.now
+        try site.log.requireOwn()
         let snapshot = try Snapshot.named(name, site.log)
         let lock = try MigrationLock.takeExclusively(site)
         defer { lock.release() }

@@ -14,6 +14,7 @@ package enum Finalize {
         withoutNodes: [String] = []
     ) async throws(EvstoreError) -> FinalizeReport {
         let began = ContinuousClock.now
+        try site.log.requireOwn()
         let lock = try MigrationLock.take(site)
         defer { lock.release() }
         let planned = try site.state()

@@ -17,6 +17,7 @@ package enum Replay {
             let register = try Register(site, files: files, definitions: definitions, through: version)
             return try dryRun(site, register, to: version, options, began)
         }
+        try site.log.requireOwn()
         let lock = try MigrationLock.take(site)
         defer { lock.release() }
         // Order: planned under the lock, so that no other migration changes the state meanwhile.

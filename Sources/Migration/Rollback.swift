@@ -10,6 +10,7 @@ package enum Rollback {
         _ site: MigrationSite, to version: SchemaVersion? = nil, without: Set<String> = []
     ) async throws(EvstoreError) -> RollbackReport {
         let began = ContinuousClock.now
+        try site.log.requireOwn()
         let lock = try MigrationLock.take(site)
         defer { lock.release() }
         let state = try site.state()

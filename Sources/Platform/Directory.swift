@@ -107,6 +107,13 @@ package enum Directory {
         String(trimmed(path).split(separator: "/").last ?? "/")
     }
 
+    /// The path from the root on, seen from where the process stands now; the path as it is where nobody knows that.
+    package static func absolute(_ path: String) -> String {
+        guard !path.hasPrefix("/"), let current = unsafe getcwd(nil, 0) else { return path }
+        defer { unsafe free(current) }
+        return unsafe String(cString: current) + "/" + path
+    }
+
     private static func trimmed(_ path: String) -> Substring {
         var path = path[...]
         while path.count > 1 && path.hasSuffix("/") { path.removeLast() }

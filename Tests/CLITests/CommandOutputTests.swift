@@ -33,7 +33,9 @@ struct CommandOutputTests {
         ("rollback", "rollback"), ("status", "status"), ("journal", "journal"), ("snapshot list", "snapshot list"),
         ("snapshot verify", "snapshot verify first"), ("snapshot prune", "snapshot prune --keep 9"), ("backup", "backup BACKUPS"),
         ("backup --list", "backup BACKUPS --list"), ("backup --verify", "backup BACKUPS --verify"),
-        ("restore", "restore BACKUPS --into RESTORED"), ("salvage", "salvage --into SALVAGED"), ("drill", "drill --to v2 --backup BACKUPS"),
+        ("restore", "restore BACKUPS --into RESTORED"), ("follow", "--store STANDBY follow --from BACKUPS --once"),
+        ("promote", "--store STANDBY promote"),
+        ("salvage", "salvage --into SALVAGED"), ("drill", "drill --to v2 --backup BACKUPS"),
         ("recipher", "recipher --into SEALED --new-key-file KEY"), ("key list", "--store SEALED --key-file KEY key list"),
         ("key add", "--store SEALED --key-file KEY key add --new-key-file OTHER"),
         ("key rotate", "--store SEALED --key-file KEY key rotate"),
@@ -63,7 +65,7 @@ struct CommandOutputTests {
             try shop.write(name, String(repeating: name == "KEY" ? "0a" : "1b", count: 32))
             try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: shop.path(name))
         }
-        let names = ["ORDERS", "PAYLOADS", "KEY", "OTHER", "BACKUPS", "RESTORED", "SALVAGED", "SEALED"]
+        let names = ["ORDERS", "PAYLOADS", "KEY", "OTHER", "BACKUPS", "RESTORED", "STANDBY", "SALVAGED", "SEALED"]
         for (name, line) in Self.lines {
             if name == "quarantine show" {
                 try shop.must(#"append order-7 OrderPlaced {"id":"7","customer":"Ed","total":1,"code":"x"}"#)

@@ -35,7 +35,7 @@ struct ContractTests {
         #expect(
             try keys(line) == [
                 "floor", "live", "top", "head", "position", "epoch", "births", "types", "projections", "window", "snapshots", "lastDrill",
-                "healthy", "freeBytes", "ballastBytes", "cluster",
+                "healthy", "freeBytes", "ballastBytes", "cluster", "replica",
             ])
         #expect(line.hasPrefix(#"{"floor":1,"live":3,"top":3,"head":3,"position":4,"epoch":1,"births":{"1":4},"types":[{"type":"#))
         let projection = try #require(line.firstMatch(of: #/"projections":\[(\{.*?\})[,\]]/#)?.1)

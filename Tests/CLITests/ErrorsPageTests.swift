@@ -43,7 +43,8 @@ private let version = SchemaVersion(1)
 private let samples: [EvstoreError] = [
     .storeNotFound(path: "p"), .storeExists(path: "p"), .notAStore(path: "p", reason: "r"), .storeNewer(path: "p", format: 2, known: 1),
     .storeDamaged(path: "p", reason: "r"), .unsafePermissions(path: "p", reason: "r"), .unsafeFileSystem(path: "p", kind: "nfs"),
-    .readOnly(path: "p"), .locked(path: "p", holder: "h"), .keysRefused(path: "p", reason: "r"), .diskFull(path: "p", freeBytes: 0),
+    .readOnly(path: "p"), .replica(path: "p", source: "s"), .locked(path: "p", holder: "h"), .keysRefused(path: "p", reason: "r"),
+    .diskFull(path: "p", freeBytes: 0),
     .ioFailure(doing: "d", reason: "r"), .misuse("m"), .invalidStreamName("{"), .invalidEventID(""), .invalidJSON(reason: "r", offset: 1),
     .invalidEvent(type: "E", version: version, pointer: "/a", reason: "r"), .unknownType("E", version: version, known: []),
     .streamMismatch(given: "a", expected: "b", type: "E", version: version),

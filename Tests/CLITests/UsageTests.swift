@@ -15,7 +15,9 @@ struct UsageTests {
             "append order-1 T --expect soon",
             "replay", "replay --to v1 --jobs 0", "rollback --discard-tail", "rollback --to v1 --to-snapshot s", "finalize",
             "schema validate T",
-            "drill --to", "backup", "backup - --keep 2", "restore /tmp", "schema explode", "status --progress loud",
+            "drill --to", "backup", "backup - --keep 2", "restore /tmp", "follow", "follow --from - --every 5s",
+            "follow --from b --every soon",
+            "follow --from b --once --every 5s", "promote s", "schema explode", "status --progress loud",
             "import x --as v1 --on-error ignore",
         ])
     func refused(_ line: String) throws {

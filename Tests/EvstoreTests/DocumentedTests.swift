@@ -80,6 +80,15 @@ struct DocumentedTests {
         let places = try EventStore.backups(in: backups).map(\.position)
         let damaged = try EventStore.verifyBackups(in: backups).filter { $0.damage != nil }
 
+        let replicaPath = directory.path + "/standby"
+        let taken = try await EventStore.follow(from: backups, into: replicaPath)
+        let standby = try await EventStore.open(at: replicaPath)
+        let newest = try standby.status().replica?.backupTime
+        let promoted = try await standby.promote()
+
+        #expect(taken.position == promoted.position && newest == promoted.backupTime && newest == taken.backupTime)
+        #expect(try standby.status().replica == nil)
+        try await standby.close()
         #expect(report.position == Position(2) && restored.position == Position(1))
         #expect(places == [Position(2)] && damaged.isEmpty)
         #expect(try EventStore.verifyBackups(in: backups).map(\.run.number) == [1])

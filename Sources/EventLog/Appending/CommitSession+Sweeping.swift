@@ -26,7 +26,7 @@ extension CommitSession {
         while !isDone { isDone = try writeSlice(&rest, turn(queue)) }
     }
 
-    /// Writes what is due of the indexes after many events were taken in from a cluster log, so that memory is bounded.
+    /// Writes what is due of the indexes after many events were taken in from a cluster log or a backup, so that memory is bounded.
     mutating func sweepTakenIn(_ turn: WriteTurn) throws {
         let access = access
         let overlays = overlays

@@ -18,6 +18,7 @@ struct CommitSession: ~Copyable {
     var ahead: AheadWriter
     /// Of a node of a cluster log: gives commits their place in its order.
     let order: NodeOrder?
+    private let isReplica: Bool
     private var lastCommitted = Position.start
     /// When the last commit ended: after a pause, LMDB itself makes the next one durable.
     private var ended: ContinuousClock.Instant?
@@ -39,7 +40,7 @@ struct CommitSession: ~Copyable {
         (access, options, path, self.overlays) = (context.access, context.options, context.path, overlays)
         writer = BlockWriter(access.storeID, access.keys)
         ahead = try AheadWriter(path, access)
-        self.order = order
+        (self.order, isReplica) = (order, context.isReplica)
         space = FreeSpace(path, floorBytes: options.freeDiskFloorBytes)
     }
 
@@ -82,7 +83,11 @@ struct CommitSession: ~Copyable {
         guard let turn = try takeTurn() else { return nil }
         isJoined = batch == nil
         while true {
-            do { return try attempt(queue, turn, &batch) } catch is Outrun {
+            do {
+                let done = try attempt(queue, turn, &batch)
+                if isReplica { try sweepTakenIn(turn) }
+                return done
+            } catch is Outrun {
                 try takeIn(turn, by: batch?.deadline ?? .now)
             } catch is Unreached {
                 if let work = batch { queue.putBack(work) }

@@ -2,6 +2,7 @@ internal import Bytes
 package import EventModel
 package import Hashing
 package import LMDB
+internal import Platform
 
 /// Changes other than appends, made in one durable transaction: all of them or none.
 package struct LogUpdate: ~Copyable {
@@ -15,6 +16,8 @@ package struct LogUpdate: ~Copyable {
     private var sharedRows = ByteBuffer(capacity: 16)
     /// Whether the node is taken out of the cluster log by it.
     private(set) var isLeaving = false
+    /// Of a replica: which backup it holds. Then an update changes what is its own alone: which generations it has.
+    package private(set) var replica: ReplicaMark?
 
     /// Written at the end if it was changed.
     package var state: StoreState
@@ -27,7 +30,10 @@ package struct LogUpdate: ~Copyable {
     ) throws -> LogUpdate {
         let state = try StateRows.state(transaction.reads, access.tables)
         let link = try Blocks.lastLink(transaction.reads, access, moment.epoch)
-        return LogUpdate(transaction, access, moment, (state, link), node)
+        let replica = try StateRows.replica(transaction.reads, access.tables)
+        var update = LogUpdate(transaction, access, moment, (state, link), node)
+        update.replica = replica
+        return update
     }
 
     private init(
@@ -45,12 +51,14 @@ package struct LogUpdate: ~Copyable {
     }
 
     package mutating func put(_ catalogue: Catalogue, _ key: [UInt8], _ value: [UInt8]) throws {
+        try requireOwn()
         try Rows.check(key, catalogue)
         try access.tables[catalogue].put(key.lent, value.lent, &transaction)
         share(catalogue, key, value)
     }
 
     package mutating func delete(_ catalogue: Catalogue, _ key: [UInt8]) throws {
+        try requireOwn()
         try access.tables[catalogue].delete(key.lent, &transaction)
         share(catalogue, key, nil)
     }
@@ -71,8 +79,9 @@ package struct LogUpdate: ~Copyable {
         position > .start ? try Blocks.holding(position, transaction.reads, access)?.link : nil
     }
 
-    /// Adds a row to the journal under the next free number.
+    /// Adds a row to the journal under the next free number. The journal of a replica is its original's: there, nothing is added.
     package mutating func appendJournal(_ json: [UInt8]) throws {
+        if replica != nil { return }
         let number = try lastJournalNumber() + 1
         try access.tables[.journal].put(sortable(number).lent, json.lent, &transaction)
     }
@@ -95,30 +104,64 @@ package struct LogUpdate: ~Copyable {
     /// Removes every event after `position` and begins the next epoch, or `later`. The indexes are emptied and
     /// rebuilt from the log; import marks beyond the position are removed.
     package mutating func cut(to position: Position, later: Epoch? = nil) throws {
+        try requireOwn()
         guard position <= last.position else {
             throw EvstoreError.misuse("a cut at \(position) lies beyond the last event, \(last.position)")
         }
-        if let node, !isLeaving {
+        if let node {
             throw EvstoreError.clusterMismatch(
                 log: node.log, reason: "a cut would take events from every other node",
                 how: "leave the cluster log first, or go back to the version before: that keeps all events")
         }
-        let epoch = max(state.epoch.next, later ?? .first)
         let link = try Cut.run(to: position, &transaction, access)
+        try begin(max(state.epoch.next, later ?? .first), at: position, link)
+        state.indexed = .start
+        for index in access.tables.positionIndexes { try index.put(mark: Checkpoint(epoch: state.epoch, position: .start), &transaction) }
+        hasCut = true
+    }
+
+    /// Begins the next epoch, or `later`, at the log's end. No event is removed, and the indexes stay; rows that name later positions go.
+    mutating func beginEpoch(later: Epoch) throws {
+        let indexed = try StateRows.numbers(transaction.reads, access.tables).indexedTo
+        try Cut.removeRows(beyond: last.position, &transaction, access)
+        try begin(max(state.epoch.next, later), at: last.position, Blocks.endLink(transaction.reads, access))
+        for index in access.tables.positionIndexes where try index.mark(transaction.reads) == indexed {
+            try index.put(mark: Checkpoint(epoch: state.epoch, position: indexed.position), &transaction)
+        }
+    }
+
+    private mutating func begin(_ epoch: Epoch, at position: Position, _ link: Digest) throws {
         try Epochs.put(epoch, cut: position, link: link, &transaction, access.tables)
         state.epoch = epoch
-        state.indexed = .start
-        for index in access.tables.positionIndexes {
-            try index.put(mark: Checkpoint(epoch: epoch, position: .start), &transaction)
-        }
         last = Checkpoint(epoch: epoch, position: position)
         lastLink = Epochs.link(epoch, cut: position, link: link)
-        hasCut = true
+    }
+
+    // MARK: Replicas
+
+    /// Refuses a change of what a replica has from its original.
+    /// - Throws: `EvstoreError.replica`.
+    func requireOwn() throws {
+        guard let replica else { return }
+        throw EvstoreError.replica(path: Directory.parent(of: access.environment.directory), source: replica.source)
+    }
+
+    /// Allows changes from here on.
+    mutating func isPromoted() { replica = nil }
+
+    /// Looks again where the log ends, after blocks or rows were written beside the update's own calls.
+    package mutating func readEnd() throws {
+        let epoch = try StateRows.numbers(transaction.reads, access.tables).epoch
+        last = Checkpoint(epoch: epoch, position: try Blocks.last(transaction.reads, access))
+        lastLink = try Blocks.lastLink(transaction.reads, access, epoch)
     }
 
     /// Writes what was changed of `state`.
     mutating func finish() throws {
         if state == before { return }
+        var allowed = before
+        allowed.generations = state.generations
+        if state != allowed { try requireOwn() }
         try StateRows.put(state, &transaction, access.tables)
         guard let node else { return }
         if !SharedRows.areSame(state, before) { SharedRows.append(state, to: &sharedRows) }
@@ -129,7 +172,7 @@ package struct LogUpdate: ~Copyable {
     mutating func becomeAlone() throws {
         try StateRows.removeNode(&transaction, access.tables)
         for row in try rows(.notes, prefix: NodeRow.prefix) { try access.tables[.notes].delete(row.key.lent, &transaction) }
-        try cut(to: last.position, later: Epoch(UInt32(clamping: Timestamp.now.microseconds / 1_000_000)))
+        try beginEpoch(later: Epoch(UInt32(clamping: Timestamp.now.microseconds / 1_000_000)))
         try StateRows.put(state, &transaction, access.tables)
     }
 

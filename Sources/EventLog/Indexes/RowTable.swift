@@ -77,7 +77,7 @@ package struct RowTable: Sendable {
         try transaction.put(table, key, row.bytes)
     }
 
-    func delete(_ key: RawSpan, _ transaction: inout WriteTransaction) throws {
+    package func delete(_ key: RawSpan, _ transaction: inout WriteTransaction) throws {
         try transaction.delete(table, key)
     }
 

@@ -77,7 +77,7 @@ package struct TableDescriptor: Sendable {
     static let heads = TableDescriptor("heads", key: .integer, number: 3, .index(.heads))
     static let ids = TableDescriptor("ids", number: 4, .index(.ids))
     static let census = TableDescriptor("census", number: 5, .index(.census))
-    static let epochs = TableDescriptor("epochs", number: 7, .kept(Kept()))
+    package static let epochs = TableDescriptor("epochs", number: 7, .kept(Kept()))
     /// The other rows say how far indexes are and which generations there are: a restored store has none of either.
     package static let state = TableDescriptor("state", number: 6, .kept(Kept(backedUp: StateRows.numbersKey)))
 

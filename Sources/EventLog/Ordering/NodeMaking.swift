@@ -29,6 +29,7 @@ extension LogUpdate {
     /// Makes the store the first node of a cluster log that was made of its events.
     /// - Throws: `EvstoreError.clusterMismatch` where the store has changed since.
     package mutating func become(_ membership: Membership, having given: GivenLog) throws {
+        try requireOwn()
         guard last == given.last, state.stamp == given.stamp else {
             throw EvstoreError.clusterMismatch(
                 log: membership.log, reason: "the store was written to while it was copied",

@@ -17,10 +17,19 @@ enum Cut {
             switch table.content {
             case .blocks: break
             case .index: try rows.removeAll(&transaction)
-            case .kept(let kept): if kept.hasPositions { try remove(rows, beyond: position, &transaction) }
+            case .kept: break
             }
         }
+        try removeRows(beyond: position, &transaction, access)
         return try Blocks.endLink(transaction.reads, access)
+    }
+
+    /// Removes the rows that name later positions.
+    static func removeRows(beyond position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess) throws {
+        for table in access.tables.descriptors {
+            guard let rows = access.tables[table], table.kept?.hasPositions == true else { continue }
+            try remove(rows, beyond: position, &transaction)
+        }
     }
 
     private static func remove(_ rows: RowTable, beyond position: Position, _ transaction: inout WriteTransaction) throws {

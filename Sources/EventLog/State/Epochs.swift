@@ -43,13 +43,20 @@ package enum Epochs {
     static func all(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> [Checkpoint] {
         var cuts: [Checkpoint] = []
         try tables.epochs.forEach(transaction) { key, value in
-            let epoch = Epoch(key.byteCount == 4 ? key.load(UInt32.self, at: 0).byteSwapped : 0)
-            guard epoch > .first, value.byteCount == 40 else { throw damaged(epoch) }
-            cuts.append(Checkpoint(epoch: epoch, position: Position(value.load(UInt64.self, at: 0))))
+            guard let cut = cut(key, value) else { throw damaged(epoch(key)) }
+            cuts.append(cut)
             return true
         }
         return cuts
     }
+
+    /// The epoch of a row and the cut that it began with; nil where the bytes are no such row.
+    package static func cut(_ key: RawSpan, _ value: RawSpan) -> Checkpoint? {
+        guard epoch(key) > .first, value.byteCount == 40 else { return nil }
+        return Checkpoint(epoch: epoch(key), position: Position(value.load(UInt64.self, at: 0)))
+    }
+
+    private static func epoch(_ key: RawSpan) -> Epoch { Epoch(key.byteCount == 4 ? key.load(UInt32.self, at: 0).byteSwapped : 0) }
 
     private static func row(_ cut: Position, _ link: Digest) -> [UInt8] { bytes(cut.rawValue) + link.bytes }
 

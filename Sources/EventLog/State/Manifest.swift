@@ -13,12 +13,12 @@ package struct Manifest: Codable {
 
     package static let name = "evstore.json"
     /// The format of the stores that this program makes: 2 brought `log/ahead`, 3 blocks of format 2, 4 checksums of
-    /// rows. A sealed store had 5, and has 6 with codes. A node of a cluster log has 7, the newest that is read: an older program would append
-    /// to it as to a store that is alone.
+    /// rows. A sealed store had 5, and has 6 with codes. What has its order from elsewhere, a node of a cluster log and a replica, has 7, the newest
+    /// that is read: an older program would append to it as to a store that is alone.
     static let format = 4
     private static let formatSealed = 5
     static let formatWithCodes = 6
-    private static let formatOfNode = 7
+    private static let formatOrderedElsewhere = 7
     /// What a store of an older format becomes with the first commit, so that a program that does not know this one's blocks
     /// never opens it. Its rows stay without checksums.
     private static let formatRaised = 3
@@ -46,15 +46,15 @@ package struct Manifest: Codable {
         try Directory.sync(store)
     }
 
-    /// Says that the store is a node of a cluster log, or is one no more; durably.
+    /// Says that the store has its order from elsewhere, as a node and a replica have, or has it no more; durably.
     /// - Throws: `EvstoreError.usage` where it has an older format.
-    package static func set(isNode: Bool, at store: String) throws {
+    package static func set(isOrderedElsewhere: Bool, at store: String) throws {
         var manifest = try whole(at: store)
-        let wanted = isNode ? formatOfNode : format
+        let wanted = isOrderedElsewhere ? formatOrderedElsewhere : format
         if manifest.format == wanted { return }
-        guard manifest.format == (isNode ? format : formatOfNode) else {
+        guard manifest.format == (isOrderedElsewhere ? format : formatOrderedElsewhere) else {
             throw EvstoreError.usage(
-                "\(store) has format \(manifest.format), and a node has rows with checksums",
+                "\(store) has format \(manifest.format), and what has its order from elsewhere has rows with checksums",
                 fix: "make a backup of it and restore that: the restored store has the newest format")
         }
         manifest.format = wanted
@@ -83,8 +83,8 @@ package struct Manifest: Codable {
     /// The same, with the format.
     package static func identity(at store: String) throws -> StoreIdentity {
         let manifest = try whole(at: store)
-        guard manifest.format <= formatOfNode else {
-            throw EvstoreError.storeNewer(path: store, format: manifest.format, known: formatOfNode)
+        guard manifest.format <= formatOrderedElsewhere else {
+            throw EvstoreError.storeNewer(path: store, format: manifest.format, known: formatOrderedElsewhere)
         }
         guard manifest.format > 0, let storeID = StoreID(hex: manifest.storeId) else {
             throw EvstoreError.notAStore(path: store, reason: "\(name) names no store id")

@@ -30,6 +30,12 @@ package enum StateRows {
         return (storeID, Epoch(row.lent.load(UInt32.self, at: 20)), stamp)
     }
 
+    /// Such a row as it was in an epoch, where it is of a later one.
+    package static func numbers(_ row: [UInt8], through epoch: Epoch) -> [UInt8] {
+        guard let now = numbers(of: row), now.epoch > epoch else { return row }
+        return Array(row[..<20]) + bytes(epoch.rawValue) + Array(row[24...])
+    }
+
     private static func versions(_ row: RawSpan) -> VersionNumbers {
         func version(_ offset: Int) -> SchemaVersion { SchemaVersion(row.load(UInt32.self, at: offset)) }
         return VersionNumbers(floor: version(24), live: version(28), top: version(32), head: version(36))

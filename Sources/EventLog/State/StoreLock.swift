@@ -16,6 +16,8 @@ package struct StoreLock: Sendable {
     package static let opening = StoreLock(number: 3)
     /// One import at a time: from reading the marks until its own appends and marks are written.
     package static let importing = StoreLock(number: 4)
+    /// One process at a time brings a replica forward.
+    package static let following = StoreLock(number: 5)
     /// One holder of a consumer's name at a time; each consumer has a number from 0 on.
     package static func consumer(_ number: Int) -> StoreLock { StoreLock(number: 16 + number) }
 

@@ -37,6 +37,7 @@ extension EventStore {
     ) async throws(EvstoreError) {
         try ConsumerRow.checkName(name)
         if isReadOnly { throw .readOnly(path: path) }
+        try log.requireOwn()
         guard batch > 0, options.concurrency > 0, options.retry.attemptsMax > 0 else {
             throw .misuse("a batch, the concurrency and the attempts of a consumer are at least 1")
         }

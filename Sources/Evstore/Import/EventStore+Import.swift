@@ -20,6 +20,7 @@ extension EventStore {
         progress: Progress? = nil, stopped: ((ImportReport) -> Void)? = nil
     ) async throws(EvstoreError) -> ImportReport {
         if isReadOnly, !options.dryRun { throw .readOnly(path: path) }
+        if !options.dryRun { try log.requireOwn() }
         let rules = AppendRules(version: version, takesOld: true, enforcesStream: !options.takesAnyStream)
         return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             let request = ImportRequest(

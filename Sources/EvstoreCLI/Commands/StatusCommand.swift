@@ -68,6 +68,7 @@ extension StatusReport {
             "lastDrill": lastDrill.map { ["time": .time($0.time), "passed": .bool($0.passed)] } ?? nil,
             "healthy": .bool(healthy), "freeBytes": .count(freeBytes), "ballastBytes": .count(ballastBytes),
             "cluster": cluster.map { ["log": .text($0.log), "node": .text($0.node), "frames": .count($0.frames)] } ?? nil,
+            "replica": replica.map { ["source": .text($0.source), "backupTime": .time($0.backupTime)] } ?? nil,
         ]
     }
 
@@ -81,6 +82,7 @@ extension StatusReport {
     func write(to output: Output, path: String, pending: String?) throws {
         try output.line("store        \(path)" + (versions.epoch > .first ? "   epoch \(versions.epoch)" : ""))
         if let key = writingKey { try output.line("sealed       \(key.suite?.rawValue ?? ""), data key \(key.id)") }
+        if let replica { try output.line("replica      \(replica.words), as of \(replica.backupTime)") }
         if let cluster { try output.line("cluster      node \(cluster.node) of \(cluster.log), \(grouped(cluster.frames)) frames") }
         try output.line("versions     floor \(versions.floor)   live \(versions.live)   top \(versions.top)   head \(versions.head)")
         let events = types.reduce(0) { $0 + $1.count }
@@ -123,4 +125,8 @@ extension ProjectionStatus {
         if let digest { parts.append(digest.prefix(8) + "…") }
         return name.padded(to: width) + parts.joined(separator: "   ")
     }
+}
+
+extension ReplicaPlace {
+    fileprivate var words: String { source.isEmpty ? "of backups through a pipe" : "of the backups in \(source)" }
 }

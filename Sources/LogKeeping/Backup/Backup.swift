@@ -102,7 +102,7 @@ extension BackupReport {
 }
 
 /// Writes a new file from its beginning to its end; creates it with the first bytes.
-private struct FileWriter {
+struct FileWriter {
     private let path: String
     private var file: File?
     private var offset = 0

@@ -44,6 +44,12 @@ enum BackupRows {
     /// Writes the rows of a frame's body to their tables.
     /// - Throws: `BackupDamage`.
     static func put(_ body: [UInt8], _ transaction: inout WriteTransaction, _ all: Tables) throws {
+        try forEach(body, all) { table, key, value in try table.put(key, value, &transaction) }
+    }
+
+    /// Lends the rows of a frame's body, each with its table.
+    /// - Throws: `BackupDamage`.
+    static func forEach(_ body: [UInt8], _ all: Tables, _ each: (RowTable, _ key: RawSpan, _ value: RawSpan) throws -> Void) throws {
         let bytes = body.lent
         let known = tables(all)
         var offset = 0
@@ -62,7 +68,27 @@ enum BackupRows {
             guard let entry = known.first(where: { $0.table.name == name }), entry.only.map({ key.equals($0.lent) }) ?? true,
                 (1 ... 511).contains(keyBytes)
             else { throw BackupDamage("it has a row for a table that no backup holds") }
-            try entry.table.put(key, value, &transaction)
+            try each(entry.table, key, value)
+        }
+    }
+
+    /// Makes a log's rows what `wanted` has, by table and key: others are removed, and what is the same is not written.
+    static func replace(with wanted: [String: [[UInt8]: [UInt8]]], _ transaction: inout WriteTransaction, _ all: Tables) throws {
+        for (table, only) in tables(all) {
+            var missing = wanted[table.name] ?? [:]
+            var gone: [[UInt8]] = []
+            try table.forEach(transaction.reads) { key, value in
+                if let only, !key.equals(only.lent) { return true }
+                let name = [UInt8](copying: key)
+                if let new = missing[name] {
+                    if value.equals(new.lent) { missing[name] = nil }
+                } else {
+                    gone.append(name)
+                }
+                return true
+            }
+            for key in gone { try table.delete(key.lent, &transaction) }
+            for (key, value) in missing { try table.put(key.lent, value.lent, &transaction) }
         }
     }
 }

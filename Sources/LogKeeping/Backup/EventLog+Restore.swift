@@ -24,12 +24,13 @@ extension EventLog {
     /// - Parameters:
     ///   - source: returns the next bytes of the backup, fewer than asked for only at its end.
     ///   - ledger: what was forgotten since the backup, which the new store forgets too.
+    ///   - origin: makes a replica, which stays in the backup's epoch and has its mark; nil makes a store that goes on by itself.
     ///   - finish: writes more, in the transaction that sets the end of the log.
     /// - Throws: `EvstoreError`: storeExists, backupDamaged, notInBackup, diskFull.
     package static func restore(
         from source: @escaping (Int) throws -> [UInt8], named name: String, into store: String, to point: RestoreTarget? = nil,
-        options: Options, forgetting ledger: [ForgottenLedger.Entry] = [], progress: (UInt64) throws -> Void = { _ in },
-        finish: @escaping (inout LogUpdate) throws -> Void = { _ in }
+        options: Options, forgetting ledger: [ForgottenLedger.Entry] = [], as origin: ReplicaOrigin? = nil,
+        progress: (UInt64) throws -> Void = { _ in }, finish: @escaping (inout LogUpdate) throws -> Void = { _ in }
     ) throws -> RestoreSummary {
         var summary: RestoreSummary?
         do { try StoreFiles.checkPlace(Directory.parent(of: store), options, silent) } catch {
@@ -37,7 +38,7 @@ extension EventLog {
         }
         try make(at: store) { made in
             do {
-                let target = RestoredStore(at: made, to: point, options: options)
+                let target = RestoredStore(at: made, to: point, options: options, as: origin)
                 var restoring = try Restoring(FrameReader(source), named: name, into: target, ledger)
                 defer { restoring.access.environment.close() }
                 summary = try restoring.run(progress, finish)
@@ -57,6 +58,9 @@ private struct Restoring {
     private let point: RestoreTarget?
     private let options: Options
     private let store: String
+    private let origin: ReplicaOrigin?
+    /// When the backup was begun.
+    private let madeAt: Timestamp
     private var frames: FrameReader
     private var hasher = ContentHasher()
     /// The end of the blocks that were read, and of those that were stored.
@@ -68,13 +72,15 @@ private struct Restoring {
     private var lastLink: Digest?
 
     init(_ frames: FrameReader, named name: String, into target: RestoredStore, _ ledger: [ForgottenLedger.Entry]) throws {
-        (point, options, store) = (target.target, target.options, target.path)
+        (point, options, store, origin) = (target.target, target.options, target.path, target.origin)
         (self.frames, self.ledger) = (frames, ledger)
         let (kind, body) = try self.frames.next()
         guard kind == .beginning, body.count == Frame.beginningBytes, let storeID = StoreID(Array(body[..<16])) else {
             throw BackupDamage("it does not begin with a beginning")
         }
+        madeAt = Timestamp(microseconds: body.lent.load(Int64.self, at: 16))
         let second = try self.frames.next()
+        if origin != nil, second.kind == .keys { throw EvstoreError.sealedReplica(name) }
         ahead = second.kind == .keys ? nil : second
         access = try EventLog.lay(store, storeID, options, Self.keys(second, options, named: name))
     }
@@ -182,7 +188,8 @@ private struct Restoring {
         guard backup.position == read, lastLink.map({ $0 == said.link }) ?? true, said.content == hasher.finalize() else {
             throw BackupDamage("its events are not those that its end tells of")
         }
-        let last = try cut(backup, finish)
+        try checkNumbers()
+        let last = try origin.map { try keep($0.mark(said, madeAt: madeAt), backup) } ?? cut(backup, finish)
         if let finding = try access.complete(at: store, options, { try progress(frames.bytes) }) {
             throw BackupDamage("\(finding.id) \(finding.message)")
         }
@@ -200,9 +207,7 @@ private struct Restoring {
         return hasher.finalize()
     }
 
-    /// Ends the log at the requested point and begins the next epoch.
-    private func cut(_ backup: Checkpoint, _ finish: (inout LogUpdate) throws -> Void) throws -> Checkpoint {
-        let (access, end) = (access, try wantedEnd(backup))
+    private func checkNumbers() throws {
         try access.environment.read { transaction in
             let state = try StateRows.state(transaction, access.tables)
             guard state.storeID == access.storeID else { throw BackupDamage("its rows are of another store") }
@@ -210,6 +215,21 @@ private struct Restoring {
                 throw BackupDamage("its numbers are those of no store")
             }
         }
+    }
+
+    /// Ends the log where the backup does, in its epoch, as a replica.
+    private func keep(_ mark: ReplicaMark, _ backup: Checkpoint) throws -> Checkpoint {
+        try Manifest.set(isOrderedElsewhere: true, at: store)
+        return try access.update { update in
+            try update.put(mark)
+            guard update.last == backup else { throw BackupDamage("its numbers are those of another epoch than its end") }
+            return update.last
+        }
+    }
+
+    /// Ends the log at the requested point and begins the next epoch.
+    private func cut(_ backup: Checkpoint, _ finish: (inout LogUpdate) throws -> Void) throws -> Checkpoint {
+        let end = try wantedEnd(backup)
         return try access.update { update in
             let position = try lastWhole(end, update.transaction.reads)
             if position == .start, let append = leftOut(after: position, backup) {

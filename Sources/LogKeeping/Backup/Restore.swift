@@ -12,9 +12,11 @@ package struct RestoredStore {
     /// Up to where its log goes; nil is the backup's end.
     let target: RestoreTarget?
     let options: Options
+    /// What a replica is made from; nil of a store that goes on by itself.
+    let origin: ReplicaOrigin?
 
-    package init(at path: String, to target: RestoreTarget?, options: Options) {
-        (self.path, self.target, self.options) = (path, target, options)
+    package init(at path: String, to target: RestoreTarget?, options: Options, as origin: ReplicaOrigin? = nil) {
+        (self.path, self.target, self.options, self.origin) = (path, target, options, origin)
     }
 }
 
@@ -78,8 +80,7 @@ package enum Restore {
             let lock = try lock(path)
             let directory = BackupDirectory(path)
             let run = try directory.chosen(number)
-            let files = (run.blocks.map(\.file) + [run.rows]).map { path + "/" + $0 }
-            return (FileSequence(files, holding: lock), try directory.ledger())
+            return (FileSequence(run.files(in: path), holding: lock), try directory.ledger())
         } catch { throw storeError(error, path, doing: "reading the backup \(path)") }
     }
 }

@@ -1,0 +1,90 @@
+internal import Bytes
+package import EventModel
+package import Hashing
+package import LMDB
+
+/// Says that a store is a replica of another one's backups, and which of them it holds: the row "replica" of the table `state`. Nothing is
+/// appended while it is there. Written in the transaction that takes in the end of that backup, so that a replica which was killed before
+/// takes it in again.
+///
+///     0    u64  number of the run in its directory, 0 of a backup that came through a pipe
+///     8    i64  when it was made, microseconds since 1970
+///     16   u32  epoch and u64 position of its last event
+///     28   32   link of its last block
+///     60   u64  number of the frame that ends its blocks, 0 of a pipe
+///     68   32   link of that frame
+///     100       the directory, UTF-8; empty of a pipe
+package struct ReplicaMark: Hashable, Sendable {
+    /// The directory of the backups; empty where they come through a pipe.
+    package var source: String
+    package var run: UInt64
+    package var time: Timestamp
+    package var base: BackupBase
+
+    package init(source: String, run: UInt64, time: Timestamp, base: BackupBase) {
+        (self.source, self.run, self.time, self.base) = (source, run, time, base)
+    }
+}
+
+/// Where the blocks of a backup's file end, and which frame ends them: a later backup continues from here.
+package struct BackupBase: Hashable, Sendable {
+    package var last: Checkpoint
+    /// The link of the last block.
+    package var link: Digest
+    /// The number and the link of the frame that holds it.
+    package var frame: UInt64
+    package var frameLink: Digest
+
+    package init(last: Checkpoint, link: Digest, frame: UInt64, frameLink: Digest) {
+        (self.last, self.link, self.frame, self.frameLink) = (last, link, frame, frameLink)
+    }
+}
+
+extension StateRows {
+    private static let replicaKey = Array("replica".utf8)
+    private static let fixedBytes = 100
+
+    package static func replica(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> ReplicaMark? {
+        guard let row = try tables.state.get(replicaKey.lent, transaction) else { return nil }
+        guard row.byteCount >= fixedBytes, let source = String(utf8: row.slice(fixedBytes, row.byteCount - fixedBytes)),
+            let link = Digest([UInt8](copying: row.slice(28, 32))), let frameLink = Digest([UInt8](copying: row.slice(68, 32)))
+        else { throw EvstoreError.corruptBlock(position: .start, reason: "the row \"replica\" of the table state has the wrong length") }
+        let last = Checkpoint(epoch: Epoch(row.load(UInt32.self, at: 16)), position: Position(row.load(UInt64.self, at: 20)))
+        return ReplicaMark(
+            source: source, run: row.load(UInt64.self, at: 0), time: Timestamp(microseconds: row.load(Int64.self, at: 8)),
+            base: BackupBase(last: last, link: link, frame: row.load(UInt64.self, at: 60), frameLink: frameLink))
+    }
+
+    static func put(_ mark: ReplicaMark, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
+        var row = ByteBuffer(capacity: 256)
+        row.append(littleEndian: mark.run)
+        row.append(littleEndian: mark.time.microseconds)
+        row.append(littleEndian: mark.base.last.epoch.rawValue)
+        row.append(littleEndian: mark.base.last.position.rawValue)
+        row.append(mark.base.link.bytes)
+        row.append(littleEndian: mark.base.frame)
+        row.append(mark.base.frameLink.bytes)
+        row.append(mark.source)
+        try tables.state.put(replicaKey.lent, row.bytes, &transaction)
+    }
+
+    static func removeReplica(_ transaction: inout WriteTransaction, _ tables: Tables) throws {
+        try tables.state.delete(replicaKey.lent, &transaction)
+    }
+}
+
+extension EventLog {
+    /// What a replica holds; nil where the store is one of its own.
+    package func replica() throws -> ReplicaMark? {
+        guard isReplica else { return nil }
+        return try access.environment.read { try StateRows.replica($0, access.tables) }
+    }
+
+    /// Refuses work that a replica can't do.
+    /// - Throws: `EvstoreError.replica`.
+    package func requireOwn() throws(EvstoreError) {
+        do {
+            if let mark = try replica() { throw EvstoreError.replica(path: path, source: mark.source) }
+        } catch { throw storeError(error, path, doing: "reading the store") }
+    }
+}

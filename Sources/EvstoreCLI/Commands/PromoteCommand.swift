@@ -1,0 +1,32 @@
+internal import ArgumentParser
+internal import EventModel
+internal import Evstore
+
+struct PromoteCommand: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "promote",
+        abstract: "Makes a replica a store of its own, which is written from then on.",
+        discussion: """
+            It begins a new epoch, since its original may go on with other events: make sure that nobody writes to that any more. What the \
+            original has appended since the backup that it says is not there. Whoever has the replica open goes on, and can append.
+
+            Example: evstore --store standby promote
+            """)
+
+    @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+    func run(in session: Session) async throws {
+        let report = try await session.withStore { store in try await store.promote() }
+        let age = max(Double(Timestamp.now.microseconds - report.backupTime.microseconds) / 1_000_000, 0)
+        if session.output.json {
+            try session.output.object([
+                "position": .position(report.position), "epoch": .count(report.epoch.rawValue), "backupTime": .time(report.backupTime),
+                "ageSeconds": .measure(age),
+            ])
+        } else {
+            try session.output.line(
+                "promoted   at position \(grouped(report.position.rawValue)), in epoch \(report.epoch); "
+                    + "as of the backup of \(report.backupTime), \(counted(UInt64(age), "second")) ago")
+        }
+    }
+}

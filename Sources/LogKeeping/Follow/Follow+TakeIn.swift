@@ -1,0 +1,99 @@
+internal import Bytes
+internal import EventLog
+internal import EventModel
+internal import Hashing
+internal import LMDB
+
+extension Follow {
+    /// Takes what a backup has behind a replica's end into its log: after a check of all of it, in transactions of bounded size. Each of them
+    /// leaves a log that was the original's at some time; the last one writes the mark.
+    /// - Parameter bytesWanted: how many bytes of blocks a transaction has before it may end.
+    static func takeIn(
+        _ source: BackupSource, _ origin: ReplicaOrigin, to log: EventLog, _ control: RunControl,
+        atOnce bytesWanted: Int = BlockPieces.bytesWanted
+    ) async throws -> FollowReport {
+        guard let old = try log.replica() else { throw promoted(log.path) }
+        let before = try log.read { $0.last }
+        func report(_ done: UInt64, _ total: UInt64) throws {
+            try control.report(ProgressEvent(step: "follow", done: done, total: total), again: "follow \(source.name) again")
+        }
+        let (newer, bytes) = try examine(source, origin, behind: old, log) { try report($0, 0) }
+        let end = newer.end.last
+        var pieces = BlockPieces(newer, behind: before.position, of: log.storeID, atOnce: bytesWanted)
+        var next = try pieces.next()
+        var known: Epoch?
+        repeat {
+            let piece = next
+            next = piece == nil ? nil : try pieces.next()
+            let isLast = next == nil
+            let epoch = isLast ? end.epoch : max(piece?.epoch ?? .first, before.epoch)
+            let change = Change(
+                rows: epoch == known ? nil : newer.rows(through: epoch), piece: piece, end: isLast ? newer.end : nil, from: old,
+                to: newer.mark)
+            known = epoch
+            try await log.update { [path = log.path, name = source.name, tables = log.access.tables] update in
+                do { try change.write(&update, path, tables) } catch let damage as BackupDamage {
+                    throw EvstoreError.backupDamaged(path: name, reason: damage.reason)
+                }
+            }
+            try report((piece?.last ?? end.position).rawValue, end.position.rawValue)
+        } while next != nil
+        return FollowReport(
+            isMade: false, isNew: true, position: end.position, epoch: end.epoch,
+            events: end.position.rawValue - min(before.position, end.position).rawValue, backupTime: newer.mark.time, bytes: bytes,
+            seconds: 0)
+    }
+
+    /// Reads what may be new of a backup, and checks it.
+    private static func examine(
+        _ source: BackupSource, _ origin: ReplicaOrigin, behind old: ReplicaMark, _ log: EventLog, _ progress: (UInt64) throws -> Void
+    ) throws -> (NewerBackup, bytes: UInt64) {
+        switch (source, origin.run) {
+        case (.directory(let path), .some(let run)):
+            if run.store != log.storeID.description { throw EvstoreError.otherBackup(path: path) }
+            let shared = run.blocks.lastIndex { $0.base == old.base }
+            let base = shared.map { _ in old.base }
+            let after = base.map { (number: $0.frame, link: $0.frameLink) }
+            let start = base?.last.position ?? .start
+            let files = run.files(in: path).dropFirst(shared.map { $0 + 1 } ?? 0)
+            var examination = try BackupExamination(
+                FrameReader(FileSequence(Array(files)).read, after: after), named: path, after: start, log)
+            let end = try examination.run(progress)
+            let blocks = NewerBackup.Blocks(files: Array(files), after: after, start: start)
+            return (examination.newer(blocks, end, try origin.mark(end, madeAt: nil)), examination.bytes)
+        case (.directory(let path), nil): throw EvstoreError.usage("\(path) is no directory of backups")
+        case (.bytes(let name, let read), _):
+            let spool = try FrameSpool(at: log.path, behind: log.read { $0.last.position })
+            var examination = try BackupExamination(FrameReader(read), named: name, after: .start, log, spool: spool)
+            let end = try examination.run(progress)
+            let blocks = examination.spool?.written ?? spool.written
+            return (examination.newer(blocks, end, try origin.mark(end, madeAt: examination.madeAt)), examination.bytes)
+        }
+    }
+
+    static func promoted(_ path: String) -> EvstoreError { .usage("\(path) is a store of its own: it was promoted") }
+
+    /// What one transaction changes of a replica.
+    private struct Change: Sendable {
+        /// All rows of the log; nil where they are there already.
+        let rows: [String: [[UInt8]: [UInt8]]]?
+        let piece: BlockPieces.Piece?
+        /// Of the last one: where the log then ends.
+        let end: LogEnd?
+        let from: ReplicaMark
+        let to: ReplicaMark
+
+        func write(_ update: inout LogUpdate, _ path: String, _ tables: Tables) throws {
+            guard let mark = update.replica else { throw Follow.promoted(path) }
+            guard mark == from else { throw EvstoreError.locked(path: path, holder: "another process that follows") }
+            // Order: the rows first, since events are read by them, and the epochs of blocks are rows.
+            if let rows { try BackupRows.replace(with: rows, &update.transaction, tables) }
+            if let piece { try update.takeIn(piece.bytes.lent) }
+            guard let end else { return try update.readEnd() }
+            try update.put(to)
+            guard update.last == end.last, try update.endLink() == end.link else {
+                throw BackupDamage("with it the replica ends at \(update.last.position), or otherwise than its end tells of")
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+internal import Bytes
+internal import EventLog
+package import EventModel
+internal import Hashing
+internal import LMDB
+internal import Migration
+internal import Platform
+internal import Projections
+
+/// From where a replica gets backups.
+package enum BackupSource {
+    /// A directory; its newest run.
+    case directory(String)
+    /// A whole backup: returns the next bytes, fewer than asked for only at its end.
+    case bytes(named: String, (Int) throws -> [UInt8])
+
+    var name: String {
+        switch self {
+        case .directory(let path), .bytes(let path, _): path
+        }
+    }
+}
+
+/// Keeps a replica of a store by its backups.
+package enum Follow {
+    /// Makes the replica where nothing is at its path, whole or not at all; else takes in what the newest backup has behind its end.
+    ///
+    /// A directory is read without its lock, so that its backups go on meanwhile: files never change, and where they are removed the next
+    /// run is read.
+    /// - Throws: `EvstoreError`: usage where something else is at the path, otherBackup, epochChanged, backupDamaged, keysRefused, locked,
+    ///   diskFull, interrupted.
+    package static func run(
+        from source: BackupSource, into replica: String, _ options: Options, _ control: RunControl
+    ) async throws(EvstoreError) -> FollowReport {
+        do {
+            var failed: UInt64?
+            while true {
+                let number = try newest(source)
+                do { return try await run(from: source, number, into: replica, options, control) } catch  where isOfRemovedFiles(error) {
+                    guard number != nil, number != failed else { throw error }
+                    failed = number
+                }
+            }
+        } catch let damage as BackupDamage { throw .backupDamaged(path: source.name, reason: damage.reason) } catch {
+            throw storeError(error, replica, doing: "following \(source.name)")
+        }
+    }
+
+    private static func newest(_ source: BackupSource) throws -> UInt64? {
+        guard case .directory(let path) = source else { return nil }
+        guard try Directory.status(path + "/runs") != nil else { throw EvstoreError.usage("\(path) is no directory of backups") }
+        let directory = BackupDirectory(path)
+        guard let number = try directory.numbers().last else { throw directory.damaged("no backup was ever finished there") }
+        return number
+    }
+
+    private static func isOfRemovedFiles(_ error: any Error) -> Bool {
+        if let error = error as? StorageError { return error.isMissing }
+        if case EvstoreError.backupDamaged = error { return true }
+        return error is BackupDamage
+    }
+
+    private static func run(
+        from source: BackupSource, _ number: UInt64?, into replica: String, _ options: Options, _ control: RunControl
+    ) async throws -> FollowReport {
+        let began = ContinuousClock.now
+        let run = try number.map { try BackupDirectory(source.name).run($0) }
+        let origin = ReplicaOrigin(source: run == nil ? "" : Directory.absolute(source.name), run: run)
+        var report: FollowReport
+        if try Directory.status(replica) == nil || Directory.isEmpty(replica) {
+            report = try make(source, origin, at: replica, options, control)
+        } else {
+            guard let mark = try EventLog.replica(at: replica) else {
+                throw EvstoreError.usage("\(replica) is a store of its own and no replica", fix: "name a directory where nothing is yet")
+            }
+            if let run, mark.includes(run) {
+                return FollowReport(
+                    isMade: false, isNew: false, position: mark.base.last.position, epoch: mark.base.last.epoch, events: 0,
+                    backupTime: mark.time, bytes: 0, seconds: began.duration(to: .now).inSeconds)
+            }
+            let following = try StoreLock.following.acquire(at: replica, what: "follows \(source.name)")
+            defer { withExtendedLifetime(following) {} }
+            let log = try EventLog.open(at: replica, options: options)
+            do { report = try await takeIn(source, origin, to: log, control) } catch {
+                try FrameSpool.remove(at: replica)
+                try await log.close()
+                throw error
+            }
+            try FrameSpool.remove(at: replica)
+            try await log.close()
+        }
+        report.seconds = began.duration(to: .now).inSeconds
+        return report
+    }
+
+    private static func make(
+        _ source: BackupSource, _ origin: ReplicaOrigin, at replica: String, _ options: Options, _ control: RunControl
+    ) throws -> FollowReport {
+        let read =
+            switch source {
+            case .directory(let path): FileSequence(origin.run.map { run in run.files(in: path) } ?? []).read
+            case .bytes(_, let read): read
+            }
+        let made = try EventLog.restore(from: read, named: source.name, into: replica, options: options, as: origin) { bytes in
+            try control.report(ProgressEvent(step: "follow", done: bytes, total: 0), again: "follow \(source.name) again")
+        }
+        guard let mark = try EventLog.replica(at: replica) else { throw EvstoreError.misuse("a replica was made without its mark") }
+        return FollowReport(
+            isMade: true, isNew: true, position: made.last.position, epoch: made.last.epoch, events: made.last.position.rawValue,
+            backupTime: mark.time, bytes: made.bytes, seconds: 0)
+    }
+}
+
+extension BackupDirectory.Run {
+    /// The paths of its files, in order.
+    func files(in directory: String) -> [String] { (blocks.map(\.file) + [rows]).map { directory + "/" + $0 } }
+}

@@ -1,0 +1,140 @@
+internal import Bytes
+internal import EventLog
+internal import EventModel
+internal import Hashing
+internal import LMDB
+
+/// What a backup has for a replica: every frame was read and checked before anything of it is written.
+struct NewerBackup: Sendable {
+    /// Frames that hold blocks, among them all that the replica lacks.
+    struct Blocks: Sendable {
+        var files: [String]
+        /// The frame that the first one follows; nil where they begin a backup.
+        var after: (number: UInt64, link: Digest)?
+        /// The last position before them.
+        var start: Position
+    }
+
+    let blocks: Blocks
+    /// By table and key, all that the backup has.
+    let rows: [String: [[UInt8]: [UInt8]]]
+    let end: LogEnd
+    let mark: ReplicaMark
+
+    /// The rows as they were when the log ended with blocks of an epoch: those of later cuts would name positions that it has not yet.
+    func rows(through epoch: Epoch) -> [String: [[UInt8]: [UInt8]]] {
+        var rows = rows
+        let (epochs, state) = (TableDescriptor.epochs.name, TableDescriptor.state.name)
+        rows[epochs] = rows[epochs]?.filter { row in Epochs.cut(row.key.lent, row.value.lent).map { $0.epoch <= epoch } ?? true }
+        rows[state] = rows[state]?.mapValues { StateRows.numbers($0, through: epoch) }
+        return rows
+    }
+}
+
+/// Reads the frames of a backup behind a base, and finds what a replica lacks.
+struct BackupExamination {
+    private let log: EventLog
+    private let name: String
+    private var frames: FrameReader
+    /// Where the replica ends.
+    private let own: Checkpoint
+    /// The end of the blocks that were read.
+    private var read: Position
+    private var link: Digest?
+    /// The last block that the replica should have.
+    private var known: (last: Position, link: Digest)?
+    /// A block that it has otherwise.
+    private var differs: Position?
+    private var rows: [String: [[UInt8]: [UInt8]]] = [:]
+    private(set) var madeAt: Timestamp?
+    /// Where frames go that come through a pipe and hold what the replica lacks.
+    private(set) var spool: FrameSpool?
+
+    /// - Parameters:
+    ///   - name: what an error calls the backup.
+    ///   - start: the last position before the frames.
+    init(_ frames: FrameReader, named name: String, after start: Position, _ log: EventLog, spool: FrameSpool? = nil) throws {
+        (self.frames, self.name, self.log, self.spool, read) = (frames, name, log, spool, start)
+        own = try log.read { $0.last }
+    }
+
+    /// - Throws: `BackupDamage`; `EvstoreError`: otherBackup, epochChanged where the original was cut below the replica's end.
+    mutating func run(_ progress: (UInt64) throws -> Void) throws -> LogEnd {
+        while true {
+            let before = (number: frames.number &- 1, link: frames.link)
+            let (kind, body) = try frames.next()
+            switch kind {
+            case .beginning: try begin(body)
+            case .keys, .subjects: throw EvstoreError.sealedReplica(name)
+            case .blocks: try look(at: body, after: before)
+            case .rows:
+                try BackupRows.forEach(body, log.access.tables) { table, key, value in
+                    rows[table.name, default: [:]][[UInt8](copying: key)] = [UInt8](copying: value)
+                }
+            case .end: return try end(body)
+            }
+            try progress(frames.bytes)
+        }
+    }
+
+    func newer(_ blocks: NewerBackup.Blocks, _ end: LogEnd, _ mark: ReplicaMark) -> NewerBackup {
+        NewerBackup(blocks: blocks, rows: rows, end: end, mark: mark)
+    }
+
+    var bytes: UInt64 { frames.bytes }
+
+    private mutating func begin(_ body: [UInt8]) throws {
+        guard body.count == Frame.beginningBytes else { throw BackupDamage("it does not begin with a beginning") }
+        if StoreID(Array(body[..<16])) != log.storeID { throw EvstoreError.otherBackup(path: name) }
+        madeAt = Timestamp(microseconds: body.lent.load(Int64.self, at: 16))
+    }
+
+    private mutating func look(at body: [UInt8], after before: (number: UInt64, link: Digest)) throws {
+        let (frame, start) = (body.lent, read)
+        var offset = 0
+        while offset < frame.byteCount {
+            let rest = frame.slice(offset, frame.byteCount - offset)
+            let block: BlockView
+            do throws(EvstoreError) { block = try BlockView(next: rest, at: read.next, of: log.storeID) } catch {
+                throw BackupDamage(error.message)
+            }
+            (read, link) = (block.last, block.link)
+            if block.last <= own.position { known = (block.last, block.link) } else if block.first <= own.position { differs = block.first }
+            offset += block.bytes.byteCount
+        }
+        if read > own.position, differs == nil { try spool?.write(body, after: before, from: start) }
+    }
+
+    private mutating func end(_ body: [UInt8]) throws -> LogEnd {
+        guard let said = LogEnd(body), try frames.isAtEnd() else { throw BackupDamage("something follows its end") }
+        guard said.last.position == read, link.map({ $0 == said.link }) ?? true else {
+            throw BackupDamage("its events are not those that its end tells of")
+        }
+        guard let row = rows[TableDescriptor.state.name]?[StateRows.numbersKey], let numbers = StateRows.numbers(of: row) else {
+            throw BackupDamage("its numbers are those of no store")
+        }
+        if numbers.storeID != log.storeID { throw EvstoreError.otherBackup(path: name) }
+        guard numbers.epoch == said.last.epoch else { throw BackupDamage("its numbers are those of another epoch than its end") }
+        let cuts = (rows[TableDescriptor.epochs.name] ?? [:]).compactMap { Epochs.cut($0.key.lent, $0.value.lent) }
+        if let cut = own.cutOff(by: cuts) { throw EvstoreError.epochChanged(seen: own, cut: cut) }
+        if let known, try log.read({ try $0.blockEnd(at: known.last) }) != known.link { differs = known.last }
+        if let differs { throw BackupDamage("the replica holds other events at position \(differs), and no cut tells why") }
+        return said
+    }
+}
+
+extension EvstoreError {
+    static func sealedReplica(_ name: String) -> EvstoreError {
+        .keysRefused(path: name, reason: "its events are sealed, and a replica of sealed events is not kept: restore the backup instead")
+    }
+}
+
+extension BlockView {
+    /// The block that bytes begin with, checked.
+    /// - Throws: `EvstoreError.corruptBlock`.
+    @_lifetime(copy bytes)
+    init(next bytes: RawSpan, at first: Position, of store: StoreID) throws(EvstoreError) {
+        let size = bytes.byteCount < BlockLayout.headerBytes ? 0 : Int(bytes.load(UInt32.self, at: BlockLayout.Header.bytes))
+        try self.init(checking: bytes.slice(0, min(size, bytes.byteCount)), at: first, storeTag: store.tag)
+    }
+}
