@@ -18,7 +18,9 @@ struct ClusterFrameTests {
         let directory = try TemporaryDirectory()
         let log = try makeLog(directory)
         try await log.update { update in try update.put(.schemas, [0, 0, 0, 1], [UInt8](repeating: 1, count: 40)) }
-        for number in 0 ..< 40 { try await log.add(event("s-\(number % 5)", "{\"n\":\(number)}", id: number % 3 == 0 ? "id-\(number)" : nil)) }
+        for number in 0 ..< 40 {
+            try await log.add(event("s-\(number % 5)", "{\"n\":\(number)}", id: number % 3 == 0 ? "id-\(number)" : nil))
+        }
         var frames: [[UInt8]] = []
         _ = try log.frames(node: NodeRow(member, live: SchemaVersion(1))) { frames.append($0.bytes) }
         let store = log.storeID
@@ -82,7 +84,8 @@ struct ClusterFrameTests {
             for _ in 0 ..< Int.random(in: 1 ... 4, using: &chance) {
                 // The lengths of the parts and what they hold.
                 let place = Int.random(in: 0 ..< 5, using: &chance) == 0 ? 16 ..< 40 : 72 ..< frame.count
-                frame[Int.random(in: place, using: &chance)] = [0, 1, 0x7f, 0x80, 0xff, .random(in: 0 ... 255, using: &chance)]
+                frame[Int.random(in: place, using: &chance)] =
+                    [0, 1, 0x7f, 0x80, 0xff, .random(in: 0 ... 255, using: &chance)]
                     .randomElement(using: &chance) ?? 0
             }
             // One that is taken in all the same, since what was changed is free to be anything, ends this node's way.
