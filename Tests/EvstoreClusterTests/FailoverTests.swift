@@ -53,6 +53,31 @@ struct FailoverTests {
         }
     }
 
+    @Test("what no standby has is seen by nobody, also after its deadline, and is there once when the standby is back")
+    func waitingForStandby() async throws {
+        try await withPostgres { server in
+            let standby = try server.makeStandby(synchronous: true)
+            let shop = try await ShopCluster(server)
+            try await shop.join("a")
+            try await shop.close("a")
+            let a = try await shop.open("a", deadline: 1)
+            try await a.append([ShopCluster.placed("1")])
+            standby.stop()
+            let unknown = await #expect(throws: EvstoreError.self) { try await a.append([ShopCluster.placed("2", 2, id: "two")]) }
+            #expect(unknown?.code == "commitOutcomeUnknown", "\(unknown?.code ?? "")")
+            try await Task.sleep(for: .milliseconds(300))
+            let rows = try server.connect().run("SELECT position FROM evstore_log WHERE name = 'shop'", deadline: .now + .seconds(5))
+            #expect(rows.int(0, 0) == 1)
+            try standby.start()
+            try await shop.close("a")
+            let again = try await shop.open("a")
+            let receipt = try await again.append([ShopCluster.placed("2", 2, id: "two")])
+            #expect(receipt.positions == 2 ... 2)
+            #expect(try again.last().position == Position(2))
+            try await shop.close()
+        }
+    }
+
     @Test("a standby that was behind is refused by the node that has more, which keeps it and exports it")
     func behind() async throws {
         try await withPostgres { server in
