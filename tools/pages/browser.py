@@ -108,3 +108,14 @@ class Browser:
     def click(self, selector):
         found = self._do("element", {"using": "css selector", "value": selector})
         self._do(f"element/{found[ELEMENT]}/click")
+
+    def submit(self, selector):
+        """Clicks, and waits for the document that comes of it: the driver may return before the form is sent, and opening
+        another page then would call it off."""
+        self.run("window.isBefore = true")
+        self.click(selector)
+        end = time.monotonic() + 30
+        while self.run("return window.isBefore === true || document.readyState !== 'complete'"):
+            if time.monotonic() > end:
+                raise RuntimeError(f"a click on {selector} leads nowhere")
+            time.sleep(0.02)
