@@ -5,6 +5,16 @@ package struct LockHolder: Hashable, Sendable {
     package let isShared: Bool
 
     package init(process: Int32, isShared: Bool) { (self.process, self.isShared) = (process, isShared) }
+
+    /// Whether a signal or a debugger has stopped it (states `T` and `t` of `/proc/PID/stat`, `proc_pid_stat(5)`); false where it is gone.
+    package var isStopped: Bool {
+        do throws(StorageError) {
+            let stat = try File("/proc/\(process)/stat", .read).read(4_096)
+            // The program's name stands before it, in brackets, and may hold any byte.
+            guard let name = stat.lastIndex(of: UInt8(ascii: ")")), stat.count > name + 2 else { return false }
+            return [UInt8(ascii: "T"), UInt8(ascii: "t")].contains(stat[name + 2])
+        } catch { return false }
+    }
 }
 
 extension File {

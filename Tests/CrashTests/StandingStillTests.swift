@@ -175,6 +175,20 @@ struct StandingStillTests {
         #expect(try notes.store.last().position == Position(3))
     }
 
+    @Test("opening ends where a stopped process is at putting the store right, and names it")
+    func opening() async throws {
+        let notes = try await TemporaryStore.notes()
+        _ = try await notes.store.append([Note.event(10)])
+        try await notes.store.close()
+        let stopped = try await StoppedWriter("stop-opening", of: notes)
+        let opening = try BuiltProgram.storeWorker.run("note", notes.path, "20")
+        #expect(opening.exit != 0 && opening.errors.contains("process \(stopped.id)"), "\(opening)")
+        #expect(opening.errors.contains("stopped"), "\(opening)")
+        #expect(!stopped.wasFreed.withLock { $0 })
+        #expect(try stopped.goOn().exit == 0)
+        #expect(try BuiltProgram.storeWorker.run("note", notes.path, "20").exit == 0)
+    }
+
     private static func isNamed(_ error: any Error) -> Bool {
         guard case EvstoreError.deadlinePassed(_, let holder) = error else { return false }
         return holder.contains("process")

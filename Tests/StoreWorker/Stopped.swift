@@ -42,6 +42,15 @@ struct Stopped {
         withExtendedLifetime(file) {}
     }
 
+    /// Holds the locks under which one process puts a store right, alone.
+    func opening(_ store: String) throws {
+        let opening = try StoreLock.opening.acquire(at: store, what: "opens it after a crash")
+        let presence = try StoreLock.presence.acquire(at: store, what: "looks at the log after a crash")
+        stop()
+        try presence.release()
+        try opening.release()
+    }
+
     private func stop() {
         _ = FileManager.default.createFile(atPath: held, contents: nil)
         raise(SIGSTOP)

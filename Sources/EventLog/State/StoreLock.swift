@@ -46,6 +46,12 @@ package struct StoreLock: Sendable {
         return try file.isLocked(byte: byte) ? HolderHint(file, slot: number).holder(ofLockOn: byte) : nil
     }
 
+    /// The process that holds it, where this one can see it.
+    func holderProcess(at store: String) throws -> LockHolder? {
+        let file = try Self.open(store, shared: true)
+        return try HolderHint(file, slot: number).process(withLockOn: byte)
+    }
+
     /// A shared lock needs no more than a file that can be read.
     private static func open(_ store: String, shared: Bool) throws -> File {
         do throws(StorageError) { return try File(store + fileName, .write) } catch {
@@ -56,6 +62,36 @@ package struct StoreLock: Sendable {
 
     // The locked bytes lie beyond the file's end, where nothing is ever written.
     var byte: Int { 1 << 32 + number }
+}
+
+/// Finds out that the holder of a lock was stopped, and how long it has been.
+struct StoppedHolder {
+    private let lock: StoreLock
+    private let store: String
+    private let patience: Duration
+    private var since: (holder: LockHolder, time: ContinuousClock.Instant)?
+    private var next = ContinuousClock.now + .seconds(1)
+
+    init(of lock: StoreLock, at store: String, for patience: Duration) {
+        (self.lock, self.store, self.patience) = (lock, store, patience)
+    }
+
+    /// Looks once a second at most; the holder as messages name it where it was found stopped each time for as long as is waited for.
+    mutating func look() throws -> String? {
+        let now = ContinuousClock.now
+        if now < next { return nil }
+        next = now + .seconds(1)
+        guard let holder = try lock.holderProcess(at: store), holder.isStopped else {
+            since = nil
+            return nil
+        }
+        guard let since, since.holder == holder else {
+            self.since = (holder, now)
+            return nil
+        }
+        guard since.time.duration(to: now) >= patience, let name = try lock.holder(at: store) else { return nil }
+        return "\(name), which was stopped: let it go on (kill -CONT \(holder.process)) or end it"
+    }
 }
 
 /// A lock of the store, held until `release()` or until the value is released.
@@ -107,6 +143,8 @@ struct HolderHint: Sendable {
         // The holder was stopped before it wrote its hint.
         return holder.map { "process \($0.process)" } ?? File.unseen
     }
+
+    func process(withLockOn byte: Int) throws -> LockHolder? { try file.lockHolder(byte: byte, expecting: try read()?.process) }
 
     private func read() throws -> (process: Int32, what: Substring)? {
         let line = String(decoding: try file.read(Self.bytes, at: offset).prefix { $0 != 0 }, as: UTF8.self)

@@ -7,6 +7,8 @@ internal import Platform
 enum StoreOpening {
     /// How long to wait for another process that recovers: a check of a large log's pages takes some seconds.
     private static let waitSeconds = 600
+    /// How long that one may have been stopped (`SIGSTOP`, a debugger) until nobody waits for it any more.
+    private static let stoppedSeconds = 5
 
     /// Acquires the presence lock; recovers the log and checks its pages first where that is needed.
     /// - Throws: `EvstoreError`: locked, storeDamaged, ioFailure.
@@ -90,6 +92,7 @@ enum StoreOpening {
     /// Waits for the opening lock; nil where the store can't be written and no recovery is needed.
     private static func wait(for store: String, _ storeID: StoreID) throws -> HeldLock? {
         let end = ContinuousClock.now + .seconds(waitSeconds)
+        var watch = StoppedHolder(of: .opening, at: store, for: .seconds(stoppedSeconds))
         while true {
             do {
                 if let held = try StoreLock.opening.acquireIfFree(at: store, what: "opens it after a crash") { return held }
@@ -101,6 +104,7 @@ enum StoreOpening {
                         + "where it can be written")
             }
             try checkCancellation(store)
+            if let holder = try watch.look() { throw EvstoreError.locked(path: store, holder: holder) }
             if ContinuousClock.now > end { return try StoreLock.opening.acquire(at: store, what: "opens it after a crash") }
             _ = Monitor(false).wait(milliseconds: 5) { $0 }
         }
