@@ -247,7 +247,7 @@ let package = Package(
             dependencies: [
                 "Bytes", "Hashing", "Platform", "PostgreSQL", "EventModel", "EventLog", "SchemaEvolution", "ClusterLog", "Evstore",
                 "EvstoreCluster",
-                "EvstoreTesting", "TestSupport", "evstore", "StoreWorker",
+                "EvstoreTesting", "TestSupport", "Torturing", "evstore", "StoreWorker",
             ], swiftSettings: house),
         .testTarget(
             name: "EvstoreWebTests", dependencies: ["Evstore", "EvstoreWeb", "EvstoreTesting", "TestSupport"], swiftSettings: house),

@@ -43,13 +43,14 @@ package final class ClusterConnection {
     /// become a standby does, that of the server in its place: until the deadline.
     /// - Parameter isCommit: whether its commit may wait for a standby: it is not asked to end when its deadline passes, since it would then be
     ///   made without one, and seen.
+    /// - Parameter name: under which the server keeps it for further calls.
     func run(
-        _ sql: String, _ values: [PostgresValue], isCommit: Bool = false, by deadline: ContinuousClock.Instant
+        _ sql: String, _ values: [PostgresValue], isCommit: Bool = false, keptAs name: String? = nil, by deadline: ContinuousClock.Instant
     ) throws(StatementError) -> PostgresRows {
         while true {
             do throws(EvstoreError) { try connect(by: deadline) } catch { throw .notSent(error) }
             guard let connection else { throw .notSent(.logUnavailable(log: log, reason: "there is no connection")) }
-            do throws(PostgresError) { return try connection.run(sql, values, isCancelled: !isCommit, deadline: deadline) } catch {
+            do throws(PostgresError) { return try connection.run(sql, values, keptAs: name, isCancelled: !isCommit, deadline: deadline) } catch {
                 let isReadOnly = error.sqlState == Self.readOnly
                 if connection.isBroken || isReadOnly { self.connection = nil }
                 switch error.kind {
@@ -70,12 +71,12 @@ package final class ClusterConnection {
 
     /// The same for a statement that may be run twice: it is, until the deadline, where the connection was lost.
     func ask<R>(
-        _ sql: String, _ values: [PostgresValue], by deadline: ContinuousClock.Instant,
+        _ sql: String, _ values: [PostgresValue], keptAs name: String? = nil, by deadline: ContinuousClock.Instant,
         _ body: (borrowing PostgresRows) throws(EvstoreError) -> R
     ) throws(EvstoreError) -> R {
         while true {
             do throws(StatementError) {
-                let rows = try run(sql, values, by: deadline)
+                let rows = try run(sql, values, keptAs: name, by: deadline)
                 return try answered(rows, body)
             } catch {
                 switch error {

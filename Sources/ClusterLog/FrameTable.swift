@@ -43,9 +43,10 @@ enum FrameTable {
         INSERT INTO evstore_frame (log, number, last, bytes) SELECT name, $3, $6, $9 FROM moved
         """
 
-    /// The row, and the next frames as far as they fit into a page.
+    /// The row, and the next frames as far as they fit into a page; no bytes of one that is larger than a frame is.
     static let frames = """
-        SELECT l.format, l.id, l.frame, l.link, l.position, l.ready, f.number, f.bytes
+        SELECT l.format, l.id, l.frame, l.link, l.position, f.number,
+            CASE WHEN octet_length(f.bytes) <= \(ClusterFrame.bytesMax) THEN f.bytes END
         FROM evstore_log l LEFT JOIN (
             SELECT log, number, bytes, sum(octet_length(bytes)) OVER (ORDER BY number) - octet_length(bytes) AS before
             FROM evstore_frame WHERE log = $1 AND number > $2 AND number <= $2 + 1024) f

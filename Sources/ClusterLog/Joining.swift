@@ -26,9 +26,9 @@ extension EventLog {
             try access.become(membership)
             var (end, last) = (FrameEnd.start, Position.start)
             while true {
-                let frames = try sequencer.frames(after: end, at: last, by: .now + .seconds(options.appendDeadlineSeconds))
-                if frames.isEmpty { break }
-                (end, last) = try access.takeIn(frames)
+                let page = try sequencer.frames(after: end, at: last, by: .now + .seconds(options.appendDeadlineSeconds))
+                if page.frames.isEmpty { break }
+                (end, last) = try access.takeIn(page.frames)
                 try progress(last.rawValue, max(row.last.position, last).rawValue)
             }
             if let finding = try access.complete(at: made, options, { try progress(last.rawValue, last.rawValue) }) {

@@ -33,7 +33,7 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
         var isOpen = false
         while true {
             do throws(StatementError) {
-                let isAdded = try connection.run(FrameTable.add, values, isCommit: true, by: deadline).affected == 1
+                let isAdded = try connection.run(FrameTable.add, values, isCommit: true, keptAs: "evstore_add", by: deadline).affected == 1
                 if isAdded, !connection.hasWarned { return true }
                 // A commit that somebody has cancelled while it waited for a standby is answered with a warning.
                 isOpen = isOpen || isAdded
@@ -72,7 +72,7 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
     // MARK: Following
 
     package func isEnd(_ end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
-        try connection.ask(FrameTable.end, [.text(log), .bytes(membership.id)], by: deadline) { rows throws(EvstoreError) in
+        try connection.ask(FrameTable.end, [.text(log), .bytes(membership.id)], keptAs: "evstore_end", by: deadline) { rows throws(EvstoreError) in
             guard rows.count == 1 else { throw self.gone }
             return rows.int(0, 0) == Int64(end.number) && rows.bytes(0, 1) == end.link
         }
@@ -80,11 +80,11 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
 
     package func frames(
         after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant
-    ) throws(EvstoreError) -> [[UInt8]] {
-        let page = try connection.ask(FrameTable.frames, [.text(log), .int(Int64(end.number))], by: deadline) {
+    ) throws(EvstoreError) -> FramePage {
+        let (page, last) = try connection.ask(FrameTable.frames, [.text(log), .int(Int64(end.number))], by: deadline) {
             rows throws(EvstoreError) in try self.page(rows, after: end, position)
         }
-        guard let first = page.frames.first, !follows(first, end) else { return page.frames }
+        guard let first = page.frames.first, !follows(first, end) else { return page }
         // The next frame follows another than this node has: the log was set back and has gone on, or frames are damaged.
         let own = try connection.ask(FrameTable.frame, [.text(log), .int(Int64(end.number))], by: deadline) {
             rows throws(EvstoreError) in rows.count == 1 ? rows.bytes(0, 0) : nil
@@ -92,7 +92,7 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
         guard let own, own.count >= ClusterFrame.headerBytes else {
             throw .clusterDamaged(log: log, frame: end.number, reason: "it is missing, or is none")
         }
-        if Array(own[40 ..< 72]) != end.link { throw .clusterWentBack(log: log, cluster: page.position, node: position) }
+        if Array(own[40 ..< 72]) != end.link { throw .clusterWentBack(log: log, cluster: last, node: position) }
         throw .clusterDamaged(log: log, frame: end.number + 1, reason: "it does not follow the one before it")
     }
 
@@ -105,7 +105,7 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
 
     private func page(
         _ rows: borrowing PostgresRows, after end: FrameEnd, _ position: Position
-    ) throws(EvstoreError) -> (frames: [[UInt8]], position: Position) {
+    ) throws(EvstoreError) -> (page: FramePage, last: Position) {
         guard rows.count > 0, rows.bytes(0, 1) == membership.id else { throw gone }
         if let format = rows.int(0, 0), format > FrameTable.format {
             throw .storeNewer(path: "the cluster log \(log)", format: Int(format), known: Int(FrameTable.format))
@@ -115,16 +115,16 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
         if number < end.number || number == end.number && rows.bytes(0, 3) != end.link {
             throw .clusterWentBack(log: log, cluster: last, node: position)
         }
-        if number == end.number { return ([], last) }
+        if number == end.number { return (FramePage([], isLast: true), last) }
         var frames: [[UInt8]] = []
         for row in 0 ..< rows.count {
             let wanted = end.number + UInt64(row) + 1
-            guard rows.int(row, 6) == Int64(wanted), let bytes = rows.bytes(row, 7) else {
-                throw .clusterDamaged(log: log, frame: wanted, reason: "it is missing")
+            guard rows.int(row, 5) == Int64(wanted), let bytes = rows.bytes(row, 6) else {
+                throw .clusterDamaged(log: log, frame: wanted, reason: "it is missing, or larger than a frame is")
             }
             frames.append(bytes)
         }
-        return (frames, last)
+        return (FramePage(frames, isLast: end.number + UInt64(frames.count) == number), last)
     }
 
     private var gone: EvstoreError {

@@ -102,12 +102,19 @@ package final class EventLog: Sendable {
         guard let committer, membership != nil else { return }
         while true {
             let before = try read { $0.last }
-            do { return try await committer.update(takesIn: true) { _ in } } catch {
+            do { return try await committer.update(nil) } catch {
                 let failure = storeError(error, path, doing: "following the cluster log")
                 // A long way is gone in parts.
                 guard case .logUnavailable = failure, try read({ $0.last }) != before else { throw failure }
             }
         }
+    }
+
+    /// Makes durable on this node's disk what can be read of the log: its commits are durable in the cluster log, and here some time later.
+    /// Called before something is kept durably that was made of the log, so that it is never ahead of it. Of a store that is alone every
+    /// commit is durable before it can be read.
+    package func makeDurable() throws {
+        if membership != nil { try AheadWriter.sync(at: path) }
     }
 
     /// Notes for those who look at the cluster how far this node is; nothing where the store belongs to none.

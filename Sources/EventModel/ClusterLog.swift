@@ -39,6 +39,15 @@ package struct Membership: Hashable, Sendable {
     }
 }
 
+/// Frames that follow each other.
+package struct FramePage: Sendable {
+    package var frames: [[UInt8]]
+    /// Whether the cluster log had no more of them when it was asked.
+    package var isLast: Bool
+
+    package init(_ frames: [[UInt8]], isLast: Bool) { (self.frames, self.isLast) = (frames, isLast) }
+}
+
 /// Decides the order of frames for all nodes of a cluster log. Used by one thread at a time; each call returns by its deadline.
 package protocol Sequencer: Sendable {
     /// Returns once the cluster log can be asked.
@@ -52,7 +61,7 @@ package protocol Sequencer: Sendable {
     /// The frames behind `end`, in order, some megabytes of them; empty where there are none.
     /// - Parameter position: the node's last, for the error that it is ahead.
     /// - Throws: `EvstoreError`: logUnavailable; clusterWentBack and clusterDamaged where the log is not the one that the node has followed.
-    func frames(after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> [[UInt8]]
+    func frames(after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> FramePage
 
     /// Whether the cluster log ends at `end`: one row is read.
     func isEnd(_ end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool

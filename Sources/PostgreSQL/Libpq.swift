@@ -31,6 +31,9 @@ struct Libpq: @unchecked Sendable {
         @convention(c) (
             Connection, Text, Int32, UnsafePointer<UInt32>, Texts, UnsafePointer<Int32>, UnsafePointer<Int32>, Int32
         ) -> Int32
+    let sendPrepare: @convention(c) (Connection, Text, Text, Int32, UnsafePointer<UInt32>) -> Int32
+    let sendQueryPrepared:
+        @convention(c) (Connection, Text, Int32, Texts, UnsafePointer<Int32>, UnsafePointer<Int32>, Int32) -> Int32
     let flush: @convention(c) (Connection) -> Int32
     let consumeInput: @convention(c) (Connection) -> Int32
     let isBusy: @convention(c) (Connection) -> Int32
@@ -89,6 +92,8 @@ struct Libpq: @unchecked Sendable {
         unsafe setErrorVerbosity = try find("PQsetErrorVerbosity")
         unsafe needsPassword = try find("PQconnectionNeedsPassword")
         unsafe sendQueryParams = try find("PQsendQueryParams")
+        unsafe sendPrepare = try find("PQsendPrepare")
+        unsafe sendQueryPrepared = try find("PQsendQueryPrepared")
         unsafe flush = try find("PQflush")
         unsafe consumeInput = try find("PQconsumeInput")
         unsafe isBusy = try find("PQisBusy")

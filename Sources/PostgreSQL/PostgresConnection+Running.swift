@@ -6,10 +6,14 @@ extension PostgresConnection {
     /// Runs one statement. Without a transaction it is one of its own, and durable, as the server has it, when this returns.
     ///
     /// Its results come in binary formats. `COPY` is no statement for this.
-    /// - Parameter isCancelled: whether the server is asked to end the statement when the deadline passes.
+    /// - Parameters:
+    ///   - name: under which the server keeps the statement for further calls, which it then need not parse and plan; nil where it keeps
+    ///     none. One name is one statement's, whose parameters have the same types each time.
+    ///   - isCancelled: whether the server is asked to end the statement when the deadline passes.
     /// - Throws: `PostgresError`; its kind says what is known of the statement.
     package func run(
-        _ sql: String, _ parameters: [PostgresValue] = [], isCancelled: Bool = true, deadline: ContinuousClock.Instant
+        _ sql: String, _ parameters: [PostgresValue] = [], keptAs name: String? = nil, isCancelled: Bool = true,
+        deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> PostgresRows {
         mayCancel = isCancelled
         precondition(!sql.utf8.contains(0), "a statement without a zero character")
@@ -22,9 +26,25 @@ extension PostgresConnection {
         let types = parameters.map(\.type)
         let lengths = values.map { Int32($0?.count ?? 0) }
         let formats = [Int32](repeating: 1, count: parameters.count)
-        let isSent = unsafe Libpq.withPointers(values) { pointers in
-            unsafe libpq.sendQueryParams(handle, sql, Int32(parameters.count), types, pointers, lengths, formats, 1)
+        if let name, !kept.contains(name) {
+            _ = try unsafe answer(handle, isSent: libpq.sendPrepare(handle, name, sql, Int32(types.count), types), deadline)
+            kept.insert(name)
         }
+        let isSent = unsafe Libpq.withPointers(values) { pointers in
+            if let name { return unsafe libpq.sendQueryPrepared(handle, name, Int32(parameters.count), pointers, lengths, formats, 1) }
+            return unsafe libpq.sendQueryParams(handle, sql, Int32(parameters.count), types, pointers, lengths, formats, 1)
+        }
+        do throws(PostgresError) { return try unsafe answer(handle, isSent: isSent, deadline) } catch {
+            // The server has it no more, or its tables were made anew: it was not carried out, and is sent without its name.
+            guard name != nil, case .refused = error.kind, ["26000", "0A000"].contains(error.sqlState) else { throw error }
+            return try run(sql, parameters, isCancelled: isCancelled, deadline: deadline)
+        }
+    }
+
+    /// What the server answers to what libpq was given to send.
+    private func answer(
+        _ handle: OpaquePointer, isSent: Int32, _ deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> PostgresRows {
         // Libpq may have sent a part.
         if isSent == 0 { throw unsafe giveUp(.connectionLost, "the statement can't be sent: \(libpq.message(handle))") }
         try unsafe flush(handle, deadline)

@@ -27,6 +27,9 @@ package final class PostgresConnection {
 
     deinit { cancelAndClose() }
 
+    /// The names of the statements that the server keeps for this connection.
+    var kept: Set<String> = []
+
     /// Whether the server may be asked to end the statement that runs.
     var mayCancel = true
 

@@ -32,8 +32,11 @@ struct KilledNodesTests {
             var left = Set(Self.nodes)
             var kills = (nodes: 0, backends: 0)
             var running: [String: Running] = [:]
+            // The last append that a writer has had an answer to is made again.
+            var next = Dictionary(uniqueKeysWithValues: Self.nodes.map { ($0, [Int](repeating: 0, count: Self.writers)) })
             func start(_ node: String) throws {
-                running[node] = try BuiltProgram("StoreWorker").start(["node", shop.path(node), node, "\(Self.writers)", "\(Self.events)"])
+                let from = next[node, default: []].map(String.init)
+                running[node] = try BuiltProgram("StoreWorker").start(["node", shop.path(node), node, "\(Self.events)"] + from)
             }
             func collect(_ node: String) throws {
                 guard let outcome = try running.removeValue(forKey: node)?.wait() else { return }
@@ -44,6 +47,8 @@ struct KilledNodesTests {
                     #expect(
                         acknowledged[words[1]] == nil || acknowledged[words[1]] == words[2], "\(line) and \(acknowledged[words[1]] ?? "")")
                     acknowledged[words[1]] = words[2]
+                    let (writer, number) = try Self.place(of: words[1])
+                    next[node]?[writer] = number
                 }
                 if outcome.lines.last == "done" {
                     left.remove(node)
@@ -95,6 +100,13 @@ struct KilledNodesTests {
         #expect(found == acknowledged, note)
         print("killed nodes: \(total) events, \(note)")
         try await shop.close()
+    }
+
+    /// Which writer has appended an id, and as its how manieth.
+    private static func place(of id: String) throws -> (writer: Int, number: Int) {
+        let parts = id.split(separator: "-").compactMap { Int($0) }
+        try #require(parts.count == 2)
+        return (parts[0], parts[1])
     }
 
     /// The process of a connection of one of the nodes.

@@ -6,22 +6,38 @@ import Foundation
 /// A process that has a node of a cluster log open and appends by several writers, each event with an id and an expected revision, until
 /// each has appended as many as it was asked to. Killed and started again, it goes on: an append that is repeated is told by its id.
 enum NodeWork {
-    /// - Parameter name: the writers' ids begin with it.
-    static func run(_ path: String, name: String, writers: Int, events: Int) async throws {
-        var options = Options()
-        (options.mapBytes, options.ballastBytes) = (1 << 30, 0)
-        options.joinsClusters(as: name)
-        let store = try await EventStore.open(at: path, options: options)
+    /// - Parameters:
+    ///   - name: the writers' ids begin with it.
+    ///   - from: for each writer, its first number.
+    static func run(_ path: String, name: String, events: Int, from: [Int]) async throws {
+        let store = try await open(path, name)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for writer in 0 ..< writers {
+            for (writer, first) in from.enumerated() {
                 group.addTask {
-                    for number in 0 ..< events { try await append(store, name: name, writer, number) }
+                    for number in first ..< max(events, first) { try await append(store, name: name, writer, number) }
                 }
             }
             try await group.waitForAll()
         }
         Fork.say("done")
         try await store.close()
+    }
+
+    /// Appends one event after the other, and now and then brings the read model to the log's end, which is then durable.
+    static func read(_ path: String, events: Int) async throws {
+        let store = try await open(path, "reading")
+        for number in 0 ..< events {
+            try await append(store, name: "reading", 0, number)
+            if number % 7 == 3 { _ = try await store.count("orders") }
+        }
+        try await store.close()
+    }
+
+    private static func open(_ path: String, _ name: String) async throws -> EventStore {
+        var options = Options()
+        (options.mapBytes, options.ballastBytes) = (1 << 30, 0)
+        options.joinsClusters(as: name)
+        return try await EventStore.open(at: path, options: options)
     }
 
     /// What another try may make good.

@@ -9,7 +9,7 @@ enum Worker {
         append STORE MAP-BYTES EVENTS | note STORE NUMBER | twice STORE | hold STORE \
         | migrating STORE SCHEMAS VERSION DEADLINE WAITING | fork STORE | fork-left STORE | fork-refused DIRECTORY \
         | fork-reading DIRECTORY | fork-writing DIRECTORY | fork-again DIRECTORY | stop-log STORE HELD | stop-model STORE HELD \
-        | stop-readers STORE HELD | stop-opening STORE HELD | node STORE NAME WRITERS EVENTS
+        | stop-readers STORE HELD | stop-opening STORE HELD | node STORE NAME EVENTS FIRST... | node-reading STORE EVENTS
         """
 
     static func run(_ words: [String]) async throws {
@@ -22,8 +22,9 @@ enum Worker {
         case ("stop-model", 3): try Stopped(held: words[2]).writing(readModelOf: words[1])
         case ("stop-readers", 3): try Stopped(held: words[2]).changingReaders(words[1])
         case ("stop-opening", 3): try Stopped(held: words[2]).opening(words[1])
-        case ("node", 5):
-            try await NodeWork.run(words[1], name: words[2], writers: Int(words[3]) ?? 0, events: Int(words[4]) ?? 0)
+        case ("node", 5...):
+            try await NodeWork.run(words[1], name: words[2], events: Int(words[3]) ?? 0, from: words[4...].compactMap(Int.init))
+        case ("node-reading", 3): try await NodeWork.read(words[1], events: Int(words[2]) ?? 0)
         case ("note", 3): try await note(in: words[1], Int(words[2]) ?? 0)
         case ("fork", 2): try await fork(with: words[1])
         case ("fork-left", 2): try await leave(words[1])

@@ -33,7 +33,7 @@ package final class FaultyProxy: Sendable {
     /// A message that has these words is the one that is broken.
     private let words: [UInt8]
 
-    package init(to port: Int, breaking words: String = "INSERT INTO evstore_frame") throws {
+    package init(to port: Int, breaking words: String = "evstore_add") throws {
         (target, self.words) = (port, Array(words.utf8))
         (listener, self.port) = try Self.listen()
         let listener = listener

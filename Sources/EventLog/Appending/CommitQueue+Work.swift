@@ -11,11 +11,10 @@ extension CommitQueue {
         let number: UInt64
         let since = ContinuousClock.now
         let deadline: ContinuousClock.Instant
-        /// Whether a node takes in first what the cluster log has.
-        var takesIn = false
-        /// Whether it is known to change what is the cluster's.
+        /// Whether it is known to change what is the cluster's, or asks for it.
         var needsCluster = false
-        let body: @Sendable (inout LogUpdate) throws -> Void
+        /// Nil takes in what the cluster log has, of a node.
+        let body: (@Sendable (inout LogUpdate) throws -> Void)?
         let finish: @Sendable (Result<Void, any Error>) -> Void
     }
 

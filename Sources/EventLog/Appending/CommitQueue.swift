@@ -134,7 +134,7 @@ final class CommitQueue: Sendable {
     var needsCluster: Bool {
         state.withLock { state in
             guard state.taken < state.waiting.count else { return false }
-            if case .update(let update) = state.waiting[state.taken] { return update.takesIn || update.needsCluster }
+            if case .update(let update) = state.waiting[state.taken] { return update.needsCluster }
             return true
         }
     }
@@ -143,7 +143,7 @@ final class CommitQueue: Sendable {
     func takeLocal() -> Batch? {
         state.withLock { state in
             for work in state.waiting[state.taken...] {
-                guard case .update(let update) = work, !update.takesIn, !update.needsCluster else { continue }
+                guard case .update(let update) = work, !update.needsCluster else { continue }
                 return state.takeOut { $0.number == update.number }.first == nil ? nil : .update(update)
             }
             return nil

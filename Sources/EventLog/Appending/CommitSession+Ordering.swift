@@ -4,12 +4,6 @@ internal import LMDB
 
 /// What a node of a cluster log does beside a commit; of a store that is alone, nothing.
 extension CommitSession {
-    /// Makes the transaction one that LMDB syncs, and so ends a round ahead of the log.
-    mutating func beginSyncing(_ transaction: inout WriteTransaction) throws {
-        try ahead.endRound()
-        transaction.setSyncing(true)
-    }
-
     /// Refuses to commit as a store that is alone where the store has become a node since it was opened.
     func requireAlone(_ transaction: borrowing ReadTransaction) throws {
         guard order == nil, let node = try StateRows.node(transaction, access.tables) else { return }
@@ -53,9 +47,7 @@ extension CommitSession {
     /// Gives what an update has changed its place in the cluster log, where any of it is the cluster's.
     /// - Throws: `Outrun`.
     func place(_ changes: inout LogUpdate, _ done: Done, _ update: CommitQueue.Update) throws {
-        guard let order else { return }
-        if update.takesIn { try order.requireEnd(changes.transaction.reads, access, by: update.deadline) }
-        guard let rows = changes.shared else { return }
+        guard let order, let rows = changes.shared else { return }
         let change = NodeOrder.Change(rows: rows, first: done.last.position.next, done: done, isLeaving: changes.isLeaving)
         try order.add(change, &changes.transaction, access, by: update.deadline)
         if changes.isLeaving { try changes.becomeAlone() }
@@ -91,18 +83,29 @@ extension CommitSession {
             try StateRows.node(transaction, access.tables).map { ($0, try Blocks.last(transaction, access)) }
         }) {
             // A long way is gone page by page: each has its time.
-            let frames = try order.frames(after: node.end, at: position, by: max(deadline, .now + Self.pageInterval))
-            if frames.isEmpty {
+            let page = try order.frames(after: node.end, at: position, by: max(deadline, .now + Self.pageInterval))
+            if page.frames.isEmpty {
                 if position == node.last { return }
                 throw EvstoreError.clusterWentBack(log: node.membership.log, cluster: node.last, node: position)
             }
+            var last = position
             try access.environment.writeOwned(turn) { transaction in
                 var transaction = transaction
-                try beginSyncing(&transaction)
+                // A grown map runs this again.
+                if ahead.isUnconfirmed { try ahead.endRound() }
                 var taken = node
-                for frame in frames { taken = try FrameIntake.run(frame.lent, taken, &transaction, access) }
+                for frame in page.frames { taken = try FrameIntake.run(frame.lent, taken, &transaction, access) }
+                if page.frames.allSatisfy({ !ClusterFrame.hasRows($0) }), taken.last > position {
+                    try makeDurable(from: position.next, through: taken.last, &transaction)
+                } else {
+                    try beginSyncing(&transaction)
+                }
+                last = taken.last
             }
+            noteTakenIn(last)
             try sweepTakenIn(turn)
+            // Behind it there may be more by now, which whoever needs the end asks for.
+            if page.isLast { return }
             if .now >= deadline {
                 throw EvstoreError.logUnavailable(
                     log: node.membership.log, reason: "this node is still taking in what it has missed, and is at position \(position)")

@@ -21,9 +21,9 @@ struct CommitSession: ~Copyable {
     private let isReplica: Bool
     private var lastCommitted = Position.start
     /// When the last commit ended: after a pause, LMDB itself makes the next one durable.
-    private var ended: ContinuousClock.Instant?
+    var ended: ContinuousClock.Instant?
     /// How the commit that is being made becomes durable: by LMDB since then, or ahead of the log, which took so long.
-    private var sync = Sync.took(.zero)
+    var sync = Sync.took(.zero)
     /// The number of this process's last transaction.
     private var written: UInt = 0
     /// The number of the last one that has added blocks, with the log's end and its link after that.
@@ -34,12 +34,12 @@ struct CommitSession: ~Copyable {
     private var hasFormat = false
     private var space: FreeSpace
     private static let roundsMax = 16
-    private static let backToBackInterval = Duration.milliseconds(100)
 
     init(_ context: LogContext, _ overlays: Overlays, _ order: NodeOrder?) throws {
         (access, options, path, self.overlays) = (context.access, context.options, context.path, overlays)
         writer = BlockWriter(access.storeID, access.keys)
-        ahead = try AheadWriter(path, access)
+        // A node's commits are durable in the cluster log.
+        ahead = try AheadWriter(path, access, isSynced: order == nil)
         (self.order, isReplica) = (order, context.isReplica)
         space = FreeSpace(path, floorBytes: options.freeDiskFloorBytes)
     }
@@ -56,7 +56,7 @@ struct CommitSession: ~Copyable {
         var sync = Duration.zero
     }
 
-    private enum Sync {
+    enum Sync {
         case began(ContinuousClock.Instant)
         case took(Duration)
     }
@@ -120,9 +120,13 @@ struct CommitSession: ~Copyable {
             hasFormat = true
             switch work {
             case .update(let update):
+                guard let body = update.body else {
+                    try order?.requireEnd(transaction.reads, access, by: update.deadline)
+                    return Done(last: Checkpoint(epoch: moment.epoch, position: moment.last), link: try Blocks.endLink(transaction.reads, access))
+                }
                 try beginSyncing(&transaction)
                 var changes = try LogUpdate.begin(transaction, access, moment, order?.membership)
-                do { try update.body(&changes) } catch {
+                do { try body(&changes) } catch {
                     try requireEnd(after: error, changes, update)
                     throw error
                 }
@@ -220,25 +224,12 @@ struct CommitSession: ~Copyable {
         try access.keys?.subjects.flush()
         let done = Done(outcomes: outcomes, last: last, link: writer.lastLink, hasAdded: true)
         try place(appends, done, from: moment.last.next, shared.bytes, &transaction)
-        let hasRows = appends.contains { !$0.request.rows.isEmpty }
-        try makeDurable(from: moment.last.next, through: last.position, hasRows: hasRows, &transaction)
-        return done
-    }
-
-    /// Makes the blocks durable ahead of the log, where that is quicker and the transaction writes nothing else; otherwise LMDB does it.
-    private mutating func makeDurable(
-        from first: Position, through last: Position, hasRows: Bool, _ transaction: inout WriteTransaction
-    ) throws {
-        let began = ContinuousClock.now
-        let isBackToBack = ahead.isHolding || ended.map { $0.duration(to: began) < Self.backToBackInterval } ?? false
-        if isBackToBack, !hasRows, try ahead.write(from: first, through: last, &transaction) {
-            transaction.setSyncing(false)
-            sync = .took(began.duration(to: .now))
+        if appends.contains(where: { !$0.request.rows.isEmpty }) {
+            try beginSyncing(&transaction)
         } else {
-            try ahead.endRound()
-            transaction.setSyncing(true)
-            sync = .began(began)
+            try makeDurable(from: moment.last.next, through: last.position, &transaction)
         }
+        return done
     }
 
     /// The error of a commit that has failed here and is made in the cluster log.

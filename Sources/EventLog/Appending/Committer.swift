@@ -75,27 +75,29 @@ final class Committer: @unchecked Sendable {
         return try outcome.withLock { $0 }?.get()
     }
 
-    /// - Parameter takesIn: whether a node takes in first what the cluster log has.
-    func update(takesIn: Bool = false, _ body: @escaping @Sendable (inout LogUpdate) throws -> Void) async throws {
+    /// - Parameter body: nil takes in what the cluster log has, of a node.
+    func update(_ body: (@Sendable (inout LogUpdate) throws -> Void)?) async throws {
         let deadline = ContinuousClock.now + .seconds(options.appendDeadlineSeconds)
         let number = queue.number()
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 submit(
                     .update(
-                        .init(number: number, deadline: deadline, takesIn: takesIn, body: body, finish: { continuation.resume(with: $0) })))
+                        .init(
+                            number: number, deadline: deadline, needsCluster: body == nil, body: body,
+                            finish: { continuation.resume(with: $0) })))
             }
         } onCancel: {
             withdraw(number)
         }
     }
 
-    /// The same for a thread that may wait, without a body: takes in what the cluster log has.
+    /// Takes in what the cluster log has, for a thread that may wait.
     func takeIn(within interval: Duration) throws {
         let deadline = ContinuousClock.now + interval
         let outcome = Monitor<Result<Void, any Error>?>(nil)
         let finish: @Sendable (Result<Void, any Error>) -> Void = { result in outcome.change { $0 = result } }
-        submit(.update(.init(number: queue.number(), deadline: deadline, takesIn: true, body: { _ in }, finish: finish)))
+        submit(.update(.init(number: queue.number(), deadline: deadline, needsCluster: true, body: nil, finish: finish)))
         try outcome.wait(until: { $0 != nil }, { try $0?.get() })
     }
 

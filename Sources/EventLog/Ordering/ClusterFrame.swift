@@ -21,7 +21,7 @@ package struct ClusterFrame: ~Escapable {
     package static let headerBytes = 72
     static let linkedBytes = 40
     /// A frame holds what a commit does, and a commit has its limit.
-    static let bytesMax = 512 << 20
+    package static let bytesMax = 512 << 20
 
     package let end: FrameEnd
     package let last: Checkpoint
@@ -82,6 +82,9 @@ package struct ClusterFrame: ~Escapable {
 }
 
 extension ClusterFrame {
+    /// Whether a frame has rows, which a file ahead of the log does not hold.
+    static func hasRows(_ bytes: [UInt8]) -> Bool { bytes.count < headerBytes || bytes.lent.load(UInt64.self, at: 24) > 0 }
+
     /// The last position of a frame, and the link of its last block where it has blocks, without a look at the frame before it; nil where the
     /// bytes are no frame.
     package static func blockEnd(of bytes: [UInt8]) -> (last: Position, link: Digest?)? {

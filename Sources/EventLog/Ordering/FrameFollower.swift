@@ -12,6 +12,8 @@ final class FrameFollower: Sendable {
     private static let first = 50
     private static let askInterval = Duration.seconds(1)
     private static let reportInterval = Duration.seconds(1)
+    /// A node says so often that it is there.
+    private static let sightInterval = Duration.seconds(10)
 
     private let membership: Membership
     private let source: any SequencerSource
@@ -61,15 +63,21 @@ final class FrameFollower: Sendable {
             do {
                 let asked = try sequencer ?? source.sequencer(of: membership, at: context.path)
                 sequencer = asked
-                let now = try now()
-                if try asked.isEnd(now.end, by: .now + Self.askInterval) {
+                var now = try now()
+                let isEnd = try asked.isEnd(now.end, by: .now + Self.askInterval)
+                let before = now.end
+                now = try self.now()
+                if isEnd || now.end != before {
+                    // Where this node has added or taken in frames meanwhile, its own commits keep it at the end.
                     pause = min(pause * 2, Self.longest)
                 } else {
                     try committer.takeIn(within: Self.askInterval * 2)
+                    now = try self.now()
                     pause = Self.shortest
                 }
                 noted.withLock { $0 = nil }
-                if reported.map({ $0.report != now.report && $0.at.duration(to: .now) > Self.reportInterval }) ?? true {
+                let age = reported.map { $0.at.duration(to: .now) } ?? Self.sightInterval
+                if age >= Self.sightInterval || age >= Self.reportInterval && reported?.report != now.report {
                     try asked.report(now.report, by: .now + Self.askInterval)
                     reported = (now.report, .now)
                 }

@@ -135,7 +135,7 @@ final class NodeOrder {
     // MARK: Taking in
 
     /// The next frames that the cluster log has and the log has not; empty where there are none.
-    func frames(after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant) throws -> [[UInt8]] {
+    func frames(after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant) throws -> FramePage {
         try asked().frames(after: end, at: position, by: deadline)
     }
 }

@@ -50,11 +50,22 @@ enum AheadRecovery {
             transaction.setSyncing(true)
             try takeIn(entries, round: header.round, &transaction, access, store)
         }
+        try noteLoss(access, at: store)
         return running
     }
 
     static func finish(_ running: WriteAhead.Header, at store: String) throws {
         try WriteAhead.end(running, in: File(store + WriteAhead.fileName, .write))
+    }
+
+    /// Notes where a node's log ends now: its anchor may have become durable before the entries did.
+    private static func noteLoss(_ access: LogAccess, at store: String) throws {
+        try access.environment.read { transaction in
+            guard try StateRows.node(transaction, access.tables) != nil else { return }
+            let epoch = try StateRows.numbers(transaction, access.tables).epoch
+            let last = Checkpoint(epoch: epoch, position: try Blocks.last(transaction, access))
+            try LogFile.leaveAnchor(at: store, access.storeID, last, Blocks.endLink(transaction, access), isClosed: false)
+        }
     }
 
     private static func takeIn(
@@ -75,6 +86,8 @@ enum AheadRecovery {
             }
             offset += frame.pagesBytes
         }
+        // What a node has lost of its unsynced entries comes again from the cluster log.
+        if try StateRows.node(transaction.reads, access.tables) != nil { return }
         // A commit that was not finished is the last: nothing was written behind it.
         while offset < entries.count {
             if let frame = whole(entries.lent, at: offset, round), frame.first > blocks.last {

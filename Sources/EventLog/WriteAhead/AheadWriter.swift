@@ -8,6 +8,9 @@ struct AheadWriter: ~Copyable {
     private let store: String
     private let access: LogAccess
     private let data: File
+    /// Whether an entry is durable before its transaction commits: of a node of a cluster log the system writes it when it likes, and what a
+    /// power cut takes of it comes again from the cluster log.
+    private let isSynced: Bool
     /// Nil until the first round.
     private var file: File?
     private var cannotOpen = false
@@ -24,18 +27,18 @@ struct AheadWriter: ~Copyable {
     private var last = Position.start
     private var ownRound: UInt64?
     private var entry = ByteBuffer(capacity: 16 * WriteAhead.pageBytes)
-    /// Whether an entry is durable whose transaction has not been committed.
+    /// Whether an entry is written whose transaction has not been committed.
     private(set) var isUnconfirmed = false
 
-    init(_ store: String, _ access: LogAccess) throws {
-        (self.store, self.access) = (store, access)
+    init(_ store: String, _ access: LogAccess, isSynced: Bool) throws {
+        (self.store, self.access, self.isSynced) = (store, access, isSynced)
         data = try File(access.environment.directory + "/data.mdb", .read)
     }
 
     /// Whether this process keeps a commit from being overwritten.
     var isHolding: Bool { pin != nil }
 
-    /// Makes the blocks of a transaction that is about to commit durable; false where LMDB has to do that itself.
+    /// Makes the blocks of a transaction that is about to commit durable, where `isSynced`; false where LMDB has to do that itself.
     mutating func write(from first: Position, through last: Position, _ transaction: inout WriteTransaction) throws -> Bool {
         var size = 0
         try Self.blocks(from: first, transaction.reads, access) { size += $0.byteCount }
@@ -54,7 +57,7 @@ struct AheadWriter: ~Copyable {
         WriteAhead.Frame.end(&entry)
         isUnconfirmed = true
         try file.write(entry.bytes, at: end)
-        if Guard.aheadSync.isOn { try file.sync() }
+        if isSynced, Guard.aheadSync.isOn { try file.sync() }
         return true
     }
 
@@ -91,6 +94,12 @@ struct AheadWriter: ~Copyable {
         guard let header = try Self.header(of: file, storeID) else { return }
         // Order: an end that another process has written may not be durable yet.
         if header.base == nil { try WriteAhead.write(header, to: file) } else { try end(header, file, environment) }
+    }
+
+    /// Makes all entries durable that there are.
+    static func sync(at store: String) throws {
+        let path = store + WriteAhead.fileName
+        if try Directory.status(path) != nil { try File(path, .read).sync() }
     }
 
     private static func end(_ running: WriteAhead.Header, _ file: File, _ environment: Environment) throws {

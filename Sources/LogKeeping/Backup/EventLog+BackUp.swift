@@ -50,6 +50,7 @@ extension EventLog {
                 if body.count > 0 { try frames.write(.blocks, body.bytes) { try sink(.blocks, $0) } }
                 try progress(pass.scan.done.rawValue, pass.last.rawValue)
                 guard let end else { continue }
+                try makeDurable()
                 let next = BackupBase(last: end.last, link: end.link, frame: frames.last, frameLink: frames.link)
                 if let changed = try pass.changedKeys() { try frames.write(.keys, changed.lent) { try sink(.rows, $0) } }
                 try access.keys?.subjects.copy { part in try frames.write(.subjects, part.lent) { try sink(.rows, $0) } }

@@ -83,6 +83,7 @@ final class BuildRun {
     /// Loads the folded rows into the generations, and marks these ready.
     func complete() throws -> BulkBuild.Report {
         try log.read { reader in try Follower.check(end, reader) }
+        try log.makeDurable()
         var built: [BulkBuild.Built] = []
         for index in build.targets.indices {
             built.append(.init(projection: build.targets[index].definition.name, header: try load(index)))

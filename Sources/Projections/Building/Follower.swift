@@ -108,6 +108,7 @@ private struct Chase {
         }
         target = min(position ?? evolution.last.position, evolution.last.position)
         header = try generation.header
+        if header.checkpoint.position < target { try converting("reading \(evolving.log.path)") { try evolving.log.makeDurable() } }
         if header.checkpoint.position > evolution.last.position {
             try converting("reading the cuts of \(evolving.log.path)") {
                 try evolving.log.read { reader in try Follower.check(header.checkpoint, reader) }
