@@ -79,5 +79,9 @@ enum FrameTable {
     static let nodes = """
         SELECT name, live, position, frame, program, extract(epoch FROM now() - seen)::bigint FROM evstore_node WHERE log = $1 ORDER BY name
         """
+    /// What nodes have said of themselves that are nodes no more; one that has joined after the frame `$3` is not meant.
+    static let removeGone = """
+        DELETE FROM evstore_node WHERE log = $1 AND frame <= $3 AND NOT name = ANY (string_to_array($2, '/'))
+        """
     static let removeNode = "DELETE FROM evstore_node WHERE log = $1 AND name = $2"
 }

@@ -134,11 +134,14 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
     }
 
     package func report(_ node: NodeReport, by deadline: ContinuousClock.Instant) throws(EvstoreError) {
+        if !node.nodes.contains(membership.node) { return }
         let values: [PostgresValue] = [
             .text(log), .text(membership.node), .int(Int64(node.live.rawValue)), .int(Int64(node.position.rawValue)),
             .int(Int64(node.frame)), .text(program),
         ]
         try connection.ask(FrameTable.report, values, by: deadline) { _ throws(EvstoreError) in }
+        let gone: [PostgresValue] = [.text(log), .text(node.nodes.joined(separator: "/")), .int(Int64(node.frame))]
+        try connection.ask(FrameTable.removeGone, gone, by: deadline) { _ throws(EvstoreError) in }
     }
 }
 

@@ -66,7 +66,7 @@ package protocol Sequencer: Sendable {
     /// Whether the cluster log ends at `end`: one row is read.
     func isEnd(_ end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool
 
-    /// Notes for those who look at the cluster how far this node is.
+    /// Notes for those who look at the cluster how far this node is, and which nodes are gone; nothing of one that is gone itself.
     func report(_ node: NodeReport, by deadline: ContinuousClock.Instant) throws(EvstoreError)
 }
 
@@ -75,9 +75,11 @@ package struct NodeReport: Hashable, Sendable {
     package var live: SchemaVersion
     package var position: Position
     package var frame: UInt64
+    /// The nodes that there are with that frame, by name.
+    package var nodes: [String]
 
-    package init(live: SchemaVersion, position: Position, frame: UInt64) {
-        (self.live, self.position, self.frame) = (live, position, frame)
+    package init(live: SchemaVersion, position: Position, frame: UInt64, nodes: [String]) {
+        (self.live, self.position, self.frame, self.nodes) = (live, position, frame, nodes)
     }
 }
 

@@ -46,6 +46,26 @@ struct ClusterCommandTests {
         }
     }
 
+    @Test("they go over TLS where the connection string asks for it, and refuse a server that is not the one it names")
+    func tls() throws {
+        try withPostgres(.init(fsync: false, hasTLS: true)) { server in
+            let directory = try TemporaryDirectory()
+            try directory.write(ShopHistory.released[0], to: "schemas/v1.yaml")
+            let checked = server.conninfo + " sslmode=verify-full sslrootcert="
+            let program = BuiltProgram(environment: ["EVSTORE_LOG": checked + server.certificate, "EVSTORE_STORE": directory.store])
+            try program.must("cluster", "create", "--name", "shop", "--schemas", directory.path + "/schemas")
+            try program.must("join", "--name", "shop", "--node", "a")
+            try program.must("append", "order-1", "OrderPlaced", #"{"id":"1","customer":"Ada","total":1}"#)
+            try directory.write("none", to: "other.crt")
+            // The store's own file says how it is reached where the variable does not.
+            let wrong = BuiltProgram(environment: ["EVSTORE_LOG": checked + directory.path + "/other.crt", "EVSTORE_STORE": directory.store])
+            let refused = try wrong.run("cluster", "catch-up")
+            #expect(refused.exit != 0 && refused.errors.contains("other.crt"), "\(refused.exit) \(refused.errors)")
+            let plain = BuiltProgram(environment: ["EVSTORE_STORE": directory.store])
+            #expect(try plain.must("cluster", "catch-up").exit == 0)
+        }
+    }
+
     @Test("what is asked wrongly is told by what to do instead, with the exit codes of the page of errors")
     func wrong() throws {
         try withPostgres(.init(fsync: false)) { server in

@@ -50,6 +50,44 @@ struct OutageTests {
     }
 
     @Test(
+        "appends are refused while PostgreSQL's disk is full, and go on when there is room again",
+        .enabled(if: PostgresServer.canMount, "this user may mount nothing"))
+    func fullDisk() async throws {
+        var options = PostgresServer.Options()
+        (options.diskBytes, options.settings) = (160 << 20, ["max_wal_size": "32MB", "min_wal_size": "32MB"])
+        try await withPostgres(options) { server in
+            let shop = try await ShopCluster(server)
+            try await shop.join("a")
+            try await shop.close("a")
+            let quick = try await shop.open("a", deadline: 2)
+            try server.fillDisk(true)
+            let note = String(repeating: "no room ", count: 4_000)
+            var (told, refused): ([String], EvstoreError?) = ([], nil)
+            for number in 0 ..< 2_000 where refused == nil {
+                let event = try ShopCluster.placed("\(number)", number, id: "\(number)", customer: note)
+                do throws(EvstoreError) {
+                    try await quick.append([event])
+                    told.append("\(number)")
+                } catch { refused = error }
+            }
+            #expect(["logUnavailable", "commitOutcomeUnknown"].contains(refused?.code), "\(refused?.code ?? "") \(refused?.message ?? "")")
+            #expect(try quick.last().position >= Position(UInt64(told.count)))
+            try server.fillDisk(false)
+            // PostgreSQL ends where its own log finds no room.
+            if !server.isRunning { try server.start() }
+            try await shop.close("a")
+            let again = try await shop.open("a")
+            try await again.append([ShopCluster.placed("last", id: "last")])
+            let other = try await shop.join("b")
+            let lines = try ShopCluster.lines(other)
+            #expect(try ShopCluster.lines(again) == lines)
+            for id in told + ["last"] { #expect(lines.count { $0.contains("\"id\":\"\(id)\",") } >= 1, "\(id)") }
+            print("a full disk: \(told.count) appends, then \(refused?.message ?? "")")
+            try await shop.close()
+        }
+    }
+
+    @Test(
         "a message that is lost anywhere between node and PostgreSQL leaves the append made once, or not at all",
         arguments: FaultyProxy.Fault.allCases)
     func lost(_ fault: FaultyProxy.Fault) async throws {

@@ -27,7 +27,7 @@ struct PowerCutTests {
             let (before, recording) = try await record(shop, beside: other)
             try await other.catchUp()
             let lines = try ShopCluster.lines(other)
-            #expect(lines.count > Self.events + 10)
+            #expect(lines.count > Self.events)
             let cuts = (0 ..< Self.states).map { _ in Int.random(in: 0 ... recording.calls.count, using: &chance) }.sorted()
             var (state, taken, lost) = (before, 0, 0)
             for (index, cut) in cuts.enumerated() {

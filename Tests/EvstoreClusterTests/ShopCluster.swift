@@ -78,10 +78,10 @@ final class ShopCluster {
         return options
     }
 
-    static func placed(_ order: String, _ number: Int = 0, id: String? = nil) throws -> NewEvent {
+    static func placed(_ order: String, _ number: Int = 0, id: String? = nil, customer: String = "Ada") throws -> NewEvent {
         NewEvent(
             stream: try StreamName("order-\(order)"), type: "OrderPlaced",
-            payload: Array(#"{"id":"\#(order)","customer":"Ada","total":\#(number)}"#.utf8),
+            payload: Array(#"{"id":"\#(order)","customer":"\#(customer)","total":\#(number)}"#.utf8),
             id: try id.map { try EventID($0) }, version: SchemaVersion(1))
     }
 

@@ -16,6 +16,9 @@ package final class PostgresServer: Sendable {
         package var asksPasswords = false
         /// Whether it has a certificate for 127.0.0.1, which it signed itself.
         package var hasTLS = false
+        /// The size of the disk that its data lie on, which is then one in memory of its own (`PostgresServer.canMount`); nil for the disk of
+        /// the tests.
+        package var diskBytes: Int?
         /// Beside these, as in `postgresql.conf`.
         package var settings: [String: String] = [:]
 
@@ -36,7 +39,9 @@ package final class PostgresServer: Sendable {
     static func make(_ options: Options) throws -> PostgresServer {
         let server = try PostgresServer(directory: try PostgresPrograms.makeDirectory())
         do {
-            try PostgresPrograms.copy(PostgresPrograms.template.get(), to: server.directory + "/data")
+            if let bytes = options.diskBytes { try server.mount(bytes) }
+            let data = options.diskBytes == nil ? "/data" : "/disk/data"
+            try PostgresPrograms.copy(PostgresPrograms.template.get(), to: server.directory + data)
             if options.asksPasswords {
                 try server.write("local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n", to: "pg_hba.conf")
             }
@@ -48,6 +53,24 @@ package final class PostgresServer: Sendable {
             throw error
         }
         return server
+    }
+
+    /// Whether this user may mount a file system.
+    package static let canMount: Bool = {
+        do { return try BuiltProgram(path: "/usr/bin/unshare").run("-m", "mount", "-t", "tmpfs", "none", "/mnt").exit == 0 } catch {
+            return false
+        }
+    }()
+
+    private func mount(_ bytes: Int) throws {
+        try BuiltProgram.shell("mkdir \(directory)/disk; mount -t tmpfs -o size=\(bytes),mode=777 none \(directory)/disk")
+        try BuiltProgram.shell("ln -s \(directory)/disk/data \(directory)/data")
+    }
+
+    /// Fills the disk that it was given to the last byte, or takes back what filled it.
+    package func fillDisk(_ isFull: Bool) throws {
+        let filler = directory + "/disk/filler"
+        try BuiltProgram.shell(isFull ? "dd if=/dev/zero of=\(filler) bs=4k 2>/dev/null || true" : "rm \(filler)")
     }
 
     package var certificate: String { directory + "/data/server.crt" }
@@ -159,7 +182,10 @@ package final class PostgresServer: Sendable {
     func remove() {
         for standby in standbys.withLock({ $0 }) { standby.remove() }
         stop(.immediate)
-        do { try FileManager.default.removeItem(atPath: directory) } catch {}
+        do {
+            if FileManager.default.fileExists(atPath: directory + "/disk") { try BuiltProgram.shell("umount \(directory)/disk") }
+            try FileManager.default.removeItem(atPath: directory)
+        } catch {}
     }
 }
 

@@ -109,7 +109,16 @@ final class FrameFollower: Sendable {
             let tables = context.access.tables
             let end = try StateRows.node(transaction, tables)?.end ?? .start
             let live = try StateRows.numbers(transaction, tables).stamp.live
-            return (end, NodeReport(live: live, position: try Blocks.last(transaction, context.access), frame: end.number))
+            let prefix = NodeRow.prefix
+            let nodes = try Rows.all(prefix, transaction, tables[.notes]).compactMap { NodeRow($0.key, $0.value) }
+            // Another store may have taken this one's place.
+            let isMember = nodes.contains { $0.name == membership.node && $0.incarnation == membership.incarnation }
+            return (
+                end,
+                NodeReport(
+                    live: live, position: try Blocks.last(transaction, context.access), frame: end.number,
+                    nodes: isMember ? nodes.map(\.name) : [])
+            )
         }
     }
 }
