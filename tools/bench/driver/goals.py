@@ -1,6 +1,6 @@
 """P1 to P10: who does what, and what is asked of ours. The figures' meaning stands in `tools/bench/README.md`.
 
-P11 to P16 are in `further.py`."""
+P11 to P16 are in `further.py`, P17 in `clusters.py`."""
 import dataclasses
 import os
 import pathlib
@@ -10,6 +10,7 @@ import tempfile
 import time
 
 from driver.cases import Case, Entry, Target
+from driver.clusters import Clustering
 from driver.further import Further
 from driver.running import SCHEMAS, SCHEMAS_AT_ONCE, Failed, Missing, compile_library, run, run_measured, size
 
@@ -22,6 +23,7 @@ PAYLOAD = 200
 class Sizes:
     """How much each goal is measured on."""
     appends: dict
+    clusters: dict
     slow_appends: int
     bulk: int
     scan: int
@@ -40,15 +42,16 @@ class Sizes:
 
 
 FULL = Sizes(
-    appends={1: 8_000, 4: 24_000, 16: 80_000, 64: 200_000, 256: 200_000}, slow_appends=8_000, bulk=1_000_000, scan=1_000_000,
+    appends={1: 8_000, 4: 24_000, 16: 80_000, 64: 200_000, 256: 200_000},
+    clusters={1: 4_000, 4: 12_000, 16: 40_000, 64: 80_000, 256: 80_000}, slow_appends=8_000, bulk=1_000_000, scan=1_000_000,
     replays=[1_000_000, 10_000_000], streams=1_000_000, rollback_tail=100_000, open=10_000_000)
 QUICK = Sizes(
-    appends={1: 300, 16: 2_000, 64: 4_000}, slow_appends=300, bulk=20_000, scan=20_000, replays=[20_000], streams=20_000,
+    appends={1: 300, 16: 2_000, 64: 4_000}, clusters={1: 300, 16: 1_600}, slow_appends=300, bulk=20_000, scan=20_000, replays=[20_000], streams=20_000,
     rollback_tail=2_000, open=20_000, singles=300, versions_times=90_000, peer_replay=20_000, histories=3_000,
     sealed=3_000, small=1_000, lookups=5_000, delays=200)
 
 
-class Goals(Further):
+class Goals(Further, Clustering):
     def __init__(self, scene, sizes, builds=False):
         self.scene, self.sizes, self.builds, self.peaks = scene, sizes, builds, {}
 
@@ -57,7 +60,7 @@ class Goals(Further):
             "P1": self.appending, "P2": self.bulk, "P3": self.scanning, "P4": self.upcasting, "P5": self.replaying,
             "P6": self.rolling_back, "P7": self.flipping, "P8": self.opening, "P9": self.storing, "P10": self.streams,
             "P11": self.histories, "P12": self.sealing, "P13": self.small, "P14": self.building, "P15": self.looking_up,
-            "P16": self.delaying,
+            "P16": self.delaying, "P17": self.clustering,
         }
 
     # --- shared

@@ -31,6 +31,7 @@ GOALS = {
     "P14": "a build on two processors: 4 minutes for a release, 5 with tests for debugging, 30 s after a change",
     "P15": "a read model's row by its key, beside SQLite, GRDB and Redis",
     "P16": "from an append to its event in another process that subscribes, beside PostgreSQL and UmaDB",
+    "P17": "a cluster log beside a plain table of events on the same PostgreSQL: ahead of it from 16 writers on",
 }
 BEGIN, END = "<!-- measured by tools/bench/compare --report: begin -->", "<!-- measured by tools/bench/compare --report: end -->"
 

@@ -1,0 +1,47 @@
+import EventModel
+import Evstore
+import EvstoreCluster
+import EvstoreTesting
+import TestSupport
+import Testing
+
+@Suite("A node whose map grows", .serialized)
+struct GrowthTests {
+    private static let clusters = 6
+
+    @Test("what PostgreSQL has when the map of a commit is full is made once, appends and flips alike")
+    func grown() async throws {
+        var chance = SeededGenerator.announced()
+        try await withPostgres(.init(fsync: false)) { server in
+            for number in 0 ..< Self.clusters {
+                let shop = try await ShopCluster(server, name: "shop\(number)")
+                var options = ShopCluster.options()
+                options.mapBytes = Int.random(in: 256 ... 512, using: &chance) * 4_096
+                try await EventStore.join(shop.cluster(), as: "a", at: shop.path("a"), options: options)
+                let node = try await EventStore.open(at: shop.path("a"), schemas: shop.schemas, options: options)
+                var (events, flips, bytes) = (0, 0, 0)
+                while bytes < 12 << 20 {
+                    let size = Int.random(in: 1 ... 30_000, using: &chance)
+                    // Without ids: nothing but the node itself knows that it was made already.
+                    try await node.append([ShopCluster.placed("\(events % 7)", events, customer: String(repeating: "x", count: size))])
+                    (events, bytes) = (events + 1, bytes + size)
+                    // At which version the node works is a row of all nodes.
+                    guard events % 40 == 0 else { continue }
+                    flips += 1
+                    if flips % 2 == 1 { try await node.replay(to: SchemaVersion(2)) } else { try await node.rollback(to: SchemaVersion(1)) }
+                }
+                #expect(try node.last().position == Position(UInt64(events)))
+                let frames = try await shop.cluster().status().frames
+                // The cluster's beginning, the node's own row and the files of version 2 are frames, too.
+                #expect(frames <= UInt64(events + flips + 4), "\(frames) frames of \(events) events and \(flips) flips")
+                let lines = try ShopCluster.lines(node)
+                for line in 0 ..< events { #expect(lines[line].contains(#""total":\#(line)}"#), "event \(line)") }
+                let other = try await shop.join("b")
+                #expect(try ShopCluster.lines(other) == lines)
+                #expect(try await node.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty)
+                try await node.close()
+                try await shop.close()
+            }
+        }
+    }
+}
