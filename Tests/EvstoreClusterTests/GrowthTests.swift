@@ -1,3 +1,4 @@
+import EventLog
 import EventModel
 import Evstore
 import EvstoreCluster
@@ -7,7 +8,7 @@ import Testing
 
 @Suite("A node whose map grows", .serialized)
 struct GrowthTests {
-    private static let clusters = 6
+    private static let clusters = 3
 
     @Test("what PostgreSQL has when the map of a commit is full is made once, appends and flips alike")
     func grown() async throws {
@@ -39,6 +40,32 @@ struct GrowthTests {
                 let other = try await shop.join("b")
                 #expect(try ShopCluster.lines(other) == lines)
                 #expect(try await node.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty)
+                try await node.close()
+                try await shop.close()
+            }
+        }
+    }
+
+    @Test("a change of rows that PostgreSQL has when the map is full is one frame")
+    func rows() async throws {
+        var chance = SeededGenerator.announced()
+        try await withPostgres(.init(fsync: false)) { server in
+            for number in 0 ..< Self.clusters {
+                let shop = try await ShopCluster(server, name: "shop\(number)")
+                var options = ShopCluster.options()
+                options.mapBytes = Int.random(in: 256 ... 512, using: &chance) * 4_096
+                try await EventStore.join(shop.cluster(), as: "a", at: shop.path("a"), options: options)
+                let node = try await EventStore.open(at: shop.path("a"), options: options)
+                let before = try await shop.cluster().status().frames
+                var sizes: [Int] = []
+                while sizes.reduce(0, +) < 12 << 20 {
+                    let (name, size) = ("filler\(sizes.count)", Int.random(in: 1 ... 30_000, using: &chance))
+                    sizes.append(size)
+                    try await node.log.update { try $0.put(.definitions, Array(name.utf8), [UInt8](repeating: 7, count: size)) }
+                }
+                #expect(try await shop.cluster().status().frames == before + UInt64(sizes.count))
+                let rows = try node.log.read { try $0.rows(.definitions, prefix: Array("filler".utf8)) }
+                #expect(rows.map(\.value.count).reduce(0, +) == sizes.reduce(0, +))
                 try await node.close()
                 try await shop.close()
             }
