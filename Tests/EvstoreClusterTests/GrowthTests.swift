@@ -58,8 +58,8 @@ struct GrowthTests {
                 let node = try await EventStore.open(at: shop.path("a"), options: options)
                 let before = try await shop.cluster().status().frames
                 var sizes: [Int] = []
-                while sizes.reduce(0, +) < 12 << 20 {
-                    let (name, size) = ("filler\(sizes.count)", Int.random(in: 1 ... 30_000, using: &chance))
+                while sizes.reduce(0, +) < 4 << 20 {
+                    let (name, size) = ("filler\(sizes.count)", Int.random(in: 1 ... 3_000, using: &chance))
                     sizes.append(size)
                     try await node.log.update { try $0.put(.definitions, Array(name.utf8), [UInt8](repeating: 7, count: size)) }
                 }
