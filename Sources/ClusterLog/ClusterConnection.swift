@@ -50,7 +50,9 @@ package final class ClusterConnection {
         while true {
             do throws(EvstoreError) { try connect(by: deadline) } catch { throw .notSent(error) }
             guard let connection else { throw .notSent(.logUnavailable(log: log, reason: "there is no connection")) }
-            do throws(PostgresError) { return try connection.run(sql, values, keptAs: name, isCancelled: !isCommit, deadline: deadline) } catch {
+            do throws(PostgresError) {
+                return try connection.run(sql, values, keptAs: name, isCancelled: !isCommit, deadline: deadline)
+            } catch {
                 let isReadOnly = error.sqlState == Self.readOnly
                 if connection.isBroken || isReadOnly { self.connection = nil }
                 switch error.kind {

@@ -72,7 +72,8 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
     // MARK: Following
 
     package func isEnd(_ end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
-        try connection.ask(FrameTable.end, [.text(log), .bytes(membership.id)], keptAs: "evstore_end", by: deadline) { rows throws(EvstoreError) in
+        try connection.ask(FrameTable.end, [.text(log), .bytes(membership.id)], keptAs: "evstore_end", by: deadline) {
+            rows throws(EvstoreError) in
             guard rows.count == 1 else { throw self.gone }
             return rows.int(0, 0) == Int64(end.number) && rows.bytes(0, 1) == end.link
         }

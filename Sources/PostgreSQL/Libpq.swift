@@ -32,8 +32,7 @@ struct Libpq: @unchecked Sendable {
             Connection, Text, Int32, UnsafePointer<UInt32>, Texts, UnsafePointer<Int32>, UnsafePointer<Int32>, Int32
         ) -> Int32
     let sendPrepare: @convention(c) (Connection, Text, Text, Int32, UnsafePointer<UInt32>) -> Int32
-    let sendQueryPrepared:
-        @convention(c) (Connection, Text, Int32, Texts, UnsafePointer<Int32>, UnsafePointer<Int32>, Int32) -> Int32
+    let sendQueryPrepared: @convention(c) (Connection, Text, Int32, Texts, UnsafePointer<Int32>, UnsafePointer<Int32>, Int32) -> Int32
     let flush: @convention(c) (Connection) -> Int32
     let consumeInput: @convention(c) (Connection) -> Int32
     let isBusy: @convention(c) (Connection) -> Int32

@@ -58,7 +58,9 @@ struct ClusterCommandTests {
             try program.must("append", "order-1", "OrderPlaced", #"{"id":"1","customer":"Ada","total":1}"#)
             try directory.write("none", to: "other.crt")
             // The store's own file says how it is reached where the variable does not.
-            let wrong = BuiltProgram(environment: ["EVSTORE_LOG": checked + directory.path + "/other.crt", "EVSTORE_STORE": directory.store])
+            let wrong = BuiltProgram(environment: [
+                "EVSTORE_LOG": checked + directory.path + "/other.crt", "EVSTORE_STORE": directory.store,
+            ])
             let refused = try wrong.run("cluster", "catch-up")
             #expect(refused.exit != 0 && refused.errors.contains("other.crt"), "\(refused.exit) \(refused.errors)")
             let plain = BuiltProgram(environment: ["EVSTORE_STORE": directory.store])

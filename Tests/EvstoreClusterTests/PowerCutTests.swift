@@ -74,7 +74,9 @@ struct PowerCutTests {
         let alone = try await shop.open(node)
         let last = try alone.last().position
         for model in try alone.status().projections {
-            #expect((model.checkpoint?.position ?? .start) <= last, "\(model.name) at \(model.checkpoint?.position ?? .start), \(last); \(note)")
+            #expect(
+                (model.checkpoint?.position ?? .start) <= last, "\(model.name) at \(model.checkpoint?.position ?? .start), \(last); \(note)"
+            )
         }
         #expect(try ShopCluster.lines(alone) == Array(lines.prefix(Int(last.rawValue))), note)
         try await shop.close(node)

@@ -122,7 +122,8 @@ struct CommitSession: ~Copyable {
             case .update(let update):
                 guard let body = update.body else {
                     try order?.requireEnd(transaction.reads, access, by: update.deadline)
-                    return Done(last: Checkpoint(epoch: moment.epoch, position: moment.last), link: try Blocks.endLink(transaction.reads, access))
+                    return Done(
+                        last: Checkpoint(epoch: moment.epoch, position: moment.last), link: try Blocks.endLink(transaction.reads, access))
                 }
                 try beginSyncing(&transaction)
                 var changes = try LogUpdate.begin(transaction, access, moment, order?.membership)
