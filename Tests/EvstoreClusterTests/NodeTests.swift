@@ -63,6 +63,20 @@ struct NodeTests {
         }
     }
 
+    @Test("how far a node was stands in the cluster's status also when it is closed a moment after its last append")
+    func told() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let a = try await shop.join("a")
+            let end = ContinuousClock.now + .seconds(10)
+            for number in 0 ..< 200 { try await a.append([ShopCluster.placed("\(number % 3)", number)]) }
+            while try await shop.cluster().status().nodes.first?.position == .start, .now < end { try await Task.sleep(for: .milliseconds(20)) }
+            for number in 0 ..< 50 { try await a.append([ShopCluster.placed("\(number % 3)", number)]) }
+            try await shop.close("a")
+            #expect(try await shop.cluster().status().nodes.map(\.position) == [Position(250)])
+        }
+    }
+
     @Test("a node that is open follows by itself, and who waits for events on it is woken")
     func following() async throws {
         try await withPostgres { server in

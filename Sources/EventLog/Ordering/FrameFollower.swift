@@ -98,6 +98,11 @@ final class FrameFollower: Sendable {
                 pause = Self.afterTrouble
             }
         }
+        do {
+            // How far it is stays true while nobody has the node open.
+            guard let sequencer, trouble == nil, let reported, try now().report != reported.report else { return }
+            try sequencer.report(now().report, by: .now + Self.askInterval)
+        } catch { context.logger.debug("telling the cluster log of the node's end: \(error)") }
     }
 
     private var lastPosition: Position {
