@@ -70,7 +70,9 @@ struct NodeTests {
             let a = try await shop.join("a")
             let end = ContinuousClock.now + .seconds(10)
             for number in 0 ..< 200 { try await a.append([ShopCluster.placed("\(number % 3)", number)]) }
-            while try await shop.cluster().status().nodes.first?.position == .start, .now < end { try await Task.sleep(for: .milliseconds(20)) }
+            while try await shop.cluster().status().nodes.first?.position == .start, .now < end {
+                try await Task.sleep(for: .milliseconds(20))
+            }
             for number in 0 ..< 50 { try await a.append([ShopCluster.placed("\(number % 3)", number)]) }
             try await shop.close("a")
             #expect(try await shop.cluster().status().nodes.map(\.position) == [Position(250)])
