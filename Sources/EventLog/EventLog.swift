@@ -114,7 +114,11 @@ package final class EventLog: Sendable {
     /// Called before something is kept durably that was made of the log, so that it is never ahead of it. Of a store that is alone every
     /// commit is durable before it can be read.
     package func makeDurable() throws {
-        if membership != nil { try AheadWriter.sync(at: path) }
+        do {
+            // Not as it was when the log was opened: it may have become a node since.
+            let isNode = try access.environment.read { try StateRows.node($0, access.tables) != nil }
+            if isNode { try AheadWriter.sync(at: path, storeID) }
+        } catch { throw storeError(error, path, doing: "syncing the log") }
     }
 
     /// Notes for those who look at the cluster how far this node is; nothing where the store belongs to none.

@@ -25,8 +25,8 @@ extension EventStore {
         guard let membership = log.membership else { throw EvstoreError.usage("\(path) belongs to no cluster log") }
         let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
         let row = try database.readyRow()
-        let (last, frame) = try log.read { reader in (reader.last.position, try reader.membership()?.end.number ?? 0) }
-        let common = try commonEnd(database, frames: min(row.end.number, frame))
+        let last = try log.read { $0.last.position }
+        let common = try commonEnd(database, frames: row.end.number)
         if common < last { try export(from: common.next, body) }
         return RescueReport(common: common, last: last)
     }

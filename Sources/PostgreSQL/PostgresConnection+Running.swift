@@ -26,19 +26,33 @@ extension PostgresConnection {
         let types = parameters.map(\.type)
         let lengths = values.map { Int32($0?.count ?? 0) }
         let formats = [Int32](repeating: 1, count: parameters.count)
-        if let name, !kept.contains(name) {
-            _ = try unsafe answer(handle, isSent: libpq.sendPrepare(handle, name, sql, Int32(types.count), types), deadline)
-            kept.insert(name)
-        }
+        var name = name
+        if let wanted = name, !kept.contains(wanted), try unsafe !keep(sql, as: wanted, types, handle, deadline) { name = nil }
         let isSent = unsafe Libpq.withPointers(values) { pointers in
             if let name { return unsafe libpq.sendQueryPrepared(handle, name, Int32(parameters.count), pointers, lengths, formats, 1) }
             return unsafe libpq.sendQueryParams(handle, sql, Int32(parameters.count), types, pointers, lengths, formats, 1)
         }
         do throws(PostgresError) { return try unsafe answer(handle, isSent: isSent, deadline) } catch {
             // The server has it no more, or its tables were made anew: it was not carried out, and is sent without its name.
-            guard name != nil, case .refused = error.kind, ["26000", "0A000"].contains(error.sqlState) else { throw error }
+            guard let name, case .refused = error.kind, ["26000", "0A000"].contains(error.sqlState) else { throw error }
+            kept.remove(name)
             return try run(sql, parameters, isCancelled: isCancelled, deadline: deadline)
         }
+    }
+
+    /// Has the server keep a statement; false where it has another one of the name, as behind a pooler.
+    private func keep(
+        _ sql: String, as name: String, _ types: [UInt32], _ handle: OpaquePointer, _ deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> Bool {
+        do throws(PostgresError) {
+            _ = try unsafe answer(handle, isSent: libpq.sendPrepare(handle, name, sql, Int32(types.count), types), deadline)
+        } catch {
+            if error.sqlState == "42P05" { return false }
+            // The statement itself was not sent.
+            throw error.kind == .connectionLost ? PostgresError(.unreachable, sqlState: error.sqlState, error.message) : error
+        }
+        kept.insert(name)
+        return true
     }
 
     /// What the server answers to what libpq was given to send.

@@ -59,15 +59,27 @@ extension CommitSession {
         _ outcomes: [Result<AppendOutcome, any Error>], _ appends: [CommitQueue.Append], _ transaction: borrowing ReadTransaction
     ) throws {
         guard let order, outcomes.contains(where: \.isRefused) else { return }
-        try order.requireEnd(transaction, access, by: CommitQueue.Batch.appends(appends).deadline)
+        let last = try Blocks.last(transaction, access)
+        try order.requireEnd(transaction, access, last: last, by: CommitQueue.Batch.appends(appends).deadline)
     }
 
     /// The same after an update was refused, by what may have been another node's older state.
     func requireEnd(after error: any Error, _ changes: borrowing LogUpdate, _ update: CommitQueue.Update) throws {
         guard let order, error is EvstoreError else { return }
         let deadline = min(update.deadline, .now + Self.askInterval)
-        do { try order.requireEnd(changes.transaction.reads, access, by: deadline) } catch let outrun as Outrun { throw outrun } catch {
+        do { try order.requireEnd(changes.transaction.reads, access, last: nil, by: deadline) } catch let outrun as Outrun {
+            throw outrun
+        } catch {
             // What it was refused for says more than why nobody can be asked.
+        }
+    }
+
+    /// How the log is once all was taken in that the cluster log had.
+    func takenIn() throws -> Done {
+        try access.environment.read { transaction in
+            let epoch = try StateRows.numbers(transaction, access.tables).epoch
+            let last = Checkpoint(epoch: epoch, position: try Blocks.last(transaction, access))
+            return Done(last: last, link: try Blocks.endLink(transaction, access))
         }
     }
 
@@ -84,28 +96,24 @@ extension CommitSession {
         }) {
             // A long way is gone page by page: each has its time.
             let page = try order.frames(after: node.end, at: position, by: max(deadline, .now + Self.pageInterval))
-            if page.frames.isEmpty {
-                if position == node.last { return }
-                throw EvstoreError.clusterWentBack(log: node.membership.log, cluster: node.last, node: position)
-            }
-            var last = position
+            if page.frames.isEmpty { return try node.requireNoMore(than: position) }
+            var taken = node
             try access.environment.writeOwned(turn) { transaction in
                 var transaction = transaction
                 // A grown map runs this again.
                 if ahead.isUnconfirmed { try ahead.endRound() }
-                var taken = node
+                taken = node
                 for frame in page.frames { taken = try FrameIntake.run(frame.lent, taken, &transaction, access) }
                 if page.frames.allSatisfy({ !ClusterFrame.hasRows($0) }), taken.last > position {
                     try makeDurable(from: position.next, through: taken.last, &transaction)
                 } else {
                     try beginSyncing(&transaction)
                 }
-                last = taken.last
             }
-            noteTakenIn(last)
+            noteTakenIn(max(taken.last, position))
             try sweepTakenIn(turn)
-            // Behind it there may be more by now, which whoever needs the end asks for.
-            if page.isLast { return }
+            // Behind it there may be more by now.
+            if page.isLast { return try taken.requireNoMore(than: max(taken.last, position)) }
             if .now >= deadline {
                 throw EvstoreError.logUnavailable(
                     log: node.membership.log, reason: "this node is still taking in what it has missed, and is at position \(position)")

@@ -82,6 +82,7 @@ struct CommitSession: ~Copyable {
         }
         guard let turn = try takeTurn() else { return nil }
         isJoined = batch == nil
+        defer { _ = order?.settle() }
         while true {
             do {
                 let done = try attempt(queue, turn, &batch)
@@ -89,6 +90,7 @@ struct CommitSession: ~Copyable {
                 return done
             } catch is Outrun {
                 try takeIn(turn, by: batch?.deadline ?? .now)
+                if case .update(let update)? = batch, update.body == nil { return try takenIn() }
             } catch is Unreached {
                 if let work = batch { queue.putBack(work) }
                 batch = nil
@@ -121,7 +123,7 @@ struct CommitSession: ~Copyable {
             switch work {
             case .update(let update):
                 guard let body = update.body else {
-                    try order?.requireEnd(transaction.reads, access, by: update.deadline)
+                    try order?.requireEnd(transaction.reads, access, last: moment.last, by: update.deadline)
                     return Done(
                         last: Checkpoint(epoch: moment.epoch, position: moment.last), link: try Blocks.endLink(transaction.reads, access))
                 }
@@ -152,7 +154,6 @@ struct CommitSession: ~Copyable {
             ahead.confirm(done.last.position)
             lastCommitted = done.last.position
         }
-        _ = order?.settle()
         latest = done.flatMap { done in done.hasAdded ? (written, done.last, done.link) : nil }
         if let admission = outcome.admission { note(admission) }
         return done
@@ -241,7 +242,7 @@ struct CommitSession: ~Copyable {
         return EvstoreError.commitOutcomeUnknown(after: lastCommitted)
     }
 
-    /// Removes the entry that is durable ahead of a commit that failed, since its callers get an error.
+    /// Removes the entry that is written ahead of a commit that failed, since its callers get an error.
     private mutating func undo(_ turn: WriteTurn, after error: any Error) throws {
         guard ahead.isUnconfirmed else { return }
         do { try writeAlone(turn) { session in try session.ahead.endRound() } } catch let failure {

@@ -174,7 +174,7 @@ final class Committer: @unchecked Sendable {
             try beginOnce()
             let began = ContinuousClock.now
             guard let done = try session?.run(queue, &batch, takeTurn) ?? nil else { return queue.endCommit(isHolding: isHolding, nil) }
-            // Order: durable, then the anchor, then the callers, then everyone who waits for events. From here on nothing fails.
+            // Order: durable, in the cluster log where the store is a node, then the anchor, then the callers, then everyone who waits for events. From here on nothing fails.
             note(Anchor(epoch: done.last.epoch, storeID: context.access.storeID, last: done.last.position, link: done.link, mark: mark))
             deadlineTimer.wake()
             queue.endCommit(isHolding: isHolding, pace(of: done, since: began))

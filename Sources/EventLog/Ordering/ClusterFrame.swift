@@ -81,6 +81,15 @@ package struct ClusterFrame: ~Escapable {
     }
 }
 
+extension NewFrame {
+    /// - Throws: `EvstoreError.appendTooLarge` where no node would take it in.
+    func checkSize() throws {
+        if bytes.count <= ClusterFrame.bytesMax { return }
+        throw EvstoreError.appendTooLarge(
+            reason: "a frame of a cluster log has at most \(ClusterFrame.bytesMax) bytes, and this one \(bytes.count)")
+    }
+}
+
 extension ClusterFrame {
     /// Whether a frame has rows, which a file ahead of the log does not hold.
     static func hasRows(_ bytes: [UInt8]) -> Bool { bytes.count < headerBytes || bytes.lent.load(UInt64.self, at: 24) > 0 }

@@ -67,6 +67,7 @@ final class FrameFollower: Sendable {
                 let isEnd = try asked.isEnd(now.end, by: .now + Self.askInterval)
                 let before = now.end
                 now = try self.now()
+                if isEnd, now.end == before { try now.node?.requireNoMore(than: now.report.position) }
                 if isEnd || now.end != before {
                     // Where this node has added or taken in frames meanwhile, its own commits keep it at the end.
                     pause = min(pause * 2, Self.longest)
@@ -109,17 +110,18 @@ final class FrameFollower: Sendable {
         do { return try now().report.position } catch { return .start }
     }
 
-    private func now() throws -> (end: FrameEnd, report: NodeReport) {
+    private func now() throws -> (node: StateRows.Node?, end: FrameEnd, report: NodeReport) {
         try context.access.environment.read { transaction in
             let tables = context.access.tables
-            let end = try StateRows.node(transaction, tables)?.end ?? .start
+            let node = try StateRows.node(transaction, tables)
+            let end = node?.end ?? .start
             let live = try StateRows.numbers(transaction, tables).stamp.live
             let prefix = NodeRow.prefix
             let nodes = try Rows.all(prefix, transaction, tables[.notes]).compactMap { NodeRow($0.key, $0.value) }
             // Another store may have taken this one's place.
             let isMember = nodes.contains { $0.name == membership.node && $0.incarnation == membership.incarnation }
             return (
-                end,
+                node, end,
                 NodeReport(
                     live: live, position: try Blocks.last(transaction, context.access), frame: end.number,
                     nodes: isMember ? nodes.map(\.name) : [])

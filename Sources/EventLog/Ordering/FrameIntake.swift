@@ -16,11 +16,12 @@ enum FrameIntake {
             // Order: the rows first, since the epochs of blocks are rows.
             try SharedRows.put(frame.rows, of: node.membership.node, &transaction, access.tables)
             var blocks = try BlockIntake(transaction.reads, access, isOfThisEpoch: false)
+            let before = blocks.last
             var offset = 0
             while offset < frame.blocks.byteCount {
                 offset += try blocks.add(frame.blocks.slice(offset, frame.blocks.byteCount - offset), &transaction)
             }
-            guard blocks.last >= frame.last.position else {
+            guard blocks.last == max(before, frame.last.position) else {
                 throw damaged("it ends at position \(frame.last.position), its blocks at \(blocks.last)")
             }
             let taken = StateRows.Node(membership: node.membership, end: frame.end, last: frame.last.position)

@@ -84,6 +84,7 @@ extension EventLog {
             if let node { SharedRows.append(Catalogue.notes.rawValue, NodeRow.key(node.name), node.value, to: &rows) }
             func give(_ position: Position, _ rows: RawSpan, _ blocks: RawSpan) throws {
                 let frame = ClusterFrame.encoded(after: end, Checkpoint(epoch: last.epoch, position: position), rows: rows, blocks: blocks)
+                try frame.checkSize()
                 try body(frame)
                 end = frame.end
             }

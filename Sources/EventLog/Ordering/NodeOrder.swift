@@ -92,6 +92,7 @@ final class NodeOrder {
             isThere = try cursor.next()
         }
         let frame = ClusterFrame.encoded(after: node.end, change.done.last, rows: change.rows.lent, blocks: blocks.bytes)
+        try frame.checkSize()
         // An update runs again where the map has to grow; its frame is the same, and stands already.
         if added?.frame.bytes != frame.bytes {
             do { try asked().connect(by: .now + Self.waitInterval) } catch let error as EvstoreError {
@@ -114,9 +115,14 @@ final class NodeOrder {
     }
 
     /// Checks that what was refused was judged by the newest state there is.
-    /// - Throws: `Outrun` where the cluster log has frames that this node has not.
-    func requireEnd(_ transaction: borrowing ReadTransaction, _ access: LogAccess, by deadline: ContinuousClock.Instant) throws {
-        if try !asked().isEnd(node(transaction, access).end, by: deadline) { throw Outrun() }
+    /// - Parameter last: where the log ends; nil where the transaction has changed it.
+    /// - Throws: `Outrun` where the cluster log has frames that this node has not; `EvstoreError.clusterWentBack` where it ends before the log.
+    func requireEnd(
+        _ transaction: borrowing ReadTransaction, _ access: LogAccess, last: Position?, by deadline: ContinuousClock.Instant
+    ) throws {
+        let node = try node(transaction, access)
+        if try !asked().isEnd(node.end, by: deadline) { throw Outrun() }
+        try node.requireNoMore(than: last ?? node.last)
     }
 
     /// - Throws: `EvstoreError.clusterMismatch` where this store is a node no more.

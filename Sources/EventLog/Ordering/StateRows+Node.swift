@@ -18,6 +18,12 @@ extension StateRows {
         /// The last position with it. Beyond it the log has events only where the store was put right after a power cut: those of frames
         /// that it had, too.
         var last: Position
+
+        /// - Throws: `EvstoreError.clusterWentBack` where the log holds events behind the cluster log's end, which is the node's own: those of
+        ///   frames that it had, too, before a power cut here and a failover there.
+        func requireNoMore(than position: Position) throws {
+            if position != last { throw EvstoreError.clusterWentBack(log: membership.log, cluster: last, node: position) }
+        }
     }
 
     private static let nodeKey = Array("node".utf8)

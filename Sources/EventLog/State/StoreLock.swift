@@ -71,17 +71,22 @@ struct StoppedHolder {
     private let patience: Duration
     private var since: (holder: LockHolder, time: ContinuousClock.Instant)?
     private var next = ContinuousClock.now + .seconds(1)
+    private var pause = Duration.seconds(1)
 
     init(of lock: StoreLock, at store: String, for patience: Duration) {
         (self.lock, self.store, self.patience) = (lock, store, patience)
     }
 
-    /// Looks once a second at most; the holder as messages name it where it was found stopped each time for as long as is waited for.
+    /// Looks once a second at most, and ever less often where nobody can be seen; the holder as messages name it where it was found stopped
+    /// each time for as long as is waited for.
     mutating func look() throws -> String? {
         let now = ContinuousClock.now
         if now < next { return nil }
-        next = now + .seconds(1)
-        guard let holder = try lock.holderProcess(at: store), holder.isStopped else {
+        let holder = try lock.holderProcess(at: store)
+        // Each look goes through the open files of all processes.
+        pause = holder == nil ? min(pause * 2, .seconds(30)) : .seconds(1)
+        next = now + pause
+        guard let holder, holder.isStopped else {
             since = nil
             return nil
         }

@@ -71,6 +71,8 @@ enum AheadRecovery {
     private static func takeIn(
         _ entries: [UInt8], round: UInt64, _ transaction: inout WriteTransaction, _ access: LogAccess, _ store: String
     ) throws {
+        // What a node has lost of its unsynced entries comes again from the cluster log: what does not follow there is the end.
+        let isNode = try StateRows.node(transaction.reads, access.tables) != nil
         var blocks = try BlockIntake(transaction.reads, access, isOfThisEpoch: true)
         var offset = 0
         while let frame = whole(entries.lent, at: offset, round) {
@@ -79,15 +81,19 @@ enum AheadRecovery {
             do {
                 while next < end { next += try blocks.add(entries.lent.slice(next, end - next), &transaction) }
             } catch let gap as BlockGap {
+                if isNode { return }
                 throw damaged(store, "the block at position \(gap.position) does not follow the one before it")
+            } catch let error as EvstoreError {
+                if case .corruptBlock = error, isNode { return }
+                throw error
             }
             guard blocks.last == frame.last else {
+                if isNode { return }
                 throw damaged(store, "an entry that ends at position \(frame.last) ends at \(blocks.last)")
             }
             offset += frame.pagesBytes
         }
-        // What a node has lost of its unsynced entries comes again from the cluster log.
-        if try StateRows.node(transaction.reads, access.tables) != nil { return }
+        if isNode { return }
         // A commit that was not finished is the last: nothing was written behind it.
         while offset < entries.count {
             if let frame = whole(entries.lent, at: offset, round), frame.first > blocks.last {

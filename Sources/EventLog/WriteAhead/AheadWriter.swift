@@ -96,10 +96,24 @@ struct AheadWriter: ~Copyable {
         if header.base == nil { try WriteAhead.write(header, to: file) } else { try end(header, file, environment) }
     }
 
-    /// Makes all entries durable that there are.
-    static func sync(at store: String) throws {
+    /// Makes all entries durable that there are. Once that has failed it is never tried again: it would succeed without the bytes that were
+    /// lost.
+    static func sync(at store: String, _ storeID: StoreID) throws {
         let path = store + WriteAhead.fileName
-        if try Directory.status(path) != nil { try File(path, .read).sync() }
+        guard try Directory.status(path) != nil else { return }
+        let file = try File(path, .write)
+        let header = try header(of: file, storeID)
+        do { try file.sync() } catch {
+            try fail(header, file)
+            throw error
+        }
+    }
+
+    /// Has nobody write any more before the store was put right.
+    private static func fail(_ header: WriteAhead.Header?, _ file: File) throws {
+        guard var failed = header, failed.base != nil else { return }
+        failed.hasFailed = true
+        try WriteAhead.write(failed, to: file)
     }
 
     private static func end(_ running: WriteAhead.Header, _ file: File, _ environment: Environment) throws {
@@ -185,10 +199,7 @@ struct AheadWriter: ~Copyable {
     /// without the bytes that were lost.
     private static func sync(_ header: WriteAhead.Header?, _ file: File, _ environment: Environment) throws {
         do { try environment.sync() } catch {
-            if var failed = header, failed.base != nil {
-                failed.hasFailed = true
-                try WriteAhead.write(failed, to: file)
-            }
+            try fail(header, file)
             throw error
         }
     }

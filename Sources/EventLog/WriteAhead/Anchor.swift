@@ -81,7 +81,8 @@ package struct Anchor: Hashable {
     }
 }
 
-/// Writes the anchor after each commit; syncs it about once a second and at the end.
+/// Writes the anchor after each commit; syncs it about once a second and at the end. On the disk of a node of a cluster log it may be newer
+/// than the log, which is put right when the node is recovered.
 ///
 /// A process whose disk has failed marks the log's file as doubtful. The mark stays, whichever process writes the anchor after it, until
 /// all pages have been checked: a process that changes it holds the lock on the anchor's first byte from the check to the write.

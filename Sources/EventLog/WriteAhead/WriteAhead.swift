@@ -4,7 +4,8 @@ internal import Hashing
 package import LMDB
 internal import Platform
 
-/// `log/ahead`: blocks that are durable before LMDB has made them so. A commit that goes through it needs one sync of a few
+/// `log/ahead`: blocks that are durable before LMDB has made them so; in a node of a cluster log, whose blocks PostgreSQL has, they are
+/// written and not synced. A commit that goes through it needs one sync of a few
 /// pages that are on the disk already, where LMDB needs two; LMDB then commits without syncing, in one **round** after
 /// another. A round begins with everything synced and keeps that commit: its meta page is in the header, and its pages are
 /// not used again, because every process that adds to the round holds a pin at or below it. After a power cut the log goes
@@ -33,7 +34,7 @@ internal import Platform
 ///
 /// 1. The header with a right checksum and the higher round counts; without any, no round is running.
 /// 2. An entry counts if its round is the header's, its checksum is right, and its first position follows the one before.
-/// 3. The first page that holds no such entry ends the round. An entry beyond it that is right in itself means damage.
+/// 3. The first page that holds no such entry ends the round. An entry beyond it that is right in itself means damage, but in a node.
 package enum WriteAhead {
     package static let fileName = "/log/ahead"
     package static let pageBytes = 4_096

@@ -37,6 +37,8 @@ package enum Verify {
         report.ok = !report.findings.contains { $0.severity == .error }
         report.since = since
         if let key, let link = walk.link, let current, report.ok {
+            // Order: a head that says more than the disk has would be a false alarm after a power cut.
+            do { try site.log.makeDurable() } catch { throw storeError(error, site.log.path, doing: "syncing the log") }
             let end = LogEnd(last: walk.end, link: link, content: try content(of: walk, site))
             report.head = try SignedHead(end, of: walk.store, current.state, after: heads.last, by: key)
         }
