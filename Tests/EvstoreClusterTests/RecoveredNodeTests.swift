@@ -1,0 +1,86 @@
+import ClusterLog
+import EventLog
+import EventModel
+import Evstore
+import EvstoreCluster
+import EvstoreTesting
+import Foundation
+import PostgreSQL
+import TestSupport
+import Testing
+
+@Suite("A node that is recovered after a power cut", .serialized)
+struct RecoveredNodeTests {
+    private static let page = 4_096
+    private static let entries = 2 * page
+
+    /// The files of a node in the middle of a round, whose appends follow each other; the node itself is closed then.
+    private static func cut(_ shop: ShopCluster) async throws -> String {
+        let a = try await shop.join("a")
+        for number in 0 ..< 40 { try await a.append([ShopCluster.placed("\(number % 5)", number)]) }
+        // What its disk has after the cut.
+        try FileManager.default.copyItem(atPath: shop.path("a"), toPath: shop.path("cut"))
+        try await shop.close("a")
+        return shop.path("cut") + "/log/ahead"
+    }
+
+    /// How the node is without PostgreSQL: the last position of its log, and the last frame that it knows of.
+    private static func alone(_ shop: ShopCluster) async throws -> (last: Position, frame: UInt64) {
+        try ConnectionFile.write("host=127.0.0.1 port=1 user=postgres", at: shop.path("cut"))
+        let store = try await shop.open("cut")
+        let found = try store.log.read { (last: $0.last.position, frame: try $0.membership()?.end.number ?? 0) }
+        try await shop.close("cut")
+        try ConnectionFile.write(shop.conninfo(), at: shop.path("cut"))
+        return found
+    }
+
+    @Test("an older entry in the place of another one ends what it has, also where whole ones lie behind, and it takes in the rest")
+    func staleEntry() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let ahead = try await Self.cut(shop)
+            var bytes = [UInt8](try Data(contentsOf: URL(filePath: ahead)))
+            func entry(_ number: Int) -> Range<Int> { Self.entries + number * Self.page ..< Self.entries + (number + 1) * Self.page }
+            #expect(bytes[entry(14)].starts(with: Array("eve".utf8)))
+            bytes.replaceSubrange(entry(8), with: bytes[entry(6)])
+            try Data(bytes).write(to: URL(filePath: ahead))
+            let found = try await Self.alone(shop)
+            #expect(found.last < Position(40) && found.last > .start, "\(found)")
+            let store = try await shop.open("cut")
+            try await store.catchUp()
+            #expect(try store.last().position == Position(40))
+            #expect(try await store.verify(deep: true).ok)
+            try await shop.close()
+        }
+    }
+
+    @Test("one that has more than a cluster log which was set back meanwhile says so when it follows, and keeps what it has")
+    func setBack() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            _ = try await Self.cut(shop)
+            let found = try await Self.alone(shop)
+            #expect(found.last == Position(40) && found.frame < 40, "\(found)")
+            // As by a failover to a standby that ends where the node's row does.
+            let connection = try server.connect()
+            for statement in [
+                """
+                UPDATE evstore_log l SET frame = f.number, position = f.last, link = substring(f.bytes FROM 41 FOR 32)
+                FROM evstore_frame f WHERE f.number = \(found.frame)
+                """,
+                "DELETE FROM evstore_frame WHERE number > \(found.frame)",
+            ] { _ = try connection.run(statement, deadline: .now + .seconds(10)) }
+            let store = try await shop.open("cut")
+            let error = await #expect(throws: EvstoreError.self) { try await store.catchUp() }
+            #expect(error?.code == "clusterWentBack", "\(error?.message ?? "")")
+            // An append that is refused for what the cluster does not have says so, too.
+            let refused = await #expect(throws: EvstoreError.self) {
+                try await store.append(ShopCluster.placed("0"), expecting: .noStream)
+            }
+            #expect(refused?.code == "clusterWentBack", "\(refused?.message ?? "")")
+            let rescued = try store.rescue { _ in true }
+            #expect(rescued.last == Position(40) && rescued.events > 0)
+            try await shop.close()
+        }
+    }
+}
