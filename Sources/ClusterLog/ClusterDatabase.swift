@@ -124,6 +124,17 @@ package final class ClusterDatabase {
         }
     }
 
+    /// Where the last frame ends that ends before a position, and that frame's own last position. Its link is proved by the frame behind it.
+    package func end(before position: Position) throws(EvstoreError) -> (end: FrameEnd, last: Position) {
+        try ask(FrameTable.frameBefore, [.text(log), .int(Int64(clamping: position.rawValue))]) { rows throws(EvstoreError) in
+            guard rows.count == 1 else { return (.start, .start) }
+            guard let number = rows.int(0, 0), let last = rows.int(0, 1), let link = rows.bytes(0, 2), link.count == 32 else {
+                throw .clusterDamaged(log: self.log, frame: UInt64(clamping: rows.int(0, 0) ?? 0), reason: "it is none")
+            }
+            return (FrameEnd(number: UInt64(clamping: number), link: link), Position(UInt64(clamping: last)))
+        }
+    }
+
     /// A frame's last position, and the position and the link of its last block where it has blocks; nil where the frame is missing.
     package func blockEnd(ofFrame number: UInt64) throws(EvstoreError) -> (last: Position, link: Digest?)? {
         try ask(FrameTable.frame, [.text(log), .int(Int64(clamping: number))]) { rows throws(EvstoreError) in

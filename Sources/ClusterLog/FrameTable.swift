@@ -57,6 +57,10 @@ enum FrameTable {
     static let row = "SELECT format, id, store, frame, link, epoch, position, ready FROM evstore_log WHERE name = $1"
     static let end = "SELECT frame, link FROM evstore_log WHERE name = $1 AND id = $2"
     static let frame = "SELECT bytes FROM evstore_frame WHERE log = $1 AND number = $2"
+    /// The last frame that ends before a position, with its link.
+    static let frameBefore = """
+        SELECT number, last, substring(bytes FROM 41 FOR 32) FROM evstore_frame WHERE log = $1 AND last < $2 ORDER BY number DESC LIMIT 1
+        """
     /// Changes nothing, and is committed as every change is: what was visible before it is then where it is.
     static let settle = "UPDATE evstore_log SET name = name WHERE name = $1"
     static let whole = "SELECT count(*), coalesce(min(number), 1) FROM evstore_frame WHERE log = $1 AND number <= $2"

@@ -39,6 +39,47 @@ extension EventLog {
         }
     }
 
+    /// Makes a replica of the cluster's store a node, and takes in the frames behind its end.
+    /// - Parameter replacing: whether a node of the name may be there.
+    /// - Throws: `EvstoreError`: usage where it is a replica of another store, or the name is taken; clusterWentBack where the cluster log ends
+    ///   before the replica; locked, logUnavailable, clusterDamaged.
+    package static func join(
+        _ database: ClusterDatabase, as node: String, replica: String, replacing: Bool, options: Options,
+        progress: (_ done: UInt64, _ total: UInt64) throws -> Void
+    ) async throws {
+        let row = try database.readyRow()
+        let log = try EventLog.open(at: replica, options: options)
+        do {
+            guard row.store == log.storeID.bytes else {
+                throw EvstoreError.usage(
+                    "\(replica) is a replica of another store than the one that the cluster log \(database.log) is made of",
+                    fix: "name a directory where nothing is yet")
+            }
+            if !replacing, try log.hasNode(node) { throw EvstoreError.nodeTaken(node) }
+            try log.takeAlone(what: "becomes a node")
+            let membership = Membership(log: database.log, id: row.id, node: node)
+            var position = try log.read { $0.last.position }
+            if row.last.position < position {
+                throw EvstoreError.clusterWentBack(log: database.log, cluster: row.last.position, node: position)
+            }
+            let sequencer = PostgresSequencer(membership, database.conninfo, program: "")
+            let (before, last) = try database.end(before: position)
+            try ConnectionFile.write(database.conninfo, at: replica)
+            try await log.update { update in try update.become(membership, behind: before, last) }
+            var end = before
+            while true {
+                let page = try sequencer.frames(after: end, at: position, by: .now + .seconds(options.appendDeadlineSeconds))
+                if page.frames.isEmpty { break }
+                (end, position) = try log.access.takeIn(page.frames)
+                try progress(position.rawValue, max(row.last.position, position).rawValue)
+            }
+        } catch {
+            try await log.close()
+            throw error
+        }
+        try await log.close()
+    }
+
     /// Gives all of a store's events to a new cluster log, and makes the store its first node.
     /// - Parameter node: nil gives the events alone; the store stays what it is.
     /// - Throws: `EvstoreError`: usage where there is a cluster log of the name, or the store is a node or sealed; locked; logUnavailable.

@@ -10,7 +10,8 @@ internal import Platform
 extension EventStore {
     /// Makes a store that is a node of a cluster log, with all of its events, at the cluster's top version.
     ///
-    /// Awaits every frame of the cluster log, the making of the indexes and a check of everything, on the store's own threads.
+    /// Awaits every frame of the cluster log, the making of the indexes and a check of everything, on the store's own threads. A replica at the
+    /// path (`follow`) of the store that the cluster log is made of becomes the node, and takes in the frames behind its end alone.
     /// - Parameter replacing: whether a node of the name is there, whose machine or disk was lost: this one takes its place.
     /// - Throws: `EvstoreError`: storeExists; usage where the name is taken, or there is no such cluster log; logUnavailable,
     ///   clusterMismatch, clusterDamaged, unsafePermissions, unsafeFileSystem, diskFull, interrupted.
@@ -22,41 +23,41 @@ extension EventStore {
         try await StoreThreads.run { () async throws(EvstoreError) in
             do {
                 let database = cluster.database()
-                // A join that was killed at its end has made the store, and is no member yet.
-                if try !EventLog.isUnfinishedNode(at: path, node, of: cluster.name) {
-                    try EventLog.join(database, as: node, at: path, options: options) { done, total in
-                        if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "join again") }
-                        progress?(ProgressEvent(step: "join", done: done, total: total))
-                    }
+                func report(_ done: UInt64, _ total: UInt64) throws {
+                    if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "join again") }
+                    progress?(ProgressEvent(step: "join", done: done, total: total))
                 }
-                try await becomeMember(node, at: path, replacing: replacing, options, logger)
+                let isReplica = try EventLog.isReplica(at: path)
+                // A join that was killed at its end has made the store, and is no member yet.
+                if isReplica {
+                    try await EventLog.join(database, as: node, replica: path, replacing: replacing, options: options, progress: report)
+                } else if try !EventLog.isUnfinishedNode(at: path, node, of: cluster.name) {
+                    try EventLog.join(database, as: node, at: path, options: options, progress: report)
+                }
+                try await becomeMember(node, at: path, replacing: replacing, wasThere: isReplica, options, logger)
             } catch { throw storeError(error, path, doing: "joining \(cluster.name)") }
         }
     }
 
     private static func becomeMember(
-        _ node: String, at path: String, replacing: Bool, _ options: Options, _ logger: Logger?
+        _ node: String, at path: String, replacing: Bool, wasThere: Bool, _ options: Options, _ logger: Logger?
     ) async throws {
         var options = options
         options.sequencing = PostgresSequencing(program: "")
         let log = try EventLog.open(at: path, options: options, logger: logger)
         do {
             try await log.join { nodes in
-                if !replacing, nodes.contains(where: { $0.name == node }) { throw taken(node) }
+                if !replacing, nodes.contains(where: { $0.name == node }) { throw EvstoreError.nodeTaken(node) }
             }
             try await log.takeInFrames()
             try log.reportNode()
         } catch {
             try await log.close()
             // Whole or not at all: a store whose name is taken is none.
-            if case EvstoreError.usage = error { try Directory.remove(path) }
+            if case EvstoreError.usage = error, !wasThere { try Directory.remove(path) }
             throw error
         }
         try await log.close()
-    }
-
-    private static func taken(_ node: String) -> EvstoreError {
-        .usage("there is already a node \(quoted(node))", fix: "choose another name, or replace it where its store is lost")
     }
 
     /// Makes a cluster log of this store's events, and the store its first node. Nobody else may have the store open.

@@ -61,6 +61,61 @@ struct LivingOnNodesTests {
         }
     }
 
+    @Test("a replica of a node's backups joins, and takes in only the frames behind its end")
+    func replica() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            for number in 0 ..< 60 { try await shop[number % 2 == 0 ? "a" : "b"].append([ShopCluster.placed("\(number % 9)", number)]) }
+            try await a.replay(to: SchemaVersion(2))
+            try await a.catchUp()
+            let (copies, replica) = (shop.path("copies"), shop.path("c"))
+            let program = BuiltProgram(environment: ["EVSTORE_STORE": shop.path("a")])
+            try program.must("backup", copies)
+            for number in 0 ..< 20 { try await b.append([ShopCluster.placed("\(number % 9)", number)]) }
+            try program.must("--store", replica, "follow", "--from", copies, "--once")
+            // Of the frames before the backup's end it needs none but the last.
+            let frames = try await shop.cluster().status().frames
+            _ = try server.connect().run("DELETE FROM evstore_frame WHERE number < \(frames - 30)", deadline: .now + .seconds(10))
+            let taken = await #expect(throws: EvstoreError.self) {
+                try await EventStore.join(shop.cluster(), as: "b", at: replica, options: ShopCluster.options())
+            }
+            #expect(taken?.code == "usage" && taken?.message.contains("already a node") == true, "\(taken?.message ?? "")")
+            #expect(try program.must("--store", replica, "status").output.contains("replica"))
+            try await EventStore.join(shop.cluster(), as: "c", at: replica, options: ShopCluster.options())
+            let c = try await shop.open("c")
+            #expect(c.clusterNode?.node == "c" && c.versions.live == SchemaVersion(2))
+            try await a.catchUp()
+            #expect(try ShopCluster.lines(c) == ShopCluster.lines(a) && c.last().position == Position(80))
+            try await c.append(ShopCluster.paid("1"), expecting: .revision(Revision(9)))
+            try await a.append(ShopCluster.paid("1"), expecting: .revision(Revision(10)))
+            try await c.catchUp()
+            #expect(try c.log.read { try $0.lastLink } == a.log.read { try $0.lastLink })
+            #expect(try await c.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty)
+            try await shop.close()
+        }
+    }
+
+    @Test("a replica of another store is no node of the cluster's, and stays what it is")
+    func otherReplica() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let store = try await EventStore.create(
+                at: shop.path("other"), schemas: shop.schemas, version: SchemaVersion(1), options: ShopCluster.options())
+            try await store.append([ShopCluster.placed("1")])
+            try await store.close()
+            let program = BuiltProgram(environment: ["EVSTORE_STORE": shop.path("other")])
+            try program.must("backup", shop.path("copies"))
+            try program.must("--store", shop.path("r"), "follow", "--from", shop.path("copies"), "--once")
+            let refused = await #expect(throws: EvstoreError.self) {
+                try await EventStore.join(shop.cluster(), as: "r", at: shop.path("r"), options: ShopCluster.options())
+            }
+            #expect(refused?.code == "usage" && refused?.message.contains("another store") == true, "\(refused?.message ?? "")")
+            try program.must("--store", shop.path("r"), "follow", "--from", shop.path("copies"), "--once")
+            try await shop.close()
+        }
+    }
+
     @Test("a backup of a node restores to a store that is alone, with the same events and digests")
     func backup() async throws {
         try await withPostgres(.init(fsync: false)) { server in

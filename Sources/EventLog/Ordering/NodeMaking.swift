@@ -40,7 +40,34 @@ extension LogUpdate {
     }
 }
 
+extension LogUpdate {
+    /// Makes a replica a node that has the cluster log up to a frame, which ends at `position`; its log has more of it.
+    package mutating func become(_ membership: Membership, behind end: FrameEnd, _ position: Position) throws {
+        try StateRows.removeReplica(&transaction, access.tables)
+        isPromoted()
+        try StateRows.put(StateRows.Node(membership: membership, end: end, last: position), &transaction, access.tables)
+    }
+}
+
+extension EvstoreError {
+    package static func nodeTaken(_ node: String) -> EvstoreError {
+        .usage("there is already a node \(quoted(node))", fix: "choose another name, or replace it where its store is lost")
+    }
+}
+
 extension EventLog {
+    /// Whether a node of the name stands in the log's rows, as far as it goes.
+    package func hasNode(_ name: String) throws -> Bool {
+        let key = NodeRow.key(name)
+        return try read { try $0.rows(.notes, prefix: key) }.contains { $0.key == key }
+    }
+
+    /// Whether there is a replica at a path.
+    package static func isReplica(at store: String) throws -> Bool {
+        guard try Directory.status(store + "/" + Manifest.name) != nil else { return false }
+        return try replica(at: store) != nil
+    }
+
     /// Makes the store a member of the cluster log whose events it has, at the top version.
     /// - Parameter check: gets the nodes that there are.
     package func join(_ check: @escaping @Sendable ([NodeRow]) throws -> Void) async throws {

@@ -8,10 +8,11 @@ struct JoinCommand: Command {
         abstract: "Makes a store that is a node of a cluster log, with all of its events.",
         discussion: """
             Every frame, block and link is checked before the store appears at --store. It works at the cluster's top version; read models are \
-            built when they are asked for, or by `replay`. How PostgreSQL is reached is written into the store, without a password.
+            built when they are asked for, or by `replay`. A replica at --store becomes the node, and takes in what is behind its end. How PostgreSQL is reached is written into the store, without a password.
 
             Example: evstore --store orders join --log "host=db1,db2 dbname=orders" --name orders --node a
             A node whose disk was lost: the same with --replace
+            From the newest backup, and only the rest from PostgreSQL: evstore --store orders follow --from /mnt/copies --once, then join there
             """)
 
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
