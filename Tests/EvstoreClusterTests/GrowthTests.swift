@@ -8,7 +8,7 @@ import Testing
 
 @Suite("A node whose map grows", .serialized)
 struct GrowthTests {
-    private static let clusters = 3
+    private static let clusters = 2
 
     @Test("what PostgreSQL has when the map of a commit is full is made once, appends and flips alike")
     func grown() async throws {

@@ -123,8 +123,8 @@ enum SharedRows {
         func version(_ offset: Int) -> SchemaVersion { SchemaVersion(value.load(UInt32.self, at: offset)) }
         (state.floor, state.top, state.head, state.history) = (version(0), version(4), version(8), history)
         state.epoch = Epoch(value.load(UInt32.self, at: 12))
-        // A node that has not followed begins where all others can go back to.
-        if state.live < state.floor { state.live = state.floor }
+        // A node that has not followed begins where all others can go back to; a replica that becomes one may come from a node that is further.
+        state.live = max(state.floor, min(state.live, state.top))
         try StateRows.put(state, &transaction, tables)
     }
 }
