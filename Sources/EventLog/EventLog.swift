@@ -125,8 +125,8 @@ package final class EventLog: Sendable {
     package func reportNode() throws { try frameFollower?.reportNow() }
 
     /// Why the cluster log can't be asked, and since when; nil while it can, and where the store belongs to none.
-    package var clusterComplaint: String? {
-        frameFollower?.trouble.map { "\($0.error.message), for \(Int($0.since.duration(to: .now) / .seconds(1))) s now" }
+    package var clusterTrouble: (error: EvstoreError, seconds: Double)? {
+        frameFollower?.trouble.map { ($0.error, $0.since.duration(to: .now) / .seconds(1)) }
     }
 
     /// Reads on the caller's thread. Keep it short: what is read stays on the disk until it ends.

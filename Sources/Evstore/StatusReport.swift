@@ -71,6 +71,8 @@ public struct ClusterPlace: Hashable, Sendable {
     public var node: String
     /// How many of its frames the store has.
     public var frames: UInt64
+    /// For how long the cluster log could not be followed; 0 while it can.
+    public var troubleSeconds: Double
 }
 
 /// The newest drill that the journal knows.
@@ -114,6 +116,8 @@ extension EventStore {
         let usage = try converting(at: path) { try log.usage }
         let member = try converting(at: path) { try log.read { try $0.membership() } }
         let replica = try converting(at: path) { try log.replica() }
+        let trouble = log.clusterTrouble
+        let troubled = trouble.map { "\($0.error.message), for \(Int($0.seconds)) s now" }
         let oldest = usage.oldestReader.map { OldestReader(process: $0.process, commitsBehind: $0.commitsBehind) }
         return StatusReport(
             versions: StoreVersions(evolution.state), position: evolution.last.position,
@@ -122,10 +126,13 @@ extension EventStore {
             lastDrill: try drills.newest(in: log),
             oldestReader: oldest, writingKey: keys().first { $0.isWriting },
             freeBytes: usage.freeBytes, ballastBytes: usage.ballastBytes,
-            cluster: member.map { ClusterPlace(log: $0.membership.log, node: $0.membership.node, frames: $0.end.number) },
+            cluster: member.map {
+                ClusterPlace(
+                    log: $0.membership.log, node: $0.membership.node, frames: $0.end.number, troubleSeconds: trouble?.seconds ?? 0)
+            },
             replica: replica.map { ReplicaPlace(source: $0.source, backupTime: $0.time) },
             complaints: projections.filter { $0.quarantined > 0 }.map { projection in
                 "\(projection.name) lacks \(projection.quarantined) quarantined events"
-            } + [oldest?.complaint, log.roomComplaint, log.clusterComplaint].compactMap(\.self))
+            } + [oldest?.complaint, log.roomComplaint, troubled].compactMap(\.self))
     }
 }

@@ -68,6 +68,10 @@
                 set("evstore_consumer_failing", consumer.error == nil ? 0 : 1, label)
                 set("evstore_consumer_held", consumer.holder == nil ? 0 : 1, label)
             }
+            if let cluster = status.cluster {
+                set("evstore_cluster_frames", Double(cluster.frames))
+                set("evstore_cluster_trouble_seconds", cluster.troubleSeconds)
+            }
             if let drill = status.lastDrill {
                 set("evstore_last_drill_age_seconds", drill.time.age / .seconds(1))
                 set("evstore_last_drill_passed", drill.passed ? 1 : 0)

@@ -111,9 +111,12 @@
             let temporary = try await store(metrics.observe)
             let store = temporary.store
             for number in 0 ..< 5 { _ = try await store.append([try note(number), try note(number + 10)]) }
+            let (commits, syncs) = (try factory.expectTimer("evstore_commit_seconds"), try factory.expectTimer("evstore_sync_seconds"))
+            // An append may return a moment before its commit is told of.
+            let end = ContinuousClock.now + .seconds(10)
+            while commits.values.count < 5 || syncs.values.count < 5, .now < end { try await Task.sleep(for: .milliseconds(2)) }
             #expect(factory.counterTotal(label: "evstore_appends") == 5)
             #expect(factory.counterTotal(label: "evstore_events_appended") == 10)
-            let (commits, syncs) = (try factory.expectTimer("evstore_commit_seconds"), try factory.expectTimer("evstore_sync_seconds"))
             // The first commit is LMDB's own; those right behind it go ahead of the log.
             #expect(commits.values.count == 5 && syncs.values.count == 5)
             #expect(zip(syncs.values, commits.values).allSatisfy { 0 < $0 && $0 <= $1 })

@@ -69,11 +69,12 @@ extension EventLog {
     }
 
     /// Makes the store a member of the cluster log whose events it has, at the top version.
-    /// - Parameter check: gets the nodes that there are.
+    /// - Parameter check: gets the other nodes that there are.
     package func join(_ check: @escaping @Sendable ([NodeRow]) throws -> Void) async throws {
         guard let membership else { throw EvstoreError.misuse("the store belongs to no cluster log") }
         try await update { update in
-            try check(update.nodes())
+            // This one may be there already: where it was killed between the cluster log's commit and its own.
+            try check(update.nodes().filter { $0.incarnation != membership.incarnation })
             update.state.live = update.state.top
             try update.putNode(membership, live: update.state.live)
         }
