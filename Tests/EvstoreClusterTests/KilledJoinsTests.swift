@@ -9,8 +9,8 @@ import Torturing
 
 @Suite("A join that is killed", .serialized)
 struct KilledJoinsTests {
-    /// How many of the calls, which lie evenly: by hand all of them.
-    private static var calls: Int { ProcessInfo.processInfo.environment["EVSTORE_CLUSTER_CALLS"].flatMap(Int.init) ?? 14 }
+    /// How many of the calls at most, which lie evenly.
+    private static var calls: Int { ProcessInfo.processInfo.environment["EVSTORE_CLUSTER_CALLS"].flatMap(Int.init) ?? 100 }
 
     @Test("is made again by the same command, whatever call of the disk it was killed at", arguments: [false, true])
     func killed(isReplica: Bool) async throws {
