@@ -3,6 +3,15 @@ package import EventModel
 internal import LMDB
 internal import Platform
 
+/// A node that is to be.
+package struct NewNode: Sendable {
+    package var name: String
+    /// Whether it takes the place of another store that has had the name.
+    package var isReplacing: Bool
+
+    package init(_ name: String, isReplacing: Bool) { (self.name, self.isReplacing) = (name, isReplacing) }
+}
+
 extension EventLog {
     /// Makes a store that is a node of a cluster log, with all of its events: whole at its path, or not at all.
     /// - Parameter progress: gets the last position that was taken in, and the cluster log's; what it throws ends the work.
@@ -40,11 +49,10 @@ extension EventLog {
     }
 
     /// Makes a replica of the cluster's store a node, and takes in the frames behind its end.
-    /// - Parameter replacing: whether a node of the name may be there.
     /// - Throws: `EvstoreError`: usage where it is a replica of another store, or the name is taken; clusterWentBack where the cluster log ends
     ///   before the replica; locked, logUnavailable, clusterDamaged.
     package static func join(
-        _ database: ClusterDatabase, as node: String, replica: String, replacing: Bool, options: Options,
+        _ database: ClusterDatabase, as node: NewNode, replica: String, options: Options,
         progress: (_ done: UInt64, _ total: UInt64) throws -> Void
     ) async throws {
         let row = try database.readyRow()
@@ -55,9 +63,9 @@ extension EventLog {
                     "\(replica) is a replica of another store than the one that the cluster log \(database.log) is made of",
                     fix: "name a directory where nothing is yet")
             }
-            if !replacing, try log.hasNode(node) { throw EvstoreError.nodeTaken(node) }
+            if !node.isReplacing, try log.hasNode(node.name) { throw EvstoreError.nodeTaken(node.name) }
             try log.takeAlone(what: "becomes a node")
-            let membership = Membership(log: database.log, id: row.id, node: node)
+            let membership = Membership(log: database.log, id: row.id, node: node.name)
             var position = try log.read { $0.last.position }
             if row.last.position < position {
                 throw EvstoreError.clusterWentBack(log: database.log, cluster: row.last.position, node: position)

@@ -121,8 +121,8 @@ package final class EventLog: Sendable {
         } catch { throw storeError(error, path, doing: "syncing the log") }
     }
 
-    /// Notes for those who look at the cluster how far this node is; nothing where the store belongs to none.
-    package func reportNode() throws { try frameFollower?.reportNow() }
+    /// Notes for those who look at the cluster how far this node is, where that goes; nothing where the store belongs to none.
+    package func reportNode() { frameFollower?.reportNow() }
 
     /// Why the cluster log can't be asked, and since when; nil while it can, and where the store belongs to none.
     package var clusterTrouble: (error: EvstoreError, seconds: Double)? {

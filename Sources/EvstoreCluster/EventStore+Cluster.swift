@@ -22,7 +22,7 @@ extension EventStore {
         try Cluster.checkNode(node)
         try await StoreThreads.run { () async throws(EvstoreError) in
             do {
-                let database = cluster.database()
+                let (database, new) = (cluster.database(), NewNode(node, isReplacing: replacing))
                 func report(_ done: UInt64, _ total: UInt64) throws {
                     if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "join again") }
                     progress?(ProgressEvent(step: "join", done: done, total: total))
@@ -30,27 +30,27 @@ extension EventStore {
                 let isReplica = try EventLog.isReplica(at: path)
                 // A join that was killed at its end has made the store, and is no member yet.
                 if isReplica {
-                    try await EventLog.join(database, as: node, replica: path, replacing: replacing, options: options, progress: report)
+                    try await EventLog.join(database, as: new, replica: path, options: options, progress: report)
                 } else if try !EventLog.isUnfinishedNode(at: path, node, of: cluster.name) {
                     try EventLog.join(database, as: node, at: path, options: options, progress: report)
                 }
-                try await becomeMember(node, at: path, replacing: replacing, wasThere: isReplica, options, logger)
+                try await becomeMember(new, at: path, wasThere: isReplica, options, logger)
             } catch { throw storeError(error, path, doing: "joining \(cluster.name)") }
         }
     }
 
     private static func becomeMember(
-        _ node: String, at path: String, replacing: Bool, wasThere: Bool, _ options: Options, _ logger: Logger?
+        _ node: NewNode, at path: String, wasThere: Bool, _ options: Options, _ logger: Logger?
     ) async throws {
         var options = options
         options.sequencing = PostgresSequencing(program: "")
         let log = try EventLog.open(at: path, options: options, logger: logger)
         do {
             try await log.join { nodes in
-                if !replacing, nodes.contains(where: { $0.name == node }) { throw EvstoreError.nodeTaken(node) }
+                if !node.isReplacing, nodes.contains(where: { $0.name == node.name }) { throw EvstoreError.nodeTaken(node.name) }
             }
             try await log.takeInFrames()
-            try log.reportNode()
+            log.reportNode()
         } catch {
             try await log.close()
             // Whole or not at all: a store whose name is taken is none.
@@ -90,7 +90,7 @@ extension EventStore {
         try await StoreThreads.run { () async throws(EvstoreError) in
             do {
                 try await log.takeInFrames()
-                try log.reportNode()
+                log.reportNode()
             } catch { throw storeError(error, path, doing: "following the cluster log") }
         }
     }

@@ -12,6 +12,7 @@ final class FrameFollower: Sendable {
     private static let first = 50
     private static let askInterval = Duration.seconds(1)
     private static let reportInterval = Duration.seconds(1)
+    private static let reportNowInterval = Duration.seconds(5)
     /// A node says so often that it is there.
     private static let sightInterval = Duration.seconds(10)
 
@@ -49,9 +50,11 @@ final class FrameFollower: Sendable {
         isRunning.wait(until: { !$0 }, { _ in })
     }
 
-    /// Says how far this node is, by a connection of its own.
-    func reportNow() throws {
-        try source.sequencer(of: membership, at: context.path).report(now().report, by: .now + Self.askInterval)
+    /// Says how far this node is, by a connection of its own. Nothing depends on it.
+    func reportNow() {
+        do {
+            try source.sequencer(of: membership, at: context.path).report(now().report, by: .now + Self.reportNowInterval)
+        } catch { context.logger.warning("telling the cluster log how far this node is: \(error)") }
     }
 
     private func run() {
