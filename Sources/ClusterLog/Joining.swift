@@ -12,6 +12,23 @@ package struct NewNode: Sendable {
     package init(_ name: String, isReplacing: Bool) { (self.name, self.isReplacing) = (name, isReplacing) }
 }
 
+extension LogAccess {
+    /// Takes in all frames that the cluster log has behind `end`, page by page; returns where they end.
+    /// - Parameter progress: gets the last position after each page; what it throws ends the work.
+    fileprivate func takeIn(
+        from sequencer: PostgresSequencer, after end: FrameEnd, at position: Position, _ options: Options,
+        _ progress: (Position) throws -> Void
+    ) throws -> (end: FrameEnd, last: Position) {
+        var (end, last) = (end, position)
+        while true {
+            let page = try sequencer.frames(after: end, at: last, by: .now + .seconds(options.appendDeadlineSeconds))
+            if page.frames.isEmpty { return (end, last) }
+            (end, last) = try takeIn(page.frames)
+            try progress(last)
+        }
+    }
+}
+
 extension EventLog {
     /// Makes a store that is a node of a cluster log, with all of its events: whole at its path, or not at all.
     /// - Parameter progress: gets the last position that was taken in, and the cluster log's; what it throws ends the work.
@@ -33,11 +50,7 @@ extension EventLog {
             let access = try lay(made, storeID, options, nil)
             defer { access.environment.close() }
             try access.become(membership)
-            var (end, last) = (FrameEnd.start, Position.start)
-            while true {
-                let page = try sequencer.frames(after: end, at: last, by: .now + .seconds(options.appendDeadlineSeconds))
-                if page.frames.isEmpty { break }
-                (end, last) = try access.takeIn(page.frames)
+            let (end, last) = try access.takeIn(from: sequencer, after: .start, at: .start, options) { last in
                 try progress(last.rawValue, max(row.last.position, last).rawValue)
             }
             if let finding = try access.complete(at: made, options, { try progress(last.rawValue, last.rawValue) }) {
@@ -66,7 +79,7 @@ extension EventLog {
             if !node.isReplacing, try log.hasNode(node.name) { throw EvstoreError.nodeTaken(node.name) }
             try log.takeAlone(what: "becomes a node")
             let membership = Membership(log: database.log, id: row.id, node: node.name)
-            var position = try log.read { $0.last.position }
+            let position = try log.read { $0.last.position }
             if row.last.position < position {
                 throw EvstoreError.clusterWentBack(log: database.log, cluster: row.last.position, node: position)
             }
@@ -74,12 +87,8 @@ extension EventLog {
             let (before, last) = try database.end(before: position)
             try ConnectionFile.write(database.conninfo, at: replica)
             try await log.update { update in try update.become(membership, behind: before, last) }
-            var end = before
-            while true {
-                let page = try sequencer.frames(after: end, at: position, by: .now + .seconds(options.appendDeadlineSeconds))
-                if page.frames.isEmpty { break }
-                (end, position) = try log.access.takeIn(page.frames)
-                try progress(position.rawValue, max(row.last.position, position).rawValue)
+            _ = try log.access.takeIn(from: sequencer, after: before, at: position, options) { last in
+                try progress(last.rawValue, max(row.last.position, last).rawValue)
             }
         } catch {
             try await log.close()

@@ -10,16 +10,23 @@ import Testing
 struct GrowthTests {
     private static let clusters = 2
 
+    /// A cluster log of its own with one node, whose map has 1 to 2 MiB.
+    private static func small(
+        _ server: PostgresServer, _ name: String, _ chance: inout SeededGenerator
+    ) async throws -> (ShopCluster, EventStore) {
+        let shop = try await ShopCluster(server, name: name)
+        var options = ShopCluster.options()
+        options.mapBytes = Int.random(in: 256 ... 512, using: &chance) * 4_096
+        try await EventStore.join(shop.cluster(), as: "a", at: shop.path("a"), options: options)
+        return (shop, try await EventStore.open(at: shop.path("a"), schemas: shop.schemas, options: options))
+    }
+
     @Test("what PostgreSQL has when the map of a commit is full is made once, appends and flips alike")
     func grown() async throws {
         var chance = SeededGenerator.announced()
         try await withPostgres(.init(fsync: false)) { server in
             for number in 0 ..< Self.clusters {
-                let shop = try await ShopCluster(server, name: "shop\(number)")
-                var options = ShopCluster.options()
-                options.mapBytes = Int.random(in: 256 ... 512, using: &chance) * 4_096
-                try await EventStore.join(shop.cluster(), as: "a", at: shop.path("a"), options: options)
-                let node = try await EventStore.open(at: shop.path("a"), schemas: shop.schemas, options: options)
+                let (shop, node) = try await Self.small(server, "shop\(number)", &chance)
                 var (events, flips, bytes) = (0, 0, 0)
                 while bytes < 12 << 20 {
                     let size = Int.random(in: 1 ... 30_000, using: &chance)
@@ -51,11 +58,7 @@ struct GrowthTests {
         var chance = SeededGenerator.announced()
         try await withPostgres(.init(fsync: false)) { server in
             for number in 0 ..< Self.clusters {
-                let shop = try await ShopCluster(server, name: "shop\(number)")
-                var options = ShopCluster.options()
-                options.mapBytes = Int.random(in: 256 ... 512, using: &chance) * 4_096
-                try await EventStore.join(shop.cluster(), as: "a", at: shop.path("a"), options: options)
-                let node = try await EventStore.open(at: shop.path("a"), options: options)
+                let (shop, node) = try await Self.small(server, "shop\(number)", &chance)
                 let before = try await shop.cluster().status().frames
                 var sizes: [Int] = []
                 while sizes.reduce(0, +) < 4 << 20 {

@@ -12,7 +12,8 @@ struct JoinCommand: Command {
 
             Example: evstore --store orders join --log "host=db1,db2 dbname=orders" --name orders --node a
             A node whose disk was lost: the same with --replace
-            From the newest backup, and only the rest from PostgreSQL: evstore --store orders follow --from /mnt/copies --once, then join there
+            From the newest backup first, so that only the rest comes from PostgreSQL: evstore --store orders follow --from /mnt/copies --once
+            And then the node: evstore --store orders join --name orders --node a --replace
             """)
 
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
