@@ -21,7 +21,9 @@ struct ReferenceTests {
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: directory.path + "/evstore")
         let outcome = try tool.run("--check", "--program", directory.path + "/evstore")
         #expect(outcome.exit == 1)
-        #expect(outcome.lines.contains("-Makes a new, empty store.") && outcome.lines.contains("+Makes a shop."), "\(outcome.output)\(outcome.errors)")
+        #expect(
+            outcome.lines.contains("-Makes a new, empty store.") && outcome.lines.contains("+Makes a shop."),
+            "\(outcome.output)\(outcome.errors)")
     }
 
     @Test("every command that the help lists has a man page, and every option of the whole stands in evstore(1)")
