@@ -124,10 +124,45 @@ package final class ClusterDatabase {
         }
     }
 
-    /// Where the last frame ends that ends before a position, and that frame's own last position. Its link is proved by the frame behind it.
-    package func end(before position: Position) throws(EvstoreError) -> (end: FrameEnd, last: Position) {
-        try ask(FrameTable.frameBefore, [.text(log), .int(Int64(clamping: position.rawValue))]) { rows throws(EvstoreError) in
-            guard rows.count == 1 else { return (.start, .start) }
+    /// The frames of the newest epoch up to one that there are; nil where all are of later ones. Positions rise within an epoch, and a cut
+    /// takes them back.
+    package func frames(upTo epoch: Epoch, of row: ClusterRow) throws(EvstoreError) -> (epoch: Epoch, numbers: ClosedRange<UInt64>)? {
+        let behind = try firstFrame(row) { $0 > epoch }
+        guard behind > 1, let own = try head(behind - 1) else { return nil }
+        return (own.epoch, try firstFrame(row) { $0 >= own.epoch } ... behind - 1)
+    }
+
+    /// The first frame of an epoch that is wanted, by halves; the number behind the last one where none is.
+    private func firstFrame(_ row: ClusterRow, _ isWanted: (Epoch) -> Bool) throws(EvstoreError) -> UInt64 {
+        var (low, high) = (UInt64(1), row.end.number + 1)
+        while low < high {
+            let middle = (low + high) / 2
+            if let found = try head(middle), !isWanted(found.epoch) { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    private func head(_ number: UInt64) throws(EvstoreError) -> ClusterFrame.Head? {
+        try ask(FrameTable.head, [.text(log), .int(Int64(clamping: number))]) { rows throws(EvstoreError) in
+            rows.count == 1 ? rows.bytes(0, 1).flatMap { ClusterFrame.Head($0) } : nil
+        }
+    }
+
+    /// Where the last frame ends that a log at a checkpoint has to the end, and that frame's own last position; its link is proved by the
+    /// frame behind it.
+    /// - Throws: `EvstoreError.clusterWentBack` where the cluster log ends before the checkpoint, or does not know its epoch.
+    package func end(before seen: Checkpoint, _ row: ClusterRow) throws(EvstoreError) -> (end: FrameEnd, last: Position) {
+        guard let range = try frames(upTo: seen.epoch, of: row), range.epoch == seen.epoch,
+            range.numbers.upperBound < row.end.number || row.last.position >= seen.position
+        else { throw .clusterWentBack(log: log, cluster: row.last.position, node: seen.position) }
+        let values: [PostgresValue] = [
+            .text(log), .int(Int64(clamping: seen.position.rawValue)), .int(Int64(clamping: range.numbers.lowerBound)),
+            .int(Int64(clamping: range.numbers.upperBound)),
+        ]
+        // A log that has nothing but the cut which began its epoch has that frame to the end.
+        let first = range.numbers.lowerBound > 1 ? try head(range.numbers.lowerBound) : nil
+        return try ask(FrameTable.frameBefore, values) { rows throws(EvstoreError) in
+            guard rows.count == 1 else { return first.map { ($0.end, $0.last) } ?? (.start, .start) }
             guard let number = rows.int(0, 0), let last = rows.int(0, 1), let link = rows.bytes(0, 2), link.count == 32 else {
                 throw .clusterDamaged(log: self.log, frame: UInt64(clamping: rows.int(0, 0) ?? 0), reason: "it is none")
             }

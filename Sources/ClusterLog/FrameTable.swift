@@ -57,9 +57,12 @@ enum FrameTable {
     static let row = "SELECT format, id, store, frame, link, epoch, position, ready FROM evstore_log WHERE name = $1"
     static let end = "SELECT frame, link FROM evstore_log WHERE name = $1 AND id = $2"
     static let frame = "SELECT bytes FROM evstore_frame WHERE log = $1 AND number = $2"
-    /// The last frame that ends before a position, with its link.
+    /// The head of a frame, or of the next one that is there.
+    static let head = "SELECT number, substring(bytes FROM 1 FOR 72) FROM evstore_frame WHERE log = $1 AND number >= $2 ORDER BY number LIMIT 1"
+    /// The last of some frames that ends before a position, with its link.
     static let frameBefore = """
-        SELECT number, last, substring(bytes FROM 41 FOR 32) FROM evstore_frame WHERE log = $1 AND last < $2 ORDER BY number DESC LIMIT 1
+        SELECT number, last, substring(bytes FROM 41 FOR 32) FROM evstore_frame
+        WHERE log = $1 AND last < $2 AND number BETWEEN $3 AND $4 ORDER BY number DESC LIMIT 1
         """
     /// Changes nothing, and is committed as every change is: what was visible before it is then where it is.
     static let settle = "UPDATE evstore_log SET name = name WHERE name = $1"

@@ -79,15 +79,12 @@ extension EventLog {
             if !node.isReplacing, try log.hasNode(node.name) { throw EvstoreError.nodeTaken(node.name) }
             try log.takeAlone(what: "becomes a node")
             let membership = Membership(log: database.log, id: row.id, node: node.name)
-            let position = try log.read { $0.last.position }
-            if row.last.position < position {
-                throw EvstoreError.clusterWentBack(log: database.log, cluster: row.last.position, node: position)
-            }
+            let seen = try log.read { $0.last }
             let sequencer = PostgresSequencer(membership, database.conninfo, program: "")
-            let (before, last) = try database.end(before: position)
+            let (before, last) = try database.end(before: seen, row)
             try ConnectionFile.write(database.conninfo, at: replica)
             try await log.update { update in try update.become(membership, behind: before, last) }
-            _ = try log.access.takeIn(from: sequencer, after: before, at: position, options) { last in
+            _ = try log.access.takeIn(from: sequencer, after: before, at: seen.position, options) { last in
                 try progress(last.rawValue, max(row.last.position, last).rawValue)
             }
         } catch {

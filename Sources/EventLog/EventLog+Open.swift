@@ -4,17 +4,19 @@ package import Logging
 internal import Platform
 
 extension EventLog {
+    /// - Parameter keeper: keeps what a cut of the cluster's log takes off, where the store is a node; without one it goes.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeDamaged, unsafePermissions, unsafeFileSystem,
     ///   locked, readOnly.
     package static func open(
-        at store: String, options: Options, readOnly: Bool = false, logger: Logger? = nil
+        at store: String, options: Options, readOnly: Bool = false, logger: Logger? = nil, keepingTails keeper: TailKeeper? = nil
     ) throws -> EventLog {
-        try open(at: store, options: options, readOnly: readOnly, logger: logger, TableDescriptor.log)
+        try open(at: store, options: options, readOnly: readOnly, logger: logger, TableDescriptor.log, keeper)
     }
 
     /// - Parameter tables: every table that the log has.
     static func open(
-        at store: String, options: Options, readOnly: Bool = false, logger: Logger? = nil, _ tables: [TableDescriptor]
+        at store: String, options: Options, readOnly: Bool = false, logger: Logger? = nil, _ tables: [TableDescriptor],
+        _ keeper: TailKeeper? = nil
     ) throws -> EventLog {
         do {
             let identity = try Manifest.identity(at: store)
@@ -40,7 +42,7 @@ extension EventLog {
                     LogContext(
                         path: store, access: access, options: options, logger: logger,
                         membership: try StateRows.node(transaction, access.tables)?.membership,
-                        isReplica: try StateRows.replica(transaction, access.tables) != nil)
+                        isReplica: try StateRows.replica(transaction, access.tables) != nil, tailKeeping: keeper.map(TailKeeping.init))
                 }
                 let log = try EventLog(context, readOnly: readOnly, presence)
                 if !readOnly { log.fillBallast() }

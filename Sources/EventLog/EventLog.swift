@@ -12,6 +12,8 @@ struct LogContext: Sendable {
     /// Of a store that belongs to a cluster log: as which node.
     var membership: Membership?
     var isReplica = false
+    /// Of a node: keeps what a cut takes off.
+    var tailKeeping: TailKeeping?
 }
 
 /// The append-only truth of a store: events as bytes, in order, durable when an append has returned.
@@ -53,6 +55,7 @@ package final class EventLog: Sendable {
         frameFollower = committer.flatMap { FrameFollower(context, $0) }
         ballast = Ballast(path, options)
         healthMonitor = HealthMonitor(access.environment, readOnly ? nil : ballast, logger)
+        context.tailKeeping?.begin(self)
         try committer?.start()
         try frameFollower?.start()
         try healthMonitor.start()

@@ -66,7 +66,12 @@ extension EventStore {
         let steps = try SwiftSteps(steps)
         let logger = logger ?? .silent
         let log = try await StoreThreads.run { () async throws(EvstoreError) in
-            try converting(at: path) { try EventLog.open(at: path, options: options, readOnly: readOnly, logger: logger) }
+            try converting(at: path) {
+                try EventLog.open(at: path, options: options, readOnly: readOnly, logger: logger) { log, cut, last in
+                    let evolving = EvolvingLog(log, swiftProjections: projections, swiftSteps: steps, logger: logger)
+                    return try Archive.keepTail(cut, through: last, of: evolving)
+                }
+            }
         }
         let evolving = EvolvingLog(log, swiftProjections: projections, swiftSteps: steps, logger: logger)
         let store = EventStore(evolving, version: version, policy: policy, schemas: schemas?.with(steps))

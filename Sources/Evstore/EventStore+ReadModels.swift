@@ -94,12 +94,20 @@ extension EventStore {
         }
         let end = position ?? evolution.last.position
         do { return try await caughtUp(definition, evolution, to: end) } catch {
-            // A damaged read model is built anew, and one that was deleted meanwhile has a successor.
-            // Damage of the log is thrown.
-            guard case .storeDamaged(let what, _) = error, isReadModel(what), !isReadOnly else { throw error }
+            guard mustBuildAnew(after: error), !isReadOnly else { throw error }
             generations.removeAll()
             try await build(definition, at: version, cancellation)
             return try await caughtUp(definition, evolving.current(), to: end)
+        }
+    }
+
+    /// A damaged read model is built anew, one that has gone beyond a cut too, and one that was deleted meanwhile has a successor. Damage of
+    /// the log is thrown.
+    private func mustBuildAnew(after error: EvstoreError) -> Bool {
+        switch error {
+        case .storeDamaged(let what, _): isReadModel(what)
+        case .epochChanged: true
+        default: false
         }
     }
 

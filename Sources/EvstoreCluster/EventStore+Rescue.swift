@@ -26,31 +26,35 @@ extension EventStore {
         let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
         let row = try database.readyRow()
         let last = try log.read { $0.last.position }
-        let common = try commonEnd(database, frames: row.end.number)
+        let common = try database.frames(upTo: log.read { $0.last.epoch }, of: row).map { try commonEnd(database, $0.numbers) } ?? .start
         if common < last { try export(from: common.next, body) }
         return RescueReport(common: common, last: last)
     }
 
-    /// The last position at which a frame ends that this node has, too: by halves, since what is common is a beginning.
-    private func commonEnd(_ database: ClusterDatabase, frames: UInt64) throws -> Position {
-        var (low, high) = (UInt64(0), frames)
+    /// The last position at which a frame ends that this node has, too: by halves, since what is common within an epoch is its beginning.
+    private func commonEnd(_ database: ClusterDatabase, _ numbers: ClosedRange<UInt64>) throws -> Position {
+        var (low, high) = (numbers.lowerBound - 1, numbers.upperBound)
         var common = Position.start
         while low < high {
             let middle = (low + high + 1) / 2
-            if let end = try ownedEnd(database, middle) { (low, common) = (middle, end) } else { high = middle - 1 }
+            if let end = try ownedEnd(database, middle, from: numbers.lowerBound) { (low, common) = (middle, end) } else { high = middle - 1 }
         }
         return common
     }
 
     /// The last position of a frame where this node has the same block there; nil where it has another. One without blocks is judged by the
-    /// newest before it that has some.
-    private func ownedEnd(_ database: ClusterDatabase, _ number: UInt64) throws -> Position? {
+    /// newest before it that has some, or by the cut that its epoch began with.
+    private func ownedEnd(_ database: ClusterDatabase, _ number: UInt64, from first: UInt64) throws -> Position? {
         var number = number
-        while number > 0 {
+        while true {
             guard let frame = try database.blockEnd(ofFrame: number) else { return nil }
             if let link = frame.link { return try log.read { try $0.blockEnd(at: frame.last) } == link ? frame.last : nil }
-            number -= 1
+            if number > first {
+                number -= 1
+                continue
+            }
+            let isOwn = try frame.last == .start || log.read { try $0.cuts() }.contains { $0.position == frame.last }
+            return isOwn ? frame.last : nil
         }
-        return .start
     }
 }

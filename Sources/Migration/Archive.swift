@@ -16,12 +16,25 @@ package enum Archive {
     /// Order: the file of digests comes last, so that an archive with one is whole. Written again after a kill, it
     /// has the same name and events.
     static func write(_ site: MigrationSite, after position: Position, through last: Checkpoint) async throws(EvstoreError) -> String {
+        // Files of a cut that was interrupted before it was made: the log still has the events.
+        if site.log.keyFile != nil {
+            let path = path(in: site.store, after: position, through: last)
+            try await migrating { try await SealedLineFile.discard(["\(path).tmp", path], of: site.log) }
+        }
+        return try writeFiles(site, after: position, through: last)
+    }
+
+    /// Where the events after `position` lie once a cut has taken them off.
+    static func path(in store: String, after position: Position, through last: Checkpoint) -> String {
+        Place(directory: "\(store)/archive", after: position, through: last).path
+    }
+
+    /// The same as `write` for a store that is not sealed, on the calling thread.
+    static func writeFiles(_ site: MigrationSite, after position: Position, through last: Checkpoint) throws(EvstoreError) -> String {
         let place = Place(directory: "\(site.store)/archive", after: position, through: last)
         let (directory, name, path) = (place.directory, place.name, place.path)
-        try migrating { if try Directory.status(directory) == nil { try Directory.create(directory) } }
-        // Files of a cut that was interrupted before it was made: the log still has the events.
-        if site.log.keyFile != nil { try await migrating { try await SealedLineFile.discard(["\(path).tmp", path], of: site.log) } }
         try migrating {
+            if try Directory.status(directory) == nil { try Directory.create(directory) }
             try Directory.removeFiles(in: directory, overwriting: false) { $0 == "\(name).jsonl.tmp" || $0 == "\(name).tmp" }
             let file = try File("\(path).tmp", .createNew)
             let digest = try writeLines(of: place, to: file, site)

@@ -3,7 +3,8 @@ package import EventModel
 internal import Hashing
 internal import Projections
 
-/// Going back to a snapshot's position by cutting the log there: what came later moves to the archive.
+/// Going back to a snapshot's position by cutting the log there: what came later moves to the archive. On a node of a cluster log the cut
+/// is a frame, and every node archives and cuts when it meets it.
 package enum CutRollback {
     /// - Throws: `EvstoreError.consentNeeded` unless `discardTail`; `epochChanged` where the snapshot lies beyond an
     ///   earlier cut; `locked` while another process has the store open.
@@ -12,8 +13,11 @@ package enum CutRollback {
         let began = ContinuousClock.now
         try site.log.requireOwn()
         let snapshot = try Snapshot.named(name, site.log)
-        let lock = try MigrationLock.takeExclusively(site)
+        let isNode = site.log.membership != nil
+        // A node meets the cuts of others while programs have it open, and so its own.
+        let lock = isNode ? try MigrationLock.take(site) : try MigrationLock.takeExclusively(site)
         defer { lock.release() }
+        if isNode { try await migrating { try await site.log.takeInFrames() } }
         let (state, last) = (try site.state(), try site.last())
         try requireSame(snapshot, site)
         var report = RollbackReport(from: state.live, to: snapshot.live, position: snapshot.position)
@@ -27,12 +31,17 @@ package enum CutRollback {
         var generationSet = try generationSet(site, snapshot, state)
         let isThere = report.tail == 0 && state.isAs(snapshot) && generationSet.isLive(in: state)
         if !isThere {
-            if report.tail > 0 { report.archive = try await Archive.write(site, after: snapshot.position, through: last) }
+            if report.tail > 0, !isNode { report.archive = try await Archive.write(site, after: snapshot.position, through: last) }
             // Order: read models are built and compared before the cut, so that they are there at every moment.
             report.rebuilt = try generationSet.build(site, onError: .quarantine, through: snapshot.position).map(\.name)
             MigrationPhase.reached(.cutRebuilt)
             report.differing = try generationSet.differing(from: snapshot, site)
-            try await cut(site, snapshot, generationSet, state, report)
+            let end = try await cut(site, snapshot, generationSet, state, report)
+            if isNode, end.position > snapshot.position {
+                report.tail = end.position.rawValue - snapshot.position.rawValue
+                report.archive = Archive.path(in: site.store, after: snapshot.position, through: end)
+                try await adopt(generationSet, site)
+            }
             MigrationPhase.reached(.cutAfter)
             try GenerationSweep.run(site, keepingReady: try GenerationSet.fingerprints(site, from: snapshot.floor, through: snapshot.top))
             MigrationPhase.reached(.pruneAfter)
@@ -66,18 +75,21 @@ package enum CutRollback {
         }
     }
 
+    /// - Returns: where the log ended before. On a node that may be further than `report` says: others append meanwhile.
     private static func cut(
         _ site: MigrationSite, _ snapshot: SnapshotReport, _ generationSet: GenerationSet, _ planned: StoreState, _ report: RollbackReport
-    ) async throws(EvstoreError) {
+    ) async throws(EvstoreError) -> Checkpoint {
         let kept = try GenerationSweep.mapped(site, planned, through: snapshot.position)
         let digest = try generationSet.digest(site)
-        try await migrating {
+        return try await migrating {
             try await site.log.update { update in
                 try update.requireStamp(of: planned)
-                guard update.last.position.rawValue == snapshot.position.rawValue + report.tail else {
+                let end = update.last
+                guard end.position.rawValue == snapshot.position.rawValue + report.tail || update.node != nil && report.tail > 0 else {
                     throw EvstoreError.verificationFailed(reason: "events were appended meanwhile; nothing was cut")
                 }
-                if report.tail > 0 { try update.cut(to: snapshot.position) }
+                if report.tail > 0 { try update.cut(to: snapshot.position, note: snapshot.name) }
+                try update.lowerNodes(to: snapshot.top)
                 update.state.generations = kept
                 for entry in generationSet.entries { update.state.generations[entry.fingerprint] = entry.directory }
                 (update.state.floor, update.state.live, update.state.top) = (snapshot.floor, snapshot.live, snapshot.top)
@@ -88,6 +100,16 @@ package enum CutRollback {
                     .init("cut", from: planned.live, to: snapshot.live, position: snapshot.position, outcome: outcome, digest: digest),
                     to: &update)
                 MigrationPhase.reached(.cutInside)
+                return end
+            }
+        }
+    }
+
+    /// Names the read models that were built before a node's cut: those that it had may have gone beyond it.
+    private static func adopt(_ generationSet: GenerationSet, _ site: MigrationSite) async throws(EvstoreError) {
+        try await migrating {
+            try await site.log.update { update in
+                for entry in generationSet.entries { update.state.generations[entry.fingerprint] = entry.directory }
             }
         }
     }

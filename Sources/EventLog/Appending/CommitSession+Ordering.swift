@@ -45,11 +45,13 @@ extension CommitSession {
     }
 
     /// Gives what an update has changed its place in the cluster log, where any of it is the cluster's.
-    /// - Throws: `Outrun`.
+    /// - Throws: `Outrun`; `CutPlaced`.
     func place(_ changes: inout LogUpdate, _ done: Done, _ update: CommitQueue.Update) throws {
         guard let order, let rows = changes.shared else { return }
-        let change = NodeOrder.Change(rows: rows, first: done.last.position.next, done: done, isLeaving: changes.isLeaving)
+        let first = (changes.endBeforeCut ?? done.last.position).next
+        let change = NodeOrder.Change(rows: rows, first: first, done: done, isLeaving: changes.isLeaving)
         try order.add(change, &changes.transaction, access, by: update.deadline)
+        if changes.endBeforeCut != nil { throw CutPlaced() }
         if changes.isLeaving { try changes.becomeAlone() }
     }
 
@@ -90,37 +92,70 @@ extension CommitSession {
     /// Takes in what the cluster log has and this node has not, page by page.
     mutating func takeIn(_ turn: WriteTurn, by deadline: ContinuousClock.Instant) throws {
         guard let order else { return }
-        let access = access
-        while let (node, position) = try access.environment.read({ transaction in
-            try StateRows.node(transaction, access.tables).map { ($0, try Blocks.last(transaction, access)) }
-        }) {
+        while var (node, last) = try nodeEnd() {
             // A long way is gone page by page: each has its time.
-            let page = try order.frames(after: node.end, at: position, by: max(deadline, .now + Self.pageInterval))
-            if page.frames.isEmpty { return try node.requireNoMore(than: position) }
-            var taken = node
-            try access.environment.writeOwned(turn) { transaction in
-                var transaction = transaction
-                // A grown map runs this again.
-                if ahead.isUnconfirmed { try ahead.endRound() }
-                taken = node
-                for frame in page.frames { taken = try FrameIntake.run(frame.lent, taken, &transaction, access) }
-                if page.frames.allSatisfy({ !ClusterFrame.hasRows($0) }), taken.last > position {
-                    try makeDurable(from: position.next, through: taken.last, &transaction)
-                } else {
-                    try beginSyncing(&transaction)
-                }
+            let page = try order.frames(after: node.end, at: last, by: max(deadline, .now + Self.pageInterval))
+            if page.frames.isEmpty { return try node.requireNoMore(than: last) }
+            var rest = page.frames[...]
+            while !rest.isEmpty {
+                // What a cut takes off is kept before, and so has to be there.
+                let next = rest.prefix { !ClusterFrame.mayCut($0) }
+                (node, last) = try takeIn(next.isEmpty ? rest.prefix(1) : next, node, last, turn)
+                rest = rest.dropFirst(max(next.count, 1))
             }
-            noteTakenIn(max(taken.last, position))
             try sweepTakenIn(turn)
             // Behind it there may be more by now.
-            if page.isLast { return try taken.requireNoMore(than: max(taken.last, position)) }
+            if page.isLast { return try node.requireNoMore(than: last) }
             if .now >= deadline {
                 throw EvstoreError.logUnavailable(
-                    log: node.membership.log, reason: "this node is still taking in what it has missed, and is at position \(position)")
+                    log: node.membership.log, reason: "this node is still taking in what it has missed, and is at position \(last)")
             }
         }
     }
+
+    private func nodeEnd() throws -> (node: StateRows.Node, last: Position)? {
+        try access.environment.read { transaction in
+            try StateRows.node(transaction, access.tables).map { ($0, try Blocks.last(transaction, access)) }
+        }
+    }
+
+    /// Takes in frames in one transaction: one that may ask for a cut alone, others together.
+    private mutating func takeIn(
+        _ frames: ArraySlice<[UInt8]>, _ node: StateRows.Node, _ last: Position, _ turn: WriteTurn
+    ) throws -> (StateRows.Node, last: Position) {
+        let access = access
+        let journal = try frames.first.flatMap { try ClusterFrame.mayCut($0) ? keepTail($0, node) : nil }
+        var (taken, end) = (node, last)
+        try access.environment.writeOwned(turn) { transaction in
+            var transaction = transaction
+            // A grown map runs this again.
+            if ahead.isUnconfirmed { try ahead.endRound() }
+            taken = node
+            for frame in frames { taken = try FrameIntake.run(frame.lent, taken, &transaction, access, journal: journal) }
+            end = try Blocks.last(transaction.reads, access)
+            if frames.allSatisfy({ !ClusterFrame.hasRows($0) }), end > last {
+                try makeDurable(from: last.next, through: end, &transaction)
+            } else {
+                try beginSyncing(&transaction)
+            }
+        }
+        noteTakenIn(end)
+        return (taken, end)
+    }
+
+    /// Has what a cut takes off this node kept; returns the row for its journal.
+    private func keepTail(_ bytes: [UInt8], _ node: StateRows.Node) throws -> ((SchemaVersion) -> [UInt8])? {
+        guard let tailKeeping else { return nil }
+        let cut: ClusterCut?
+        // What is no frame is refused as it is taken in.
+        do { cut = try ClusterFrame(checking: bytes.lent, after: node.end).cut } catch is FrameDamage { return nil }
+        let last = try takenIn().last
+        return try cut.map { try tailKeeping.keep($0, through: last) }
+    }
 }
+
+/// A cut has its place in the cluster log: the update that asked for it is undone here, and the cut is made by taking its frame in.
+struct CutPlaced: Error {}
 
 extension Result where Success == AppendOutcome, Failure == any Error {
     /// Whether the append was refused for a state that another node may have changed.

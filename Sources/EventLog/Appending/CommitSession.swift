@@ -19,6 +19,8 @@ struct CommitSession: ~Copyable {
     /// Of a node of a cluster log: gives commits their place in its order.
     let order: NodeOrder?
     private let isReplica: Bool
+    /// Of a node: keeps what a cut takes off.
+    let tailKeeping: TailKeeping?
     private var lastCommitted = Position.start
     /// When the last commit ended: after a pause, LMDB itself makes the next one durable.
     var ended: ContinuousClock.Instant?
@@ -40,7 +42,7 @@ struct CommitSession: ~Copyable {
         writer = BlockWriter(access.storeID, access.keys)
         // A node's commits are durable in the cluster log.
         ahead = try AheadWriter(path, access, isSynced: order == nil)
-        (self.order, isReplica) = (order, context.isReplica)
+        (self.order, isReplica, tailKeeping) = (order, context.isReplica, context.tailKeeping)
         space = FreeSpace(path, floorBytes: options.freeDiskFloorBytes)
     }
 
@@ -91,6 +93,12 @@ struct CommitSession: ~Copyable {
             } catch is Outrun {
                 try takeIn(turn, by: batch?.deadline ?? .now)
                 if case .update(let update)? = batch, update.body == nil { return try takenIn() }
+            } catch is CutPlaced {
+                do { try takeIn(turn, by: batch?.deadline ?? .now) } catch {
+                    // The cut stands: this node makes it when it can.
+                    throw madeElsewhere(error)
+                }
+                return try takenIn()
             } catch is Unreached {
                 if let work = batch { queue.putBack(work) }
                 batch = nil

@@ -16,6 +16,8 @@ package struct LogUpdate: ~Copyable {
     private var sharedRows = ByteBuffer(capacity: 16)
     /// Whether the node is taken out of the cluster log by it.
     private(set) var isLeaving = false
+    /// Where the log ended before the cut that it asks the cluster log for; nil where it asks for none.
+    private(set) var endBeforeCut: Position?
     /// Of a replica: which backup it holds. Then an update changes what is its own alone: which generations it has.
     package private(set) var replica: ReplicaMark?
 
@@ -82,15 +84,7 @@ package struct LogUpdate: ~Copyable {
     /// Adds a row to the journal under the next free number. The journal of a replica is its original's: there, nothing is added.
     package mutating func appendJournal(_ json: [UInt8]) throws {
         if replica != nil { return }
-        let number = try lastJournalNumber() + 1
-        try access.tables[.journal].put(sortable(number).lent, json.lent, &transaction)
-    }
-
-    private func lastJournalNumber() throws -> UInt64 {
-        guard let key = try access.tables[.journal].lastKey(transaction.reads), key.count == 8 else {
-            return 0
-        }
-        return key.lent.load(UInt64.self, at: 0).byteSwapped
+        try Rows.append(json, to: access.tables[.journal], &transaction)
     }
 
     /// Exact as of `last`.
@@ -103,21 +97,32 @@ package struct LogUpdate: ~Copyable {
 
     /// Removes every event after `position` and begins the next epoch, or `later`. The indexes are emptied and
     /// rebuilt from the log; import marks beyond the position are removed.
-    package mutating func cut(to position: Position, later: Epoch? = nil) throws {
+    ///
+    /// A node asks the cluster log for it, and makes it as all nodes do, when it meets the frame: of what else the update does, what is
+    /// the cluster's is kept, and nothing of this node's own.
+    /// - Parameter note: to what, for the journals of the nodes.
+    package mutating func cut(to position: Position, later: Epoch? = nil, note: String = "") throws {
         try requireOwn()
         guard position <= last.position else {
             throw EvstoreError.misuse("a cut at \(position) lies beyond the last event, \(last.position)")
         }
-        if let node {
-            throw EvstoreError.clusterMismatch(
-                log: node.log, reason: "a cut would take events from every other node",
-                how: "leave the cluster log first, or go back to the version before: that keeps all events")
-        }
+        let epoch = max(state.epoch.next, later ?? .first)
+        if let node { return try ask(ClusterCut(at: position, epoch, link: cutLink(at: position), note: "\(note) by \(node.node)")) }
         let link = try Cut.run(to: position, &transaction, access)
-        try begin(max(state.epoch.next, later ?? .first), at: position, link)
+        try begin(epoch, at: position, link)
         state.indexed = .start
-        for index in access.tables.positionIndexes { try index.put(mark: Checkpoint(epoch: state.epoch, position: .start), &transaction) }
+        try Cut.markIndexes(epoch, &transaction, access)
         hasCut = true
+    }
+
+    private func cutLink(at position: Position) throws -> Digest { try Cut.link(at: position, transaction.reads, access) }
+
+    private mutating func ask(_ cut: ClusterCut) throws {
+        guard sharedRows.count == 0 else { throw EvstoreError.misuse("a cut is the first change of its update") }
+        SharedRows.append(ClusterCut.name, ClusterCut.key, cut.value, to: &sharedRows)
+        endBeforeCut = last.position
+        state.epoch = cut.epoch
+        last = Checkpoint(epoch: cut.epoch, position: cut.position)
     }
 
     /// Begins the next epoch, or `later`, at the log's end. No event is removed, and the indexes stay; rows that name later positions go.

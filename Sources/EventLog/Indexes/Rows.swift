@@ -27,6 +27,12 @@ enum Rows {
         return rows
     }
 
+    /// Adds a row under the next free number.
+    static func append(_ value: [UInt8], to table: RowTable, _ transaction: inout WriteTransaction) throws {
+        let last = try table.lastKey(transaction.reads).map { $0.count == 8 ? $0.lent.load(UInt64.self, at: 0).byteSwapped : 0 }
+        try table.put(sortable((last ?? 0) + 1).lent, value.lent, &transaction)
+    }
+
     /// LMDB takes keys of 1 to 511 bytes.
     static func check(_ key: [UInt8], _ catalogue: Catalogue) throws {
         guard (1 ... 511).contains(key.count) else {

@@ -91,6 +91,22 @@ extension NewFrame {
 }
 
 extension ClusterFrame {
+    /// What a frame says of itself, without a look at the rest.
+    package struct Head: Sendable {
+        package let epoch: Epoch
+        package let end: FrameEnd
+        package let last: Position
+
+        /// Nil where the bytes are no head of a frame.
+        package init?(_ bytes: [UInt8]) {
+            let text = bytes.lent
+            guard text.byteCount >= headerBytes, text.load(UInt32.self, at: 0) == magic else { return nil }
+            epoch = Epoch(text.load(UInt32.self, at: 4))
+            end = FrameEnd(number: text.load(UInt64.self, at: 8), link: [UInt8](copying: text.slice(linkedBytes, 32)))
+            last = Position(text.load(UInt64.self, at: 16))
+        }
+    }
+
     /// Whether a frame has rows, which a file ahead of the log does not hold.
     static func hasRows(_ bytes: [UInt8]) -> Bool { bytes.count < headerBytes || bytes.lent.load(UInt64.self, at: 24) > 0 }
 

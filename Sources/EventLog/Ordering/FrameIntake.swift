@@ -4,15 +4,19 @@ internal import LMDB
 
 /// Takes a frame of a cluster log into a node's log, within a transaction.
 enum FrameIntake {
+    /// - Parameter journal: the row that a cut leaves in the journal, by the version that is live behind it.
     /// - Returns: the node with the frame.
     /// - Throws: `EvstoreError`: clusterDamaged where it is not the frame that follows `node.end`, or does not fit the log.
     static func run(
-        _ bytes: RawSpan, _ node: StateRows.Node, _ transaction: inout WriteTransaction, _ access: LogAccess
+        _ bytes: RawSpan, _ node: StateRows.Node, _ transaction: inout WriteTransaction, _ access: LogAccess,
+        journal: ((SchemaVersion) -> [UInt8])? = nil
     ) throws -> StateRows.Node {
         let number = node.end.number + 1
         func damaged(_ reason: String) -> EvstoreError { .clusterDamaged(log: node.membership.log, frame: number, reason: reason) }
         do {
             let frame = try ClusterFrame(checking: bytes, after: node.end)
+            let cut = try frame.cut
+            if let cut { try Cut.run(cut, &transaction, access) }
             // Order: the rows first, since the epochs of blocks are rows.
             try SharedRows.put(frame.rows, of: node.membership.node, &transaction, access.tables)
             var blocks = try BlockIntake(transaction.reads, access, isOfThisEpoch: false)
@@ -24,6 +28,7 @@ enum FrameIntake {
             guard blocks.last == max(before, frame.last.position) else {
                 throw damaged("it ends at position \(frame.last.position), its blocks at \(blocks.last)")
             }
+            if let cut { try end(cut, frame.last, journal, &transaction, access) }
             let taken = StateRows.Node(membership: node.membership, end: frame.end, last: frame.last.position)
             try StateRows.put(taken, &transaction, access.tables)
             return taken
@@ -37,5 +42,16 @@ enum FrameIntake {
         } catch EvstoreError.corruptBlock(let position, let reason) {
             throw damaged("its block at position \(position): \(reason)")
         }
+    }
+
+    private static func end(
+        _ cut: ClusterCut, _ last: Checkpoint, _ journal: ((SchemaVersion) -> [UInt8])?, _ transaction: inout WriteTransaction,
+        _ access: LogAccess
+    ) throws {
+        let stamp = try StateRows.numbers(transaction.reads, access.tables)
+        guard stamp.epoch == cut.epoch, last == Checkpoint(epoch: cut.epoch, position: cut.position) else {
+            throw FrameDamage("its cut is at position \(cut.position) of epoch \(cut.epoch), and it ends at \(last)")
+        }
+        if let journal { try Rows.append(journal(stamp.stamp.live), to: access.tables[.journal], &transaction) }
     }
 }

@@ -57,6 +57,14 @@ extension LogUpdate {
     /// Takes a node out of the cluster: it can't append any more, and nobody waits for it.
     package mutating func removeNode(_ name: String) throws { try delete(.notes, NodeRow.key(name)) }
 
+    /// Brings every node that works above a version down to it.
+    package mutating func lowerNodes(to top: SchemaVersion) throws {
+        for var row in try nodes() where row.live > top {
+            row.live = top
+            try put(.notes, NodeRow.key(row.name), row.value)
+        }
+    }
+
     /// Adds the node, or says at which version it works now.
     package mutating func putNode(_ membership: Membership, live: SchemaVersion) throws {
         let row = NodeRow(membership, live: live)

@@ -67,13 +67,44 @@ enum SharedRows {
     /// Writes the rows of a frame to their tables.
     /// - Throws: `FrameDamage`.
     static func put(_ rows: RawSpan, of node: String, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
-        var offset = 0
-        func take(_ count: Int) throws -> Int {
-            guard count <= rows.byteCount - offset else { throw FrameDamage("a row ends outside it") }
-            defer { offset += count }
-            return offset
+        var reading = Reading(rows)
+        while let row = try reading.next() {
+            switch row.name {
+            case numbers: try putNumbers(row.value, &transaction, tables)
+            // Made before any row is written.
+            case ClusterCut.name: break
+            default:
+                let table = try table(row.name, [UInt8](copying: row.key), tables)
+                if row.isRemoved { try table.delete(row.key, &transaction) } else { try table.put(row.key, row.value, &transaction) }
+            }
         }
-        while offset < rows.byteCount {
+        if rows.byteCount > 0 { try settleNumbers(of: node, &transaction, tables) }
+    }
+
+    struct Row: ~Escapable {
+        let name: String
+        let key, value: RawSpan
+        let isRemoved: Bool
+
+        @_lifetime(copy key, copy value)
+        init(_ name: String, _ key: RawSpan, _ value: RawSpan, isRemoved: Bool) {
+            (self.name, self.key, self.value, self.isRemoved) = (name, key, value, isRemoved)
+        }
+    }
+
+    /// The rows of a frame, one after the other.
+    struct Reading: ~Escapable {
+        private let rows: RawSpan
+        private var offset = 0
+
+        @_lifetime(copy rows)
+        init(_ rows: RawSpan) { self.rows = rows }
+
+        /// - Throws: `FrameDamage`.
+        @_lifetime(copy self)
+        @_lifetime(self: copy self)
+        mutating func next() throws -> Row? {
+            if offset == rows.byteCount { return nil }
             let nameBytes = Int(rows.byte(at: try take(1)))
             let name = String(utf8: rows.slice(try take(nameBytes), nameBytes)) ?? ""
             let keyBytes = Int(rows.load(UInt16.self, at: try take(2)))
@@ -81,14 +112,15 @@ enum SharedRows {
             let size = Int(rows.load(UInt32.self, at: try take(4)))
             let value = rows.slice(try take(max(size - 1, 0)), max(size - 1, 0))
             guard (1 ... 511).contains(keyBytes) else { throw FrameDamage("a row's key has \(keyBytes) bytes") }
-            if name == numbers {
-                try putNumbers(value, &transaction, tables)
-            } else {
-                let table = try table(name, [UInt8](copying: key), tables)
-                if size == 0 { try table.delete(key, &transaction) } else { try table.put(key, value, &transaction) }
-            }
+            return Row(name, key, value, isRemoved: size == 0)
         }
-        if rows.byteCount > 0 { try settleNumbers(of: node, &transaction, tables) }
+
+        @_lifetime(self: copy self)
+        private mutating func take(_ count: Int) throws -> Int {
+            guard count <= rows.byteCount - offset else { throw FrameDamage("a row ends outside it") }
+            defer { offset += count }
+            return offset
+        }
     }
 
     /// Makes the live version what the node's own row says: this is a flip or a rollback of its own that it was killed before it had made,

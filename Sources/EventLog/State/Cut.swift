@@ -24,6 +24,21 @@ enum Cut {
         return try Blocks.endLink(transaction.reads, access)
     }
 
+    /// The same link without a cut.
+    static func link(at position: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Digest {
+        var writer = BlockWriter(access.storeID, access.keys)
+        if try copyStraddling(position, into: &writer, transaction, access) != nil {
+            try writer.finish { _, _ in }
+            return writer.lastLink
+        }
+        return try Blocks.holding(position, transaction, access)?.link ?? Epochs.genesis(access.storeID)
+    }
+
+    /// Notes that the indexes are empty, after a cut that began an epoch.
+    static func markIndexes(_ epoch: Epoch, _ transaction: inout WriteTransaction, _ access: LogAccess) throws {
+        for index in access.tables.positionIndexes { try index.put(mark: Checkpoint(epoch: epoch, position: .start), &transaction) }
+    }
+
     /// Removes the rows that name later positions.
     static func removeRows(beyond position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess) throws {
         for table in access.tables.descriptors {

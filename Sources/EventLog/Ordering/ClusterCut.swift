@@ -1,0 +1,75 @@
+internal import Bytes
+package import EventModel
+package import Hashing
+internal import LMDB
+
+/// A cut of the log that is ordered like every other change of a cluster: whoever asks for it adds a frame without blocks, and each node,
+/// that one too, makes it when it meets the frame. In the frame it is the first row, of the name "cut" and the key "shared":
+///
+///     0   u64  the last position that stays
+///     8   u32  the epoch that begins
+///     12  32   the link of the last block that is left
+///     44       UTF-8, to what and by which node
+package struct ClusterCut: Hashable, Sendable {
+    package var position: Position
+    package var epoch: Epoch
+    package var link: Digest
+    package var note: String
+
+    static let name = "cut"
+    static let key: [UInt8] = Array("shared".utf8)
+    private static let fixedBytes = 44
+
+    init(at position: Position, _ epoch: Epoch, link: Digest, note: String) {
+        (self.position, self.epoch, self.link, self.note) = (position, epoch, link, note)
+    }
+
+    var value: [UInt8] { bytes(position.rawValue) + bytes(epoch.rawValue) + link.bytes + Array(note.utf8) }
+
+    /// - Throws: `FrameDamage`.
+    init(_ value: RawSpan) throws {
+        guard value.byteCount >= Self.fixedBytes, let link = Digest([UInt8](copying: value.slice(12, 32))),
+            let note = String(utf8: value.slice(Self.fixedBytes, value.byteCount - Self.fixedBytes))
+        else { throw FrameDamage("its cut is none") }
+        self.init(at: Position(value.load(UInt64.self, at: 0)), Epoch(value.load(UInt32.self, at: 8)), link: link, note: note)
+    }
+}
+
+extension ClusterFrame {
+    /// The cut that it asks for; nil where it is of another kind.
+    /// - Throws: `FrameDamage`.
+    var cut: ClusterCut? {
+        get throws {
+            var reading = SharedRows.Reading(rows)
+            guard let row = try reading.next(), row.name == ClusterCut.name else { return nil }
+            return try ClusterCut(row.value)
+        }
+    }
+
+    /// Whether bytes that are not checked yet look like a frame that asks for a cut.
+    static func mayCut(_ bytes: [UInt8]) -> Bool {
+        let first = [UInt8(ClusterCut.name.utf8.count)] + Array(ClusterCut.name.utf8)
+        return hasRows(bytes) && bytes.dropFirst(headerBytes).starts(with: first)
+    }
+}
+
+extension Cut {
+    /// Makes a cut that the cluster log has ordered.
+    /// - Throws: `FrameDamage` where this node's log is not the one that was to be cut.
+    static func run(_ cut: ClusterCut, _ transaction: inout WriteTransaction, _ access: LogAccess) throws {
+        var state = try StateRows.state(transaction.reads, access.tables)
+        let last = try Blocks.last(transaction.reads, access)
+        guard cut.epoch > state.epoch, cut.position <= last else {
+            throw FrameDamage("its cut at position \(cut.position) does not follow epoch \(state.epoch), position \(last)")
+        }
+        guard try run(to: cut.position, &transaction, access) == cut.link else {
+            throw FrameDamage("its cut at position \(cut.position) leaves another log than the other nodes have")
+        }
+        try Epochs.put(cut.epoch, cut: cut.position, link: cut.link, &transaction, access.tables)
+        try markIndexes(cut.epoch, &transaction, access)
+        (state.epoch, state.indexed) = (cut.epoch, .start)
+        // Each is looked at again before it is used: one that has gone beyond the cut is built anew.
+        state.generations = [:]
+        try StateRows.put(state, &transaction, access.tables)
+    }
+}

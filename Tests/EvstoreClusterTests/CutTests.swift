@@ -1,0 +1,152 @@
+import EventLog
+import EventModel
+import Evstore
+import EvstoreCluster
+import EvstoreTesting
+import Foundation
+import SchemaEvolution
+import TestSupport
+import Testing
+
+@Suite("A cut of a cluster's log", .serialized)
+struct ClusterCutTests {
+    private static func expectSame(_ shop: ShopCluster, _ nodes: [String]) async throws {
+        for node in nodes { try await shop[node].catchUp() }
+        let lines = try ShopCluster.lines(shop[nodes[0]])
+        for node in nodes {
+            #expect(try ShopCluster.lines(shop[node]) == lines, "\(node)")
+            #expect(try shop[node].log.read { try $0.lastLink } == shop[nodes[0]].log.read { try $0.lastLink }, "\(node)")
+            #expect(try await shop[node].count("orders").rows == shop[nodes[0]].count("orders").rows, "\(node)")
+            #expect(try await shop[node].verify(deep: true).findings.filter { $0.severity == .error }.isEmpty, "\(node)")
+        }
+    }
+
+    /// The lines that a node's archive has, without the epoch that differs in none.
+    private static func archived(_ shop: ShopCluster, _ node: String) throws -> [String: String] {
+        let directory = shop.path(node) + "/archive"
+        let names = try FileManager.default.contentsOfDirectory(atPath: directory).filter { $0.hasSuffix(".jsonl") }
+        return try Dictionary(uniqueKeysWithValues: names.map { ($0, try String(contentsOfFile: "\(directory)/\($0)", encoding: .utf8)) })
+    }
+
+    @Test("every node archives and cuts when it meets the frame, also one that was away, and all go on with one log")
+    func everyNode() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            for node in ["a", "b", "c"] { try await shop.join(node) }
+            let a = shop["a"]
+            for number in 0 ..< 40 { try await shop[number % 2 == 0 ? "a" : "b"].append([ShopCluster.placed("\(number % 7)", number)]) }
+            try await a.catchUp()
+            let kept = try ShopCluster.lines(a)
+            _ = try await a.takeSnapshot("good")
+            for number in 40 ..< 60 { try await shop[number % 2 == 0 ? "a" : "b"].append([ShopCluster.placed("\(number % 9)", number)]) }
+            try await shop["b"].catchUp()
+            try await shop["b"].replay(to: SchemaVersion(2))
+            try await shop["c"].catchUp()
+            #expect(try await shop["c"].count("orders").rows == 9)
+            try await shop.close("c")
+            let unasked = await #expect(throws: EvstoreError.self) { try await a.rollback(toSnapshot: "good", discardTail: false) }
+            #expect(unasked?.code == "consentNeeded")
+            let report = try await a.rollback(toSnapshot: "good", discardTail: true)
+            #expect(report.tail == 20 && report.archive.map { FileManager.default.fileExists(atPath: $0) } == true, "\(report)")
+            #expect(try ShopCluster.lines(a) == kept)
+            // Its version is the newest that is promised now.
+            try await shop["b"].catchUp()
+            #expect(try (shop["b"].versions.live, shop["b"].versions.top) == (SchemaVersion(1), SchemaVersion(1)))
+            try await shop["b"].append([ShopCluster.placed("new", 1)])
+            try await shop.open("c")
+            try await Self.expectSame(shop, ["a", "b", "c"])
+            #expect(try shop["c"].last() == Checkpoint(epoch: Epoch(2), position: Position(41)))
+            let archives = try ["a", "b", "c"].map { try Self.archived(shop, $0) }
+            #expect(archives[0].count == 1 && archives[0] == archives[1] && archives[1] == archives[2])
+            #expect(archives[0].values.first?.split(separator: "\n").count == 20)
+            for node in ["a", "b", "c"] {
+                let rows = try shop[node].journal().filter { $0.what == "cut" }
+                #expect(rows.count == 1 && rows[0].outcome == "to good by a, 20 events archived", "\(rows)")
+            }
+            // What was taken off comes back by an import, on whatever node.
+            let program = BuiltProgram(environment: ["EVSTORE_STORE": shop.path("c")])
+            try program.must("import", report.archive ?? "", "--as", "v1")
+            try await Self.expectSame(shop, ["a", "b", "c"])
+            #expect(try shop["a"].last().position == Position(61))
+            try await shop.close()
+        }
+    }
+
+    @Test("appends of other nodes go on meanwhile; each is in the log or in the archive of every node")
+    func underLoad() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            for number in 0 ..< 30 { try await a.append([ShopCluster.placed("\(number % 7)", number, id: "first-\(number)")]) }
+            _ = try await a.takeSnapshot("good")
+            let appending = Task {
+                var acknowledged: [String] = []
+                for number in 0 ..< 400 {
+                    try await b.append([ShopCluster.placed("\(number % 9)", number, id: "b-\(number)")])
+                    acknowledged.append("b-\(number)")
+                }
+                return acknowledged
+            }
+            // Two cuts to the same snapshot, each of what had come since.
+            for _ in 0 ..< 2 {
+                let before = try a.last().position.rawValue
+                while try a.last().position.rawValue < before + 20 { try await Task.sleep(for: .milliseconds(2)) }
+                let report = try await a.rollback(toSnapshot: "good", discardTail: true)
+                #expect(report.tail >= 20)
+            }
+            let acknowledged = try await appending.value
+            try await Self.expectSame(shop, ["a", "b"])
+            #expect(try a.last().epoch == Epoch(3))
+            for node in ["a", "b"] {
+                let all = try ShopCluster.lines(shop[node]).joined() + Self.archived(shop, node).values.joined()
+                for id in acknowledged { #expect(all.components(separatedBy: "\"id\":\"\(id)\"").count == 2, "\(id) on \(node)") }
+            }
+            try await shop.close()
+        }
+    }
+
+    @Test("who joins behind a cut has the log as it is: a new node, and a replica of a backup from before and from behind it")
+    func joining() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let a = try await shop.join("a")
+            for number in 0 ..< 50 { try await a.append([ShopCluster.placed("\(number % 7)", number)]) }
+            _ = try await a.takeSnapshot("good")
+            for number in 50 ..< 90 { try await a.append([ShopCluster.placed("\(number % 7)", number)]) }
+            let program = BuiltProgram(environment: ["EVSTORE_STORE": shop.path("a")])
+            try program.must("backup", shop.path("before"))
+            try await a.rollback(toSnapshot: "good", discardTail: true)
+            try program.must("backup", shop.path("at"))
+            for number in 0 ..< 10 { try await a.append([ShopCluster.placed("\(number % 7)", number)]) }
+            try program.must("backup", shop.path("behind"))
+            try await a.append([ShopCluster.placed("last")])
+            for copy in ["before", "at", "behind"] {
+                try program.must("--store", shop.path("of-\(copy)"), "follow", "--from", shop.path(copy), "--once")
+                try await shop.join("of-\(copy)")
+            }
+            try await shop.join("new")
+            try await Self.expectSame(shop, ["a", "of-before", "of-at", "of-behind", "new"])
+            #expect(try shop["of-before"].last() == Checkpoint(epoch: Epoch(2), position: Position(61)))
+            try await shop.close()
+        }
+    }
+
+    @Test("a snapshot beyond an earlier cut is refused, and so is a second cut that another node has made needless")
+    func beyond() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            for number in 0 ..< 10 { try await a.append([ShopCluster.placed("\(number)", number)]) }
+            _ = try await a.takeSnapshot("early")
+            for number in 0 ..< 10 { try await a.append([ShopCluster.placed("\(number)", number)]) }
+            try await b.catchUp()
+            _ = try await b.takeSnapshot("late")
+            try await a.rollback(toSnapshot: "early", discardTail: true)
+            let refused = await #expect(throws: EvstoreError.self) { try await b.rollback(toSnapshot: "late", discardTail: true) }
+            #expect(refused?.code == "epochChanged", "\(refused?.message ?? "")")
+            #expect(try b.last() == Checkpoint(epoch: Epoch(2), position: Position(10)))
+            try await Self.expectSame(shop, ["a", "b"])
+            try await shop.close()
+        }
+    }
+}
