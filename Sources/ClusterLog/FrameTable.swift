@@ -58,7 +58,8 @@ enum FrameTable {
     static let end = "SELECT frame, link FROM evstore_log WHERE name = $1 AND id = $2"
     static let frame = "SELECT bytes FROM evstore_frame WHERE log = $1 AND number = $2"
     /// The head of a frame, or of the next one that is there.
-    static let head = "SELECT number, substring(bytes FROM 1 FOR 72) FROM evstore_frame WHERE log = $1 AND number >= $2 ORDER BY number LIMIT 1"
+    static let head =
+        "SELECT number, substring(bytes FROM 1 FOR 72) FROM evstore_frame WHERE log = $1 AND number >= $2 ORDER BY number LIMIT 1"
     /// The last of some frames that ends before a position, with its link.
     static let frameBefore = """
         SELECT number, last, substring(bytes FROM 41 FOR 32) FROM evstore_frame

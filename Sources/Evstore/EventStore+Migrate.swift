@@ -54,10 +54,12 @@ extension EventStore {
 
     /// Cuts the log at a snapshot's position: later events move to the archive, and the epoch grows.
     ///
-    /// Awaits the writing of the archive and the building of read models up to the snapshot. Nobody else may have the store open.
+    /// Awaits the writing of the archive and the building of read models up to the snapshot. Nobody else may have the store open; of a node,
+    /// others may: the cut is a frame of the cluster log, and every node archives and cuts when it meets it. Nodes that work above the
+    /// snapshot's top are brought down to it.
     /// - Parameter discardTail: the consent to take events off the log; without it the call throws where there are any.
     /// - Throws: `EvstoreError`: unknownSnapshot, consentNeeded, epochChanged where the log was cut below the snapshot before, locked,
-    ///   verificationFailed, diskFull.
+    ///   verificationFailed, diskFull; of a node also logUnavailable, and commitOutcomeUnknown where the cut may stand: run it again.
     @discardableResult
     public func rollback(
         toSnapshot name: String, discardTail: Bool, progress: Progress? = nil

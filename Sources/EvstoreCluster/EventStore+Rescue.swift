@@ -37,7 +37,11 @@ extension EventStore {
         var common = Position.start
         while low < high {
             let middle = (low + high + 1) / 2
-            if let end = try ownedEnd(database, middle, from: numbers.lowerBound) { (low, common) = (middle, end) } else { high = middle - 1 }
+            if let end = try ownedEnd(database, middle, from: numbers.lowerBound) {
+                (low, common) = (middle, end)
+            } else {
+                high = middle - 1
+            }
         }
         return common
     }

@@ -128,15 +128,19 @@ struct ClusterCommand: ParsableCommand, Group {
         func run(in session: Session) async throws {
             let (before, after) = try await session.withStore { store in
                 guard store.clusterNode != nil else { throw EvstoreError.usage("\(store.path) belongs to no cluster log") }
-                let before = try store.last().position
+                let before = try store.last()
                 try await store.catchUp()
-                return (before, try store.last().position)
+                return (before, try store.last())
             }
+            let position = after.position.rawValue
             if session.output.json {
-                try session.output.object(["from": .position(before), "position": .position(after)])
+                try session.output.object(["from": .position(before.position), "position": .position(after.position)])
+            } else if after.epoch > before.epoch {
+                try session.output.line(
+                    "position   \(grouped(position)), in epoch \(after.epoch): the log was cut; what went is in archive/ of this node")
             } else {
                 try session.output.line(
-                    "position   \(grouped(after.rawValue)), \(counted(after.rawValue - before.rawValue, "event")) taken in")
+                    "position   \(grouped(position)), \(counted(position - before.position.rawValue, "event")) taken in")
             }
         }
     }
