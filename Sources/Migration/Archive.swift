@@ -17,7 +17,7 @@ package enum Archive {
     /// has the same name and events.
     static func write(_ site: MigrationSite, after position: Position, through last: Checkpoint) async throws(EvstoreError) -> String {
         // Files of a cut that was interrupted before it was made: the log still has the events.
-        if site.log.keyFile != nil {
+        if site.log.keyFile != nil, try migrating({ try Directory.status("\(site.store)/archive") }) != nil {
             let path = path(in: site.store, after: position, through: last)
             try await migrating { try await SealedLineFile.discard(["\(path).tmp", path], of: site.log) }
         }
