@@ -59,7 +59,8 @@ extension EventStore {
     /// snapshot's top are brought down to it.
     /// - Parameter discardTail: the consent to take events off the log; without it the call throws where there are any.
     /// - Throws: `EvstoreError`: unknownSnapshot, consentNeeded, epochChanged where the log was cut below the snapshot before, locked,
-    ///   verificationFailed, diskFull; of a node also logUnavailable, and commitOutcomeUnknown where the cut may stand: run it again.
+    ///   verificationFailed, diskFull; of a node also logUnavailable, and commitOutcomeUnknown where the cut may stand: catch up and
+    ///   look at the journal first, since a second call cuts off what others have appended behind the first.
     @discardableResult
     public func rollback(
         toSnapshot name: String, discardTail: Bool, progress: Progress? = nil

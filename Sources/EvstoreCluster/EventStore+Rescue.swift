@@ -57,8 +57,15 @@ extension EventStore {
                 number -= 1
                 continue
             }
-            let isOwn = try frame.last == .start || log.read { try $0.cuts() }.contains { $0.position == frame.last }
+            let isOwn = try frame.last == .start || isOwnCut(at: frame.last)
             return isOwn ? frame.last : nil
         }
+    }
+
+    /// Whether this node has a cut at a position, and none below it since.
+    private func isOwnCut(at position: Position) throws -> Bool {
+        let cuts = try log.read { try $0.cuts() }
+        guard let own = cuts.last(where: { $0.position == position }) else { return false }
+        return !cuts.contains { $0.epoch > own.epoch && $0.position < position }
     }
 }

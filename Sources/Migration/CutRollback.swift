@@ -89,6 +89,11 @@ package enum CutRollback {
                     throw EvstoreError.verificationFailed(reason: "events were appended meanwhile; nothing was cut")
                 }
                 if report.tail > 0 { try update.cut(to: snapshot.position, note: snapshot.name) }
+                // What no node below could take in is never offered.
+                if let below = try update.nodes().first(where: { $0.live < snapshot.floor && $0.name != update.node?.node }) {
+                    throw EvstoreError.verificationFailed(
+                        reason: "node \(below.name) is at \(below.live), below the snapshot's floor \(snapshot.floor); nothing was changed")
+                }
                 try update.lowerNodes(to: snapshot.top)
                 update.state.generations = kept
                 for entry in generationSet.entries { update.state.generations[entry.fingerprint] = entry.directory }
