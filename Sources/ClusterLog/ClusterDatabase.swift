@@ -153,7 +153,7 @@ package final class ClusterDatabase {
     /// - Throws: `EvstoreError.clusterWentBack` where the cluster log ends before the checkpoint, or does not know its epoch.
     package func end(before seen: Checkpoint, _ row: ClusterRow) throws(EvstoreError) -> (end: FrameEnd, last: Position) {
         guard let range = try frames(upTo: seen.epoch, of: row), range.epoch == seen.epoch,
-            range.numbers.upperBound < row.end.number || row.last.position >= seen.position
+            let last = try head(range.numbers.upperBound)?.last, last >= seen.position
         else { throw .clusterWentBack(log: log, cluster: row.last.position, node: seen.position) }
         let values: [PostgresValue] = [
             .text(log), .int(Int64(clamping: seen.position.rawValue)), .int(Int64(clamping: range.numbers.lowerBound)),

@@ -26,12 +26,23 @@ extension EventStore {
         let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
         let row = try database.readyRow()
         let last = try log.read { $0.last.position }
-        let common = try database.frames(upTo: log.read { $0.last.epoch }, of: row).map { try commonEnd(database, $0.numbers) } ?? .start
+        let common = try commonEnd(database, row)
         if common < last { try export(from: common.next, body) }
         return RescueReport(common: common, last: last)
     }
 
-    /// The last position at which a frame ends that this node has, too: by halves, since what is common within an epoch is its beginning.
+    /// The last position at which a frame ends that this node has, too: in the newest epoch that has one.
+    private func commonEnd(_ database: ClusterDatabase, _ row: ClusterRow) throws -> Position {
+        var epoch = try log.read { $0.last.epoch }
+        while let frames = try database.frames(upTo: epoch, of: row) {
+            let common = try commonEnd(database, frames.numbers)
+            if common > .start || frames.epoch == .first { return common }
+            epoch = Epoch(frames.epoch.rawValue - 1)
+        }
+        return .start
+    }
+
+    /// The same of some frames: by halves, since what is common within an epoch is its beginning.
     private func commonEnd(_ database: ClusterDatabase, _ numbers: ClosedRange<UInt64>) throws -> Position {
         var (low, high) = (numbers.lowerBound - 1, numbers.upperBound)
         var common = Position.start

@@ -1,6 +1,7 @@
 internal import EventLog
 package import EventModel
 internal import Hashing
+internal import Logging
 internal import Projections
 
 /// Going back to a snapshot's position by cutting the log there: what came later moves to the archive. On a node of a cluster log the cut
@@ -40,7 +41,10 @@ package enum CutRollback {
             if isNode, end.position > snapshot.position {
                 report.tail = end.position.rawValue - snapshot.position.rawValue
                 report.archive = Archive.path(in: site.store, after: snapshot.position, through: end)
-                try await adopt(generationSet, site)
+                do { try await adopt(generationSet, site) } catch {
+                    // Whoever asks for them finds them: the cut is made, and to fail now would have it made again.
+                    site.logger.warning("naming the read models behind a cut: \(error)")
+                }
             }
             MigrationPhase.reached(.cutAfter)
             try GenerationSweep.run(site, keepingReady: try GenerationSet.fingerprints(site, from: snapshot.floor, through: snapshot.top))

@@ -21,13 +21,6 @@ struct ClusterCutTests {
         }
     }
 
-    /// The lines that a node's archive has, without the epoch that differs in none.
-    private static func archived(_ shop: ShopCluster, _ node: String) throws -> [String: String] {
-        let directory = shop.path(node) + "/archive"
-        let names = try FileManager.default.contentsOfDirectory(atPath: directory).filter { $0.hasSuffix(".jsonl") }
-        return try Dictionary(uniqueKeysWithValues: names.map { ($0, try String(contentsOfFile: "\(directory)/\($0)", encoding: .utf8)) })
-    }
-
     @Test("every node archives and cuts when it meets the frame, also one that was away, and all go on with one log")
     func everyNode() async throws {
         try await withPostgres(.init(fsync: false)) { server in
@@ -56,9 +49,10 @@ struct ClusterCutTests {
             try await shop.open("c")
             try await Self.expectSame(shop, ["a", "b", "c"])
             #expect(try shop["c"].last() == Checkpoint(epoch: Epoch(2), position: Position(41)))
-            let archives = try ["a", "b", "c"].map { try Self.archived(shop, $0) }
-            #expect(archives[0].count == 1 && archives[0] == archives[1] && archives[1] == archives[2])
-            #expect(archives[0].values.first?.split(separator: "\n").count == 20)
+            let archives = try ["a", "b", "c"].map { try shop.archives($0) }
+            #expect(archives[0].count == 2 && archives[0] == archives[1] && archives[1] == archives[2])
+            let lines = try String(contentsOfFile: report.archive ?? "", encoding: .utf8)
+            #expect(lines.split(separator: "\n").count == 20)
             for node in ["a", "b", "c"] {
                 let rows = try shop[node].journal().filter { $0.what == "cut" }
                 #expect(rows.count == 1 && rows[0].outcome == "to good by a, 20 events archived", "\(rows)")
@@ -98,7 +92,9 @@ struct ClusterCutTests {
             try await Self.expectSame(shop, ["a", "b"])
             #expect(try a.last().epoch == Epoch(3))
             for node in ["a", "b"] {
-                let all = try ShopCluster.lines(shop[node]).joined() + Self.archived(shop, node).values.joined()
+                let all =
+                    try ShopCluster.lines(shop[node]).joined()
+                    + shop.archives(node).values.map { String(decoding: $0, as: UTF8.self) }.joined()
                 for id in acknowledged { #expect(all.components(separatedBy: "\"id\":\"\(id)\"").count == 2, "\(id) on \(node)") }
             }
             try await shop.close()
@@ -146,6 +142,56 @@ struct ClusterCutTests {
             #expect(refused?.code == "epochChanged", "\(refused?.message ?? "")")
             #expect(try b.last() == Checkpoint(epoch: Epoch(2), position: Position(10)))
             try await Self.expectSame(shop, ["a", "b"])
+            try await shop.close()
+        }
+    }
+
+    @Test("a floor above another node's version is refused before it is a frame that this one could never take in")
+    func floor() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            try await a.append([ShopCluster.placed("1")])
+            _ = try await a.takeSnapshot("low")
+            for store in [a, b] {
+                try await store.catchUp()
+                try await store.replay(to: SchemaVersion(2))
+            }
+            try await a.finalize(SchemaVersion(2))
+            _ = try await a.takeSnapshot("high")
+            try await a.rollback(toSnapshot: "low", discardTail: true)
+            try await b.catchUp()
+            #expect(try (b.versions.floor, b.versions.live) == (SchemaVersion(1), SchemaVersion(1)))
+            let refused = await #expect(throws: EvstoreError.self) { try await a.rollback(toSnapshot: "high", discardTail: true) }
+            #expect(
+                refused?.code == "verificationFailed" && refused?.message.contains("node b is at v1") == true, "\(refused?.message ?? "")")
+            try await b.append([ShopCluster.placed("2")])
+            try await Self.expectSame(shop, ["a", "b"])
+            try await shop.close()
+        }
+    }
+
+    @Test("a replica with events that a failover took away is refused, also where a cut of the cluster has passed them")
+    func replicaAhead() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            for number in 0 ..< 10 { try await a.append([ShopCluster.placed("\(number)")]) }
+            try await b.catchUp()
+            try await shop.close("b")
+            let frames = try await shop.cluster().status().frames
+            for number in 0 ..< 10 { try await a.append([ShopCluster.placed("\(number)")]) }
+            let program = BuiltProgram(environment: ["EVSTORE_STORE": shop.path("a")])
+            try program.must("backup", shop.path("copies"))
+            try program.must("--store", shop.path("c"), "follow", "--from", shop.path("copies"), "--once")
+            try await shop.close("a")
+            try shop.setBack(to: frames)
+            let again = try await shop.open("b")
+            _ = try await again.takeSnapshot("good")
+            try await again.append([ShopCluster.placed("x")])
+            try await again.rollback(toSnapshot: "good", discardTail: true)
+            let refused = await #expect(throws: EvstoreError.self) { try await shop.join("c") }
+            #expect(refused?.code == "clusterWentBack", "\(refused?.message ?? "")")
             try await shop.close()
         }
     }

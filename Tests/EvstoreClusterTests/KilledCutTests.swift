@@ -3,7 +3,6 @@ import Evstore
 import EvstoreCluster
 import EvstoreTesting
 import Foundation
-import PostgreSQL
 import TestSupport
 import Testing
 import Torturing
@@ -29,15 +28,6 @@ struct KilledCutTests {
         #expect(report.tail == UInt64(tail))
     }
 
-    private static func archives(_ node: String) throws -> [String: Data] {
-        let names = try FileManager.default.contentsOfDirectory(atPath: node + "/archive")
-        return try Dictionary(
-            uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: URL(fileURLWithPath: "\(node)/archive/\($0)"))) })
-    }
-
-    /// A process that opens a node, and so meets the cut, and appends.
-    private static func disk(_ path: String) -> FaultyDisk { FaultyDisk(root: path) }
-
     private static func expectSame(_ shop: ShopCluster, _ node: String, _ note: Comment) async throws {
         let store = try await shop.open(node)
         try await store.catchUp()
@@ -47,7 +37,7 @@ struct KilledCutTests {
         #expect(try await store.count("orders").rows == shop["b"].count("orders").rows, note)
         #expect(try await store.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty, note)
         try await shop.close(node)
-        #expect(try archives(shop.path(node)) == archives(shop.path("b")), note)
+        #expect(try shop.archives(node) == shop.archives("b"), note)
     }
 
     @Test("killed at any call of its disk, it has the cut and the whole archive when it is opened again")
@@ -58,7 +48,7 @@ struct KilledCutTests {
             try await shop.join("a")
             try await shop.close("a")
             func work(_ name: String, _ fault: DiskFault?) throws -> (outcome: BuiltProgram.Outcome, calls: Int) {
-                var disk = Self.disk(shop.path("a"))
+                var disk = FaultyDisk(root: shop.path("a"))
                 (disk.fault, disk.counter) = (fault, shop.directory.path + "/calls")
                 try disk.resetCounter()
                 let worker = BuiltProgram("StoreWorker", environment: try disk.environment)
@@ -88,7 +78,7 @@ struct KilledCutTests {
             try await shop.join("a")
             try await shop.close("a")
             try await Self.cut(shop, "good")
-            var disk = Self.disk(shop.path("a"))
+            var disk = FaultyDisk(root: shop.path("a"))
             disk.log = shop.directory.path + "/recording"
             var state = try CrashState(shop.path("a"))
             let outcome = try BuiltProgram("StoreWorker", environment: disk.environment).run(["node", shop.path("a"), "w", "6", "0"])
@@ -144,20 +134,37 @@ struct KilledCutTests {
             try await Self.cut(shop, "good")
             for number in 0 ..< 8 { try await b.append([ShopCluster.placed("\(number % 5)", number)]) }
             let frames = try await shop.cluster().status().frames
-            let connection = try server.connect()
-            for statement in [
-                """
-                UPDATE evstore_log l SET frame = f.number, position = f.last, link = substring(f.bytes FROM 41 FOR 32)
-                FROM evstore_frame f WHERE f.number = \(frames - 3)
-                """,
-                "DELETE FROM evstore_frame WHERE number > \(frames - 3)",
-            ] { _ = try connection.run(statement, deadline: .now + .seconds(10)) }
+            try shop.setBack(to: frames - 3)
             var lines = 0
             let report = try b.rescue { text in
                 lines += text.count { $0 == UInt8(ascii: "\n") }
                 return true
             }
             #expect(report.common == Position(15) && report.last == Position(18) && lines == 3, "\(report)")
+            try await shop.close()
+        }
+    }
+
+    @Test("rescue behind a cut that the cluster log has lost finds the common beginning in the epoch before")
+    func rescueOfLostCut() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let b = try await shop.join("b")
+            for number in 0 ..< 5 { try await b.append([ShopCluster.placed("\(number)")]) }
+            _ = try await b.takeSnapshot("low")
+            for number in 0 ..< 5 { try await b.append([ShopCluster.placed("\(number)")]) }
+            try await shop.join("a")
+            try await Self.cut(shop, "good")
+            let frames = try await shop.cluster().status().frames
+            try await b.rollback(toSnapshot: "low", discardTail: true)
+            for number in 0 ..< 3 { try await b.append([ShopCluster.placed("\(number)")]) }
+            try shop.setBack(to: frames)
+            var lines = 0
+            let report = try b.rescue { text in
+                lines += text.count { $0 == UInt8(ascii: "\n") }
+                return true
+            }
+            #expect(report.common == Position(5) && report.last == Position(8) && lines == 3, "\(report)")
             try await shop.close()
         }
     }

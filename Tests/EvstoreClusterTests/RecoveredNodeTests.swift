@@ -62,14 +62,7 @@ struct RecoveredNodeTests {
             let found = try await Self.alone(shop)
             #expect(found.last == Position(40) && found.frame < 40, "\(found)")
             // As by a failover to a standby that ends where the node's row does.
-            let connection = try server.connect()
-            for statement in [
-                """
-                UPDATE evstore_log l SET frame = f.number, position = f.last, link = substring(f.bytes FROM 41 FOR 32)
-                FROM evstore_frame f WHERE f.number = \(found.frame)
-                """,
-                "DELETE FROM evstore_frame WHERE number > \(found.frame)",
-            ] { _ = try connection.run(statement, deadline: .now + .seconds(10)) }
+            try shop.setBack(to: found.frame)
             let store = try await shop.open("cut")
             let error = await #expect(throws: EvstoreError.self) { try await store.catchUp() }
             #expect(error?.code == "clusterWentBack", "\(error?.message ?? "")")

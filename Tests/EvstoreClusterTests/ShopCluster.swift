@@ -3,6 +3,7 @@ import Evstore
 import EvstoreCluster
 import EvstoreTesting
 import Foundation
+import PostgreSQL
 import SchemaEvolution
 import TestSupport
 
@@ -101,6 +102,25 @@ final class ShopCluster {
     func format(of node: String) throws -> Int? {
         let text = try String(contentsOfFile: path(node) + "/evstore.json", encoding: .utf8)
         return text.firstMatch(of: #/"format" : (\d+)/#).flatMap { Int($0.1) }
+    }
+
+    /// The files of a node's archive, by name.
+    func archives(_ node: String) throws -> [String: Data] {
+        let directory = path(node) + "/archive"
+        let names = try FileManager.default.contentsOfDirectory(atPath: directory)
+        return try Dictionary(uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: URL(fileURLWithPath: "\(directory)/\($0)"))) })
+    }
+
+    /// Sets the cluster log back to a frame, as by a failover to a standby that was behind.
+    func setBack(to frame: UInt64) throws {
+        let connection = try server.connect()
+        for statement in [
+            """
+            UPDATE evstore_log l SET frame = f.number, position = f.last, link = substring(f.bytes FROM 41 FOR 32)
+            FROM evstore_frame f WHERE f.number = \(frame)
+            """,
+            "DELETE FROM evstore_frame WHERE number > \(frame)",
+        ] { _ = try connection.run(statement, deadline: .now + .seconds(10)) }
     }
 
     /// The lines of all events of a node, at their birth versions.

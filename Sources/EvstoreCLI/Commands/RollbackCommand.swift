@@ -9,7 +9,8 @@ struct RollbackCommand: Command {
         discussion: """
             What was appended since the flip stays, and the older version sees it through the steps \
             down. To a snapshot is another matter: the log is cut there, what comes after moves to \
-            the store's archive, and --discard-tail says that this is meant.
+            the store's archive, and --discard-tail says that this is meant. On a node of a cluster \
+            log every node cuts and archives so.
 
             Example: evstore rollback
             Example: evstore rollback --to-snapshot before-v5 --discard-tail
