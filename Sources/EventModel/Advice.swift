@@ -55,6 +55,7 @@ extension Advice {
         case rollback(to: SchemaVersion)
         case rollbackLeaving([String])
         case discardTail
+        case epoch(Epoch)
         case leaveConsumers
         case journal
         case pruneSnapshots
@@ -103,6 +104,7 @@ extension Advice.Call: CustomStringConvertible {
         case .rollback(let version): "rollback(to: \(version))"
         case .rollbackLeaving(let names): "rollback(without: [\(names.map { "\"\($0)\"" }.joined(separator: ", "))])"
         case .discardTail: "discardTail: true"
+        case .epoch(let epoch): "in: Epoch(\(epoch))"
         case .leaveConsumers: "leavingConsumers: true"
         case .journal: "journal()"
         case .pruneSnapshots: "pruneSnapshots(keeping:)"

@@ -57,18 +57,21 @@ extension EventStore {
     /// Awaits the writing of the archive and the building of read models up to the snapshot. Nobody else may have the store open; of a node,
     /// others may: the cut is a frame of the cluster log, and every node archives and cuts when it meets it. Nodes that work above the
     /// snapshot's top are brought down to it.
-    /// - Parameter discardTail: the consent to take events off the log; without it the call throws where there are any.
+    /// - Parameters:
+    ///   - discardTail: the consent to take events off the log; without it the call throws where there are any.
+    ///   - epoch: the consent holds only while the log is in this epoch, so that a call which is repeated cuts once. A node needs it for a
+    ///     second cut to one snapshot.
     /// - Throws: `EvstoreError`: unknownSnapshot, consentNeeded, epochChanged where the log was cut below the snapshot before, locked,
-    ///   verificationFailed, diskFull; of a node also logUnavailable, and commitOutcomeUnknown where the cut may stand: catch up and
-    ///   look at the journal first, since a second call cuts off what others have appended behind the first.
+    ///   verificationFailed, diskFull; of a node also logUnavailable, and commitOutcomeUnknown where the cut may stand: ask again.
     @discardableResult
     public func rollback(
-        toSnapshot name: String, discardTail: Bool, progress: Progress? = nil
+        toSnapshot name: String, discardTail: Bool, in epoch: Epoch? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> RollbackReport {
         return try await working { (_) async throws(EvstoreError) in
             try await log.withBallast { () async throws(EvstoreError) in
                 try await CutRollback.run(
-                    site("roll back to the snapshot \(name)", progress: progress), toSnapshot: name, discardTail: discardTail)
+                    site("roll back to the snapshot \(name)", progress: progress), toSnapshot: name,
+                    TailConsent(discardTail: discardTail, epoch: epoch))
             }
         }
     }

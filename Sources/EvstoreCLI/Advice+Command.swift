@@ -14,6 +14,7 @@ extension Advice.Call {
         case .rollback(let version): "evstore rollback --to \(version)"
         case .rollbackLeaving(let names): "evstore rollback" + names.map { " --without \($0.shellWord)" }.joined()
         case .discardTail: "--discard-tail"
+        case .epoch(let epoch): "--epoch \(epoch)"
         case .leaveConsumers: "--leave-consumers"
         case .journal: "evstore journal"
         case .pruneSnapshots: "evstore snapshot prune"

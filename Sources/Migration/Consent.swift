@@ -1,5 +1,5 @@
 internal import EventLog
-internal import EventModel
+package import EventModel
 internal import SchemaEvolution
 
 /// What a replay does only with the caller's consent.
@@ -42,6 +42,39 @@ enum Consent {
                 position \(first.first?.description ?? "?")\(more); nothing is live that was not
                 """,
             how: "see all that is lost with: \(.plan(to: to)); add \(.acceptLoss) to accept it")
+    }
+}
+
+/// The consent to take events off the log.
+package struct TailConsent: Sendable {
+    package var discardTail: Bool
+    /// Holds only while the log is in this epoch; nil where it does in any.
+    package var epoch: Epoch?
+
+    package init(discardTail: Bool, epoch: Epoch? = nil) { (self.discardTail, self.epoch) = (discardTail, epoch) }
+
+    /// On a node, others append behind a cut whose answer was lost: to be asked again for it must not take that off, too.
+    /// - Throws: `EvstoreError.consentNeeded`.
+    func require(to tail: UInt64, after snapshot: SnapshotReport, _ site: MigrationSite, _ now: Epoch) throws(EvstoreError) {
+        let events = "\(tail) events after position \(snapshot.position)"
+        guard discardTail else {
+            throw .consentNeeded(
+                what: "\(events) would be cut off; nothing was changed", how: "add \(.discardTail); they go to the archive")
+        }
+        if let epoch, epoch != now {
+            throw .consentNeeded(
+                what: "the log is in epoch \(now), and the consent is to cut off what epoch \(epoch) has; nothing was changed",
+                how: "look at what was cut: \(.journal)")
+        }
+        guard site.log.membership != nil, epoch == nil else { return }
+        let cuts = try migrating { try site.log.read { try $0.cuts() } }
+        let isRepeated = cuts.contains { $0.epoch > snapshot.epoch && $0.position == snapshot.position }
+        if isRepeated {
+            throw .consentNeeded(
+                what:
+                    "the log was cut to the snapshot \(snapshot.name) already, and \(events) were appended behind that; nothing was changed",
+                how: "to cut these off too, add \(.epoch(now))")
+        }
     }
 }
 

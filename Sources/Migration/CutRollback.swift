@@ -7,10 +7,11 @@ internal import Projections
 /// Going back to a snapshot's position by cutting the log there: what came later moves to the archive. On a node of a cluster log the cut
 /// is a frame, and every node archives and cuts when it meets it.
 package enum CutRollback {
-    /// - Throws: `EvstoreError.consentNeeded` unless `discardTail`; `epochChanged` where the snapshot lies beyond an
+    /// - Throws: `EvstoreError.consentNeeded` unless `consent` is to this tail; `epochChanged` where the snapshot lies beyond an
     ///   earlier cut; `locked` while another process has the store open.
-    package static func run(_ site: MigrationSite, toSnapshot name: String, discardTail: Bool) async throws(EvstoreError) -> RollbackReport
-    {
+    package static func run(
+        _ site: MigrationSite, toSnapshot name: String, _ consent: TailConsent
+    ) async throws(EvstoreError) -> RollbackReport {
         let began = ContinuousClock.now
         try site.log.requireOwn()
         let snapshot = try Snapshot.named(name, site.log)
@@ -23,11 +24,7 @@ package enum CutRollback {
         try requireSame(snapshot, site)
         var report = RollbackReport(from: state.live, to: snapshot.live, position: snapshot.position)
         report.tail = last.position.rawValue - snapshot.position.rawValue
-        guard discardTail || report.tail == 0 else {
-            throw .consentNeeded(
-                what: "\(report.tail) events after position \(snapshot.position) would be cut off; nothing was changed",
-                how: "add \(.discardTail); they go to the archive")
-        }
+        if report.tail > 0 { try consent.require(to: report.tail, after: snapshot, site, state.epoch) }
         try GenerationSweep.run(site)
         var generationSet = try generationSet(site, snapshot, state)
         let isThere = report.tail == 0 && state.isAs(snapshot) && generationSet.isLive(in: state)

@@ -12,6 +12,13 @@ extension File {
         _ = try setLock(byte, Int16(F_UNLCK))
     }
 
+    /// Gives up all locks of an open file description, of bytes and of the whole (`flock(2)`).
+    static func giveUpLocks(_ descriptor: Int32) {
+        var all = flock(l_type: Int16(F_UNLCK), l_whence: Int16(SEEK_SET), l_start: 0, l_len: 0, l_pid: 0)
+        _ = unsafe fcntl(descriptor, setOpenFileLock, &all)
+        _ = flock(descriptor, LOCK_UN)
+    }
+
     /// Runs `body` while holding the exclusive lock on a byte; false where another holder keeps it for all of `milliseconds`.
     package func alone(byte: Int, waiting milliseconds: Int, _ body: () throws -> Void) throws -> Bool {
         for waited in 0 ... milliseconds {

@@ -39,9 +39,15 @@ enum LockedFiles {
     }
 
     /// Closes a file, whether it was added or not. A fork comes before or after.
+    ///
+    /// Its locks are given up first: a process that another thread starts just now (`posix_spawn` runs no handlers) has the file too, for the
+    /// moment until it runs its program, and would keep them.
     static func close(_ descriptor: Int32) {
         unsafe table.withLock { marks in
-            if descriptor < numbersMax { unsafe marks[Int(descriptor)] = false }
+            if descriptor < numbersMax {
+                if unsafe marks[Int(descriptor)] { File.giveUpLocks(descriptor) }
+                unsafe marks[Int(descriptor)] = false
+            }
             Glibc.close(descriptor)
         }
     }

@@ -38,6 +38,29 @@ struct CutTests {
         try await log.close()
     }
 
+    @Test("the indexes stay those of the log, however far a sweep has come as it is cut")
+    func indexes() async throws {
+        let seed = ProcessInfo.processInfo.environment["EVSTORE_SEED"].flatMap(UInt64.init) ?? .random(in: 0 ... .max)
+        print("indexes behind cuts: seed \(seed)")
+        var chance = SeededGenerator(seed: seed)
+        for round in 0 ..< 60 {
+            for append in 0 ..< Int.random(in: 1 ... 12, using: &chance) {
+                let events = try (0 ..< Int.random(in: 1 ... 9, using: &chance)).map { number in
+                    try event(
+                        "s-\(Int.random(in: 0 ..< 12, using: &chance))", type: Bool.random(using: &chance) ? "seen" : "noted",
+                        id: Bool.random(using: &chance) ? "\(round)-\(append)-\(number)" : nil)
+                }
+                _ = try await log.append(AppendRequest(events: events))
+            }
+            let last = try log.read { $0.last.position }
+            let kept = Position(.random(in: last.rawValue / 2 ... last.rawValue, using: &chance))
+            try await log.update { try $0.cut(to: kept) }
+            // It walks the log and compares every index with it: what leads elsewhere, what is missing, and what is too much.
+            #expect(try log.verify(deep: true).map(\.message) == [], "cut to \(kept) of \(last), round \(round), seed \(seed)")
+        }
+        try await log.close()
+    }
+
     @Test("positions and ids return in a new epoch, and the log goes on, also after a reopen")
     func goesOn() async throws {
         try await fill()

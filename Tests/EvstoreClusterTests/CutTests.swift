@@ -81,11 +81,17 @@ struct ClusterCutTests {
                 }
                 return acknowledged
             }
-            // Two cuts to the same snapshot, each of what had come since.
-            for _ in 0 ..< 2 {
+            // Two cuts to the same snapshot, each of what had come since: to ask for one again is not to ask for another.
+            for epoch in 1 ... 2 as ClosedRange<UInt32> {
                 let before = try a.last().position.rawValue
                 while try a.last().position.rawValue < before + 20 { try await Task.sleep(for: .milliseconds(2)) }
-                let report = try await a.rollback(toSnapshot: "good", discardTail: true)
+                for wrong in epoch == 1 ? [Epoch(2)] : [nil, Epoch(1)] {
+                    let refused = await #expect(throws: EvstoreError.self) {
+                        try await a.rollback(toSnapshot: "good", discardTail: true, in: wrong)
+                    }
+                    #expect(refused?.code == "consentNeeded" && refused?.message.contains("nothing was changed") == true)
+                }
+                let report = try await a.rollback(toSnapshot: "good", discardTail: true, in: epoch == 1 ? nil : Epoch(epoch))
                 #expect(report.tail >= 20)
             }
             let acknowledged = try await appending.value

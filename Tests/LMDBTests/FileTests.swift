@@ -37,4 +37,26 @@ struct FileTests {
         try one.unlock(byte: 1 << 32)
         #expect(try other.lockHolder(byte: 1 << 32, expecting: getpid()) == nil)
     }
+
+    @Test("a lock ends with its file, also while processes are started beside it, which have the file until they run their program")
+    func startedBeside() async throws {
+        let directory = try TemporaryDirectory()
+        let isOver = Monitor(false)
+        let starting = Task.detached {
+            while !isOver.withLock({ $0 }) {
+                let process = Process()
+                process.executableURL = URL(fileURLWithPath: "/bin/true")
+                try process.run()
+                process.waitUntilExit()
+            }
+        }
+        var kept = 0
+        for _ in 0 ..< 20_000 {
+            let file = try File(directory.path + "/locks", .create)
+            if try !file.lock(byte: 0, shared: false) { kept += 1 }
+        }
+        isOver.change { $0 = true }
+        try await starting.value
+        #expect(kept == 0)
+    }
 }

@@ -88,15 +88,15 @@ package struct LogUpdate: ~Copyable {
     }
 
     /// Exact as of `last`.
-    /// - Throws: `EvstoreError.misuse` after a cut in the same update, which leaves the indexes to be built again.
+    /// - Throws: `EvstoreError.misuse` after a cut in the same update, which it does not see.
     package func census() throws -> [CensusRow] {
         if hasCut { throw EvstoreError.misuse("the census is counted anew after a cut; ask for it after the update") }
         return try CensusRow.rows(
             moment.census(transaction.reads, access), names: Indexes.types(transaction.reads, access.tables))
     }
 
-    /// Removes every event after `position` and begins the next epoch, or `later`. The indexes are emptied and
-    /// rebuilt from the log; import marks beyond the position are removed.
+    /// Removes every event after `position`, with what the indexes have of it and the import marks beyond it, and begins the next epoch, or
+    /// `later`. O(events that go).
     ///
     /// A node asks the cluster log for it, and makes it as all nodes do, when it meets the frame: of what else the update does, what is
     /// the cluster's is kept, and nothing of this node's own.
@@ -108,10 +108,11 @@ package struct LogUpdate: ~Copyable {
         }
         let epoch = max(state.epoch.next, later ?? .first)
         if let node { return try ask(ClusterCut(at: position, epoch, link: cutLink(at: position), note: "\(note) by \(node.node)")) }
-        let link = try Cut.run(to: position, &transaction, access)
+        let before = try StateRows.numbers(transaction.reads, access.tables).indexedTo
+        let (link, indexed) = try Cut.run(to: position, &transaction, access)
         try begin(epoch, at: position, link)
-        state.indexed = .start
-        try Cut.markIndexes(epoch, &transaction, access)
+        state.indexed = indexed
+        try Cut.markIndexes(from: before, to: Checkpoint(epoch: epoch, position: indexed), &transaction, access)
         hasCut = true
     }
 
@@ -130,9 +131,8 @@ package struct LogUpdate: ~Copyable {
         let indexed = try StateRows.numbers(transaction.reads, access.tables).indexedTo
         try Cut.removeRows(beyond: last.position, &transaction, access)
         try begin(max(state.epoch.next, later), at: last.position, Blocks.endLink(transaction.reads, access))
-        for index in access.tables.positionIndexes where try index.mark(transaction.reads) == indexed {
-            try index.put(mark: Checkpoint(epoch: state.epoch, position: indexed.position), &transaction)
-        }
+        let now = Checkpoint(epoch: state.epoch, position: indexed.position)
+        try Cut.markIndexes(from: indexed, to: now, &transaction, access)
     }
 
     private mutating func begin(_ epoch: Epoch, at position: Position, _ link: Digest) throws {

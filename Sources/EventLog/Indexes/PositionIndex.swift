@@ -46,6 +46,8 @@ struct PositionIndex: Sendable {
         try rows?.put(([1] + key).lent, bytes(position).lent, &transaction)
     }
 
+    func remove(_ key: [UInt8], _ transaction: inout WriteTransaction) throws { try rows?.delete(([1] + key).lent, &transaction) }
+
     func removeAll(_ transaction: inout WriteTransaction) throws { try rows?.removeAll(&transaction) }
 
     /// How many keys its table has.

@@ -62,12 +62,14 @@ extension Cut {
         guard cut.epoch > state.epoch, cut.position <= last else {
             throw FrameDamage("its cut at position \(cut.position) does not follow epoch \(state.epoch), position \(last)")
         }
-        guard try run(to: cut.position, &transaction, access) == cut.link else {
+        let before = try StateRows.numbers(transaction.reads, access.tables).indexedTo
+        let (link, indexed) = try run(to: cut.position, &transaction, access)
+        guard link == cut.link else {
             throw FrameDamage("its cut at position \(cut.position) leaves another log than the other nodes have")
         }
         try Epochs.put(cut.epoch, cut: cut.position, link: cut.link, &transaction, access.tables)
-        try markIndexes(cut.epoch, &transaction, access)
-        (state.epoch, state.indexed) = (cut.epoch, .start)
+        try markIndexes(from: before, to: Checkpoint(epoch: cut.epoch, position: indexed), &transaction, access)
+        (state.epoch, state.indexed) = (cut.epoch, indexed)
         // Each is looked at again before it is used: one that has gone beyond the cut is built anew.
         state.generations = [:]
         try StateRows.put(state, &transaction, access.tables)

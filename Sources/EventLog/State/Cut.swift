@@ -5,23 +5,20 @@ internal import LMDB
 
 /// Removes the log's end, within the transaction of an update.
 enum Cut {
-    /// Returns the link at the cut: that of the last block which is left.
-    static func run(to position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess) throws -> Digest {
+    /// O(events that go).
+    /// - Returns: the link at the cut, that of the last block which is left; up to where the indexes are written.
+    static func run(
+        to position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess
+    ) throws -> (link: Digest, indexed: Position) {
         let tables = access.tables
+        // Order: while the events are there, which say what the indexes have of them.
+        let indexed = try Unindexing.run(after: position, &transaction, access)
         while let first = try lastFirst(transaction.reads, access), first > position {
             try transaction.delete(tables.blocks, bytes(first.rawValue).lent)
         }
         try shortenLast(to: position, &transaction, access)
-        for table in tables.descriptors {
-            guard let rows = tables[table] else { continue }
-            switch table.content {
-            case .blocks: break
-            case .index: try rows.removeAll(&transaction)
-            case .kept: break
-            }
-        }
         try removeRows(beyond: position, &transaction, access)
-        return try Blocks.endLink(transaction.reads, access)
+        return (try Blocks.endLink(transaction.reads, access), indexed)
     }
 
     /// The same link without a cut.
@@ -34,9 +31,13 @@ enum Cut {
         return try Blocks.holding(position, transaction, access)?.link ?? Epochs.genesis(access.storeID)
     }
 
-    /// Notes that the indexes are empty, after a cut that began an epoch.
-    static func markIndexes(_ epoch: Epoch, _ transaction: inout WriteTransaction, _ access: LogAccess) throws {
-        for index in access.tables.positionIndexes { try index.put(mark: Checkpoint(epoch: epoch, position: .start), &transaction) }
+    /// Notes up to where the indexes are written in the epoch that begins. One that lagged behind the others is left to `Reindexing`.
+    static func markIndexes(
+        from before: Checkpoint, to now: Checkpoint, _ transaction: inout WriteTransaction, _ access: LogAccess
+    ) throws {
+        for index in access.tables.positionIndexes where try index.mark(transaction.reads) == before {
+            try index.put(mark: now, &transaction)
+        }
     }
 
     /// Removes the rows that name later positions.

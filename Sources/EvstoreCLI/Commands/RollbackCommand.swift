@@ -10,7 +10,7 @@ struct RollbackCommand: Command {
             What was appended since the flip stays, and the older version sees it through the steps \
             down. To a snapshot is another matter: the log is cut there, what comes after moves to \
             the store's archive, and --discard-tail says that this is meant. On a node of a cluster \
-            log every node cuts and archives so.
+            log every node cuts and archives so; a second cut to one snapshot there needs --epoch.
 
             Example: evstore rollback
             Example: evstore rollback --to-snapshot before-v5 --discard-tail
@@ -28,17 +28,22 @@ struct RollbackCommand: Command {
 
     @Flag(help: "Consent to moving what came after the snapshot to the archive.") var discardTail = false
 
+    @Option(help: ArgumentHelp("Consent only while the log is in this epoch; status --json has it.", valueName: "number"))
+    var epoch: UInt32?
+
     func validate() throws {
         if toSnapshot != nil && (to != nil || !without.isEmpty) {
             throw ValidationError("--to-snapshot excludes --to and --without")
         }
         if discardTail && toSnapshot == nil { throw ValidationError("--discard-tail belongs to --to-snapshot NAME") }
+        if epoch != nil && !discardTail { throw ValidationError("--epoch belongs to --discard-tail") }
     }
 
     func run(in session: Session) async throws {
         let report = try await session.withStore { store in
             if let toSnapshot {
-                return try await store.rollback(toSnapshot: toSnapshot, discardTail: discardTail, progress: session.progress)
+                return try await store.rollback(
+                    toSnapshot: toSnapshot, discardTail: discardTail, in: epoch.map { Epoch($0) }, progress: session.progress)
             }
             let version = try to.map { text throws(EvstoreError) in try store.version(named: text) }
             return try await store.rollback(

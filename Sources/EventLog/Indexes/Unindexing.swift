@@ -1,0 +1,111 @@
+internal import Bytes
+internal import EventModel
+internal import LMDB
+
+/// Takes the entries of the log's end out of the index tables, before a cut removes the events themselves: in O(events that go), a part of
+/// them at a time, so that memory is bounded by a part.
+enum Unindexing {
+    private static let eventsAtOnce: UInt64 = 250_000
+
+    /// What the tables lose by a run of consecutive events.
+    private struct Part {
+        /// The last of them.
+        var through: Position
+        /// Names of the streams that began among them.
+        var streams: [[UInt8]] = []
+        /// Streams that they continue, with the event that is the last then; nil where none is left.
+        var heads: [(stream: UInt64, head: StreamHead?)] = []
+        var ids: [IDKey] = []
+        /// Of those that the census counts.
+        var census: [IndexEntries.Kind: UInt64] = [:]
+        var positions: [(index: PositionIndex, key: [UInt8])] = []
+    }
+
+    /// Takes out all entries of events after a position.
+    /// - Returns: up to where the tables are written now.
+    /// - Throws: `EvstoreError.corruptBlock`.
+    static func run(after position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess) throws -> Position {
+        let indexed = try StateRows.numbers(transaction.reads, access.tables).indexed
+        var counts = try Indexes.census(transaction.reads, access.tables)
+        var done = position
+        // Beyond `indexed` too: a sweep that is under way has written some of those.
+        while let part = try gather(after: done, stays: position, indexed: indexed, transaction.reads, access) {
+            try remove(part, &transaction, access.tables)
+            for (kind, count) in part.census {
+                guard let counted = counts[kind], counted >= count else { throw Indexes.damaged("census") }
+                counts[kind] = counted - count
+            }
+            done = part.through
+        }
+        if indexed <= position { return indexed }
+        for (kind, count) in counts {
+            if count > 0 {
+                try access.tables.census.put(kind.key.lent, bytes(count).lent, &transaction)
+            } else {
+                try access.tables.census.delete(kind.key.lent, &transaction)
+            }
+        }
+        return position
+    }
+
+    /// Nil where no event is left.
+    private static func gather(
+        after done: Position, stays position: Position, indexed: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess
+    ) throws -> Part? {
+        var cursor = try transaction.cursor(access.tables.blocks)
+        var earlier = try transaction.cursor(access.tables.blocks)
+        var isThere = try cursor.seek(done.next.rawValue)
+        if done == position { isThere = try Blocks.seek(&cursor, holding: done.next) }
+        var part = Part(through: done)
+        while isThere, part.through.rawValue - done.rawValue < eventsAtOnce {
+            let block = try Blocks.view(cursor, access)
+            if block.last > part.through {
+                let start = part.through < block.first ? 0 : Int(part.through.rawValue - block.first.rawValue) + 1
+                for index in start ..< block.count {
+                    try add(block.record(index), to: &part, stays: position, indexed: indexed, &earlier, access)
+                }
+                part.through = block.last
+            }
+            isThere = try cursor.next()
+        }
+        return part.through > done ? part : nil
+    }
+
+    private static func add(
+        _ record: borrowing RecordView, to part: inout Part, stays position: Position, indexed: Position, _ earlier: inout Cursor,
+        _ access: LogAccess
+    ) throws {
+        if record.idGiven { part.ids.append(IDKey(record)) }
+        if record.position <= indexed { part.census[IndexEntries.Kind(type: record.type, born: record.born.rawValue), default: 0] += 1 }
+        for index in access.tables.positionIndexes {
+            if let key = index.key(record) { part.positions.append((index, key)) }
+        }
+        if let name = record.streamName {
+            part.streams.append(Array(name.text.utf8))
+            part.heads.append((record.streamID, nil))
+        } else if record.previous <= position {
+            // The first of the stream's events that go.
+            guard let last = try Blocks.record(at: record.previous, &earlier, access), last.streamID == record.streamID else {
+                throw EvstoreError.corruptBlock(position: record.position, reason: "its pointer leads to no event of its stream")
+            }
+            part.heads.append((record.streamID, StreamHead(revision: last.revision, position: last.position, jump: last.jump)))
+        }
+    }
+
+    private static func remove(_ part: Part, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
+        for name in part.streams.sorted(by: { $0.lexicographicallyPrecedes($1) }) { try tables.streams.delete(name.lent, &transaction) }
+        for id in part.ids.sorted() { try tables.ids.delete(id.bytes.lent, &transaction) }
+        var row = ByteBuffer()
+        for (stream, head) in part.heads.sorted(by: { $0.stream < $1.stream }) {
+            row.removeAll()
+            if let head { Indexes.append(head, to: &row) }
+            let key = bytes(stream)
+            if head == nil {
+                try tables.heads.delete(key.lent, &transaction)
+            } else {
+                try tables.heads.put(key.lent, row.bytes, &transaction)
+            }
+        }
+        for (index, key) in part.positions { try index.remove(key, &transaction) }
+    }
+}
