@@ -9,16 +9,21 @@ enum Unindexing {
 
     /// What the tables lose by a run of consecutive events.
     private struct Part {
-        /// The last of them.
+        /// The last event that stays.
+        let kept: Position
+        /// Up to where the census counts.
+        let indexed: Position
+        /// The last of the run.
         var through: Position
         /// Names of the streams that began among them.
         var streams: [[UInt8]] = []
         /// Streams that they continue, with the event that is the last then; nil where none is left.
         var heads: [(stream: UInt64, head: StreamHead?)] = []
         var ids: [IDKey] = []
-        /// Of those that the census counts.
         var census: [IndexEntries.Kind: UInt64] = [:]
         var positions: [(index: PositionIndex, key: [UInt8])] = []
+
+        init(after done: Position, kept: Position, indexed: Position) { (through, self.kept, self.indexed) = (done, kept, indexed) }
     }
 
     /// Takes out all entries of events after a position.
@@ -29,7 +34,10 @@ enum Unindexing {
         var counts = try Indexes.census(transaction.reads, access.tables)
         var done = position
         // Beyond `indexed` too: a sweep that is under way has written some of those.
-        while let part = try gather(after: done, stays: position, indexed: indexed, transaction.reads, access) {
+        while true {
+            var part = Part(after: done, kept: position, indexed: indexed)
+            try gather(&part, transaction.reads, access)
+            if part.through == done { break }
             try remove(part, &transaction, access.tables)
             for (kind, count) in part.census {
                 guard let counted = counts[kind], counted >= count else { throw Indexes.damaged("census") }
@@ -48,42 +56,36 @@ enum Unindexing {
         return position
     }
 
-    /// Nil where no event is left.
-    private static func gather(
-        after done: Position, stays position: Position, indexed: Position, _ transaction: borrowing ReadTransaction, _ access: LogAccess
-    ) throws -> Part? {
+    private static func gather(_ part: inout Part, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws {
+        let done = part.through
         var cursor = try transaction.cursor(access.tables.blocks)
         var earlier = try transaction.cursor(access.tables.blocks)
-        var isThere = try cursor.seek(done.next.rawValue)
-        if done == position { isThere = try Blocks.seek(&cursor, holding: done.next) }
-        var part = Part(through: done)
+        var isThere = try Blocks.seek(&cursor, holding: done.next)
         while isThere, part.through.rawValue - done.rawValue < eventsAtOnce {
             let block = try Blocks.view(cursor, access)
             if block.last > part.through {
                 let start = part.through < block.first ? 0 : Int(part.through.rawValue - block.first.rawValue) + 1
-                for index in start ..< block.count {
-                    try add(block.record(index), to: &part, stays: position, indexed: indexed, &earlier, access)
-                }
+                for index in start ..< block.count { try add(block.record(index), to: &part, &earlier, access) }
                 part.through = block.last
             }
             isThere = try cursor.next()
         }
-        return part.through > done ? part : nil
     }
 
     private static func add(
-        _ record: borrowing RecordView, to part: inout Part, stays position: Position, indexed: Position, _ earlier: inout Cursor,
-        _ access: LogAccess
+        _ record: borrowing RecordView, to part: inout Part, _ earlier: inout Cursor, _ access: LogAccess
     ) throws {
         if record.idGiven { part.ids.append(IDKey(record)) }
-        if record.position <= indexed { part.census[IndexEntries.Kind(type: record.type, born: record.born.rawValue), default: 0] += 1 }
+        if record.position <= part.indexed {
+            part.census[IndexEntries.Kind(type: record.type, born: record.born.rawValue), default: 0] += 1
+        }
         for index in access.tables.positionIndexes {
             if let key = index.key(record) { part.positions.append((index, key)) }
         }
         if let name = record.streamName {
             part.streams.append(Array(name.text.utf8))
             part.heads.append((record.streamID, nil))
-        } else if record.previous <= position {
+        } else if record.previous <= part.kept {
             // The first of the stream's events that go.
             guard let last = try Blocks.record(at: record.previous, &earlier, access), last.streamID == record.streamID else {
                 throw EvstoreError.corruptBlock(position: record.position, reason: "its pointer leads to no event of its stream")
