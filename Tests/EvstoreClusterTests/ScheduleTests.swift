@@ -10,8 +10,9 @@ import SchemaEvolution
 import TestSupport
 import Testing
 
-/// Two nodes append and migrate through proxies that break messages, a third one watches. Held against the model on the page "More than one
-/// machine": each append ends as made, refused or unknown; what was made is there once, at its position; what was refused is never there.
+/// Two nodes append, migrate and cut through proxies that break messages, a third one watches. Held against the model on the page "More than
+/// one machine": each append ends as made, refused or unknown; what was made is there once, at its position, or a cut has put it into every
+/// node's archive, once; what was refused is never there.
 @Suite("Schedules of faults", .serialized)
 struct ScheduleTests {
     /// By hand 10,000.
@@ -46,7 +47,12 @@ private struct Trial {
     private let proxies: [String: FaultyProxy]
     private let seed: UInt64
     private var chance: SeededGenerator
-    private var seen: UInt64 = 0
+    /// The ids of the events, by position.
+    private var log: [String] = []
+    private var epoch = Epoch.first
+    private var archives: Set<String> = []
+    /// The snapshot of node a that is cut to.
+    private var snapshot: String?
     /// Appends of which nobody knows yet.
     private var open: Set<String> = []
     private var refused: Set<String> = []
@@ -64,7 +70,9 @@ private struct Trial {
         try await shop.join("c")
     }
 
-    var summary: String { "\(seen) events; " + counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ") }
+    var summary: String {
+        "\(log.count) events; " + counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+    }
 
     mutating func run(_ number: Int) async throws {
         var appends: [(node: String, id: String, expectation: EventModel.Expectation, order: String)] = []
@@ -82,35 +90,60 @@ private struct Trial {
                     ))
             }
         }
-        let isMigrating = Int.random(in: 0 ..< 12, using: &chance) == 0
-        let nodes = shop.nodes
-        let fates = try await withThrowingTaskGroup(of: (String, Fate).self) { group in
+        let migrating = Int.random(in: 0 ..< 12, using: &chance) == 0 ? Bool.random(using: &chance) ? "a" : "b" : nil
+        let isCutting = snapshot != nil && Int.random(in: 0 ..< 20, using: &chance) == 0
+        let (a, seen) = (shop["a"], epoch)
+        let stores = Dictionary(uniqueKeysWithValues: ["a", "b"].map { ($0, shop[$0]) })
+        let good = snapshot ?? ""
+        let ends = try await withThrowingTaskGroup(of: (String, Fate).self) { group in
             for append in appends {
-                let store = shop[append.node]
+                guard let store = stores[append.node] else { continue }
                 group.addTask { (append.id, try await Self.fate(of: append.id, append.order, append.expectation, store)) }
             }
-            if isMigrating, let a = nodes["a"] { try await migrate(a) }
-            return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+            async let cut = isCutting ? Self.cut(a, to: good, in: seen) : nil
+            var migrated: String??
+            if let store = migrating.flatMap({ stores[$0] }) { migrated = .some(await Self.migrate(store)) }
+            return (fates: try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }, migrated: migrated, cut: await cut)
         }
+        if let code = ends.migrated { count("migrations", code) }
+        if let code = ends.cut { count("cuts", code) }
         for proxy in proxies.values { proxy.arm(nil) }
-        try await check(fates, number)
+        try await check(ends.fates, number)
+        if Int.random(in: 0 ..< 15, using: &chance) == 0 {
+            try await a.catchUp()
+            snapshot = "good-\(number)"
+            _ = try await a.takeSnapshot("good-\(number)")
+        }
     }
 
-    /// Goes forward or back; what is not reached stays as it was, or is done.
-    private mutating func migrate(_ store: EventStore) async throws {
+    private mutating func count(_ what: String, _ code: String?) {
+        #expect(
+            [
+                nil, "logUnavailable", "commitOutcomeUnknown", "verificationFailed", "deadlinePassed", "epochChanged", "consentNeeded",
+                "migrationInProgress",
+            ]
+            .contains(code), "\(what): \(code ?? ""); seed \(seed)")
+        counts[code.map { "\(what) \($0)" } ?? what, default: 0] += 1
+    }
+
+    /// Cuts off what was appended since a snapshot; the code of the error that it ends with, or nil.
+    private static func cut(_ store: EventStore, to snapshot: String, in epoch: Epoch) async -> String?? {
+        do {
+            try await store.rollback(toSnapshot: snapshot, discardTail: true, in: epoch)
+            return .some(nil)
+        } catch { return error.code }
+    }
+
+    /// Goes forward or back; what is not reached stays as it was, or is done. Returns the code of the error that it ends with.
+    private static func migrate(_ store: EventStore) async -> String? {
         do {
             if try store.versions.live == SchemaVersion(1) {
                 try await store.replay(to: SchemaVersion(2))
             } else {
                 try await store.rollback()
             }
-            counts["migrations", default: 0] += 1
-        } catch {
-            #expect(
-                ["logUnavailable", "commitOutcomeUnknown", "verificationFailed", "deadlinePassed"].contains(error.code),
-                "\(error); seed \(seed)")
-            counts["migrations \(error.code)", default: 0] += 1
-        }
+            return nil
+        } catch { return error.code }
     }
 
     private static func fate(
@@ -138,26 +171,51 @@ private struct Trial {
         counts["made", default: 0] += made.count
         let c = shop["c"]
         try await c.catchUp()
-        var events: [RecordedEvent] = []
-        for event in try c.page(after: seen) { events.append(event) }
-        for event in events {
-            seen += 1
-            let (id, position) = (event.id.text, event.position.rawValue)
-            #expect(position == seen && !refused.contains(id), "\(id) was refused and is at \(position); seed \(seed), schedule \(number)")
+        var removed: [String] = []
+        for cut in try c.log.read({ try $0.cuts() }) where cut.epoch > epoch {
+            let kept = min(Int(cut.position.rawValue), log.count)
+            removed += log[kept...]
+            log.removeLast(log.count - kept)
+            epoch = cut.epoch
+        }
+        var archived = try newlyArchived()
+        for id in removed {
+            let isKept = archived.removeOne(id)
+            #expect(isKept, "\(id) was cut off, and is in no archive; seed \(seed), schedule \(number)")
+        }
+        let first = log.count
+        for event in try c.page(after: UInt64(first)) {
+            log.append(event.id.text)
+            #expect(event.position.rawValue == log.count)
+        }
+        for (index, id) in (log[first...] + archived).enumerated() {
+            let position = first + index < log.count ? UInt64(first + index + 1) : nil
+            let place = position.map { "at \($0)" } ?? "in an archive"
+            #expect(!refused.contains(id), "\(id) was refused and is \(place); seed \(seed), schedule \(number)")
             if let acknowledged = made.removeValue(forKey: id) {
-                #expect(acknowledged == position, "\(id); seed \(seed), schedule \(number)")
+                #expect(position == nil || acknowledged == position, "\(id); seed \(seed), schedule \(number)")
             } else {
-                #expect(
-                    open.remove(id) != nil, "\(id) at \(position) is there twice, or was never appended; seed \(seed), schedule \(number)")
+                #expect(open.remove(id) != nil, "\(id) \(place) is there twice, or was never appended; seed \(seed), schedule \(number)")
             }
         }
         #expect(made.isEmpty, "acknowledged and not there: \(made); seed \(seed), schedule \(number)")
+    }
+
+    /// The ids of the events in the files that are new in the archive of node c.
+    private mutating func newlyArchived() throws -> [String] {
+        var ids: [String] = []
+        for (name, content) in try shop.archives("c") where archives.insert(name).inserted {
+            ids += String(decoding: content, as: UTF8.self).matches(of: #/"id":"([0-9]+-[ab]-[0-9])"/#).map { String($0.1) }
+        }
+        return ids
     }
 
     func expectOneLog() async throws {
         for node in ["a", "b", "c"] { try await shop[node].catchUp() }
         let links = try ["a", "b", "c"].map { node in try shop[node].log.read { try $0.lastLink.hex } }
         #expect(Set(links).count == 1, "seed \(seed)")
+        let archives = try ["a", "b", "c"].map { try shop.archives($0) }
+        #expect(archives[0] == archives[1] && archives[1] == archives[2], "seed \(seed)")
         let nodes = try shop["c"].log.read { try $0.nodes() }
         #expect(nodes.map(\.name) == ["a", "b", "c"])
         for node in nodes { #expect(try node.live == shop[node.name].versions.live, "\(node.name); seed \(seed)") }
@@ -170,5 +228,13 @@ extension EventStore {
         var events: [RecordedEvent] = []
         while let event = try event(position: Position(position + UInt64(events.count) + 1)) { events.append(event) }
         return events
+    }
+}
+
+extension [String] {
+    fileprivate mutating func removeOne(_ element: String) -> Bool {
+        guard let index = firstIndex(of: element) else { return false }
+        remove(at: index)
+        return true
     }
 }

@@ -107,6 +107,7 @@ final class ShopCluster {
     /// The files of a node's archive, by name.
     func archives(_ node: String) throws -> [String: Data] {
         let directory = path(node) + "/archive"
+        if !FileManager.default.fileExists(atPath: directory) { return [:] }
         let names = try FileManager.default.contentsOfDirectory(atPath: directory)
         return try Dictionary(uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: URL(fileURLWithPath: "\(directory)/\($0)"))) })
     }
