@@ -20,8 +20,10 @@ extension LogAccess {
         _ progress: (Position) throws -> Void
     ) throws -> (end: FrameEnd, last: Position) {
         var (end, last) = (end, position)
+        let pages = FramePages(sequencer)
+        defer { pages.end() }
         while true {
-            let page = try sequencer.frames(after: end, at: last, by: .now + .seconds(options.appendDeadlineSeconds))
+            let page = try pages.page(after: end, at: last, by: .now + .seconds(options.appendDeadlineSeconds))
             if page.frames.isEmpty { return (end, last) }
             (end, last) = try takeIn(page.frames)
             try progress(last)

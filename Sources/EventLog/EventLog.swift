@@ -30,7 +30,7 @@ package final class EventLog: Sendable {
     /// As which node of which cluster log it was opened; nil where it belongs to none.
     package let membership: Membership?
     /// Whether it was opened as a replica: it may have been promoted since.
-    let isReplica: Bool
+    package let isReplica: Bool
     private let frameFollower: FrameFollower?
     private let presence: HeldLock
     private let healthMonitor: HealthMonitor

@@ -234,3 +234,9 @@ package func padded(_ number: Int64, _ width: Int) -> String {
     let text = String(number)
     return String(repeating: "0", count: Swift.max(0, width - text.utf8.count)) + text
 }
+
+extension Epoch {
+    /// For a store that goes on beside the one that it was made of, and is to have an epoch which that one does not get: the clock's seconds.
+    /// However wrong the clock is, later epochs stay.
+    package static var ofNow: Epoch { Epoch(UInt32(clamping: min(Timestamp.now.microseconds / 1_000_000, 0xf000_0000))) }
+}

@@ -82,8 +82,20 @@ extension EventStore {
         } catch { return nil }
     }
 
-    /// The generation of a definition, built where there is none, and brought up as far as this handle can.
+    /// The generation of a definition, built where there is none, and brought up as far as this handle can. Where a node meets a cut
+    /// meanwhile, what was built may have gone beyond it: that is done again.
     private func broughtUp(
+        _ definition: Definition, _ evolution: Evolution, to position: Position?, _ cancellation: Cancellation
+    ) async throws(EvstoreError) -> Generation {
+        do { return try await broughtUpOnce(definition, evolution, to: position, cancellation) } catch {
+            let now = try evolving.current()
+            if now.state.epoch == evolution.state.epoch || isReadOnly { throw error }
+            generations.removeAll()
+            return try await broughtUpOnce(definition, now, to: position, cancellation)
+        }
+    }
+
+    private func broughtUpOnce(
         _ definition: Definition, _ evolution: Evolution, to position: Position?, _ cancellation: Cancellation
     ) async throws(EvstoreError) -> Generation {
         let version = definition.version

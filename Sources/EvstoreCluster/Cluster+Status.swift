@@ -12,6 +12,8 @@ public struct ClusterStatus: Sendable {
         public var position: Position
         /// How many events it has not taken in yet.
         public var lag: UInt64
+        /// How many frames it has not taken in yet: of events, or of what has none, such as a cut, behind which its lag is not known.
+        public var framesBehind: UInt64
         public var program: String
         /// How long ago it has reported itself: a node that nobody has open reports nothing.
         public var secondsAgo: Int
@@ -37,7 +39,8 @@ extension Cluster {
             let nodes = try database.nodes().map { node in
                 ClusterStatus.Node(
                     name: node.name, live: node.live, position: node.position,
-                    lag: row.last.position.rawValue - min(node.position.rawValue, row.last.position.rawValue), program: node.program,
+                    lag: row.last.position.rawValue - min(node.position.rawValue, row.last.position.rawValue),
+                    framesBehind: row.end.number - min(node.frame, row.end.number), program: node.program,
                     secondsAgo: node.secondsAgo)
             }
             return ClusterStatus(

@@ -163,7 +163,7 @@ extension GenerationSet {
             let generationSet = try registered(site, at: version, state)
             for entry in generationSet.entries where seen.insert(entry.fingerprint).inserted {
                 guard let name = state.generations[entry.fingerprint] ?? entry.directory else {
-                    if version == state.live, entry.definition.isAvailable { findings.append(missing(entry, at: version)) }
+                    if version == state.live, entry.definition.isAvailable { findings.append(missing(entry, at: version, site)) }
                     continue
                 }
                 try site.checkCancellation()
@@ -181,9 +181,10 @@ extension GenerationSet {
         return findings
     }
 
-    private static func missing(_ entry: Entry, at version: SchemaVersion) -> Finding {
-        Finding(
+    private static func missing(_ entry: Entry, at version: SchemaVersion, _ site: MigrationSite) -> Finding {
+        let way: Advice = site.log.isReplica ? "a query of it does that" : "\(.replay(to: version))"
+        return Finding(
             id: "STORE201", severity: .warning, message: "the read model of \(entry.name) at \(version) is not on the disk",
-            advice: "build it: \(.replay(to: version))")
+            advice: "build it: \(way)")
     }
 }

@@ -92,9 +92,11 @@ extension CommitSession {
     /// Takes in what the cluster log has and this node has not, page by page.
     mutating func takeIn(_ turn: WriteTurn, by deadline: ContinuousClock.Instant) throws {
         guard let order else { return }
+        let pages = try order.pages()
+        defer { pages.end() }
         while var (node, last) = try nodeEnd() {
             // A long way is gone page by page: each has its time.
-            let page = try order.frames(after: node.end, at: last, by: max(deadline, .now + Self.pageInterval))
+            let page = try pages.page(after: node.end, at: last, by: max(deadline, .now + Self.pageInterval))
             if page.frames.isEmpty { return try node.requireNoMore(than: last) }
             var rest = page.frames[...]
             while !rest.isEmpty {

@@ -286,6 +286,7 @@ struct CommitSession: ~Copyable {
         if hasFailed { return }
         if ahead.isHolding { try endRound(queue) }
         try finishSweep(queue)
+        order?.report(access)
     }
 }
 

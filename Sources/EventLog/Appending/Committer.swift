@@ -29,7 +29,7 @@ final class Committer: @unchecked Sendable {
         (self.context, self.overlays, self.signal) = (context, overlays, signal)
         anchor = try AnchorFile(at: context.path)
         mark = FileMark(try LogFile.status(at: context.path), isClosed: false)
-        let order = context.membership.map { NodeOrder($0, context.options.sequencing, context.path) }
+        let order = context.membership.map { NodeOrder($0, context) }
         isNode = order != nil
         deadlineTimer = DeadlineTimer(queue, anchor, context, order?.trouble)
         session = try CommitSession(context, overlays, order)

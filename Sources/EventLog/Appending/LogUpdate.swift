@@ -177,7 +177,7 @@ package struct LogUpdate: ~Copyable {
     mutating func becomeAlone() throws {
         try StateRows.removeNode(&transaction, access.tables)
         for row in try rows(.notes, prefix: NodeRow.prefix) { try access.tables[.notes].delete(row.key.lent, &transaction) }
-        try beginEpoch(later: Epoch(UInt32(clamping: Timestamp.now.microseconds / 1_000_000)))
+        try beginEpoch(later: .ofNow)
         try StateRows.put(state, &transaction, access.tables)
     }
 

@@ -114,21 +114,22 @@ final class FrameFollower: Sendable {
     }
 
     private func now() throws -> (node: StateRows.Node?, end: FrameEnd, report: NodeReport) {
-        try context.access.environment.read { transaction in
-            let tables = context.access.tables
-            let node = try StateRows.node(transaction, tables)
-            let end = node?.end ?? .start
-            let live = try StateRows.numbers(transaction, tables).stamp.live
-            let prefix = NodeRow.prefix
-            let nodes = try Rows.all(prefix, transaction, tables[.notes]).compactMap { NodeRow($0.key, $0.value) }
-            // Another store may have taken this one's place.
-            let isMember = nodes.contains { $0.name == membership.node && $0.incarnation == membership.incarnation }
-            return (
-                node, end,
-                NodeReport(
-                    live: live, position: try Blocks.last(transaction, context.access), frame: end.number,
-                    nodes: isMember ? nodes.map(\.name) : [])
-            )
-        }
+        try context.access.environment.read { try NodeReport.now(membership, $0, context.access) }
+    }
+}
+
+extension NodeReport {
+    /// What a node has to say of itself, with its row.
+    static func now(
+        _ membership: Membership, _ transaction: borrowing ReadTransaction, _ access: LogAccess
+    ) throws -> (node: StateRows.Node?, end: FrameEnd, report: NodeReport) {
+        let node = try StateRows.node(transaction, access.tables)
+        let end = node?.end ?? .start
+        let live = try StateRows.numbers(transaction, access.tables).stamp.live
+        let nodes = try Rows.all(NodeRow.prefix, transaction, access.tables[.notes]).compactMap { NodeRow($0.key, $0.value) }
+        // Another store may have taken this one's place.
+        let isMember = nodes.contains { $0.name == membership.node && $0.incarnation == membership.incarnation }
+        let position = try Blocks.last(transaction, access)
+        return (node, end, NodeReport(live: live, position: position, frame: end.number, nodes: isMember ? nodes.map(\.name) : []))
     }
 }

@@ -2,6 +2,7 @@ internal import Bytes
 internal import EventModel
 internal import Hashing
 internal import LMDB
+internal import Logging
 internal import Platform
 
 /// How the commits of a node get their place in the order of the cluster: what the file ahead of the log and LMDB's lock decide for a store
@@ -10,9 +11,12 @@ final class NodeOrder {
     let membership: Membership
     private let source: (any SequencerSource)?
     private let store: String
+    private let logger: Logger
     private var sequencer: (any Sequencer)?
     /// A frame that the cluster log has, whose transaction has not been committed here: it runs again where the map has to grow.
     private var added: Added?
+    /// Whether it has added any.
+    private var hasAdded = false
     /// Why the cluster log can't be asked; nil while it can.
     let trouble = Monitor<EvstoreError?>(nil)
 
@@ -21,8 +25,8 @@ final class NodeOrder {
         var done: CommitSession.Done
     }
 
-    init(_ membership: Membership, _ source: (any SequencerSource)?, _ store: String) {
-        (self.membership, self.source, self.store) = (membership, source, store)
+    init(_ membership: Membership, _ context: LogContext) {
+        (self.membership, source, store, logger) = (membership, context.options.sequencing, context.path, context.logger)
     }
 
     /// Ends a commit; whether a frame was added to the cluster log in it, so that one that has failed here is made there.
@@ -102,6 +106,7 @@ final class NodeOrder {
             }
             guard try asked().add(frame, after: node.end, by: deadline) else { throw Outrun() }
             added = Added(frame: frame, done: change.done)
+            hasAdded = true
         }
         try StateRows.put(
             StateRows.Node(membership: node.membership, end: frame.end, last: change.done.last.position), &transaction, access.tables)
@@ -138,12 +143,21 @@ final class NodeOrder {
         return node
     }
 
+    /// Says how far this node is, where it has added a frame: nobody else would, of a program that soon closes it again. Nothing depends on it.
+    func report(_ access: LogAccess) {
+        guard hasAdded, let sequencer else { return }
+        do {
+            let report = try access.environment.read { try NodeReport.now(membership, $0, access).report }
+            try sequencer.report(report, by: .now + Self.reportInterval)
+        } catch { logger.debug("telling the cluster log how far this node is: \(error)") }
+    }
+
+    private static let reportInterval = Duration.seconds(1)
+
     // MARK: Taking in
 
-    /// The next frames that the cluster log has and the log has not; empty where there are none.
-    func frames(after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant) throws -> FramePage {
-        try asked().frames(after: end, at: position, by: deadline)
-    }
+    /// What the cluster log has and the log has not.
+    func pages() throws -> FramePages { FramePages(try asked()) }
 }
 
 /// The cluster log can't be asked just now: the work goes back into the queue, where it has its deadline.

@@ -95,7 +95,8 @@ struct ClusterCommand: ParsableCommand, Group {
                         status.nodes.map { node in
                             [
                                 "node": .text(node.name), "live": .version(node.live), "position": .position(node.position),
-                                "lag": .count(node.lag), "program": .text(node.program), "secondsAgo": .count(node.secondsAgo),
+                                "lag": .count(node.lag), "framesBehind": .count(node.framesBehind), "program": .text(node.program),
+                                "secondsAgo": .count(node.secondsAgo),
                                 "holdsFloor": .bool(node.live == floor),
                             ]
                         }),
@@ -105,7 +106,9 @@ struct ClusterCommand: ParsableCommand, Group {
                 "log        \(status.name) at position \(grouped(status.position.rawValue)), \(grouped(status.frames)) frames, all there")
             let width = status.nodes.map(\.name.count).max() ?? 0
             for node in status.nodes {
-                let lag = node.lag == 0 ? "at the end" : "\(counted(node.lag, "event")) behind"
+                let lag =
+                    node.framesBehind == 0
+                    ? "at the end" : "\(node.lag == 0 ? counted(node.framesBehind, "frame") : counted(node.lag, "event")) behind"
                 try session.output.line(
                     "node       \(node.name.padded(to: width))   \(node.live) live   \(lag)   seen \(node.secondsAgo) s ago"
                         + (node.live == floor && status.nodes.contains { $0.live != floor } ? "   holds the floor" : ""))

@@ -238,7 +238,7 @@ private struct Restoring {
                     has: "a first append of positions \(append.lowerBound) to \(append.upperBound): all of it or nothing")
             }
             // The original and each store that is restored from it go on with other events: each needs an epoch that no other has.
-            try update.cut(to: position, later: Epoch(UInt32(clamping: Timestamp.now.microseconds / 1_000_000)))
+            try update.cut(to: position, later: .ofNow)
             try forgetAgain(&update)
             try finish(&update)
             return update.last

@@ -13,7 +13,7 @@ package enum Promote {
                     throw EvstoreError.usage("\(path) is a store of its own already: there is nothing to promote")
                 }
                 // The original may go on with other events: the replica needs an epoch that no other store has.
-                try update.promote(later: Epoch(UInt32(clamping: Timestamp.now.microseconds / 1_000_000)))
+                try update.promote(later: .ofNow)
                 let live = update.state.live
                 try Journal.append(
                     .init("promote", to: live, position: update.last.position, outcome: "as of \(mark.time)"), to: &update)

@@ -76,7 +76,7 @@ private struct Reciphering {
         try log.put(epochs: epochs(others, state))
         let last = try log.finish({ try progress(state.next, state.next) }) { update in
             try put(others, into: &update)
-            try update.cut(to: update.last.position, later: Epoch(UInt32(clamping: Timestamp.now.microseconds / 1_000_000)))
+            try update.cut(to: update.last.position, later: .ofNow)
             try finish(&update)
         }
         var (shown, content) = (ContentHasher(isOfWhatIsShown: true), ContentHasher())

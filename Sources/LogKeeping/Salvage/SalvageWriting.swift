@@ -129,7 +129,7 @@ struct SalvageWriting {
     private func continueEpochs(_ update: inout LogUpdate) throws {
         let seen = epochs.map(\.epoch) + [salvage.remains.epoch, salvage.log.blocks.last?.epoch].compactMap(\.self)
         update.state.epoch = seen.filter { $0.rawValue < .max }.max() ?? .first
-        try update.cut(to: update.last.position, later: Epoch(UInt32(clamping: Timestamp.now.microseconds / 1_000_000)))
+        try update.cut(to: update.last.position, later: .ofNow)
     }
 
     // MARK: Renumbered

@@ -106,6 +106,18 @@ package struct FaultyDisk: Sendable {
 }
 
 extension BuiltProgram {
+    private static let clock: Result<String, any Error> = Result {
+        try FaultyDisk.build("clock.c", as: "evstore-clock", "-shared", "-fPIC", "-ldl")
+    }
+
+    /// This program on a machine whose wall clock is off by so much.
+    package func withClock(off days: Int) throws -> BuiltProgram {
+        var program = self
+        program.environment["LD_PRELOAD"] = try Self.clock.get()
+        program.environment["CLOCK_OFF"] = "\(days * 86_400)"
+        return program
+    }
+
     /// This program, where something happens at a call on the files whose paths end so.
     package func withFault(_ fault: DiskFault, at calls: String, of file: String) throws -> BuiltProgram {
         var disk = FaultyDisk(root: FileManager.default.temporaryDirectory.path)

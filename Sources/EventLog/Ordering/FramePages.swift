@@ -1,0 +1,48 @@
+package import EventModel
+internal import Platform
+
+/// The frames that a node has missed, page by page: where there are more, a thread fetches the next page while the caller takes one in.
+package final class FramePages {
+    private let sequencer: any Sequencer
+    private var next: Fetch?
+
+    package init(_ sequencer: any Sequencer) { self.sequencer = sequencer }
+
+    /// The frames behind `end`, as `Sequencer.frames` has them.
+    package func page(after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant) throws -> FramePage {
+        let fetched = next
+        next = nil
+        let page = try fetched.map { try $0.page() } ?? sequencer.frames(after: end, at: position, by: deadline)
+        if !page.isLast, let last = page.frames.last.flatMap({ ClusterFrame.Head($0) }) {
+            next = try Fetch(sequencer, after: last.end, at: last.last, by: deadline)
+        }
+        return page
+    }
+
+    /// Returns when no thread uses the sequencer any more: whoever stops before the last page has to call it.
+    package func end() {
+        next?.wait()
+        next = nil
+    }
+
+    private final class Fetch: Sendable {
+        private let outcome = Monitor<Result<FramePage, any Error>?>(nil)
+
+        init(_ sequencer: any Sequencer, after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant) throws {
+            let outcome = outcome
+            _ = try WorkerThread.start("evstore-fetch") {
+                let result = Result<FramePage, any Error> { try sequencer.frames(after: end, at: position, by: deadline) }
+                outcome.change { $0 = result }
+            }
+        }
+
+        func wait() { outcome.wait(until: { $0 != nil }, { _ in }) }
+
+        func page() throws -> FramePage {
+            try outcome.wait(until: { $0 != nil }) { result in
+                guard let result else { throw EvstoreError.misuse("a page that was waited for is not there") }
+                return try result.get()
+            }
+        }
+    }
+}
