@@ -15,17 +15,17 @@ package struct NewNode: Sendable {
 extension LogAccess {
     /// Takes in all frames that the cluster log has behind `end`, page by page; returns where they end.
     /// - Parameter progress: gets the last position after each page; what it throws ends the work.
+    /// - Parameter isVerifiedAfterwards: whether the whole log is.
     fileprivate func takeIn(
-        from sequencer: PostgresSequencer, after end: FrameEnd, at position: Position, _ options: Options,
+        from pages: FramePages, after end: FrameEnd, at position: Position, isVerifiedAfterwards: Bool,
         _ progress: (Position) throws -> Void
     ) throws -> (end: FrameEnd, last: Position) {
         var (end, last) = (end, position)
-        let pages = FramePages(sequencer)
         defer { pages.end() }
         while true {
-            let page = try pages.page(after: end, at: last, by: .now + .seconds(options.appendDeadlineSeconds))
+            let page = try pages.page(after: end, at: last)
             if page.frames.isEmpty { return (end, last) }
-            (end, last) = try takeIn(page.frames)
+            (end, last) = try takeIn(page.frames, isVerifiedAfterwards: isVerifiedAfterwards)
             try progress(last)
         }
     }
@@ -44,7 +44,8 @@ extension EventLog {
             throw EvstoreError.clusterDamaged(log: database.log, frame: 0, reason: "its row is not one")
         }
         let membership = Membership(log: database.log, id: row.id, node: node)
-        let sequencer = PostgresSequencer(membership, database.conninfo, program: "")
+        let pages = FramePages(
+            PostgresSequencer(membership, database.conninfo, program: ""), patience: .seconds(options.appendDeadlineSeconds))
         do { try StoreFiles.checkPlace(Directory.parent(of: store), options, silent) } catch {
             throw storeError(error, store, doing: "making \(store)")
         }
@@ -52,7 +53,7 @@ extension EventLog {
             let access = try lay(made, storeID, options, nil)
             defer { access.environment.close() }
             try access.become(membership)
-            let (end, last) = try access.takeIn(from: sequencer, after: .start, at: .start, options) { last in
+            let (end, last) = try access.takeIn(from: pages, after: .start, at: .start, isVerifiedAfterwards: true) { last in
                 try progress(last.rawValue, max(row.last.position, last).rawValue)
             }
             if let finding = try access.complete(at: made, options, { try progress(last.rawValue, last.rawValue) }) {
@@ -82,11 +83,12 @@ extension EventLog {
             try log.takeAlone(what: "becomes a node")
             let membership = Membership(log: database.log, id: row.id, node: node.name)
             let seen = try log.read { $0.last }
-            let sequencer = PostgresSequencer(membership, database.conninfo, program: "")
+            let pages = FramePages(
+                PostgresSequencer(membership, database.conninfo, program: ""), patience: .seconds(options.appendDeadlineSeconds))
             let (before, last) = try database.end(before: seen, row)
             try ConnectionFile.write(database.conninfo, at: replica)
             try await log.update { update in try update.become(membership, behind: before, last) }
-            _ = try log.access.takeIn(from: sequencer, after: before, at: seen.position, options) { last in
+            _ = try log.access.takeIn(from: pages, after: before, at: seen.position, isVerifiedAfterwards: false) { last in
                 try progress(last.rawValue, max(row.last.position, last).rawValue)
             }
         } catch {

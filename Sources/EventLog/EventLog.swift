@@ -100,12 +100,13 @@ package final class EventLog: Sendable {
     }
 
     /// Takes in all that the cluster log has and this node has not; nothing where the store belongs to none.
+    /// - Parameter interval: how long it may be asked where it does not answer; as long as an append where nil.
     /// - Throws: `EvstoreError`: logUnavailable, clusterWentBack, clusterDamaged, clusterMismatch.
-    package func takeInFrames() async throws {
+    package func takeInFrames(within interval: Duration? = nil) async throws {
         guard let committer, membership != nil else { return }
         while true {
             let before = try read { $0.last }
-            do { return try await committer.update(nil) } catch {
+            do { return try await committer.update(within: interval, nil) } catch {
                 let failure = storeError(error, path, doing: "following the cluster log")
                 // A long way is gone in parts.
                 guard case .logUnavailable = failure, try read({ $0.last }) != before else { throw failure }

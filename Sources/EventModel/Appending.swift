@@ -14,10 +14,12 @@ public enum Expectation: Hashable, Sendable {
 public struct StreamCondition: Hashable, Sendable {
     public var stream: StreamName
     public var expectation: Expectation
+    /// Up to where the log was read that the expectation comes from: the append fails (`epochChanged`) where a cut has taken any of that off,
+    /// also where other events have brought the stream to the same revision since. Nil compares the revision alone.
+    public var asOf: Checkpoint?
 
-    public init(_ stream: StreamName, _ expectation: Expectation) {
-        self.stream = stream
-        self.expectation = expectation
+    public init(_ stream: StreamName, _ expectation: Expectation, asOf: Checkpoint? = nil) {
+        (self.stream, self.expectation, self.asOf) = (stream, expectation, asOf)
     }
 }
 

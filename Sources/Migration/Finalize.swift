@@ -17,6 +17,7 @@ package enum Finalize {
         try site.log.requireOwn()
         let lock = try MigrationLock.take(site)
         defer { lock.release() }
+        try await site.takeInFrames()
         let planned = try site.state()
         guard planned.live == version else { throw .notLive(version, live: planned.live) }
         let floor = max(floor ?? version, planned.floor)

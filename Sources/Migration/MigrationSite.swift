@@ -39,6 +39,18 @@ package struct MigrationSite: Sendable {
         if cancellation?.isCancelled == true { throw interrupted }
     }
 
+    private static let askInterval = Duration.seconds(2)
+
+    /// Takes in what other nodes of the cluster have done, and what this one had done when it was killed, before anything is planned. Where
+    /// the cluster log can't be asked it goes on without: what needs it asks again.
+    func takeInFrames() async throws(EvstoreError) {
+        do { try await log.takeInFrames(within: Self.askInterval) } catch {
+            let failure = evstoreError(error)
+            if case .logUnavailable = failure { return }
+            throw failure
+        }
+    }
+
     package func state() throws(EvstoreError) -> StoreState {
         try migrating { try log.read { reader in try reader.state } }
     }

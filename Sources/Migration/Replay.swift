@@ -20,6 +20,7 @@ package enum Replay {
         try site.log.requireOwn()
         let lock = try MigrationLock.take(site)
         defer { lock.release() }
+        try await site.takeInFrames()
         // Order: planned under the lock, so that no other migration changes the state meanwhile.
         let register = try Register(site, files: files, definitions: definitions, through: version)
         return try await locked(site, register, to: version, options, began)

@@ -13,6 +13,7 @@ package enum Rollback {
         try site.log.requireOwn()
         let lock = try MigrationLock.take(site)
         defer { lock.release() }
+        try await site.takeInFrames()
         let state = try site.state()
         let flips = try Journal.list(site.log).filter { $0.what == "flip" }
         let target = try target(version, state, flips)

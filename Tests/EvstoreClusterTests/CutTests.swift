@@ -8,6 +8,14 @@ import SchemaEvolution
 import TestSupport
 import Testing
 
+private struct OrderPlaced: Event {
+    static let type = "OrderPlaced"
+    static let version = SchemaVersion(1)
+    var id: String
+    var customer: String
+    var total: Int
+}
+
 @Suite("A cut of a cluster's log", .serialized)
 struct ClusterCutTests {
     private static func expectSame(_ shop: ShopCluster, _ nodes: [String]) async throws {
@@ -200,5 +208,45 @@ struct ClusterCutTests {
             #expect(refused?.code == "clusterWentBack", "\(refused?.message ?? "")")
             try await shop.close()
         }
+    }
+
+    @Test("what was decided on events that a cut took off is decided again, also where others have come to their revisions")
+    func decided() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            try await a.append([ShopCluster.placed("first")])
+            _ = try await a.takeSnapshot("good")
+            try await a.append([ShopCluster.placed("7", 5)])
+            try await b.catchUp()
+            let stream = try StreamName("order-7")
+            let fold = try StreamFold("total", revision: 1, initial: 0) { on(OrderPlaced.self) { sum, placed, _ in sum += placed.total } }
+            let before = try b.state(of: stream, fold)
+            var seen: [Int] = []
+            let decision = try await b.decide(on: stream, fold) { total in
+                seen.append(total)
+                if seen.count == 1 { Self.cut(a, b) }
+                return [OrderPlaced(id: "7", customer: "Ada", total: 1)]
+            }
+            #expect(seen == [5, 100] && decision.attempts == 2)
+            #expect(try b.state(of: stream, fold).value == 101)
+            let late = try ShopCluster.placed("7")
+            let condition = StreamCondition(stream, before.expectation, asOf: before.checkpoint)
+            let refused = await #expect(throws: EvstoreError.self) { try await b.append([late], conditions: [condition]) }
+            #expect(refused?.code == "epochChanged", "\(refused?.message ?? "")")
+            try await shop.close()
+        }
+    }
+
+    /// Takes off what node a has since its snapshot, brings the stream to the revision that it had, by another event, and has b meet that.
+    private static func cut(_ a: EventStore, _ b: EventStore) {
+        let done = DispatchSemaphore(value: 0)
+        Task.detached {
+            defer { done.signal() }
+            try await a.rollback(toSnapshot: "good", discardTail: true)
+            try await a.append([ShopCluster.placed("7", 100)])
+            try await b.catchUp()
+        }
+        done.wait()
     }
 }

@@ -87,6 +87,11 @@ struct Admission {
     private func check(
         _ condition: StreamCondition, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
     ) throws {
+        if let seen = condition.asOf, seen.epoch != moment.epoch,
+            let cut = try seen.cutOff(by: Epochs.all(transaction, access.tables))
+        {
+            throw EvstoreError.epochChanged(seen: seen, cut: cut)
+        }
         if condition.expectation == .any { return }
         let actual = streams[try stream(condition.stream, &streams, transaction)].head?.revision
         let holds =

@@ -76,8 +76,8 @@ final class Committer: @unchecked Sendable {
     }
 
     /// - Parameter body: nil takes in what the cluster log has, of a node.
-    func update(_ body: (@Sendable (inout LogUpdate) throws -> Void)?) async throws {
-        let deadline = ContinuousClock.now + .seconds(options.appendDeadlineSeconds)
+    func update(within interval: Duration? = nil, _ body: (@Sendable (inout LogUpdate) throws -> Void)?) async throws {
+        let deadline = ContinuousClock.now + (interval ?? .seconds(options.appendDeadlineSeconds))
         let number = queue.number()
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in

@@ -4,12 +4,14 @@ internal import LMDB
 
 /// Takes a frame of a cluster log into a node's log, within a transaction.
 enum FrameIntake {
-    /// - Parameter journal: the row that a cut leaves in the journal, by the version that is live behind it.
+    /// - Parameters:
+    ///   - checksLinks: whether the blocks' own are checked, beside the frame's; false where the whole log is verified afterwards.
+    ///   - journal: the row that a cut leaves in the journal, by the version that is live behind it.
     /// - Returns: the node with the frame.
     /// - Throws: `EvstoreError`: clusterDamaged where it is not the frame that follows `node.end`, or does not fit the log.
     static func run(
         _ bytes: RawSpan, _ node: StateRows.Node, _ transaction: inout WriteTransaction, _ access: LogAccess,
-        journal: ((SchemaVersion) -> [UInt8])? = nil
+        checksLinks: Bool = true, journal: ((SchemaVersion) -> [UInt8])? = nil
     ) throws -> StateRows.Node {
         let number = node.end.number + 1
         func damaged(_ reason: String) -> EvstoreError { .clusterDamaged(log: node.membership.log, frame: number, reason: reason) }
@@ -19,7 +21,7 @@ enum FrameIntake {
             if let cut { try Cut.run(cut, &transaction, access) }
             // Order: the rows first, since the epochs of blocks are rows.
             try SharedRows.put(frame.rows, of: node.membership.node, &transaction, access.tables)
-            var blocks = try BlockIntake(transaction.reads, access, isOfThisEpoch: false)
+            var blocks = try BlockIntake(transaction.reads, access, isOfThisEpoch: false, checksLinks: checksLinks)
             let before = blocks.last
             var offset = 0
             while offset < frame.blocks.byteCount {

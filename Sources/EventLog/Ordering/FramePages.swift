@@ -4,12 +4,15 @@ internal import Platform
 /// The frames that a node has missed, page by page: where there are more, a thread fetches the next page while the caller takes one in.
 package final class FramePages {
     private let sequencer: any Sequencer
+    private let patience: Duration
     private var next: Fetch?
 
-    package init(_ sequencer: any Sequencer) { self.sequencer = sequencer }
+    /// - Parameter patience: how long a page may take where no deadline is given.
+    package init(_ sequencer: any Sequencer, patience: Duration = .seconds(5)) { (self.sequencer, self.patience) = (sequencer, patience) }
 
     /// The frames behind `end`, as `Sequencer.frames` has them.
-    package func page(after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant) throws -> FramePage {
+    package func page(after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant? = nil) throws -> FramePage {
+        let deadline = deadline ?? .now + patience
         let fetched = next
         next = nil
         let page = try fetched.map { try $0.page() } ?? sequencer.frames(after: end, at: position, by: deadline)

@@ -43,9 +43,10 @@ extension EventStore {
             let state = try state(of: stream, fold, cache: cache)
             let events = try body(state.value)
             if events.isEmpty { return Decision(state: state, receipt: nil, attempts: attempt) }
+            let condition = StreamCondition(stream, state.expectation, asOf: state.checkpoint)
+            let list = try Self.list(of: events, to: stream, metadata, id)
             do {
-                let receipt = try await append(events, to: stream, expecting: state.expectation, metadata: metadata, id: id)
-                return Decision(state: state, receipt: receipt, attempts: attempt)
+                return Decision(state: state, receipt: try await append(list, conditions: [condition]), attempts: attempt)
             } catch {
                 guard error.isConflict, attempt < attemptsMax else { throw error }
                 // Those that decide on one stream at the same time do not meet again in step.
@@ -57,10 +58,10 @@ extension EventStore {
 }
 
 extension EvstoreError {
-    /// Whether somebody else has appended to the stream, or carried out the same command, meanwhile.
+    /// Whether somebody else has appended to the stream, carried out the same command, or cut the log meanwhile.
     fileprivate var isConflict: Bool {
         switch self {
-        case .expectationFailed, .idReused: true
+        case .expectationFailed, .idReused, .epochChanged: true
         default: false
         }
     }

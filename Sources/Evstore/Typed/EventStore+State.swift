@@ -13,6 +13,8 @@ public struct StreamState<State: Sendable>: Sendable {
     public var folded: Int
     /// Whether the fold began with a cached state.
     public var wasKept: Bool
+    /// Up to where the log was read.
+    public var checkpoint: Checkpoint
 
     /// The expectation for an append that was decided on this state: fails where the stream has changed since.
     public var expectation: Expectation { revision.map { .revision($0) } ?? .noStream }
@@ -32,30 +34,30 @@ extension EventStore {
             store: evolution.state.storeID, name: fold.name, revision: fold.revision, version: fold.version,
             stamp: evolution.state.stamp)
         var place = StreamPlace(stream, limit: options.pageEventsMax)
-        var result = StreamState(value: fold.initial, revision: nil, folded: 0, wasKept: false)
+        var result = StreamState(value: fold.initial, revision: nil, folded: 0, wasKept: false, checkpoint: evolution.last)
         // Order: the count of `forget` calls is read before any event, so that a state from before one is not cached as newer.
         let forgettings = cache == nil || log.keyFile == nil ? 0 : try converting(at: path) { try log.read { try $0.forgettings } }
         if let kept = cache?.entry(stream.text, fingerprint, asOf: forgettings), isValid(kept.checkpoint) {
-            result = StreamState(value: kept.state, revision: kept.last, folded: 0, wasKept: true)
+            result = StreamState(value: kept.state, revision: kept.last, folded: 0, wasKept: true, checkpoint: evolution.last)
             (place.last, place.seen) = (kept.last, kept.checkpoint)
         }
         let history = try history(serving: fold.version, evolution.history)
         let eventReader = try EventReader(self, history, at: fold.version)
-        var checkpoint = Checkpoint(epoch: evolution.last.epoch, position: .start)
+        var hasMore = !result.wasKept
         while true {
             let page = try converting(at: path) { try log.read { try self.page(at: &place, eventReader, $0) } }
             for event in page.events {
                 if try fold.apply(event, to: &result.value) { result.folded += 1 }
-                checkpoint.position = event.position
+                // The last events may be hidden, without a position here: it is the log's end before the reading, or further.
+                result.checkpoint.position = max(result.checkpoint.position, event.position)
+                hasMore = true
             }
             if page.isLast { break }
         }
         result.revision = place.last
-        if let cache, let last = result.revision, !result.wasKept || checkpoint.position > .start {
-            // The last events may be hidden, without a position here: the checkpoint is the log's end before the reading.
-            if checkpoint.position < evolution.last.position { checkpoint.position = evolution.last.position }
+        if let cache, let last = result.revision, hasMore {
             cache.put(
-                .init(fingerprint: fingerprint, state: result.value, last: last, checkpoint: checkpoint), for: stream.text,
+                .init(fingerprint: fingerprint, state: result.value, last: last, checkpoint: result.checkpoint), for: stream.text,
                 asOf: forgettings)
         }
         return result

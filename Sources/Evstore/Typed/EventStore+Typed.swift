@@ -26,9 +26,16 @@ extension EventStore {
         _ events: [any Event], to stream: StreamName, expecting expectation: Expectation, metadata: [UInt8]? = nil, id: EventID? = nil,
         time: Timestamp? = nil
     ) async throws(EvstoreError) -> AppendReceipt {
+        try await append(Self.list(of: events, to: stream, metadata, id, time), conditions: [StreamCondition(stream, expectation)])
+    }
+
+    /// The events of an append to one stream.
+    static func list(
+        of events: [any Event], to stream: StreamName, _ metadata: [UInt8]?, _ id: EventID?, _ time: Timestamp? = nil
+    ) throws(EvstoreError) -> [NewEvent] {
         var list: [NewEvent] = []
-        for event in events { list.append(try Self.new(event, to: stream, metadata, list.isEmpty ? id : nil, time)) }
-        return try await append(list, conditions: [StreamCondition(stream, expectation)])
+        for event in events { list.append(try new(event, to: stream, metadata, list.isEmpty ? id : nil, time)) }
+        return list
     }
 
     private static func new<E: Event>(

@@ -24,13 +24,13 @@ class Clustering:
                     Entry(TABLE, "a connection a writer, a transaction an event",
                           lambda w=writers, e=events: self.postgres("append", e, "--writers", w)),
                 ], [Target("ahead of it", TABLE, 1)] if writers >= 16 else [])
-        count = max(self.sizes.clusters.values())
+        count = self.sizes.catching
         yield Case("P17", f"a new node takes in {count:,} events, 64 writers' commits", "events/s", [
             Entry("evstore", "`evstore join` of a log on the same machine, indexes and the check of everything included",
                   lambda: self.joining(count)),
             Entry("evstore, bulk", "10,000 events an append into a store of one machine", lambda: self.ours(
                 "bulk", "ours", count, "--batch", 10_000)),
-        ])
+        ], [Target("at its rate", "evstore, bulk", 1)])
 
     def cluster(self, nodes):
         """A cluster log of its own on the server, and its nodes."""

@@ -39,6 +39,7 @@ class Sizes:
     small: int = 5_000
     lookups: int = 100_000
     delays: int = 2_000
+    catching: int = 400_000
 
 
 FULL = Sizes(
@@ -48,7 +49,7 @@ FULL = Sizes(
 QUICK = Sizes(
     appends={1: 300, 16: 2_000, 64: 4_000}, clusters={1: 300, 16: 1_600}, slow_appends=300, bulk=20_000, scan=20_000, replays=[20_000], streams=20_000,
     rollback_tail=2_000, open=20_000, singles=300, versions_times=90_000, peer_replay=20_000, histories=3_000,
-    sealed=3_000, small=1_000, lookups=5_000, delays=200)
+    sealed=3_000, small=1_000, lookups=5_000, delays=200, catching=1_600)
 
 
 class Goals(Further, Clustering):
