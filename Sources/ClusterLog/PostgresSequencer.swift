@@ -82,7 +82,9 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
     package func frames(
         after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant
     ) throws(EvstoreError) -> FramePage {
-        let (page, last) = try connection.ask(FrameTable.frames, [.text(log), .int(Int64(end.number))], by: deadline) {
+        let (page, last) = try connection.ask(
+            FrameTable.frames, [.text(log), .int(Int64(end.number))], keptAs: "evstore_frames", by: deadline
+        ) {
             rows throws(EvstoreError) in try self.page(rows, after: end, position)
         }
         guard let first = page.frames.first, !follows(first, end) else { return page }
