@@ -15,6 +15,19 @@ package struct LockHolder: Hashable, Sendable {
             return [UInt8(ascii: "T"), UInt8(ascii: "t")].contains(stat[name + 2])
         } catch { return false }
     }
+
+    /// Whether its control group is frozen (`cgroup.events` of version 2, `cgroups(7)`), as a container is that was paused: its state tells
+    /// nothing of that. False where it is gone, or its group can't be seen from here.
+    package var isFrozen: Bool {
+        do throws(StorageError) {
+            let mounts = String(decoding: try File("/proc/self/mounts", .read).read(1 << 20), as: UTF8.self)
+            let groups = String(decoding: try File("/proc/\(process)/cgroup", .read).read(65_536), as: UTF8.self)
+            let mount = mounts.split(separator: "\n").map { $0.split(separator: " ") }.first { $0.count > 2 && $0[2] == "cgroup2" }
+            guard let mount, let group = groups.split(separator: "\n").first(where: { $0.hasPrefix("0::/") }) else { return false }
+            let events = try File("\(mount[1])\(group.dropFirst(3))/cgroup.events", .read).read(4_096)
+            return String(decoding: events, as: UTF8.self).split(separator: "\n").contains("frozen 1")
+        } catch { return false }
+    }
 }
 
 extension File {

@@ -35,8 +35,8 @@ struct RowChecksumTests {
         try await log.close()
         let again = try EventLog.open(
             at: directory.store, options: .small { ($0.sweepDueEvents, $0.sweepForcedEvents) = (4, 4) })
-        try await again.add(event("s-9", "after"))
-        try await again.add(event("s-9", "after"))
+        // As many as it takes to have the indexes written beyond the cut.
+        for _ in 0 ..< 8 { try await again.add(event("s-9", "after")) }
         try await again.close()
     }
 

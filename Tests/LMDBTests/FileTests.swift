@@ -38,6 +38,36 @@ struct FileTests {
         #expect(try other.lockHolder(byte: 1 << 32, expecting: getpid()) == nil)
     }
 
+    @Test("a holder whose control group is frozen is seen to be, and one that was thawed is not")
+    func frozen() throws {
+        let mounts = try String(contentsOfFile: "/proc/self/mounts", encoding: .utf8)
+        let mount = mounts.split(separator: "\n").map { $0.split(separator: " ") }.first { $0.count > 2 && $0[2] == "cgroup2" }
+        let group = "\(mount?[1] ?? "/nowhere")/evstore-\(getpid())"
+        let files = FileManager.default
+        do { try files.createDirectory(atPath: group, withIntermediateDirectories: false) } catch {
+            return print("control groups can't be made here, and whether a frozen holder is seen was not tried: \(error)")
+        }
+        defer { try? files.removeItem(atPath: group) }
+        guard files.isWritableFile(atPath: group + "/cgroup.freeze") else { return print("control groups can't be frozen here") }
+        func write(_ text: String, _ file: String) throws { try Data(text.utf8).write(to: URL(fileURLWithPath: "\(group)/\(file)")) }
+        let process = Process()
+        (process.executableURL, process.arguments) = (URL(fileURLWithPath: "/bin/sleep"), ["60"])
+        try process.run()
+        let holder = LockHolder(process: process.processIdentifier, isShared: false)
+        #expect(!holder.isFrozen)
+        try write("\(process.processIdentifier)", "cgroup.procs")
+        #expect(!holder.isFrozen)
+        try write("1", "cgroup.freeze")
+        for _ in 0 ..< 1_000 where !holder.isFrozen { Thread.sleep(forTimeInterval: 0.01) }
+        #expect(holder.isFrozen && !holder.isStopped)
+        try write("0", "cgroup.freeze")
+        for _ in 0 ..< 1_000 where holder.isFrozen { Thread.sleep(forTimeInterval: 0.01) }
+        #expect(!holder.isFrozen)
+        process.terminate()
+        process.waitUntilExit()
+        #expect(!holder.isFrozen)
+    }
+
     @Test("a lock ends with its file, also while processes are started beside it, which have the file until they run their program")
     func startedBeside() async throws {
         let directory = try TemporaryDirectory()

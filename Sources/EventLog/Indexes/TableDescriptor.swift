@@ -19,7 +19,7 @@ package struct TableDescriptor: Sendable {
     enum Content: Sendable {
         /// The events. A cut takes blocks off the end; `verify` walks them; backups hold them in frames of their own.
         case blocks
-        /// Follows from the events. A cut empties it, and it is made anew; `verify` compares it; no backup holds it.
+        /// Follows from the events. A cut takes out of it what goes; `verify` compares it; no backup holds it.
         case index(Index)
         /// Can't be rebuilt from the events. `verify` checks its checksums and codes; backups hold the rows, and a salvage looks for them.
         case kept(Kept)

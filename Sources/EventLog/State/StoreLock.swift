@@ -86,7 +86,7 @@ struct StoppedHolder {
         // Each look goes through the open files of all processes.
         pause = holder == nil ? min(pause * 2, .seconds(30)) : .seconds(1)
         next = now + pause
-        guard let holder, holder.isStopped else {
+        guard let holder, holder.isStopped || holder.isFrozen else {
             since = nil
             return nil
         }
@@ -95,7 +95,8 @@ struct StoppedHolder {
             return nil
         }
         guard since.time.duration(to: now) >= patience, let name = try lock.holder(at: store) else { return nil }
-        return "\(name), which was stopped: let it go on (kill -CONT \(holder.process)) or end it"
+        if holder.isStopped { return "\(name), which was stopped: let it go on (kill -CONT \(holder.process)) or end it" }
+        return "\(name), whose container or unit is frozen: let it go on (docker unpause, systemctl thaw) or end it"
     }
 }
 
