@@ -57,7 +57,7 @@ extension EventLog {
                 try progress(last.rawValue, max(row.last.position, last).rawValue)
             }
             if let finding = try access.complete(at: made, options, { try progress(last.rawValue, last.rawValue) }) {
-                throw EvstoreError.clusterDamaged(log: database.log, frame: end.number, reason: "\(finding.id) \(finding.message)")
+                throw EvstoreError.clusterDamaged(log: database.log, frame: end.number, reason: finding.reason)
             }
             try ConnectionFile.write(database.conninfo, at: made)
             try Manifest.set(isOrderedElsewhere: true, at: made)
@@ -150,5 +150,12 @@ extension EventLog {
             try await update { update in try update.become(membership, having: given) }
         }
         try database.finish(membership.id)
+    }
+}
+
+extension Finding {
+    /// What a check of the whole log, behind its last frame, has found.
+    fileprivate var reason: String {
+        "the log that its frames make is damaged\(position.map { " at position \($0)" } ?? ""): \(id) \(message)"
     }
 }

@@ -64,7 +64,10 @@ extension EventStore {
             isReadOnly
             ? "the store is opened to be read only"
             : definition.isAvailable ? nil : "\(projection) is written in Swift and this program does not have it"
-        let lag = end.rawValue - min(end.rawValue, header.checkpoint.position.rawValue)
+        // A cut that was met meanwhile has taken the end back.
+        let isSame = header.checkpoint.epoch == evolution.state.epoch
+        let now = try isSame ? end : min(end, evolving.current().last.position)
+        let lag = now.rawValue - min(now.rawValue, header.checkpoint.position.rawValue)
         return ReadModel(
             generation: generation, indexes: definition.indexes,
             note: QueryNote(

@@ -53,7 +53,7 @@ package struct TailConsent: Sendable {
 
     package init(discardTail: Bool, epoch: Epoch? = nil) { (self.discardTail, self.epoch) = (discardTail, epoch) }
 
-    /// On a node, others append behind a cut whose answer was lost: to be asked again for it must not take that off, too.
+    /// On a node others append behind a cut whose answer was lost. Who then asks for it again must not take off what they have appended.
     /// - Throws: `EvstoreError.consentNeeded`.
     func require(to tail: UInt64, after snapshot: SnapshotReport, _ site: MigrationSite, _ now: Epoch) throws(EvstoreError) {
         let events = "\(tail) events after position \(snapshot.position)"
@@ -72,7 +72,7 @@ package struct TailConsent: Sendable {
         if isRepeated {
             throw .consentNeeded(
                 what:
-                    "the log was cut to the snapshot \(snapshot.name) already, and \(events) were appended behind that; nothing was changed",
+                    "an epoch began at the snapshot \(snapshot.name) since it was taken, by a cut to it or as the store was restored there, and \(events) came behind that; nothing was changed",
                 how: "to cut these off too, add \(.epoch(now))")
         }
     }

@@ -42,13 +42,14 @@ package struct MigrationSite: Sendable {
     private static let askInterval = Duration.seconds(2)
 
     /// Takes in what other nodes of the cluster have done, and what this one had done when it was killed, before anything is planned. Where
-    /// the cluster log can't be asked it goes on without: what needs it asks again.
+    /// that fails, or takes long, it goes on without: what needs the cluster log asks again.
     func takeInFrames() async throws(EvstoreError) {
         do { try await log.takeInFrames(within: Self.askInterval) } catch {
             let failure = evstoreError(error)
-            if case .logUnavailable = failure { return }
-            throw failure
+            if case .interrupted = failure { throw failure }
+            logger.debug("taking in frames before a migration: \(failure.message)")
         }
+        try checkCancellation()
     }
 
     package func state() throws(EvstoreError) -> StoreState {

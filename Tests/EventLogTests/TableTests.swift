@@ -101,6 +101,57 @@ struct TableTests {
         try await written.close()
     }
 
+    @Test("a cut takes the same out of the indexes, in however many parts")
+    func parts() async throws {
+        struct Undone: Error { var rows: [String: [[UInt8]]] }
+        let written = try create(log)
+        for number in 0 ..< 90 {
+            try await written.add(event("s-\(number % 7)", id: "id-\(number)"), event("t-\(number / 9)", type: "seen"))
+        }
+        let indexes = log.filter { $0.index != nil }
+        let found = try [1, 7, 1_000].map { (size: UInt64) -> [String: [[UInt8]]] in
+            do {
+                try written.access.environment.write { transaction in
+                    let end = try Unindexing.run(after: Position(61), &transaction, written.access, eventsAtOnce: size)
+                    var rows = ["end": [bytes(end.rawValue)]]
+                    for table in indexes {
+                        try written.access.tables[table]?.forEach(transaction.reads) { key, value in
+                            rows[table.name, default: []].append([UInt8](copying: key) + [UInt8](copying: value))
+                            return true
+                        }
+                    }
+                    throw Undone(rows: rows)
+                }
+            } catch let undone as Undone { return undone.rows }
+            return [:]
+        }
+        #expect(found[0] == found[1] && found[1] == found[2] && found[0].count == indexes.count + 1)
+        #expect(try written.verify(deep: true).map(\.message) == [])
+        try await written.close()
+    }
+
+    @Test("a damaged index is no obstacle to a cut: it is made anew")
+    func cutDamaged() async throws {
+        let written = try create(log)
+        try await fill(written, 1 ... 20)
+        let census = try written.access.environment.table("census")
+        try written.access.environment.write { transaction in
+            var cursor = try transaction.cursor(census)
+            guard try cursor.first() else { throw EvstoreError.misuse("the census has a row") }
+            let key = [UInt8](copying: cursor.key)
+            var row = [UInt8](copying: cursor.value)
+            row[row.count - 1] ^= 1
+            try transaction.put(census, key.lent, row.lent)
+        }
+        #expect(try !written.verify(deep: true).isEmpty)
+        try await written.update { try $0.cut(to: Position(12)) }
+        #expect(try written.verify(deep: true).map(\.message) == [])
+        try await fill(written, 30 ... 40)
+        #expect(try find(12, in: written) == .at(Position(12)) && find(13, in: written) == .at(Position(13)))
+        #expect(try written.verify(deep: true).map(\.message) == [])
+        try await written.close()
+    }
+
     @Test("verify finds a row of an index that leads elsewhere, one that is missing, and one too many")
     func compared() async throws {
         let written = try create(log)

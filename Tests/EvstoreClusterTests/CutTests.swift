@@ -225,7 +225,7 @@ struct ClusterCutTests {
             var seen: [Int] = []
             let decision = try await b.decide(on: stream, fold) { total in
                 seen.append(total)
-                if seen.count == 1 { Self.cut(a, b) }
+                if seen.count == 1 { try Self.cut(a, b) }
                 return [OrderPlaced(id: "7", customer: "Ada", total: 1)]
             }
             #expect(seen == [5, 100] && decision.attempts == 2)
@@ -239,14 +239,10 @@ struct ClusterCutTests {
     }
 
     /// Takes off what node a has since its snapshot, brings the stream to the revision that it had, by another event, and has b meet that.
-    private static func cut(_ a: EventStore, _ b: EventStore) {
-        let done = DispatchSemaphore(value: 0)
-        Task.detached {
-            defer { done.signal() }
-            try await a.rollback(toSnapshot: "good", discardTail: true)
-            try await a.append([ShopCluster.placed("7", 100)])
-            try await b.catchUp()
-        }
-        done.wait()
+    private static func cut(_ a: EventStore, _ b: EventStore) throws {
+        try BuiltProgram(environment: ["EVSTORE_STORE": a.path]).must("rollback", "--to-snapshot", "good", "--discard-tail")
+        let data = #"{"id":"7","customer":"Ada","total":100}"#
+        try BuiltProgram(environment: ["EVSTORE_STORE": a.path]).must("append", "order-7", "OrderPlaced", data, "--at", "v1")
+        try BuiltProgram(environment: ["EVSTORE_STORE": b.path]).must("cluster", "catch-up")
     }
 }

@@ -96,7 +96,8 @@ extension CommitSession {
         defer { pages.end() }
         while var (node, last) = try nodeEnd() {
             // A long way is gone page by page: each has its time.
-            let page = try pages.page(after: node.end, at: last, by: max(deadline, .now + Self.pageInterval))
+            let page = try pages.page(
+                after: node.end, at: last, by: max(deadline, .now + Self.pageInterval), isLast: .now >= deadline)
             if page.frames.isEmpty { return try node.requireNoMore(than: last) }
             var rest = page.frames[...]
             while !rest.isEmpty {

@@ -90,7 +90,7 @@ package struct LogUpdate: ~Copyable {
     /// Exact as of `last`.
     /// - Throws: `EvstoreError.misuse` after a cut in the same update, which it does not see.
     package func census() throws -> [CensusRow] {
-        if hasCut { throw EvstoreError.misuse("the census is counted anew after a cut; ask for it after the update") }
+        if hasCut { throw EvstoreError.misuse("the census of an update is that from before its cut; ask for it after the update") }
         return try CensusRow.rows(
             moment.census(transaction.reads, access), names: Indexes.types(transaction.reads, access.tables))
     }

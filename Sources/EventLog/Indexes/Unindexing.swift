@@ -5,8 +5,6 @@ internal import LMDB
 /// Takes the entries of the log's end out of the index tables, before a cut removes the events themselves: in O(events that go), a part of
 /// them at a time, so that memory is bounded by a part.
 enum Unindexing {
-    private static let eventsAtOnce: UInt64 = 250_000
-
     /// What the tables lose by a run of consecutive events.
     private struct Part {
         /// The last event that stays.
@@ -27,16 +25,19 @@ enum Unindexing {
     }
 
     /// Takes out all entries of events after a position.
+    /// - Parameter eventsAtOnce: about how many a part has.
     /// - Returns: up to where the tables are written now.
     /// - Throws: `EvstoreError.corruptBlock`.
-    static func run(after position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess) throws -> Position {
+    static func run(
+        after position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess, eventsAtOnce: UInt64 = 250_000
+    ) throws -> Position {
         let indexed = try StateRows.numbers(transaction.reads, access.tables).indexed
         var counts = try Indexes.census(transaction.reads, access.tables)
         var done = position
         // Beyond `indexed` too: a sweep that is under way has written some of those.
         while true {
             var part = Part(after: done, kept: position, indexed: indexed)
-            try gather(&part, transaction.reads, access)
+            try gather(&part, eventsAtOnce, transaction.reads, access)
             if part.through == done { break }
             try remove(part, &transaction, access.tables)
             for (kind, count) in part.census {
@@ -56,7 +57,9 @@ enum Unindexing {
         return position
     }
 
-    private static func gather(_ part: inout Part, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws {
+    private static func gather(
+        _ part: inout Part, _ eventsAtOnce: UInt64, _ transaction: borrowing ReadTransaction, _ access: LogAccess
+    ) throws {
         let done = part.through
         var cursor = try transaction.cursor(access.tables.blocks)
         var earlier = try transaction.cursor(access.tables.blocks)

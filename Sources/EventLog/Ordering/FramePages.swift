@@ -10,14 +10,17 @@ package final class FramePages {
     /// - Parameter patience: how long a page may take where no deadline is given.
     package init(_ sequencer: any Sequencer, patience: Duration = .seconds(5)) { (self.sequencer, self.patience) = (sequencer, patience) }
 
-    /// The frames behind `end`, as `Sequencer.frames` has them.
-    package func page(after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant? = nil) throws -> FramePage {
+    /// The frames behind `end`, which is where the page before ended, as `Sequencer.frames` has them.
+    /// - Parameter isLast: whether the caller takes no other page, and so none is fetched ahead.
+    package func page(
+        after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant? = nil, isLast: Bool = false
+    ) throws -> FramePage {
         let deadline = deadline ?? .now + patience
         let fetched = next
         next = nil
         let page = try fetched.map { try $0.page() } ?? sequencer.frames(after: end, at: position, by: deadline)
-        if !page.isLast, let last = page.frames.last.flatMap({ ClusterFrame.Head($0) }) {
-            next = try Fetch(sequencer, after: last.end, at: last.last, by: deadline)
+        if !page.isLast, !isLast, let last = page.frames.last.flatMap({ ClusterFrame.Head($0) }) {
+            next = try Fetch(sequencer, after: last.end, at: last.last, by: max(deadline, .now + patience))
         }
         return page
     }

@@ -145,7 +145,7 @@ final class NodeOrder {
 
     /// Says how far this node is, where it has added a frame: nobody else would, of a program that soon closes it again. Nothing depends on it.
     func report(_ access: LogAccess) {
-        guard hasAdded, let sequencer else { return }
+        guard hasAdded, trouble.withLock({ $0 }) == nil, let sequencer else { return }
         do {
             let report = try access.environment.read { try NodeReport.now(membership, $0, access).report }
             try sequencer.report(report, by: .now + Self.reportInterval)

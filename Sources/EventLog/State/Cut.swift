@@ -12,7 +12,7 @@ enum Cut {
     ) throws -> (link: Digest, indexed: Position) {
         let tables = access.tables
         // Order: while the events are there, which say what the indexes have of them.
-        let indexed = try Unindexing.run(after: position, &transaction, access)
+        let indexed = try shortenIndexes(to: position, &transaction, access)
         while let first = try lastFirst(transaction.reads, access), first > position {
             try transaction.delete(tables.blocks, bytes(first.rawValue).lent)
         }
@@ -31,11 +31,23 @@ enum Cut {
         return try Blocks.holding(position, transaction, access)?.link ?? Epochs.genesis(access.storeID)
     }
 
+    /// Returns up to where the indexes are written. Damaged ones are emptied, and made anew from the log by who needs them next.
+    private static func shortenIndexes(
+        to position: Position, _ transaction: inout WriteTransaction, _ access: LogAccess
+    ) throws -> Position {
+        do { return try Unindexing.run(after: position, &transaction, access) } catch let error as EvstoreError {
+            guard case .corruptBlock = error else { throw error }
+        }
+        for table in access.tables.descriptors where table.index != nil { try access.tables[table]?.removeAll(&transaction) }
+        return .start
+    }
+
     /// Notes up to where the indexes are written in the epoch that begins. One that lagged behind the others is left to `Reindexing`.
     static func markIndexes(
         from before: Checkpoint, to now: Checkpoint, _ transaction: inout WriteTransaction, _ access: LogAccess
     ) throws {
-        for index in access.tables.positionIndexes where try index.mark(transaction.reads) == before {
+        for index in access.tables.positionIndexes where try now.position == .start || index.mark(transaction.reads) == before {
+            if now.position == .start { try index.removeAll(&transaction) }
             try index.put(mark: now, &transaction)
         }
     }

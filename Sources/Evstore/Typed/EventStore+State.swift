@@ -43,19 +43,19 @@ extension EventStore {
         }
         let history = try history(serving: fold.version, evolution.history)
         let eventReader = try EventReader(self, history, at: fold.version)
-        var hasMore = !result.wasKept
+        var isNew = !result.wasKept
         while true {
             let page = try converting(at: path) { try log.read { try self.page(at: &place, eventReader, $0) } }
             for event in page.events {
                 if try fold.apply(event, to: &result.value) { result.folded += 1 }
-                // The last events may be hidden, without a position here: it is the log's end before the reading, or further.
-                result.checkpoint.position = max(result.checkpoint.position, event.position)
-                hasMore = true
+                isNew = true
             }
             if page.isLast { break }
         }
         result.revision = place.last
-        if let cache, let last = result.revision, hasMore {
+        // Hidden events too, and those of the kept state. The epoch stays that of the beginning, which is on the safe side.
+        if let seen = place.seen { result.checkpoint.position = max(result.checkpoint.position, seen.position) }
+        if let cache, let last = result.revision, isNew {
             cache.put(
                 .init(fingerprint: fingerprint, state: result.value, last: last, checkpoint: result.checkpoint), for: stream.text,
                 asOf: forgettings)
