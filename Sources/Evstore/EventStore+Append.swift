@@ -23,7 +23,7 @@ extension EventStore {
     /// has begun, the call returns what became of it.
     ///
     /// - Throws: `EvstoreError`: of the events invalidEvent, invalidJSON, unknownType, streamMismatch, versionNotAllowed, noImage,
-    ///   eventTooLarge, programNeeded; of the append expectationFailed, idReused, appendTooLarge, misuse where it is empty; deadlinePassed,
+    ///   eventTooLarge, programNeeded; of the append expectationFailed, epochChanged (`StreamCondition.asOf`), idReused, appendTooLarge, misuse where it is empty; deadlinePassed,
     ///   interrupted, diskFull. After each of these nothing was appended; after `commitOutcomeUnknown` nobody knows yet.
     @discardableResult
     public func append(

@@ -68,7 +68,7 @@ final class Overlays: Sendable {
             if let overlay = current {
                 let (seen, base) = (overlay.epoch, overlay.base)
                 if (seen, base) == (numbers.epoch, numbers.indexed) { return overlay }
-                // Within an epoch the indexes only move on, except that a cut, which begins the next, resets them.
+                // Within an epoch the indexes only move on; a cut, which begins the next, may take them back.
                 if seen > numbers.epoch || seen == numbers.epoch && base > numbers.indexed { return nil }
             }
             let new = Overlay(epoch: numbers.epoch, base: numbers.indexed)

@@ -26,7 +26,7 @@ extension EventStore {
     ///   - metadata: JSON text of one object, which each of the events has.
     ///   - attemptsMax: how often it is decided before the conflict is the caller's.
     ///   - body: pure; an empty list appends nothing, an error refuses the command.
-    /// - Throws: what `body` and the fold throw, as it is; `EvstoreError.expectationFailed` after the last attempt, and all that an append
+    /// - Throws: what `body` and the fold throw, as it is; `EvstoreError.expectationFailed` or `epochChanged` after the last attempt, and all that an append
     ///   throws.
     @discardableResult
     public func decide<State: Sendable>(
