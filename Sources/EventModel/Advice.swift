@@ -104,7 +104,7 @@ extension Advice.Call: CustomStringConvertible {
         case .rollback(let version): "rollback(to: \(version))"
         case .rollbackLeaving(let names): "rollback(without: [\(names.map { "\"\($0)\"" }.joined(separator: ", "))])"
         case .discardTail: "discardTail: true"
-        case .epoch(let epoch): "in: Epoch(\(epoch))"
+        case .epoch(let epoch): "epoch: Epoch(\(epoch))"
         case .leaveConsumers: "leavingConsumers: true"
         case .journal: "journal()"
         case .pruneSnapshots: "pruneSnapshots(keeping:)"

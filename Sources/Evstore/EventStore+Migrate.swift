@@ -65,7 +65,7 @@ extension EventStore {
     ///   verificationFailed, diskFull; of a node also logUnavailable, and commitOutcomeUnknown where the cut may stand: ask again.
     @discardableResult
     public func rollback(
-        toSnapshot name: String, discardTail: Bool, in epoch: Epoch? = nil, progress: Progress? = nil
+        toSnapshot name: String, discardTail: Bool, epoch: Epoch? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> RollbackReport {
         return try await working { (_) async throws(EvstoreError) in
             try await log.withBallast { () async throws(EvstoreError) in

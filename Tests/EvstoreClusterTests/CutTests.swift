@@ -95,11 +95,11 @@ struct ClusterCutTests {
                 while try a.last().position.rawValue < before + 20 { try await Task.sleep(for: .milliseconds(2)) }
                 for wrong in epoch == 1 ? [Epoch(2)] : [nil, Epoch(1)] {
                     let refused = await #expect(throws: EvstoreError.self) {
-                        try await a.rollback(toSnapshot: "good", discardTail: true, in: wrong)
+                        try await a.rollback(toSnapshot: "good", discardTail: true, epoch: wrong)
                     }
                     #expect(refused?.code == "consentNeeded" && refused?.message.contains("nothing was changed") == true)
                 }
-                let report = try await a.rollback(toSnapshot: "good", discardTail: true, in: epoch == 1 ? nil : Epoch(epoch))
+                let report = try await a.rollback(toSnapshot: "good", discardTail: true, epoch: epoch == 1 ? nil : Epoch(epoch))
                 #expect(report.tail >= 20)
             }
             let acknowledged = try await appending.value

@@ -176,7 +176,7 @@ struct NodeTests {
             #expect(try new.log.read { try $0.lastLink } == old.log.read { try $0.lastLink })
             #expect(try await new.verify(deep: true).findings.filter { $0.severity == .error }.isEmpty)
             // A cut that the store made before it was a node stands as one of the cluster's: the third is of all nodes.
-            let report = try await old.rollback(toSnapshot: "s1", discardTail: true, in: Epoch(3))
+            let report = try await old.rollback(toSnapshot: "s1", discardTail: true, epoch: Epoch(3))
             try await new.catchUp()
             #expect(try report.tail == 5 && old.last() == Checkpoint(epoch: Epoch(4), position: Position(60)))
             #expect(try new.last() == old.last() && ShopCluster.lines(new) == ShopCluster.lines(old))

@@ -36,6 +36,12 @@ struct ScheduleTests {
     }
 }
 
+/// How a migration or a cut ended: nil where there was none.
+private enum End {
+    case done
+    case failed(String)
+}
+
 /// What one append came to.
 private enum Fate: Equatable {
     case made(UInt64)
@@ -104,12 +110,12 @@ private struct Trial {
                 group.addTask { (append.id, try await Self.fate(of: append.id, append.order, append.expectation, store)) }
             }
             async let cut = isCutting ? Self.cut(a, to: good, in: seen) : nil
-            var migrated: String??
-            if let store = migrating.flatMap({ stores[$0] }) { migrated = .some(await Self.migrate(store)) }
+            var migrated: End?
+            if let store = migrating.flatMap({ stores[$0] }) { migrated = await Self.migrate(store) }
             return (fates: try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }, migrated: migrated, cut: await cut)
         }
-        if let code = ends.migrated { count("migrations", code) }
-        if let code = ends.cut { count("cuts", code) }
+        count("migrations", ends.migrated)
+        count("cuts", ends.cut)
         for proxy in proxies.values { proxy.arm(nil) }
         try await check(ends.fates, number)
         if number % 50 == 10 || Int.random(in: 0 ..< 15, using: &chance) == 0 {
@@ -119,34 +125,38 @@ private struct Trial {
         }
     }
 
-    private mutating func count(_ what: String, _ code: String?) {
-        #expect(
-            [
-                nil, "logUnavailable", "commitOutcomeUnknown", "verificationFailed", "deadlinePassed", "epochChanged", "consentNeeded",
+    private mutating func count(_ what: String, _ end: End?) {
+        switch end {
+        case nil: break
+        case .done: counts[what, default: 0] += 1
+        case .failed(let code):
+            let allowed = [
+                "logUnavailable", "commitOutcomeUnknown", "verificationFailed", "deadlinePassed", "epochChanged", "consentNeeded",
                 "migrationInProgress",
             ]
-            .contains(code), "\(what): \(code ?? ""); seed \(seed)")
-        counts[code.map { "\(what) \($0)" } ?? what, default: 0] += 1
+            #expect(allowed.contains(code), "\(what); seed \(seed)")
+            counts["\(what) \(code)", default: 0] += 1
+        }
     }
 
-    /// Cuts off what was appended since a snapshot; the code of the error that it ends with, or nil.
-    private static func cut(_ store: EventStore, to snapshot: String, in epoch: Epoch) async -> String?? {
+    /// Cuts off what was appended since a snapshot.
+    private static func cut(_ store: EventStore, to snapshot: String, in epoch: Epoch) async -> End? {
         do {
-            try await store.rollback(toSnapshot: snapshot, discardTail: true, in: epoch)
-            return .some(nil)
-        } catch { return error.code }
+            try await store.rollback(toSnapshot: snapshot, discardTail: true, epoch: epoch)
+            return .done
+        } catch { return .failed(error.code) }
     }
 
-    /// Goes forward or back; what is not reached stays as it was, or is done. Returns the code of the error that it ends with.
-    private static func migrate(_ store: EventStore) async -> String? {
+    /// Goes forward or back; what is not reached stays as it was, or is done.
+    private static func migrate(_ store: EventStore) async -> End {
         do {
             if try store.versions.live == SchemaVersion(1) {
                 try await store.replay(to: SchemaVersion(2))
             } else {
                 try await store.rollback()
             }
-            return nil
-        } catch { return error.code }
+            return .done
+        } catch { return .failed(error.code) }
     }
 
     private static func fate(

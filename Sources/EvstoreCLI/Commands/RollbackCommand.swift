@@ -43,7 +43,7 @@ struct RollbackCommand: Command {
         let report = try await session.withStore { store in
             if let toSnapshot {
                 return try await store.rollback(
-                    toSnapshot: toSnapshot, discardTail: discardTail, in: epoch.map { Epoch($0) }, progress: session.progress)
+                    toSnapshot: toSnapshot, discardTail: discardTail, epoch: epoch.map { Epoch($0) }, progress: session.progress)
             }
             let version = try to.map { text throws(EvstoreError) in try store.version(named: text) }
             return try await store.rollback(
