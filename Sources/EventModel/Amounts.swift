@@ -26,7 +26,7 @@ package func rate(perSecond: Double) -> String {
 /// A time span as people read it: `1.8 ms`, `0.3 s`, `2 min 5 s`, `3 h 12 min`.
 package func duration(seconds: Double) -> String {
     switch seconds {
-    case ..<0.01: return decimal(seconds * 1_000) + " ms"
+    case ..<0.1: return decimal(seconds * 1_000) + " ms"
     case ..<60: return decimal(seconds) + " s"
     case ..<3_600:
         let whole = Int(seconds.rounded())

@@ -56,7 +56,7 @@ package struct TailConsent: Sendable {
     /// On a node others append behind a cut whose answer was lost. Who then asks for it again must not take off what they have appended.
     /// - Throws: `EvstoreError.consentNeeded`.
     func require(to tail: UInt64, after snapshot: SnapshotReport, _ site: MigrationSite, _ now: Epoch) throws(EvstoreError) {
-        let events = "\(tail) events after position \(snapshot.position)"
+        let events = "\(counted(tail, "event")) after position \(snapshot.position)"
         guard discardTail else {
             throw .consentNeeded(
                 what: "\(events) would be cut off; nothing was changed", how: "add \(.discardTail); they go to the archive")

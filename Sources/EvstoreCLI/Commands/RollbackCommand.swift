@@ -65,7 +65,7 @@ extension RollbackReport {
             try output.line("live       \(to), in \(duration(seconds: seconds))")
             try output.line("again      evstore import \(archive.shellWord) --as \(from) brings them back")
         } else if from == to {
-            try output.line("nothing    the log ends at the snapshot, position \(grouped(position.rawValue))")
+            try output.line("nothing    \(to) is live already, at position \(grouped(position.rawValue))")
         } else {
             try output.line(
                 "rollback   \(from) -> \(to) at position \(grouped(position.rawValue)), keeping \(counted(tail, "event")) appended since, in \(duration(seconds: seconds))"
