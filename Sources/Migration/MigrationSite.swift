@@ -44,6 +44,7 @@ package struct MigrationSite: Sendable {
     /// Takes in what other nodes of the cluster have done, and what this one had done when it was killed, before anything is planned. Where
     /// that fails, or takes long, it goes on without: what needs the cluster log asks again.
     func takeInFrames() async throws(EvstoreError) {
+        if log.membership == nil { return }
         do { try await log.takeInFrames(within: Self.askInterval) } catch {
             let failure = evstoreError(error)
             if case .interrupted = failure { throw failure }
