@@ -15,9 +15,9 @@ package struct NewNode: Sendable {
 extension LogAccess {
     /// Takes in all frames that the cluster log has behind `end`, page by page; returns where they end.
     /// - Parameter progress: gets the last position after each page; what it throws ends the work.
-    /// - Parameter isVerifiedAfterwards: whether the whole log is.
+    /// - Parameter checksLinks: false where the whole log is verified afterwards.
     fileprivate func takeIn(
-        from pages: FramePages, after end: FrameEnd, at position: Position, isVerifiedAfterwards: Bool,
+        from pages: FramePages, after end: FrameEnd, at position: Position, checksLinks: Bool,
         _ progress: (Position) throws -> Void
     ) throws -> (end: FrameEnd, last: Position) {
         var (end, last) = (end, position)
@@ -25,7 +25,7 @@ extension LogAccess {
         while true {
             let page = try pages.page(after: end, at: last)
             if page.frames.isEmpty { return (end, last) }
-            (end, last) = try takeIn(page.frames, isVerifiedAfterwards: isVerifiedAfterwards)
+            (end, last) = try takeIn(page.frames, checksLinks: checksLinks)
             try progress(last)
         }
     }
@@ -44,8 +44,7 @@ extension EventLog {
             throw EvstoreError.clusterDamaged(log: database.log, frame: 0, reason: "its row is not one")
         }
         let membership = Membership(log: database.log, id: row.id, node: node)
-        let pages = FramePages(
-            PostgresSequencer(membership, database.conninfo, program: ""), patience: .seconds(options.appendDeadlineSeconds))
+        let pages = database.pages(of: membership, options)
         do { try StoreFiles.checkPlace(Directory.parent(of: store), options, silent) } catch {
             throw storeError(error, store, doing: "making \(store)")
         }
@@ -53,7 +52,7 @@ extension EventLog {
             let access = try lay(made, storeID, options, nil)
             defer { access.environment.close() }
             try access.become(membership)
-            let (end, last) = try access.takeIn(from: pages, after: .start, at: .start, isVerifiedAfterwards: true) { last in
+            let (end, last) = try access.takeIn(from: pages, after: .start, at: .start, checksLinks: false) { last in
                 try progress(last.rawValue, max(row.last.position, last).rawValue)
             }
             if let finding = try access.complete(at: made, options, { try progress(last.rawValue, last.rawValue) }) {
@@ -83,12 +82,11 @@ extension EventLog {
             try log.takeAlone(what: "becomes a node")
             let membership = Membership(log: database.log, id: row.id, node: node.name)
             let seen = try log.read { $0.last }
-            let pages = FramePages(
-                PostgresSequencer(membership, database.conninfo, program: ""), patience: .seconds(options.appendDeadlineSeconds))
+            let pages = database.pages(of: membership, options)
             let (before, last) = try database.end(before: seen, row)
             try ConnectionFile.write(database.conninfo, at: replica)
             try await log.update { update in try update.become(membership, behind: before, last) }
-            _ = try log.access.takeIn(from: pages, after: before, at: seen.position, isVerifiedAfterwards: false) { last in
+            _ = try log.access.takeIn(from: pages, after: before, at: seen.position, checksLinks: true) { last in
                 try progress(last.rawValue, max(row.last.position, last).rawValue)
             }
         } catch {
@@ -150,6 +148,13 @@ extension EventLog {
             try await update { update in try update.become(membership, having: given) }
         }
         try database.finish(membership.id)
+    }
+}
+
+extension ClusterDatabase {
+    /// The frames, for a node that is to be.
+    fileprivate func pages(of membership: Membership, _ options: Options) -> FramePages {
+        FramePages(PostgresSequencer(membership, conninfo, program: ""), patience: .seconds(options.appendDeadlineSeconds))
     }
 }
 

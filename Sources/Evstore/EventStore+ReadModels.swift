@@ -90,11 +90,14 @@ extension EventStore {
     private func broughtUp(
         _ definition: Definition, _ evolution: Evolution, to position: Position?, _ cancellation: Cancellation
     ) async throws(EvstoreError) -> Generation {
-        do { return try await broughtUpOnce(definition, evolution, to: position, cancellation) } catch {
-            let now = try evolving.current()
-            if now.state.epoch == evolution.state.epoch || isReadOnly { throw error }
-            generations.removeAll()
-            return try await broughtUpOnce(definition, now, to: position, cancellation)
+        var evolution = evolution
+        while true {
+            do { return try await broughtUpOnce(definition, evolution, to: position, cancellation) } catch {
+                let now = try evolving.current()
+                if now.state.epoch == evolution.state.epoch || isReadOnly { throw error }
+                generations.removeAll()
+                evolution = now
+            }
         }
     }
 

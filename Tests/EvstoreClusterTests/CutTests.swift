@@ -238,6 +238,37 @@ struct ClusterCutTests {
         }
     }
 
+    @Test("a query on a node that meets cut after cut is answered each time")
+    func queried() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            for number in 0 ..< 200 { try await a.append([ShopCluster.placed("\(number)", number)]) }
+            _ = try await a.takeSnapshot("good")
+            let querying = Task {
+                var answers = 0
+                while !Task.isCancelled {
+                    do { #expect(try await b.count("orders").rows <= 201) } catch {
+                        // What ends the test ends the last query too.
+                        if !Task.isCancelled { throw error }
+                    }
+                    answers += 1
+                }
+                return answers
+            }
+            for epoch in 1 ... 25 as ClosedRange<UInt32> {
+                try await a.append([ShopCluster.placed("more")])
+                try await b.catchUp()
+                try await a.rollback(toSnapshot: "good", discardTail: true, epoch: Epoch(epoch))
+                try await b.catchUp()
+            }
+            querying.cancel()
+            #expect(try await querying.value > 3)
+            try await Self.expectSame(shop, ["a", "b"])
+            try await shop.close()
+        }
+    }
+
     /// Takes off what node a has since its snapshot, brings the stream to the revision that it had, by another event, and has b meet that.
     private static func cut(_ a: EventStore, _ b: EventStore) throws {
         try BuiltProgram(environment: ["EVSTORE_STORE": a.path]).must("rollback", "--to-snapshot", "good", "--discard-tail")

@@ -14,12 +14,13 @@ extension LogAccess {
     }
 
     /// Takes in the frames that follow what it has; returns the end of the last.
+    /// - Parameter checksLinks: as of `FrameIntake.run`.
     /// - Throws: `EvstoreError.clusterDamaged`.
-    package func takeIn(_ frames: [[UInt8]], isVerifiedAfterwards: Bool = false) throws -> (end: FrameEnd, last: Position) {
+    package func takeIn(_ frames: [[UInt8]], checksLinks: Bool = true) throws -> (end: FrameEnd, last: Position) {
         try environment.writeOwned { transaction in
             var transaction = transaction
             guard var node = try StateRows.node(transaction.reads, tables) else { throw EvstoreError.misuse("the log is no node") }
-            for frame in frames { node = try FrameIntake.run(frame.lent, node, &transaction, self, checksLinks: !isVerifiedAfterwards) }
+            for frame in frames { node = try FrameIntake.run(frame.lent, node, &transaction, self, checksLinks: checksLinks) }
             return (node.end, try Blocks.last(transaction.reads, self))
         }
     }
