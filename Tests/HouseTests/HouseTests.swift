@@ -85,11 +85,11 @@ struct HouseTests {
         }
     }
 
-    @Test("no file grows beyond 300 lines")
+    @Test("no file grows beyond 500 lines")
     func sizes() throws {
         for folder in ["Sources", "Tests"] {
             for file in try SourceFile.all(below: folder) {
-                #expect(file.lines.count <= 300, "\(file.path) has \(file.lines.count) lines: where do its words split?")
+                #expect(file.lines.count <= 500, "\(file.path) has \(file.lines.count) lines: where do its words split?")
             }
         }
     }
