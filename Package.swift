@@ -2,8 +2,10 @@
 // Tested with Swift 6.3.1. The oldest compiler that takes it is 6.2.3, which brought SE-0487 (`@nonexhaustive`).
 import PackageDescription
 
-/// The gate treats warnings as errors; a user of the package does not have to.
-let strict: [SwiftSetting] = Context.environment["EVSTORE_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)]
+/// The gate treats warnings as errors, and tests optimized code too; a user of the package does not have to.
+let strict: [SwiftSetting] =
+    Context.environment["EVSTORE_STRICT"] == nil
+    ? [] : [.treatAllWarnings(as: .error), .unsafeFlags(["-enable-testing"], .when(configuration: .release))]
 
 /// Every target of ours: language mode 6, strict memory safety, explicit existentials, and imports
 /// that name what they use.
