@@ -8,6 +8,7 @@ private let (sqlite, openssl) = ("/usr/bin/sqlite3", "/usr/bin/openssl")
 struct GuideTests {
     static let pages = ["GettingStarted", "InAService", "Operating", "TestingYours", "Keys"]
     static let pagesWithSQLite = ["FromSQLite", "FromEventStores"]
+    static let pagesWithOpenSSL = ["Backups", "Recipes"]
 
     @Test("work word for word, and print what they show", arguments: pages)
     func follow(_ page: String) throws { try Guide(page).follow() }
@@ -19,9 +20,9 @@ struct GuideTests {
     func followWithSQLite(_ page: String) throws { try Guide(page).follow() }
 
     @Test(
-        "the guide to backups works word for word, with keys that openssl makes",
-        .enabled(if: FileManager.default.isExecutableFile(atPath: openssl), "there is no openssl here"))
-    func followBackups() throws { try Guide("Backups").follow() }
+        "that have openssl make keys or hashes work word for word too",
+        .enabled(if: FileManager.default.isExecutableFile(atPath: openssl), "there is no openssl here"), arguments: pagesWithOpenSSL)
+    func followWithOpenSSL(_ page: String) throws { try Guide(page).follow() }
 
     @Test("are found wanting where a line is missing, added or another, and `…` stands for what may differ")
     func strictness() {
