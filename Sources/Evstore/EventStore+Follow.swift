@@ -60,6 +60,8 @@ final class BackgroundFollower: Sendable {
                 said = nil
                 try await store.wait(after: end.position)
             } catch {
+                // Whatever a wait that is ended says of it.
+                if Task.isCancelled { return }
                 // What lasts is said once.
                 if error.message != said { store.logger.warning("following read models", metadata: ["error": "\(error.message)"]) }
                 said = error.message

@@ -10,13 +10,16 @@
         private static let lagMax: UInt64 = 10_000
 
         func answer(_ request: WebRequest) async -> WebResponse {
+            guard Self.isClear(request.head.headers), let host = request.header("Host") else {
+                return Self.text(.badRequest, "a request has one Host, and says once how long it is\n")
+            }
             // A page elsewhere whose name is made to lead here asks by that name (DNS rebinding).
-            guard Self.isOwn(host: request.header("Host")) else { return Self.text(.forbidden, "this host is not served\n") }
+            guard isOwn(host) else { return Self.text(.forbidden, "this host is not served\n") }
             let path = request.path
             do {
                 switch (path, request.head.method) {
-                case ("/healthz", .GET), ("/healthz", .HEAD): return try health()
-                case ("/readyz", .GET), ("/readyz", .HEAD): return try readiness()
+                case ("/healthz", .GET), ("/healthz", .HEAD): return try health(request)
+                case ("/readyz", .GET), ("/readyz", .HEAD): return try readiness(request)
                 case ("/metrics", .GET), ("/metrics", .HEAD): return try figures()
                 case (_, .GET), (_, .HEAD), (_, .POST):
                     guard let page else { return Self.text(.notFound, "there is /healthz, /readyz and /metrics\n") }
@@ -24,28 +27,54 @@
                 default: return Self.text(.methodNotAllowed, "GET and POST are answered here\n")
                 }
             } catch {
-                return Self.text(.serviceUnavailable, ((error as? EvstoreError)?.message ?? "\(error)") + "\n")
+                let failure = error as? EvstoreError
+                let words = mayKnow(request) ? failure?.message ?? "\(error)" : failure?.code ?? "the store can't be read"
+                return Self.text(.serviceUnavailable, words + "\n")
             }
         }
 
-        static func isOwn(host: String?) -> Bool {
-            guard let host else { return false }
+        /// Whether nothing is said twice that decides where a request goes or where it ends: of two, each server on the way might take another
+        /// one (RFC 9112, 3.2, 6.1 and 6.3).
+        private static func isClear(_ headers: HTTPHeaders) -> Bool {
+            ["Host", "Content-Length", "Transfer-Encoding", "Origin", "Authorization"].allSatisfy { headers[$0].count <= 1 }
+                && !(headers.contains(name: "Content-Length") && headers.contains(name: "Transfer-Encoding"))
+        }
+
+        private func isOwn(_ host: String) -> Bool {
             let parts = host.split(separator: ":", omittingEmptySubsequences: false)
-            return ["127.0.0.1", "localhost"].contains(parts[0].lowercased()) && parts.count <= 2
+            let name = parts[0].lowercased()
+            return parts.count <= 2 && (["127.0.0.1", "localhost"].contains(name) || isPageHost(host))
         }
 
-        private func health() throws -> WebResponse {
+        private func isPageHost(_ host: String) -> Bool { host.prefix { $0 != ":" }.lowercased() == sessions?.host }
+
+        private func health(_ request: WebRequest) throws -> WebResponse {
             let status = try store.status()
-            let lines = status.complaints.map { "complaint: \($0)\n" }.joined()
-            return Self.text(.ok, "ok, position \(status.position)\n" + lines)
+            let endsService = status.complaints.contains(where: \.endsService)
+            let lines = status.complaints.map { "complaint: \(words(of: $0, for: request))\n" }.joined()
+            return Self.text(
+                endsService ? .serviceUnavailable : .ok, (endsService ? "not served" : "ok, position \(status.position)") + "\n" + lines)
         }
 
-        private func readiness() throws -> WebResponse {
+        private func readiness(_ request: WebRequest) throws -> WebResponse {
             let status = try store.status()
-            let behind = status.projections.filter { $0.checkpoint == nil || $0.lag > Self.lagMax }
-            if behind.isEmpty { return Self.text(.ok, "ready at \(status.versions.live)\n") }
-            let lines = behind.map { $0.checkpoint == nil ? "\($0.name) is not built\n" : "\($0.name) is \($0.lag) events behind\n" }
-            return Self.text(.serviceUnavailable, lines.joined())
+            let reasons =
+                status.complaints.filter(\.endsService).map { words(of: $0, for: request) }
+                + status.projections.filter { $0.checkpoint == nil || $0.lag > Self.lagMax }.map {
+                    $0.checkpoint == nil ? "\($0.name) is not built" : "\($0.name) is \($0.lag) events behind"
+                }
+            if reasons.isEmpty { return Self.text(.ok, "ready at \(status.versions.live)\n") }
+            return Self.text(.serviceUnavailable, reasons.map { $0 + "\n" }.joined())
+        }
+
+        /// A complaint may repeat what a program or a server has said, such as paths and users: for who may see the store.
+        private func words(of complaint: Complaint, for request: WebRequest) -> String {
+            mayKnow(request) ? "\(complaint)" : complaint.code
+        }
+
+        private func mayKnow(_ request: WebRequest) -> Bool {
+            if case .loopback = address, sessions == nil { return false }
+            return isAllowed(request)
         }
 
         private func figures() throws -> WebResponse {
@@ -55,23 +84,12 @@
 
         // MARK: The page
 
-        /// A browser gives a cookie to all ports of a host, so that each has a name of its own.
-        private var cookie: String { "evstore-\(port ?? 0)" }
+        private static let cookie = "evstore"
 
         private func show(_ page: Page, _ path: String, _ request: WebRequest) async throws -> WebResponse {
             var asked = PageRequest(path: path, query: request.query)
-            if let token {
-                if let given = asked.query["token"] {
-                    guard PageSecret.equal(given, token) else { return Self.refused }
-                    // From here on the cookie says it, and no address that is kept or copied has it.
-                    var headers = Self.headers(type: "text/plain; charset=utf-8")
-                    // A link from elsewhere may lead here; forms from elsewhere may not.
-                    headers.add(name: "Set-Cookie", value: "\(cookie)=\(token); HttpOnly; SameSite=Lax; Path=/")
-                    headers.add(name: "Location", value: "/")
-                    return WebResponse(status: .seeOther, headers: headers)
-                }
-                guard PageSecret.equal(cookie(of: request), token) else { return Self.refused }
-            }
+            if let token = asked.query["token"], let sessions { return Self.enter(token, sessions, request) }
+            guard isAllowed(request) else { return Self.refused }
             if request.head.method == .POST {
                 guard isOwnOrigin(request) else { return Self.text(.forbidden, "a page of another origin can't change anything here\n") }
                 asked.take(form: String(decoding: request.body, as: UTF8.self))
@@ -82,11 +100,35 @@
             return WebResponse(status: HTTPResponseStatus(statusCode: answer.status), headers: headers, body: answer.body)
         }
 
+        /// From here on the session says who it is, and no address that is kept or copied has the token.
+        private static func enter(_ token: String, _ sessions: PageSessions, _ request: WebRequest) -> WebResponse {
+            guard sessions.isToken(token) else { return refused }
+            let host = request.header("Host") ?? ""
+            var headers = headers(type: "text/plain; charset=utf-8")
+            if host.prefix(while: { $0 != ":" }).lowercased() == sessions.host {
+                // A link from elsewhere may lead here; forms from elsewhere may not.
+                let terms = "HttpOnly; SameSite=Lax; Path=/; Max-Age=\(PageSessions.seconds)"
+                headers.add(name: "Set-Cookie", value: "\(cookie)=\(sessions.begin()); \(terms)")
+                headers.add(name: "Location", value: "/")
+            } else {
+                // The port is the browser's, which may look through a tunnel.
+                headers.add(name: "Location", value: "http://\(sessions.host)\(host.drop { $0 != ":" })/?token=\(token)")
+            }
+            return WebResponse(status: .seeOther, headers: headers)
+        }
+
+        /// Whether the request may see what is in the store.
+        private func isAllowed(_ request: WebRequest) -> Bool {
+            guard let sessions else { return true }
+            let (scheme, token) = ("Bearer ", request.header("Authorization") ?? "")
+            if token.hasPrefix(scheme) { return sessions.isToken(String(token.dropFirst(scheme.count))) }
+            return isPageHost(request.header("Host") ?? "") && sessions.isSession(Self.session(of: request))
+        }
+
         private static let refused = text(
             .unauthorized, "this page wants its token: open the address that evstore printed when it started\n")
 
-        private func cookie(of request: WebRequest) -> String {
-            let cookie = cookie
+        private static func session(of request: WebRequest) -> String {
             let pairs = (request.header("Cookie") ?? "").split(separator: ";").map { $0.trimmingCharacters(in: .whitespaces) }
             return pairs.first { $0.hasPrefix(cookie + "=") }.map { String($0.dropFirst(cookie.count + 1)) } ?? ""
         }

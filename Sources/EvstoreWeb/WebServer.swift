@@ -13,20 +13,23 @@
     ///     GET /metrics   figures for Prometheus
     ///     GET /…         the page, for who has the token
     ///
-    /// On loopback a browser shows the token once, in `?token=`, and then as a cookie; whoever may open a Unix socket needs none.
+    /// On loopback a browser shows the token once, in `?token=`, and has a session from then on, at a host name of this server's own; a
+    /// program sends the token with each request (`Authorization: Bearer`). Whoever may open a Unix socket needs none.
     package final class WebServer: Sendable {
         let store: EventStore
         let metrics: StoreMetrics
         let registry: PrometheusRegistry
         let backups: String?
         let page: Page?
-        let token: String?
-        private let address: ListenAddress
+        /// Nil where whoever reaches the server may see the page.
+        let sessions: PageSessions?
+        let address: ListenAddress
         private let state = Mutex(State())
 
         private struct State {
             /// What it listens on.
             var listener: (any Channel)?
+            var socket: UnixSocket?
             var isStopped = false
             var connections: [ObjectIdentifier: any Channel] = [:]
         }
@@ -46,7 +49,8 @@
             page: Page? = nil, token: String? = nil
         ) {
             (self.store, self.metrics, self.registry, self.backups) = (store, metrics, registry, backups)
-            (self.address, self.page, self.token) = (address, page, token)
+            (self.address, self.page) = (address, page)
+            sessions = token.map { PageSessions(token: $0, store: store.path) }
         }
 
         /// The port that it listens on; nil on a Unix socket.
@@ -87,7 +91,7 @@
         }
 
         private func close(_ listener: any Channel) {
-            if case .socket(let path) = address, listener.isActive { UnixSocket.remove(path) }
+            if listener.isActive { state.withLock(\.socket)?.remove() }
             listener.close(promise: nil)
         }
 
@@ -103,7 +107,10 @@
             do {
                 switch address {
                 case .loopback(let port): return try await bootstrap.bind(host: "127.0.0.1", port: Int(port)).get()
-                case .socket(let path): return try await bootstrap.withBoundSocket(UnixSocket.bound(to: path)).get()
+                case .socket(let path):
+                    let socket = try UnixSocket(boundTo: path)
+                    state.withLock { $0.socket = socket }
+                    return try await bootstrap.withBoundSocket(socket.descriptor).get()
                 }
             } catch {
                 throw EvstoreError.usage("\(address.description) can't be listened on: \(Self.reason(error))")

@@ -1,45 +1,81 @@
 internal import Glibc
 
 /// A Unix socket that other programs connect to by its path (unix(7)).
-package enum UnixSocket {
+package struct UnixSocket: Sendable {
+    package let path: String
+    /// What the caller listens on and closes.
+    package let descriptor: Int32
+    /// The file that the path named when this socket was bound to it.
+    private let name: NameInode?
+
     /// Binds a socket to a path; its owner and group may connect. A socket that nobody listens on any more gives way.
-    /// - Returns: the descriptor, which the caller listens on and closes.
     /// - Throws: `SystemFailure`, of code EADDRINUSE where another program listens there, or another file has the name.
-    package static func bound(to path: String) throws(SystemFailure) -> Int32 {
-        let descriptor = try make()
+    package init(boundTo path: String) throws(SystemFailure) {
+        self.path = path
+        descriptor = try Self.make()
         do throws(SystemFailure) {
             // Until its mode is set below nobody else can connect, whatever the process's mask is.
             if fchmod(descriptor, 0o600) != 0 { throw SystemFailure(code: errno) }
-            do throws(SystemFailure) { try unsafe with(path, bind, descriptor) } catch {
-                guard error.code == EADDRINUSE, isAbandoned(path) else { throw error }
+            // Of two that find one abandoned, the second would take the socket of the first away.
+            let directory = try Self.locked(Directory.parent(of: path))
+            defer { close(directory) }
+            do throws(SystemFailure) { try unsafe Self.with(path, bind, descriptor) } catch {
+                guard error.code == EADDRINUSE, Self.isAbandoned(path) else { throw error }
                 unsafe unlink(path)
-                try unsafe with(path, bind, descriptor)
+                try unsafe Self.with(path, bind, descriptor)
             }
             if unsafe chmod(path, 0o660) != 0 { throw SystemFailure(code: errno) }
+            name = NameInode(path)
         } catch {
             close(descriptor)
             throw error
         }
-        return descriptor
     }
 
-    /// Takes the name away. Order: before the socket is closed, since the name may be another program's from then on.
-    package static func remove(_ path: String) { unsafe unlink(path) }
+    /// Takes the name away, where it still is this socket's. Order: before the socket is closed, since from then on it counts as abandoned.
+    package func remove() { if let name, NameInode(path) == name { unsafe unlink(path) } }
+
+    /// What a path names itself, a link or not. A number is not given anew while a socket that was bound to it is open.
+    private struct NameInode: Equatable {
+        let device, inode: UInt64
+        let isSocket: Bool
+
+        init?(_ path: String) {
+            var status = stat()
+            guard unsafe lstat(path, &status) == 0 else { return nil }
+            (device, inode, isSocket) = (UInt64(status.st_dev), UInt64(status.st_ino), status.st_mode & S_IFMT == S_IFSOCK)
+        }
+    }
+
+    private static let lockMilliseconds = 5_000
+
+    /// A directory with a lock on it, which ends with the descriptor (flock(2)).
+    /// - Throws: EADDRINUSE where another program keeps the lock.
+    private static func locked(_ path: String) throws(SystemFailure) -> Int32 {
+        let descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        if descriptor < 0 { throw SystemFailure(code: errno) }
+        for _ in 0 ..< lockMilliseconds {
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
+            usleep(1_000)
+        }
+        close(descriptor)
+        throw SystemFailure(code: EADDRINUSE)
+    }
 
     /// Whether the path names a socket on which nobody listens.
     private static func isAbandoned(_ path: String) -> Bool {
-        var status = stat()
-        guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return false }
+        guard NameInode(path)?.isSocket == true else { return false }
         do throws(SystemFailure) {
-            let descriptor = try make()
+            // One that is stopped takes nobody in: that is not to be waited for.
+            let descriptor = try make(flags: Int32(SOCK_NONBLOCK.rawValue))
             defer { close(descriptor) }
             try unsafe with(path, connect, descriptor)
             return false
         } catch { return error.code == ECONNREFUSED }
     }
 
-    private static func make() throws(SystemFailure) -> Int32 {
-        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    private static func make(flags: Int32 = 0) throws(SystemFailure) -> Int32 {
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | flags, 0)
         if descriptor < 0 { throw SystemFailure(code: errno) }
         return descriptor
     }

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import stat
 import subprocess
@@ -15,6 +16,8 @@ import sys
 import tempfile
 import time
 import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 VERSION = """\
 evstore: 1
@@ -59,11 +62,13 @@ class Check:
             self.failures.append(what)
             print("FAILED  " + what)
 
-    def start(self, *arguments, command="serve", **environment):
+    def start(self, *arguments, command="serve", store=None, **environment):
         process = subprocess.Popen(
-            [self.program, command, "--store", self.store, *map(str, arguments)], stderr=subprocess.PIPE, text=True,
+            [self.program, command, "--store", store or self.store, *map(str, arguments)], stderr=subprocess.PIPE, text=True,
             env={**os.environ, **environment})
         for line in process.stderr:
+            if "?token=" in line:
+                self.token = line.strip().partition("?token=")[2]
             if line.startswith("serving"):
                 return process, line.split()[1].rstrip(";")
         raise RuntimeError(f"it does not serve: {process.wait()}")
@@ -73,11 +78,13 @@ class Check:
         if not is_told:
             process.terminate()
         code = process.wait(30)
-        self.expect(code == 0, f"{what}: SIGTERM ended it with {code}: {process.stderr.read()[-300:]}")
+        said = process.stderr.read()
+        self.expect(code == 0, f"{what}: SIGTERM ended it with {code}: {said[-300:]}")
+        self.expect("note: " not in said and "warning" not in said, f"{what}: SIGTERM made it say {said[-300:]}")
 
-    def get(self, base, path):
+    def get(self, base, path, **headers):
         try:
-            with urllib.request.urlopen(base + path, timeout=30) as answer:
+            with urllib.request.urlopen(urllib.request.Request(base + path, headers=headers), timeout=30) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -87,6 +94,89 @@ class Check:
         while not (found := holds()) and time.monotonic() < end:
             time.sleep(0.1)
         return found
+
+    def ended_while_busy(self):
+        """SIGTERM is no trouble to anything that goes on beside: nothing is said of it."""
+        for number in range(6):
+            process, _ = self.start("--listen", "127.0.0.1:0")
+            writer = subprocess.Popen(
+                [self.program, "import", "-", "--as", "v1", "--store", self.store], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+            for event in range(400):
+                line = {"stream": f"note-{number}-{event}", "type": "NoteTaken", "data": {"id": f"{number}-{event}"}}
+                writer.stdin.write((json.dumps(line) + "\n").encode())
+            writer.stdin.close()
+            time.sleep(0.05 * number)
+            self.end(process, "while events come")
+            writer.wait()
+
+    def doors(self):
+        """Who has no token learns nothing, and whoever hears the cookie or is asked beside it has no token."""
+        consumed = subprocess.run(
+            [self.program, "consume", "secret-mailer", "--once", "--attempts", "1", "--store", self.store, "--", "false"], capture_output=True)
+        process, base = self.start("--listen", "127.0.0.1:0", "--page")
+        token = self.token
+        _, said = self.get(base, "/healthz")
+        self.expect("complaint: parked\n" in said and "secret-mailer" not in said, f"/healthz says to everybody {said}, after {consumed}")
+        _, said = self.get(base, "/healthz", Authorization=f"Bearer {token}")
+        self.expect("secret-mailer has parked" in said, f"/healthz says to who has the token {said}")
+        self.expect(self.get(base, "/", Authorization=f"Bearer {token}")[0] == 200, "a program with the token is not let in")
+
+        def ask(host, path, **headers):
+            connection = http.client.HTTPConnection(base.removeprefix("http://"), timeout=30)
+            connection.request("GET", path, headers={"Host": host, **headers})
+            answer = connection.getresponse()
+            answer.read()
+            connection.close()
+            return answer
+
+        there = ask(base.removeprefix("http://"), f"/?token={token}")
+        own = there.headers["Location"].removeprefix("http://").partition("/")[0]
+        self.expect(".localhost:" in own and there.headers["Set-Cookie"] is None, f"the token leads to {own}, {there.headers}")
+        cookie = ask(own, f"/?token={token}").headers["Set-Cookie"].partition(";")[0]
+        self.expect(token not in cookie, "the cookie is the token")
+        for host, sent, status in (
+            (own, cookie, 200), (own, cookie + "0", 401), (own, "evstore=" + token, 401), (base.removeprefix("http://"), cookie, 401),
+            ("evstore-store-0000000000000000.localhost", cookie, 403),
+        ):
+            found = ask(host, "/", Cookie=sent).status
+            self.expect(found == status, f"a cookie at {host} gets {found}, not {status}")
+        for lines in ("Host: localhost\r\nHost: localhost", "Accept: */*", "Host: localhost\r\nContent-Length: 3\r\nContent-Length: 4",
+                      "Host: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked"):
+            with socket.create_connection(("127.0.0.1", int(base.rsplit(":", 1)[1])), 30) as connection:
+                connection.sendall(f"GET /healthz HTTP/1.1\r\n{lines}\r\n\r\n".encode())
+                found = connection.makefile().readline()
+            self.expect(" 400 " in found, f"{lines!r} gets {found!r}")
+        self.end(process, "doors")
+        again, base = self.start("--listen", own.rpartition(":")[2], "--page")
+        self.expect(ask(own, "/", Cookie=cookie).status != 200, "a session goes on with another start of the server")
+        self.end(again, "doors")
+
+    def replay_elsewhere(self):
+        """A replay of the command line is seen while it runs, on the page and by Prometheus."""
+        schemas, store = self.directory / "two-schemas", self.directory / "two"
+        schemas.mkdir()
+        (schemas / "v1.yaml").write_text(VERSION)
+        (schemas / "v2.yaml").write_text(
+            VERSION.replace("version: 1", "version: 2\nupcast: [{on: NoteTaken, do: [{add: {path: /by, value: x}}]}]").replace("[id]", "[id, by]")
+            + "      by: {type: string}\n")
+        (schemas / "projections.yaml").write_text(PROJECTIONS)
+        common = ["--store", store, "--schemas", schemas]
+        lines = "".join(json.dumps({"stream": f"note-{n}", "type": "NoteTaken", "data": {"id": f"{n}"}}) + "\n" for n in range(100_000))
+        subprocess.run([self.program, "init", "--at", "v1", *common], check=True, capture_output=True)
+        subprocess.run([self.program, "import", "-", "--as", "v1", *common], input=lines.encode(), check=True, capture_output=True)
+        process, base = self.start("--listen", "127.0.0.1:0", "--page", store=store)
+        self.expect(self.until(60, lambda: self.get(base, "/readyz")[0] == 200), "it does not build the read models of its live version")
+        replay = subprocess.Popen([self.program, "replay", "--to", "v2", *common], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        text = self.until(60, lambda: replay.poll() is None and "evstore_progress_ratio" in (found := self.get(base, "/metrics")[1]) and found)
+        replay.send_signal(signal.SIGSTOP)
+        self.expect(text, "the metrics tell nothing of a replay of the command line")
+        _, page = self.get(base, "/migration", Authorization=f"Bearer {self.token}")
+        self.expect("Under way" in page and "replay to v2" in page, "the page tells nothing of a replay of the command line")
+        replay.send_signal(signal.SIGCONT)
+        self.expect(replay.wait(120) == 0, f"the replay ended with {replay.returncode}")
+        self.expect("evstore_progress_ratio" not in self.get(base, "/metrics")[1], "the metrics tell of a replay that has ended")
+        self.expect("Under way" not in self.get(base, "/migration", Authorization=f"Bearer {self.token}")[1], "the page goes on telling of it")
+        self.end(process, "replay elsewhere")
 
     def readiness(self):
         # What only looks builds nothing.
@@ -187,6 +277,23 @@ class Check:
         self.expect(os.path.exists(path), "the second has taken the socket of the first away")
         self.end(process, "socket")
         self.expect(not os.path.exists(path), "its socket is left behind")
+        # Somebody has taken its name away, and another one has it now.
+        first, _ = self.start("--listen", f"unix:{path}")
+        os.unlink(path)
+        second, _ = self.start("--listen", f"unix:{path}")
+        self.end(first, "a socket whose name is another's")
+        self.expect(os.path.exists(path), "it has taken away the socket of another server")
+        second.kill()
+        second.wait()
+        # Of many that find one abandoned, one has it.
+        many = [subprocess.Popen([self.program, "serve", "--store", self.store, "--listen", f"unix:{path}"],
+                                 stderr=subprocess.PIPE, text=True) for _ in range(6)]
+        time.sleep(3)
+        alive = [server for server in many if server.poll() is None]
+        self.expect(len(alive) == 1, f"{len(alive)} of six servers listen on one path")
+        for server in alive:
+            server.terminate()
+            server.wait(30)
         (self.directory / "file").write_text("mine")
         refused = subprocess.run(
             [self.program, "serve", "--store", self.store, "--listen", f"unix:{self.directory}/file"], capture_output=True, text=True)
@@ -204,6 +311,15 @@ class Check:
             status, text = self.get(base, "/metrics")
             self.expect(status == 200, f"/metrics answers {status}: {text}")
         self.expect('evstore_disk_bytes{part="log"}' in text, "the size of the log is not told")
+        # Those of appends are another program's, those of a cluster log a node's, and progress is seen in `replay_elsewhere`.
+        table = (ROOT / "Sources/Evstore/Evstore.docc/Serving.md").read_text().split("\n")
+        for name in [line.split("`")[1] for line in table if line.startswith("| `evstore_") and "| gauge |" in line]:
+            self.expect(f"\n{name}" in text or "_cluster_" in name or "_progress_" in name, f"/metrics has no {name}, which is documented")
+        if promtool := shutil.which("promtool"):
+            found = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True)
+            self.expect(found.returncode == 0 and not found.stdout + found.stderr, f"promtool says {found.stdout}{found.stderr}")
+        else:
+            print("SKIPPED  a check of the metrics: there is no promtool")
         self.expect("evstore_last_drill_passed 1" in text, "no drill was made")
         self.expect("evstore_last_backup_age_seconds" in text, "no backup was made")
         self.end(process, "schedule")
@@ -260,7 +376,8 @@ class Check:
 def main():
     with tempfile.TemporaryDirectory(prefix="evstore-serving.") as directory:
         check = Check(os.path.abspath(sys.argv[1]), directory)
-        for part in (check.readiness, check.crowd, check.systemd, check.socket, check.schedule, check.prometheus, check.mistakes):
+        for part in (check.readiness, check.crowd, check.systemd, check.socket, check.prometheus, check.doors, check.schedule,
+                     check.ended_while_busy, check.replay_elsewhere, check.mistakes):
             part()
             print(f"{part.__name__} done")
     return 1 if check.failures else 0
