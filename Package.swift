@@ -7,6 +7,10 @@ let strict: [SwiftSetting] =
     Context.environment["EVSTORE_STRICT"] == nil
     ? [] : [.treatAllWarnings(as: .error), .unsafeFlags(["-enable-testing"], .when(configuration: .release))]
 
+/// Whether tests and torture may reach into a room: always in a debug build, in an optimized one where the gate builds it.
+let reaching: [SwiftSetting] =
+    [.define("TESTABLE", .when(configuration: .debug))] + (Context.environment["EVSTORE_STRICT"] == nil ? [] : [.define("TESTABLE")])
+
 /// Every target of ours: language mode 6, strict memory safety, explicit existentials, and imports
 /// that name what they use.
 let house: [SwiftSetting] =
@@ -161,7 +165,8 @@ let package = Package(
         .target(
             name: "EvstoreWeb",
             dependencies: [
-                "Bytes", "Platform", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Evstore", "EvstoreService",
+                "Bytes", "Platform", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Evstore", "EvstoreCluster",
+                "EvstoreService",
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Service"])),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Service"])),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Service"])),
@@ -252,7 +257,8 @@ let package = Package(
                 "EvstoreTesting", "TestSupport", "Torturing", "evstore", "StoreWorker",
             ], swiftSettings: house),
         .testTarget(
-            name: "EvstoreWebTests", dependencies: ["Evstore", "EvstoreWeb", "EvstoreTesting", "TestSupport"], swiftSettings: house),
+            name: "EvstoreWebTests", dependencies: ["Evstore", "EvstoreService", "EvstoreWeb", "EvstoreTesting", "TestSupport"],
+            swiftSettings: house),
         // The programs of the guides, compiled as a user's are.
         .executableTarget(name: "GuideShop", dependencies: ["Evstore"], path: "Tests/GuideShop", swiftSettings: strict),
         .executableTarget(
@@ -285,7 +291,8 @@ let package = Package(
         .target(
             name: "Fuzzing",
             dependencies: [
-                "Bytes", "JSONText", "EventModel", "SchemaEvolution", "SchemaTools", "Projections", "Evstore", "EvstoreTesting",
+                "Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools", "Projections", "Evstore",
+                "EvstoreService", "EvstoreWeb", "EvstoreTesting",
             ],
             path: "tools/fuzz/Fuzzing", swiftSettings: house),
         .executableTarget(
@@ -300,7 +307,7 @@ let package = Package(
             dependencies: [
                 "Bytes", "Platform", "Hashing", "Sealing", "LMDB", "EventModel", "EventLog", "Evstore", "EvstoreTesting", "TestSupport",
             ],
-            path: "tools/torturing/Torturing", swiftSettings: house),
+            path: "tools/torturing/Torturing", swiftSettings: house + reaching),
         .executableTarget(
             name: "evstore-torture",
             dependencies: [
@@ -311,7 +318,7 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["Service"])),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: .when(traits: ["Service"])),
             ],
-            path: "tools/torturing/Program", swiftSettings: house),
+            path: "tools/torturing/Program", swiftSettings: house + reaching),
         .testTarget(name: "FuzzTests", dependencies: ["EvstoreTesting", "TestSupport", "evstore-fuzz"], swiftSettings: house),
     ],
     swiftLanguageModes: [.v6]

@@ -1,6 +1,8 @@
+internal import Bytes
 internal import ClusterLog
 internal import EventLog
 public import EventModel
+package import Evstore
 internal import Platform
 
 /// How a cluster log and its nodes are.
@@ -25,6 +27,8 @@ public struct ClusterStatus: Sendable {
     public var epoch: Epoch
     /// How many frames there are; all of them were counted.
     public var frames: UInt64
+    /// The last of the frames that were removed since every node and a backup have them; 0 where none were.
+    public var pruned: UInt64
     public var nodes: [Node]
 }
 
@@ -36,15 +40,35 @@ extension Cluster {
             let database = database()
             let row = try database.readyRow()
             try database.requireWhole(row)
-            let nodes = try database.nodes().map { node in
-                ClusterStatus.Node(
-                    name: node.name, live: node.live, position: node.position,
-                    lag: row.last.position.rawValue - min(node.position.rawValue, row.last.position.rawValue),
-                    framesBehind: row.end.number - min(node.frame, row.end.number), program: node.program,
-                    secondsAgo: node.secondsAgo)
-            }
-            return ClusterStatus(
-                name: name, position: row.last.position, epoch: row.last.epoch, frames: row.end.number, nodes: nodes)
+            return try ClusterStatus(name, row, database.nodes())
         }
+    }
+}
+
+extension EventStore {
+    /// How the store's cluster log and its nodes are; nil where it belongs to none. Frames are not counted, unlike in `Cluster.status`: it
+    /// takes three short questions to PostgreSQL, whatever the log holds.
+    /// - Throws: `EvstoreError`: logUnavailable, clusterDamaged.
+    package func clusterStatus() async throws(EvstoreError) -> ClusterStatus? {
+        guard let membership = log.membership else { return nil }
+        return try await StoreThreads.run { () async throws(EvstoreError) in
+            do {
+                let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
+                return try ClusterStatus(membership.log, database.readyRow(), database.nodes())
+            } catch { throw storeError(error, path, doing: "asking for the nodes of \(membership.log)") }
+        }
+    }
+}
+
+extension ClusterStatus {
+    fileprivate init(_ name: String, _ row: ClusterRow, _ nodes: [ReportedNode]) throws(EvstoreError) {
+        self.init(
+            name: name, position: row.last.position, epoch: row.last.epoch, frames: row.end.number.minus(row.pruned),
+            pruned: row.pruned,
+            nodes: nodes.map { node in
+                ClusterStatus.Node(
+                    name: node.name, live: node.live, position: node.position, lag: row.last.position.events(after: node.position),
+                    framesBehind: row.end.number.minus(node.frame), program: node.program, secondsAgo: node.secondsAgo)
+            })
     }
 }

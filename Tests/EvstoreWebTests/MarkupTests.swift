@@ -44,5 +44,34 @@ struct MarkupTests {
             ),
             (#""\\""#, [#""\\""#]), ("[ ]", ["[]"]), (#"{ "a" : "é" }"#, ["{", #"  "a": "é""#, "}"]),
         ])
-    func lines(_ json: String, _ expected: [String]) { #expect(JSONLines.lines(of: Array(json.utf8)) == expected) }
+    func lines(_ json: String, _ expected: [String]) { #expect(JSONLines(Array(json.utf8)).lines == expected) }
+
+    @Test(
+        "letters that are spelled as escapes are shown, and what turns or commands a display, ends a string or can't be seen stays",
+        arguments: [
+            (#""\u05d0\u00e9""#, "\"\u{5d0}é\""), (#""\ud83d\ude00!""#, "\"\u{1f600}!\""),
+            (#""\u202e\u001b\u200b""#, #""\u202e\u001b\u200b""#),
+            (#""\u0022\u005c\\u05d0""#, #""\u0022\u005c\\u05d0""#), (#""\ud83d\u0041\udE00""#, #""\ud83d\u0041\udE00""#),
+            (#""\u05d""#, #""\u05d""#), (#""\uFFFF\u0378""#, #""\uFFFF\u0378""#),
+        ])
+    func letters(_ json: String, _ expected: String) { #expect(JSONLines(Array(json.utf8)).lines == [expected]) }
+
+    @Test("of two texts the lines are marked that the other one has not; a comma that came behind a line is none")
+    func differing() throws {
+        let stored = JSONLines(Array(#"{"id":1,"words":"a","by":{"name":"x"}}"#.utf8))
+        let image = JSONLines(Array(#"{"id":1,"text":"a","by":{"name":"x"},"new":[]}"#.utf8))
+        let found = try #require(JSONLines.differing(stored, image))
+        #expect(found.a == [2] && found.b == [2, 6])
+        #expect(try #require(JSONLines.differing(stored, stored)).a.isEmpty)
+        let shown = Markup.json(image, label: "x", marked: found.b).text
+        #expect(shown.matches(of: #/<mark>/#).count == 2 && shown.contains("<mark>  &quot;text&quot;: &quot;a&quot;,</mark>"))
+    }
+
+    @Test("of a text whose lines take more than is shown, the rest is counted", arguments: [1, 58])
+    func rest(_ depth: Int) {
+        let text = Array((String(repeating: "[", count: depth) + String(repeating: "1,", count: 500_000)).utf8)
+        let lines = JSONLines(text)
+        let shown = lines.lines.reduce(0) { $0 + $1.utf8.count + 1 }
+        #expect(lines.rest > 0 && (JSONLines.bytesMax ..< JSONLines.bytesMax + 500).contains(shown))
+    }
 }

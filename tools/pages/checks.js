@@ -29,6 +29,19 @@ const identities = [...document.querySelectorAll("[id]")].map((element) => eleme
 if (new Set(identities).size !== identities.length) found.push("two elements have one id");
 const width = document.documentElement.clientWidth;
 if (document.documentElement.scrollWidth > width) found.push(`the page is ${document.documentElement.scrollWidth} wide, and the window ${width}`);
+// A text that has no room breaks within its words: so few letters a line over several lines are no words any more.
+for (const element of document.querySelectorAll("main *, header *")) {
+  for (const node of element.childNodes) {
+    const text = node.nodeType === 3 ? node.data.trim() : "";
+    const letters = text.length;
+    if (letters < 12 || !shown(element)) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const lines = new Set([...range.getClientRects()].filter((line) => line.width > 0).map((line) => Math.round(line.top))).size;
+    // Lines that the text has of its own are no breaks.
+    if (lines > 2 && lines > 2 * text.split("\n").length && letters / lines < 9) found.push(`${name(element)} has ${(letters / lines).toFixed(1)} letters a line`);
+  }
+}
 const foreign = performance.getEntriesByType("resource").map((entry) => entry.name)
   .filter((address) => !address.startsWith(location.origin) && !address.startsWith("data:"));
 if (foreign.length) found.push(`it loads ${foreign[0]}`);

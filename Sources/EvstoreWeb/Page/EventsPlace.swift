@@ -51,7 +51,7 @@ extension Page {
 
     private func more(_ query: [String: String], _ found: StoredPage, isForward: Bool) throws -> Markup? {
         guard let last = found.last, try isForward ? last < store.last().position : last.rawValue > 1 else { return nil }
-        let next = isForward ? last.rawValue + 1 : last.rawValue - 1
+        let next = (isForward ? last.next : last.previous).rawValue
         let link = PageRequest.link(
             "events",
             query: [
@@ -63,7 +63,7 @@ extension Page {
     /// The first event at a time or after it, by halving: right where times rise with the log, as those do that nobody has given.
     private func position(at text: String) throws -> Position {
         guard let time = Timestamp(text) else { throw EvstoreError.usage("\(quoted(text)) is no time, such as 2026-01-31T12:00:00Z") }
-        var (low, high) = (UInt64(1), try store.last().position.rawValue + 1)
+        var (low, high) = (UInt64(1), try store.last().position.next.rawValue)
         while low < high {
             let middle = low + (high - low) / 2
             if let event = try store.event(position: Position(middle)), event.time < time { low = middle + 1 } else { high = middle }
@@ -98,7 +98,7 @@ extension Page {
             throw NotThere(what: "there is no event at position \(text)")
         }
         let version = try request.query["at"].map { text throws(EvstoreError) in try store.version(named: text) } ?? store.versions.live
-        let (before, after) = (number - 1, number + 1)
+        let (before, after) = (event.position.previous.rawValue, event.position.next.rawValue)
         let previous: Markup? = before > 0 ? "<a href=\"/events/\(String(before))\" rel=\"prev\">Before: \(before)</a>" : nil
         let next: Markup? =
             try number < store.last().position.rawValue ? "<a href=\"/events/\(String(after))\" rel=\"next\">After: \(after)</a>" : nil
@@ -107,11 +107,10 @@ extension Page {
         <p class="steps">\(previous) \(next)</p>
         \(Markup.facts([
                 ("Stream", "\(Markup.link(Self.link(toStreamOf: event), event.stream.text)) revision \(event.revision.rawValue)"),
-                ("Type", .name(event.type)), ("Time", .time(event.time)), ("Id", "<code>\(event.id)</code>"),
+                ("Type", .name(event.type)), ("Time", .moment(event.time)), ("Id", "<code>\(event.id)</code>"),
                 ("Born at", "\(event.born)"), ("Epoch", "\(event.epoch)"),
             ]))
-        <div class="beside"><section><h2>As it was stored, at \(event.born)</h2>\(Markup.json(event.payload, label: "payload as stored"))</section>
-        <section><h2>At \(version)</h2>\(slider(event, version))\(image(event, version))</section></div>
+        \(beside(event, version))
         \(metadata(of: event))
         \(steps(event, to: version))
         """
@@ -119,9 +118,9 @@ extension Page {
 
     private func slider(_ event: RecordedEvent, _ version: SchemaVersion) throws -> Markup {
         let newest = try max(store.versions.head, store.versions.top)
-        let links = (1 ... max(newest.rawValue, 1)).map { number in
-            let current: Markup? = number == version.rawValue ? " aria-current=\"true\"" : nil
-            return "<li><a href=\"?at=v\(String(number))\"\(current)>v\(String(number))</a></li>" as Markup
+        let links = try Self.shown(from: SchemaVersion(1), store.versions).map { number in
+            let current: Markup? = number == version ? " aria-current=\"true\"" : nil
+            return "<li><a href=\"?at=\(number)\"\(current)>\(number)</a></li>" as Markup
         }
         return """
             <form class="slider"><label for="at">Version</label>
@@ -130,16 +129,31 @@ extension Page {
             """
     }
 
-    private func image(_ event: RecordedEvent, _ version: SchemaVersion) -> Markup {
-        do {
+    /// The stored event and its images at a version; what one has and the other has not is marked.
+    private func beside(_ event: RecordedEvent, _ version: SchemaVersion) throws -> Markup {
+        let stored = JSONLines(event.payload)
+        var (marked, differs) = (Set(stored.lines.indices), false)
+        var seen: Markup
+        do throws(EvstoreError) {
             let images = try store.view(event.position, at: version)
-            if images.isEmpty { return "<p>A step hides it: at \(version) there is no such event.</p>" }
-            let parts = images.map { image in
-                "<h3>\(Markup.name(image.type)) <small>in \(Markup.name(image.stream.text))</small></h3>\(Markup.json(image.payload, label: "payload at \(version)"))"
-                    as Markup
+            let parts = images.map { image -> Markup in
+                let text = JSONLines(image.payload)
+                let differing = JSONLines.differing(stored, text)
+                marked.formIntersection(differing?.a ?? [])
+                if let differing, !differing.a.isEmpty || !differing.b.isEmpty { differs = true }
+                let payload = Markup.json(text, label: "payload at \(version)", marked: differing?.b ?? [])
+                return "<h3>\(Markup.name(image.type)) <small>in \(Markup.name(image.stream.text))</small></h3>\(payload)"
             }
-            return "\(parts)"
-        } catch { return "<p class=\"bad\">\(error.message)</p>" }
+            seen = images.isEmpty ? "<p>A step hides it: at \(version) there is no such event.</p>" : "\(parts)"
+            if images.isEmpty { marked = [] }
+        } catch {
+            (seen, marked) = ("<p class=\"bad\">\(error.message)</p>", [])
+        }
+        if differs { seen = "\(seen)<p><small>Marked: what one of the two has, and the other has not.</small></p>" }
+        return try """
+        <div class="beside"><section><h2>As it was stored, at \(event.born)</h2>\(Markup.json(stored, label: "payload as stored", marked: marked))</section>
+        <section><h2>At \(version)</h2>\(slider(event, version))\(seen)</section></div>
+        """
     }
 
     private func metadata(of event: RecordedEvent) throws -> Markup? {

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventModel
 internal import Evstore
 internal import Foundation
@@ -101,7 +102,7 @@ extension Page {
         }
         let button = changes?.form("drills/run", [:], "Make a drill now", "On a copy; it takes several times as long as a replay.")
         return """
-            <h1>Drills</h1>\(changes?.work.shown)
+            <h1>Drills</h1>\(try work())
             \(Markup.table("Runs, newest first", ["Run", "Result", "Took", "Recovery", "Events the backup lacks"], trend, empty: "None yet: evstore drill rehearses going back."))
             \(button)\(details)
             """
@@ -114,24 +115,20 @@ extension Page {
     /// Births by version and type, how they changed over the log, and which steps events still need.
     func census() throws -> Markup {
         let status = try store.status()
-        let total = status.types.reduce(0) { $0 + $1.count }
+        let total = status.types.sum(\.count)
         let types = status.types.sorted { ($0.type, $0.born) < ($1.type, $1.born) }.map { type -> [Markup] in
             [
                 .link(PageRequest.link("events", query: ["type": type.type, "born": type.born.description]), type.type), "\(type.born)",
                 .share(type.count, of: total),
             ]
         }
-        let newest = max(status.versions.head, status.versions.top).rawValue
-        let steps =
-            newest < 2
-            ? []
-            : (2 ... newest).map { number -> [Markup] in
-                let older = status.births.filter { $0.version.rawValue < number }.reduce(0) { $0 + $1.count }
-                let words: Markup =
-                    older == 0
-                    ? "no event is older: nothing needs its way up" : "\(older) events were born before it and are read through it"
-                return ["the step to v\(String(number))", words]
-            }
+        let births = status.births
+        let steps = Self.shown(from: SchemaVersion(2), status.versions).map { version -> [Markup] in
+            let older = births.filter { $0.version < version }.sum(\.count)
+            let words: Markup =
+                older == 0 ? "no event is older: nothing needs its way up" : "\(older) events were born before it and are read through it"
+            return ["the step to \(version)", words]
+        }
         return """
             <h1>Census</h1>
             \(Markup.table("Events by type and birth", ["Type as stored", "Born", "Events"], types, empty: "No events yet."))
@@ -146,12 +143,14 @@ extension Page {
         if count == 0 { return "" }
         var bands: [(begin: Timestamp, births: [SchemaVersion: UInt64])] = []
         for sample in 0 ..< count {
-            guard let event = try store.event(position: Position(1 + sample * last / count)) else { continue }
+            guard let event = try store.event(position: Position(1 + last / count * sample + last % count * sample / count)) else {
+                continue
+            }
             if Int(sample) * Self.bands / Int(count) >= bands.count { bands.append((event.time, [:])) }
             bands[bands.count - 1].births[event.born, default: 0] += 1
         }
         let rows = bands.map { band -> [Markup] in
-            let whole = band.births.values.reduce(0, +)
+            let whole = band.births.values.sum(\.self)
             let shares = band.births.sorted { $0.key < $1.key }.map { version, part in
                 "<span class=\"band\">\(version) \(part * 100 / max(whole, 1)) %</span> " as Markup
             }

@@ -1,26 +1,35 @@
 internal import EventModel
+internal import Synchronization
 
 /// HTML whose texts are escaped: a `String` that is interpolated is text, whatever it holds, and only a `Markup` is markup.
 ///
 /// What might command a display or turn the direction of writing is spelled out as `\u202e`.
 struct Markup: ExpressibleByStringInterpolation, Sendable {
     private(set) var text: String
+    /// The bytes of it that the page's room was asked for.
+    fileprivate var taken = 0
 
     init(stringLiteral text: String) { self.text = text }
 
-    init(stringInterpolation: StringInterpolation) { text = stringInterpolation.text }
+    init(stringInterpolation: StringInterpolation) { (text, taken) = (stringInterpolation.text, stringInterpolation.taken) }
 
     struct StringInterpolation: StringInterpolationProtocol {
         fileprivate var text = ""
+        fileprivate var taken = 0
 
         init(literalCapacity: Int, interpolationCount: Int) { text.reserveCapacity(literalCapacity + interpolationCount * 16) }
 
         mutating func appendLiteral(_ literal: String) { text += literal }
         mutating func appendInterpolation(_ words: String) { text += Markup.escaped(words) }
-        mutating func appendInterpolation(_ markup: Markup?) { text += markup?.text ?? "" }
-        mutating func appendInterpolation(_ list: [Markup]) { for markup in list { text += markup.text } }
+        mutating func appendInterpolation(_ markup: Markup?) { if let markup { append(markup) } }
+        mutating func appendInterpolation(_ list: [Markup]) { for markup in list { append(markup) } }
         mutating func appendInterpolation(_ number: some BinaryInteger) { text += grouped(number) }
         mutating func appendInterpolation(_ value: some CustomStringConvertible) { text += Markup.escaped(value.description) }
+
+        private mutating func append(_ markup: Markup) {
+            text += markup.text
+            taken += markup.taken
+        }
     }
 
     /// Text as it stands between tags, and between the quotes of an attribute.
@@ -49,18 +58,30 @@ extension Markup {
 
     static func link(_ path: String, _ words: String) -> Markup { "<a href=\"\(path)\"><bdi>\(words)</bdi></a>" }
 
+    /// On a narrow screen each row is a list of its cells with their titles. Rows that the page has no room for are left out, and counted.
     /// - Parameter rows: cells, as many as there are titles; the first heads its row.
     static func table(_ caption: String, _ titles: [String], _ rows: [[Markup]], empty: String) -> Markup {
         if rows.isEmpty { return "<p class=\"none\">\(empty)</p>" }
-        let head = titles.map { "<th scope=\"col\">\($0)</th>" as Markup }
-        let lines = rows.map { cells in
-            let others = cells.dropFirst().map { "<td>\($0)</td>" as Markup }
-            return "<tr><th scope=\"row\">\(cells[0])</th>\(others)</tr>\n" as Markup
+        let head = titles.map { "<th role=\"columnheader\" scope=\"col\">\($0)</th>" as Markup }
+        var lines: [Markup] = []
+        for cells in rows {
+            let others = zip(titles, cells).dropFirst().map { title, cell in
+                cell.text.isEmpty
+                    ? "<td role=\"cell\"></td>" : "<td role=\"cell\" data-title=\"\(title)\"><div>\(cell)</div></td>" as Markup
+            }
+            var line: Markup = """
+                <tr role="row"><th role="rowheader" scope="row" data-title="\(titles[0])"><div>\(cells[0])</div></th>\(others)</tr>
+
+                """
+            if !PageRoom.take(&line) { break }
+            lines.append(line)
         }
+        let left = rows.count - lines.count
+        let rest: Markup? = left > 0 ? "<p class=\"bad\">The page has no room for \(counted(left, "row")) more.</p>" : nil
         return """
-            <div class="wide" role="region" aria-label="\(caption)" tabindex="0"><table><caption>\(caption)</caption>
-            <thead><tr>\(head)</tr></thead>
-            <tbody>\(lines)</tbody></table></div>
+            <div class="wide" role="region" aria-label="\(caption)" tabindex="0"><table role="table"><caption>\(caption)</caption>
+            <thead role="rowgroup"><tr role="row">\(head)</tr></thead>
+            <tbody role="rowgroup">\(lines)</tbody></table></div>\(rest)
             """
     }
 
@@ -70,20 +91,25 @@ extension Markup {
         return "<dl>\(lines)</dl>"
     }
 
-    /// JSON as it is stored, on lines of its own members.
+    /// JSON, on lines of its own members.
     static func json(_ bytes: [UInt8], label: String) -> Markup {
-        let lines = JSONLines.lines(of: bytes).map { "\($0)\n" as Markup }
-        return "<pre tabindex=\"0\" aria-label=\"\(label)\"><code>\(lines)</code></pre>"
+        json(JSONLines(bytes, bytesMax: min(JSONLines.bytesMax, PageRoom.current?.left ?? .max)), label: label)
     }
 
-    static func time(_ time: Timestamp) -> Markup { "<time>\(time)</time>" }
-
-    /// How long ago a moment was.
-    static func age(_ time: Timestamp) -> String {
-        let seconds = Double(Timestamp.now.microseconds - time.microseconds) / 1e6
-        if seconds < 0 { return "in the future" }
-        return (seconds < 2 * 86_400 ? duration(seconds: seconds) : counted(Int(seconds / 86_400), "day")) + " ago"
+    /// - Parameter marked: the lines that differ from another text.
+    static func json(_ text: JSONLines, label: String, marked: Set<Int> = []) -> Markup {
+        let lines = text.lines.enumerated().map { marked.contains($0) ? "<mark>\($1)</mark>\n" : "\($1)\n" as Markup }
+        var shown: Markup = "\(lines)"
+        let rest: Markup? = text.rest > 0 ? "… \(size(bytes: text.rest)) more" : nil
+        if !PageRoom.take(&shown) { shown = "… the page has no room for this: \(size(bytes: shown.text.utf8.count))" }
+        return "<pre tabindex=\"0\" aria-label=\"\(label)\"><code>\(shown)\(rest)</code></pre>"
     }
+
+    /// How long ago it was, and the moment itself behind that.
+    static func time(_ time: Timestamp) -> Markup { "<time datetime=\"\(time)\" title=\"\(time)\">\(age(since: time))</time>" }
+
+    /// A moment, and how long ago it was.
+    static func moment(_ time: Timestamp) -> Markup { "<time datetime=\"\(time)\">\(time)</time> (\(age(since: time)))" }
 
     /// A part of a whole, as a bar and in words.
     static func share(_ part: UInt64, of whole: UInt64) -> Markup {
@@ -91,53 +117,25 @@ extension Markup {
     }
 }
 
-/// Breaks JSON text into lines; its values stay as they are spelled.
-enum JSONLines {
-    /// What is longer is cut off, and says so.
-    static let bytesMax = 256 << 10
+/// What a page may have yet: whatever a store holds, a browser gets no more than it can show.
+final class PageRoom: Sendable {
+    @TaskLocal static var current: PageRoom?
 
-    static func lines(of bytes: [UInt8]) -> [String] {
-        var lines: [String] = []
-        var line: [UInt8] = []
-        var (depth, isString, isEscape) = (0, false, false)
-        func end(_ depth: Int) {
-            lines.append(String(decoding: line, as: UTF8.self))
-            line = Array(repeating: UInt8(ascii: " "), count: 2 * max(0, depth))
+    private static let bytesMax = 2 << 20
+    private let bytes = Mutex(bytesMax)
+
+    var left: Int { bytes.withLock { $0 } }
+
+    /// Takes room for what of a markup has none yet; false where there is not so much left.
+    static func take(_ markup: inout Markup) -> Bool {
+        guard let room = current else { return true }
+        let (whole, taken) = (markup.text.utf8.count, markup.taken)
+        let hasRoom = room.bytes.withLock { left in
+            let isEnough = whole - taken <= left
+            if isEnough { left -= whole - taken }
+            return isEnough
         }
-        let shown = bytes.prefix(bytesMax)
-        for (index, byte) in shown.enumerated() {
-            if isString {
-                line.append(byte)
-                (isEscape, isString) = (!isEscape && byte == UInt8(ascii: "\\"), isEscape || byte != UInt8(ascii: "\""))
-                continue
-            }
-            switch byte {
-            case UInt8(ascii: "\""):
-                isString = true
-                line.append(byte)
-            case UInt8(ascii: "{"), UInt8(ascii: "["):
-                depth += 1
-                line.append(byte)
-                // Each space is passed once here, and once on the way.
-                let next = shown.dropFirst(index + 1).first { !isSpace($0) }
-                if next != UInt8(ascii: "}"), next != UInt8(ascii: "]") { end(depth) }
-            case UInt8(ascii: "}"), UInt8(ascii: "]"):
-                depth -= 1
-                let isEmpty = line.last == UInt8(ascii: "{") || line.last == UInt8(ascii: "[")
-                if !isEmpty { end(depth) }
-                line.append(byte)
-            case UInt8(ascii: ","):
-                line.append(byte)
-                end(depth)
-            case UInt8(ascii: ":"): line += Array(": ".utf8)
-            case _ where isSpace(byte): break
-            default: line.append(byte)
-            }
-        }
-        end(0)
-        if bytes.count > bytesMax { lines.append("… \(size(bytes: bytes.count - bytesMax)) more") }
-        return lines
+        if hasRoom { markup.taken = whole }
+        return hasRoom
     }
-
-    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09 ... 0x0d).contains(byte) }
 }

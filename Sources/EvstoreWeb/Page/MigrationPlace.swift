@@ -7,8 +7,7 @@ extension Page {
     /// What is running, the ways to go with their plans, and what happened before.
     func migration(_ request: PageRequest) async throws -> Markup {
         let versions = try store.versions
-        let others = (versions.floor.rawValue ... max(versions.head, versions.top).rawValue).map { SchemaVersion($0) }
-        let links = others.filter { $0 != versions.live }.map { version in
+        let links = Self.shown(from: versions.floor, versions).filter { $0 != versions.live }.map { version in
             let word = version > versions.live ? "forward" : "back"
             return "<li><a href=\"?plan=\(version)#plan\">\(word) to \(version)</a></li>" as Markup
         }
@@ -23,13 +22,29 @@ extension Page {
         }
         return """
             <h1>Migration</h1>
-            \(changes?.work.shown)
+            \(try work())
             <p>Live is \(versions.live); the window reaches from \(versions.floor) to \(versions.top), the newest version known is \(versions.head).</p>
             <ul class="versions-list">\(links)</ul>
             \(plan)
             \(Markup.table("What happened, newest first", ["Time", "What", "Versions", "Position", "Took", "Outcome", "By"], journal, empty: "Nothing yet."))
             """
     }
+
+    /// What this page has begun, or else what another program does.
+    func work() throws -> Markup? {
+        if let changes, changes.work.isRunning { return changes.work.shown }
+        guard let other = try store.migrationUnderWay() else { return changes?.work.shown }
+        let far = other.progress.map { progress -> Markup in
+            """
+            \(progress.step) <progress max="\(String(progress.total))" value="\(String(progress.done))"></progress>
+            \(progress.done) of \(progress.total)
+            """
+        }
+        return "<p class=\"work\" role=\"status\"><strong>Under way</strong> in \(Markup.name(other.holder)) \(far)</p>"
+    }
+
+    /// Seconds after which a page that shows work is taken anew; nil where none is under way.
+    func refreshSeconds() throws -> Int? { try changes?.work.isRunning == true || store.migrationUnderWay() != nil ? 2 : nil }
 
     /// What a replay or a rollback would do, and a button for it where things may be changed.
     private func plan(to version: SchemaVersion, _ versions: StoreVersions) async throws -> Markup {

@@ -1,3 +1,5 @@
+internal import Bytes
+internal import EventModel
 internal import Evstore
 internal import Foundation
 
@@ -5,13 +7,16 @@ extension Page {
     /// Versions and who is at which, rate, lag, health, the last drill and backup.
     func overview() throws -> Markup {
         let (status, consumers) = (try store.status(), try store.consumers())
-        let complaints = status.complaints.map { "<li>\($0)</li>" as Markup }
+        let complaints = status.complaints.map { complaint -> Markup in
+            let place = Self.placesOfComplaints[complaint.code].map { " <a href=\"\($0)\">Look</a>" as Markup }
+            return "<li>\(complaint.description)\(place)</li>"
+        }
         let health: Markup =
             complaints.isEmpty
             ? "<p class=\"good\">Health: good</p>" : "<section class=\"bad\"><h2>What needs care</h2><ul>\(complaints)</ul></section>"
         let drill: Markup =
             status.lastDrill.map { mark in
-                "\(Markup.age(mark.time)), \(mark.passed ? "passed" : "failed") (<a href=\"/drills\">drills</a>)"
+                "\(age(since: mark.time)), \(mark.passed ? "passed" : "failed") (<a href=\"/drills\">drills</a>)"
             } ?? "never: <code>evstore drill</code> rehearses going back"
         var facts: [(name: String, value: Markup)] = [
             ("Last event", "position \(Markup.link("/events/\(status.position.rawValue)", grouped(status.position.rawValue)))"),
@@ -19,11 +24,12 @@ extension Page {
         ]
         if let backups {
             let newest = EventStore.newestBackups(in: backups).first
-            facts.append(("Last backup", newest.map { "\(Markup.age($0.time)), up to position \($0.position.rawValue)" } ?? "none"))
+            facts.append(("Last backup", newest.map { "\(age(since: $0.time)), up to position \($0.position.rawValue)" } ?? "none"))
         }
         return """
             <h1>Overview</h1>
             \(health)
+            \(try work())
             \(versionLine(status, consumers))
             \(Markup.facts(facts))
             \(table(of: status.projections, caption: "Read models of the live version"))
@@ -31,14 +37,18 @@ extension Page {
             """
     }
 
+    /// Where more is to be seen of a complaint, by its code.
+    private static let placesOfComplaints = [
+        "parked": "/consumers", "consumerFailing": "/consumers", "quarantined": "/quarantine", "drillFailed": "/drills",
+        "diskFull": "/storage", "longReader": "/storage", "clusterUnreachable": "/cluster",
+    ]
+
     /// Floor to head, with what stands at each.
     private func versionLine(_ status: StatusReport, _ consumers: [ConsumerStatus]) -> Markup {
         let versions = status.versions
-        let last = max(versions.head, versions.top).rawValue
         let births = Dictionary(uniqueKeysWithValues: status.births.map { ($0.version, $0.count) })
-        let first = min(versions.floor.rawValue, births.keys.min()?.rawValue ?? 1, 1)
-        let stops = (first ... last).map { number in
-            let version = SchemaVersion(number)
+        let first = min(versions.floor, births.keys.min() ?? SchemaVersion(1), SchemaVersion(1))
+        let stops = Self.shown(from: first, versions).map { version in
             let marks = [("floor", versions.floor), ("live", versions.live), ("top", versions.top), ("head", versions.head)]
             let names = marks.filter { $0.1 == version }.map(\.0)
             let readers = consumers.filter { $0.version == version }.map(\.name)
@@ -55,14 +65,14 @@ extension Page {
 
     /// Of the last thousand events.
     private func rate(upTo last: Position) throws -> String {
-        let first = Position(last.rawValue - min(last.rawValue, 1_000))
-        guard first < last, let begin = try store.event(position: Position(first.rawValue + 1)), let end = try store.event(position: last)
+        let first = Position(last.rawValue.minus(1_000))
+        guard first < last, let begin = try store.event(position: first.next), let end = try store.event(position: last)
         else { return "no events" }
-        let seconds = Double(end.time.microseconds - begin.time.microseconds) / 1e6
-        let age = Markup.age(end.time)
+        let seconds = end.time.seconds(since: begin.time)
+        let age = age(since: end.time)
         if seconds <= 0 { return "the last event \(age)" }
         return
-            "\(EventModel.rate(perSecond: Double(last.rawValue - first.rawValue) / seconds)) over the last \(counted(last.rawValue - first.rawValue, "event")), the last one \(age)"
+            "\(EventModel.rate(perSecond: Double(last.events(after: first)) / seconds)) over the last \(counted(last.events(after: first), "event")), the last one \(age)"
     }
 
     func table(of models: [ProjectionStatus], caption: String) -> Markup {

@@ -1,4 +1,5 @@
 package import Evstore
+internal import EvstoreCluster
 internal import Foundation
 
 /// A store to look at in a browser: pages made on the server, of which none reads the whole log.
@@ -16,6 +17,10 @@ package struct Page: Sendable {
 
     /// Answers a request. Blocks the calling thread for short read transactions, and awaits what it asks of read models.
     package func answer(_ request: PageRequest) async -> PageAnswer {
+        await PageRoom.$current.withValue(PageRoom()) { await answerWithin(request) }
+    }
+
+    private func answerWithin(_ request: PageRequest) async -> PageAnswer {
         do {
             if let form = request.form { return try await change(request.path, form) }
             return try await show(request)
@@ -42,7 +47,7 @@ package struct Page: Sendable {
     private func show(_ request: PageRequest) async throws -> PageAnswer {
         let path = request.path
         switch (path.first, path.count) {
-        case (nil, _): return page("Overview", try overview(), at: "/")
+        case (nil, _): return page("Overview", try overview(), at: "/", refresh: try refreshSeconds())
         case ("find", 1): return try find(request)
         case ("events", 1): return page("Events", try events(request), at: "/events")
         case ("events", 2): return page("Event \(path[1])", try event(path[1], request), at: "/events")
@@ -53,11 +58,12 @@ package struct Page: Sendable {
             return page("Differences of \(path[1])", try differences(of: path[1], request), at: "/read-models")
         case ("read-models", 4) where path[2] == "rows":
             return page("Row \(path[3])", try row(path[3], of: path[1], request), at: "/read-models")
-        case ("migration", 1): return page("Migration", try await migration(request), at: "/migration", refresh: changes?.refreshSeconds)
+        case ("migration", 1): return page("Migration", try await migration(request), at: "/migration", refresh: try refreshSeconds())
         case ("consumers", 1): return page("Consumers", try consumers(), at: "/consumers")
         case ("quarantine", 1): return page("Quarantine", try quarantine(request), at: "/quarantine")
         case ("drills", 1): return page("Drills", try drills(), at: "/drills")
         case ("census", 1): return page("Census", try census(), at: "/census")
+        case ("cluster", 1): return page("Cluster", try await cluster(), at: "/cluster")
         case ("storage", 1): return page("Storage", try storage(), at: "/storage")
         case ("page.css", 1): return PageAnswer(type: "text/css; charset=utf-8", body: PackageResources.page_css)
         case ("page.js", 1): return PageAnswer(type: "text/javascript; charset=utf-8", body: PackageResources.page_js)
@@ -86,6 +92,13 @@ package struct Page: Sendable {
         return try store.version(named: text)
     }
 
+    /// The newest versions of some, and no more than a page can show.
+    static func shown(from first: SchemaVersion, _ versions: StoreVersions) -> [SchemaVersion] {
+        first.through(max(versions.head, versions.top)).suffix(versionsShown)
+    }
+
+    private static let versionsShown = 200
+
     // MARK: The frame of all pages
 
     private static let places = [
@@ -94,7 +107,8 @@ package struct Page: Sendable {
     ]
 
     func page(_ title: String, _ body: Markup, at place: String = "", status: Int = 200, refresh: Int? = nil) -> PageAnswer {
-        let links = Self.places.map { path, name in
+        let own = store.clusterNode == nil ? [] : [("/cluster", "Cluster")]
+        let links = (Self.places + own).map { path, name in
             let current: Markup? = path == place ? " aria-current=\"page\"" : nil
             return "<li><a href=\"\(path)\"\(current)>\(name)</a></li>" as Markup
         }

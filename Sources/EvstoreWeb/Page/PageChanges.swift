@@ -10,9 +10,6 @@ package final class PageChanges: Sendable {
     /// - Parameter progress: hears how far work is, beside the page.
     package init(_ progress: @escaping Progress = { _ in }) { work = PageWork(progress) }
 
-    /// Seconds after which a page that shows work is taken anew; nil where none is under way.
-    var refreshSeconds: Int? { work.isRunning ? 2 : nil }
-
     func form(_ action: String, _ fields: [String: String], _ button: String, _ words: String) -> Markup {
         let hidden = fields.sorted { $0.key < $1.key }.map { "<input type=\"hidden\" name=\"\($0.key)\" value=\"\($0.value)\">" as Markup }
         return """

@@ -9,8 +9,7 @@ extension Page {
     /// The read models of every version of the window that are built.
     func readModels() throws -> Markup {
         let versions = try store.versions
-        let tables = try (1 ... max(versions.head, versions.top).rawValue).reversed().map { number -> Markup? in
-            let version = SchemaVersion(number)
+        let tables = try Self.shown(from: SchemaVersion(1), versions).reversed().map { version -> Markup? in
             let models = try store.projections(at: version)
             if models.allSatisfy({ $0.checkpoint == nil }), version != versions.live { return nil }
             return table(of: models, caption: "At \(version)" + (version == versions.live ? ", which is live" : ""))
@@ -24,8 +23,7 @@ extension Page {
 
     /// Versions at which it is built, as links.
     func versions(of model: String, current: SchemaVersion) throws -> Markup {
-        let range = try (1 ... max(store.versions.head, store.versions.top).rawValue).map { SchemaVersion($0) }
-        let there = try range.filter { version in
+        let there = try Self.shown(from: SchemaVersion(1), store.versions).filter { version in
             try store.projections(at: version).contains { $0.name == model && $0.checkpoint != nil }
         }
         let links = there.map { version in
@@ -143,9 +141,11 @@ extension Page {
             throw NotThere(what: "\(model) is not built at both \(a) and \(b): evstore query \(model) --at VERSION builds it")
         }
         let rows = found.differences.map { difference -> [Markup] in
-            [
-                .name(difference.key), difference.a.map { .json($0, label: "at \(a)") } ?? "no row",
-                difference.b.map { .json($0, label: "at \(b)") } ?? "no row", "\(difference.changedMembers)",
+            let texts = (a: difference.a.map { JSONLines($0) }, b: difference.b.map { JSONLines($0) })
+            let marked = texts.a.flatMap { left in texts.b.flatMap { right in JSONLines.differing(left, right) } }
+            return [
+                .name(difference.key), texts.a.map { .json($0, label: "at \(a)", marked: marked?.a ?? []) } ?? "no row",
+                texts.b.map { .json($0, label: "at \(b)", marked: marked?.b ?? []) } ?? "no row", "\(difference.changedMembers)",
             ]
         }
         let next = found.next.map { key in

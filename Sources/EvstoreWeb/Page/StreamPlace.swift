@@ -25,11 +25,11 @@ extension Page {
         }
         let first = stream.events.first.map(\.revision.rawValue) ?? 0
         let earlier = first > 0 ? link("before", first, "Earlier") : nil
-        let later = stream.events.last.flatMap { $0.revision < stream.last ? link("from", $0.revision.rawValue + 1, "Later") : nil }
+        let later = stream.events.last.flatMap { $0.revision < stream.last ? link("from", $0.revision.next.rawValue, "Later") : nil }
         let stored: Markup? = stream.stored == name ? nil : " The log holds it as \(Markup.name(stream.stored.text))."
         return """
             <h1>Stream \(Markup.name(text))</h1>
-            <p>At \(version), \(stream.last.rawValue + 1) events as they were stored.\(stored) \(link("from", 0, "From its first event")) \(earlier) \(later)</p>
+            <p>At \(version), \(stream.last.next.rawValue) events as they were stored.\(stored) \(link("from", 0, "From its first event")) \(earlier) \(later)</p>
             \(Markup.table("Events of the stream", ["Revision", "Position", "Time", "Stored as", "At \(version)"], rows, empty: "No events here."))
             \(try folds(of: name, at: version, from: first))
             """

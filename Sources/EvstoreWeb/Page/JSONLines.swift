@@ -1,0 +1,127 @@
+internal import EventModel
+
+/// JSON text broken into lines, as people read it. Values stay as they are spelled, but for escaped letters (`\u05d0`), which are shown.
+struct JSONLines: Equatable {
+    /// Of the lines, with the spaces before them. What is beyond is left out.
+    static let bytesMax = 256 << 10
+
+    private(set) var lines: [String] = []
+    /// Bytes of the text that are left out.
+    private(set) var rest = 0
+
+    private var line: [UInt8] = []
+    private var bytes = 0
+    private var depth = 0
+
+    init(_ text: [UInt8], bytesMax: Int = bytesMax) {
+        var index = 0
+        while index < text.count, bytes + line.count < bytesMax {
+            let byte = text[index]
+            switch byte {
+            case UInt8(ascii: "\""): takeString(text, &index, bytesMax)
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                depth += 1
+                line.append(byte)
+                // Each space is passed once here, and once on the way.
+                let next = text[(index + 1)...].first { !Self.isSpace($0) }
+                if next != UInt8(ascii: "}"), next != UInt8(ascii: "]") { end() }
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                depth -= 1
+                let isEmpty = line.last == UInt8(ascii: "{") || line.last == UInt8(ascii: "[")
+                if !isEmpty { end() }
+                line.append(byte)
+            case UInt8(ascii: ","):
+                line.append(byte)
+                end()
+            case UInt8(ascii: ":"): line += Array(": ".utf8)
+            case _ where Self.isSpace(byte): break
+            default: line.append(byte)
+            }
+            index += 1
+        }
+        rest = text.count - min(index, text.count)
+        end()
+    }
+
+    private mutating func end() {
+        lines.append(String(decoding: line, as: UTF8.self))
+        bytes += line.count + 1
+        line = Array(repeating: UInt8(ascii: " "), count: 2 * max(0, depth))
+    }
+
+    /// Takes a string from its first quote on, and leaves the index at its last one, or where there is no room left.
+    private mutating func takeString(_ text: [UInt8], _ index: inout Int, _ bytesMax: Int) {
+        line.append(text[index])
+        index += 1
+        while index < text.count, bytes + line.count < bytesMax {
+            if let (letter, length) = Self.letter(text, at: index) {
+                line += Array(String(letter).utf8)
+                index += length
+                continue
+            }
+            line.append(text[index])
+            if text[index] == UInt8(ascii: "\"") { return }
+            if text[index] == UInt8(ascii: "\\"), index + 1 < text.count {
+                index += 1
+                line.append(text[index])
+            }
+            index += 1
+        }
+    }
+
+    /// The letter that an escape beyond ASCII stands for, and the escape's length: of two escapes for one beyond U+FFFF (RFC 8259, 7). Nil
+    /// for what would command a display, and is to stay as it is spelled.
+    private static func letter(_ text: [UInt8], at index: Int) -> (Unicode.Scalar, Int)? {
+        guard let first = unit(text, at: index) else { return nil }
+        let number: UInt32
+        var length = 6
+        if (0xd800 ..< 0xdc00).contains(first), let second = unit(text, at: index + 6), (0xdc00 ..< 0xe000).contains(second) {
+            number = 0x10000 + (first - 0xd800) << 10 + (second - 0xdc00)
+            length = 12
+        } else {
+            number = first
+        }
+        guard number >= 0x80, let scalar = Unicode.Scalar(number), !scalar.commandsTerminals, scalar.isSeen else { return nil }
+        return (scalar, length)
+    }
+
+    private static func unit(_ text: [UInt8], at index: Int) -> UInt32? {
+        guard index + 6 <= text.count, text[index] == UInt8(ascii: "\\"), text[index + 1] == UInt8(ascii: "u") else { return nil }
+        let digits = text[(index + 2) ..< (index + 6)]
+        guard digits.allSatisfy({ Unicode.Scalar($0).properties.isASCIIHexDigit }) else { return nil }
+        return UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09 ... 0x0d).contains(byte) }
+
+    // MARK: Differences
+
+    /// Lines beyond which two texts are not compared: the time grows with their product.
+    private static let comparedMax = 1_500
+
+    /// The lines of each that the other one has not at their place; nil where that would take long.
+    static func differing(_ a: JSONLines, _ b: JSONLines) -> (a: Set<Int>, b: Set<Int>)? {
+        guard max(a.lines.count, b.lines.count) <= comparedMax else { return nil }
+        var (old, new) = (Set<Int>(), Set<Int>())
+        for change in b.lines.map(values).difference(from: a.lines.map(values)) {
+            switch change {
+            case .remove(let offset, _, _): old.insert(offset)
+            case .insert(let offset, _, _): new.insert(offset)
+            }
+        }
+        return (old, new)
+    }
+
+    /// A line without the comma that another line behind it makes.
+    private static func values(_ line: String) -> Substring { line.hasSuffix(",") ? line.dropLast() : line[...] }
+}
+
+extension Unicode.Scalar {
+    /// Whether it has a glyph of its own: what has none would be missed where it stands.
+    fileprivate var isSeen: Bool {
+        switch properties.generalCategory {
+        case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator, .spaceSeparator: false
+        default: true
+        }
+    }
+}

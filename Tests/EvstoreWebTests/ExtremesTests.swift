@@ -1,0 +1,110 @@
+import Evstore
+import EvstoreTesting
+import Foundation
+import TestSupport
+import Testing
+
+@testable import EvstoreWeb
+
+/// What a store, its reports, its backups and an address can hold, at the ends of what can be written down.
+@Suite("The page at extremes", .timeLimit(.minutes(10)))
+struct ExtremesTests {
+    private static let version = """
+        evstore: 1
+        version: 1
+        events:
+          NoteTaken:
+            stream: "note-{/id}"
+            required: [id]
+            properties:
+              id: {type: string}
+              text: {type: string}
+              deep: {any: true}
+        """
+    private static let projections = """
+        evstore: 1
+        projections:
+          notes:
+            - since: 1
+              key: /id
+              on:
+                NoteTaken: {set: {/text: /text}}
+              indexes: {by-text: [/text]}
+        """
+    private static let places = [
+        "", "events", "events/1", "streams/note-1", "read-models", "read-models/notes", "read-models/notes/rows/1",
+        "read-models/notes/diff", "migration", "consumers", "quarantine", "drills", "census", "storage",
+    ]
+
+    private func store() async throws -> TemporaryStore {
+        try await TemporaryStore.make(SchemaFiles(versions: [Self.version], projections: Self.projections).load())
+    }
+
+    private func note(_ json: String) throws -> NewEvent { try .event("note-1", "NoteTaken", json) }
+
+    @Test("an event of any time, a report and a run of any numbers: each place answers", arguments: [Int64.min, -1, .max])
+    func stored(_ microseconds: Int64) async throws {
+        let temporary = try await store()
+        var event = try note(#"{"id":"1"}"#)
+        event.time = Timestamp(microseconds: microseconds)
+        // An append may refuse it; logs that were written before hold it.
+        do { _ = try await temporary.store.append([event]) } catch { #expect(error.code == "usage", "\(error)") }
+        _ = try await temporary.store.append([note(#"{"id":"1","text":"x"}"#)])
+        _ = try await temporary.store.query("notes", key: "1")
+        let directory = try TemporaryDirectory()
+        _ = try temporary.store.backUp(into: directory.path + "/copies")
+        let number = String(microseconds)
+        let run = try directory.text("copies/runs/0000000001.json").replacing(#/"bytes":\d+/#, with: "\"bytes\":\(number)")
+        try directory.write(run, to: "copies/runs/0000000001.json")
+        let step = #"{"name":"a","ok":true,"seconds":1e300,"detail":""}"#
+        let report = #"{"passed":true,"steps":[\#(step),\#(step)],"recoverySeconds":1e300,"recoveryPointEvents":18446744073709551615}"#
+        try FileManager.default.createDirectory(atPath: temporary.store.path + "/drills", withIntermediateDirectories: true)
+        try Data(report.utf8).write(to: URL(fileURLWithPath: temporary.store.path + "/drills/20260101T000000Z.json"))
+        let page = Page(temporary.store, backups: directory.path + "/copies")
+        for place in Self.places {
+            let answer = await page.answer(PageRequest(path: "/" + place))
+            #expect(answer.status == 200, "\(place): \(String(decoding: answer.body, as: UTF8.self).suffix(300))")
+        }
+    }
+
+    @Test("an address may say any number, version, key and cursor: each place answers, or says what is wrong with it")
+    func asked() async throws {
+        let temporary = try await store()
+        _ = try await temporary.store.append([note(#"{"id":"1","text":"x"}"#)])
+        _ = try await temporary.store.query("notes", key: "1")
+        let page = Page(temporary.store, changes: PageChanges())
+        let values = [
+            "18446744073709551615", "18446744073709551616", "9223372036854775807", "-1", "0", "1", "v4294967295", "v0", "v1", "ff", "%00",
+            "1e300", "9999-12-31T23:59:59.999999Z", "0000-01-01T00:00:00%2B23:59", "%F0%9F%98%80", "yes",
+        ]
+        let fields = ["from", "before", "time", "born", "at", "a", "b", "after", "prefix", "is1", "to", "index", "order", "plan", "type"]
+        var random = SeededGenerator.announced()
+        for place in Self.places + values.map({ "events/" + $0 }) + values.map({ "streams/" + $0 }) + values.map({ "find?what=" + $0 }) {
+            for _ in 0 ..< 25 {
+                let pairs = (0 ..< Int.random(in: 1 ... 3, using: &random)).map { _ in
+                    "\(fields[Int.random(in: fields.indices, using: &random)])=\(values[Int.random(in: values.indices, using: &random)])"
+                }
+                let parts = place.split(separator: "?").map(String.init)
+                let query = (parts.dropFirst() + pairs).joined(separator: "&")
+                let answer = await page.answer(PageRequest(path: "/" + (parts.first ?? ""), query: query))
+                #expect([200, 303, 400, 404, 409].contains(answer.status), "\(place)?\(query): \(answer.status)")
+            }
+        }
+    }
+
+    @Test("events that are nested deep, and many large ones, make pages that a browser can show, which say what is left out")
+    func large() async throws {
+        let temporary = try await store()
+        let many = String(repeating: #""<<<<","#, count: 100_000) + "1"
+        let deep = String(repeating: #"{"a":["#, count: 28) + many + String(repeating: "]}", count: 28)
+        let text = String(repeating: "'", count: 200_000)
+        for _ in 0 ..< 12 { _ = try await temporary.store.append([note(#"{"id":"1","text":"\#(text)","deep":\#(deep)}"#)]) }
+        _ = try await temporary.store.query("notes", key: "1")
+        for place in ["events/1", "streams/note-1", "read-models/notes/rows/1"] {
+            let answer = await Page(temporary.store).answer(PageRequest(path: "/" + place))
+            let text = String(decoding: answer.body, as: UTF8.self)
+            #expect(answer.status == 200 && answer.body.count < 2_500_000, "\(place): \(answer.status), \(answer.body.count) bytes")
+            #expect(text.contains(" more") || text.contains("no room"), "\(place)")
+        }
+    }
+}
