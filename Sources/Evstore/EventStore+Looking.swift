@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import Hashing
@@ -55,7 +56,7 @@ extension EventStore {
                 guard let head = try reader.head(of: stored) else { return nil }
                 var seen = SeenStream(stored: stored, last: head.revision)
                 if from == nil, before == .first { return seen }
-                let start = from ?? before.map { Revision($0.rawValue - 1) } ?? head.revision
+                let start = from ?? before.map { $0.previous } ?? head.revision
                 try reader.stream(stored, from: start, limit: limit, backwards: from == nil) { record in
                     var event = SeenEvent(
                         position: record.position, revision: record.revision, time: record.time, type: log.name(ofType: record.type),
@@ -83,7 +84,7 @@ extension EventStore {
             try log.read { reader in
                 let stored = try eventReader(at: version, reader).storedName(of: stream, reader) ?? stream
                 var events: [(position: Position, isShown: Bool)] = []
-                try reader.stream(stored, from: .first, limit: Int(from.rawValue) + limit) { record in
+                try reader.stream(stored, from: .first, limit: Int(clamping: from.rawValue).plus(limit)) { record in
                     events.append((record.position, record.revision >= from))
                     return true
                 }
@@ -101,12 +102,11 @@ extension EventStore {
         let trace = try trace(projection, at: version)
         return try converting(at: path) {
             try log.read { reader in
-                let end = min(before ?? reader.last.position.next, reader.last.position.next).rawValue
-                if end <= 1 { return RowHistory(steps: [], isWhole: true, rest: nil) }
-                let first = Position(end - min(end - 1, UInt64(count)))
-                let found = try trace.history(
-                    of: Array(key.utf8), from: first, through: Position(end - 1), newest: limit, reader)
-                let isWhole = first.rawValue == 1
+                let last = min(before?.previous ?? reader.last.position, reader.last.position)
+                if last == .start { return RowHistory(steps: [], isWhole: true, rest: nil) }
+                let first = Position(max(last.next.rawValue.minus(UInt64(clamping: count)), 1))
+                let found = try trace.history(of: Array(key.utf8), from: first, through: last, newest: limit, reader)
+                let isWhole = first == Position(1)
                 let rest = found.isCut ? found.steps.first?.position : isWhole ? nil : first
                 return RowHistory(steps: found.steps.reversed(), isWhole: isWhole, rest: rest)
             }
@@ -211,6 +211,14 @@ extension EventStore {
         let evolution = try evolving.current()
         try requireVersion(version, evolution)
         return try RowTrace(evolution.definition(named: projection, at: version), log, evolution.history, at: version)
+    }
+
+    // MARK: Work of any process
+
+    /// The replay, rollback or other migration that is under way in this process or another one, and how far it has said it is; nil where
+    /// there is none.
+    package func migrationUnderWay() throws(EvstoreError) -> (holder: String, progress: ProgressEvent?)? {
+        try converting(at: path) { try StoreLock.migration.work(at: path).map { ($0.holder, $0.progress) } }
     }
 
     // MARK: The disk

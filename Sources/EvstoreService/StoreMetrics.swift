@@ -73,11 +73,14 @@
                 set("evstore_cluster_trouble_seconds", cluster.troubleSeconds)
             }
             if let drill = status.lastDrill {
-                set("evstore_last_drill_age_seconds", drill.time.age / .seconds(1))
+                set("evstore_last_drill_age_seconds", Timestamp.now.seconds(since: drill.time))
                 set("evstore_last_drill_passed", drill.passed ? 1 : 0)
             }
             if let backups, let newest = EventStore.newestBackups(in: backups).first {
-                set("evstore_last_backup_age_seconds", newest.time.age / .seconds(1))
+                set("evstore_last_backup_age_seconds", Timestamp.now.seconds(since: newest.time))
+            }
+            if let progress = try store.migrationUnderWay()?.progress, progress.total > 0 {
+                set("evstore_progress_ratio", Double(progress.done) / Double(progress.total), [("step", progress.step)])
             }
             labelled.endRound()
         }

@@ -1,21 +1,28 @@
 internal import EventLog
 package import EventModel
+internal import Platform
 
 /// The lock that allows one migration of a store at a time; it ends with the process, however that ends.
 package struct MigrationLock: Sendable {
     private let held: HeldLock
     private let alone: EventLog?
+    private let teller: LockTeller
+
+    private init(_ held: HeldLock, alone: EventLog? = nil, _ site: MigrationSite) {
+        (self.held, self.alone, teller) = (held, alone, site.teller)
+        teller.begin(held, site.task)
+    }
 
     /// - Throws: `EvstoreError.migrationInProgress`, naming the holder.
     package static func take(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock {
-        MigrationLock(held: try acquire(site), alone: nil)
+        MigrationLock(try acquire(site), site)
     }
 
     /// The same where this process may only read the store: a shared lock keeps migrations away as well.
     package static func takeForReading(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock {
         do { return try take(site) } catch {
             guard case .readOnly = error else { throw error }
-            return MigrationLock(held: try acquire(site, shared: true), alone: nil)
+            return MigrationLock(try acquire(site, shared: true), site)
         }
     }
 
@@ -24,10 +31,11 @@ package struct MigrationLock: Sendable {
     static func takeExclusively(_ site: MigrationSite) throws(EvstoreError) -> MigrationLock {
         let held = try acquire(site)
         try migrating { try site.log.takeAlone(what: site.task) }
-        return MigrationLock(held: held, alone: site.log)
+        return MigrationLock(held, alone: site.log, site)
     }
 
     package func release() {
+        teller.end()
         do {
             try alone?.shareAgain()
             try held.release()
@@ -40,6 +48,31 @@ package struct MigrationLock: Sendable {
         do { return try StoreLock.migration.acquire(at: site.store, shared: shared, what: site.task) } catch {
             if case .locked(_, let holder) = evstoreError(error) { throw .migrationInProgress(holder: holder) }
             throw evstoreError(error)
+        }
+    }
+}
+
+/// Tells those who find the lock held how far the work is, twice a second at most.
+final class LockTeller: Sendable {
+    private struct State {
+        var lock: (held: HeldLock, what: String)?
+        var told: ContinuousClock.Instant?
+    }
+
+    private static let pause = Duration.milliseconds(500)
+    private let state = Monitor(State())
+
+    func begin(_ held: HeldLock, _ what: String) { state.withLock { $0 = State(lock: (held, what)) } }
+
+    func end() { state.withLock { $0 = State() } }
+
+    func take(_ event: ProgressEvent) {
+        if event.total == 0 { return }
+        state.withLock { state in
+            let now = ContinuousClock.now
+            guard let lock = state.lock, state.told.map({ $0.duration(to: now) >= Self.pause }) ?? true else { return }
+            state.told = now
+            lock.held.tell(event, of: lock.what)
         }
     }
 }

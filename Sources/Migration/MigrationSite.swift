@@ -11,6 +11,7 @@ package struct MigrationSite: Sendable {
     package let task: String
     package var progress: Progress?
     package var cancellation: Cancellation?
+    let teller = LockTeller()
 
     package init(
         _ evolving: EvolvingLog, options: Options, task: String, progress: Progress? = nil, cancellation: Cancellation? = nil
@@ -18,8 +19,9 @@ package struct MigrationSite: Sendable {
         (self.evolving, self.options, self.task) = (evolving, options, task)
         self.cancellation = cancellation
         let log = ProgressLog(evolving.logger)
-        self.progress = { event in
+        self.progress = { [teller] event in
             log.take(event)
+            teller.take(event)
             progress?(event)
         }
     }
@@ -51,6 +53,20 @@ package struct MigrationSite: Sendable {
             logger.debug("taking in frames before a migration: \(failure.message)")
         }
         try checkCancellation()
+    }
+
+    /// Runs work that plans by the store's versions and changes something by that plan, under the lock of migrations; anew where another
+    /// node of the cluster log has changed the versions between the two. Each time some node has come further, so that nodes which all
+    /// migrate at one moment all come to an end.
+    /// - Throws: `EvstoreError.migrationInProgress` where others have changed them for as long as an opening waits for a migration.
+    func replanning<R>(_ work: () async throws(EvstoreError) -> R) async throws(EvstoreError) -> R {
+        let end = ContinuousClock.now + .seconds(options.migrationDeadlineSeconds)
+        while true {
+            do { return try await work() } catch {
+                guard case .migrationInProgress = error, ContinuousClock.now < end else { throw error }
+                logger.info("another node has changed the versions meanwhile: planned again", metadata: ["task": "\(task)"])
+            }
+        }
     }
 
     package func state() throws(EvstoreError) -> StoreState {

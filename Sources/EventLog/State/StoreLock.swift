@@ -1,4 +1,4 @@
-internal import EventModel
+package import EventModel
 internal import LMDB
 internal import Platform
 
@@ -44,6 +44,13 @@ package struct StoreLock: Sendable {
     package func holder(at store: String) throws -> String? {
         let file = try Self.open(store, shared: true)
         return try file.isLocked(byte: byte) ? HolderHint(file, slot: number).holder(ofLockOn: byte) : nil
+    }
+
+    /// What its holder does, and how far it is, as it has said; nil where it is free.
+    package func work(at store: String) throws -> HeldWork? {
+        let file = try Self.open(store, shared: true)
+        let hint = HolderHint(file, slot: number)
+        return try file.isLocked(byte: byte) ? hint.work(holder: hint.holder(ofLockOn: byte)) : nil
     }
 
     /// The process that holds it, where this one can see it.
@@ -123,7 +130,20 @@ package final class HeldLock: Sendable {
         return true
     }
 
+    /// Tells those who find it held how far the work is that it was taken for. That must not end the work, whatever the disk says.
+    package func tell(_ event: ProgressEvent, of what: String) {
+        do { try HolderHint(file, slot: lock.number).write(what, event) } catch {}
+    }
+
     package func release() throws { try file.unlock(byte: lock.byte) }
+}
+
+/// Work that a lock is held for.
+package struct HeldWork: Hashable, Sendable {
+    /// The process, and what it does: `process 42 (replay to v5)`.
+    package var holder: String
+    /// Nil where it has not said any yet.
+    package var progress: ProgressEvent?
 }
 
 /// A line in `evstore.lock` that says which process holds a lock and why: for messages, never a proof.
@@ -134,9 +154,18 @@ struct HolderHint: Sendable {
 
     init(_ file: File, slot: Int) { (self.file, offset) = (file, slot * Self.bytes) }
 
-    func write(_ what: String) throws {
-        let line = Array("\(ProcessIdentity.id) \(what)".utf8.prefix(Self.bytes - 1))
+    /// Behind a zero, which ends the line, stands how far the work is: `120 400 build`.
+    func write(_ what: String, _ progress: ProgressEvent? = nil) throws {
+        let far = progress.map { Array("\($0.done) \($0.total) \($0.step)".utf8.prefix(Self.bytes / 2 - 1)) } ?? []
+        let line = Array("\(ProcessIdentity.id) \(what)".utf8.prefix(Self.bytes - far.count - 2)) + [0] + far
         try file.write(line + [UInt8](repeating: 0, count: Self.bytes - line.count), at: offset)
+    }
+
+    func work(holder: String) throws -> HeldWork {
+        let parts = try file.read(Self.bytes, at: offset).split(separator: 0, omittingEmptySubsequences: false)
+        let words = parts.dropFirst().first.map { String(decoding: $0, as: UTF8.self).split(separator: " ", maxSplits: 2) } ?? []
+        guard words.count == 3, let done = UInt64(words[0]), let total = UInt64(words[1]) else { return HeldWork(holder: holder) }
+        return HeldWork(holder: holder, progress: ProgressEvent(step: String(words[2]), done: done, total: total))
     }
 
     /// The process that has the lock on a byte, and what for, as far as is known.
