@@ -33,8 +33,10 @@
         fileprivate static let bounds = [0.000_1, 0.000_3, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10]
 
         private let series = Mutex<[Key: Series]>([:])
+        private let help: [String: String]
 
-        public init() {}
+        /// - Parameter help: what the metrics are, by their names, without the `_total` of counters: `StoreMetrics.help` of a store's.
+        public init(help: [String: String] = [:]) { self.help = help }
 
         /// All series, by name.
         public var text: String {
@@ -42,6 +44,11 @@
             var lines: [String] = []
             for (label, group) in Dictionary(grouping: all, by: \.key.label).sorted(by: { $0.key < $1.key }) {
                 guard let kind = group.first?.value.kind else { continue }
+                let name = kind == .counter && label.hasSuffix("_total") ? String(label.dropLast("_total".count)) : label
+                // Without quotes, which have no escape there.
+                if let words = help[name] {
+                    lines.append("# HELP \(label) \(words.replacing("\\", with: "\\\\").replacing("\n", with: "\\n"))")
+                }
                 lines.append("# TYPE \(label) \(kind.rawValue)")
                 for (key, series) in group.sorted(by: { $0.key.labels < $1.key.labels }) { lines += Self.lines(key, series) }
             }

@@ -31,7 +31,7 @@ struct InstallTests {
         let installed = try files(below: prefix).filter { !$0.hasSuffix("other.1") }
         #expect(outcome.lines.sorted() == installed.map { prefix + "/" + $0 })
         #expect(try BuiltProgram(path: prefix + "/bin/evstore").run("--version").output == BuiltProgram().run("--version").output)
-        #expect(installed.contains("share/man/man1/evstore-replay.1"))
+        #expect(installed.contains("share/man/man1/evstore-replay.1") && installed.contains("share/evstore/monitoring/evstore.rules.yml"))
         let unit = try String(contentsOfFile: prefix + "/lib/systemd/system/evstore-backup@.service", encoding: .utf8)
         #expect(unit.contains("ExecStart=\(prefix)/bin/evstore "))
         let completing = ". '\(prefix)/share/bash-completion/completions/evstore' && complete -p evstore"
@@ -78,7 +78,7 @@ struct InstallTests {
         #expect(try !files(below: root + "/usr").contains("bin/evstore-old"))
         #expect(try files(below: root + "/usr").contains("bin/evstore"))
         let unit = try String(contentsOfFile: root + "/usr/lib/systemd/system/evstore-drill@.service", encoding: .utf8)
-        #expect(unit.contains("ExecStart=/usr/bin/evstore ") && !unit.contains(root))
+        #expect(unit.contains("Environment=EVSTORE_PROGRAM=/usr/bin/evstore\n") && !unit.contains(root))
     }
 
     @Test(

@@ -21,6 +21,15 @@
             #expect(lines.contains("c_seconds_sum 20.002"))
         }
 
+        @Test("what a metric is stands before it, also before a counter's")
+        func help() {
+            let registry = PrometheusRegistry(help: ["a": "Of \"a\"\\\n.", "b": "B."])
+            Counter(label: "a", factory: registry).increment()
+            Gauge(label: "b", factory: registry).record(Double.infinity)
+            let counter = #"# HELP a_total Of "a"\\\n."# + "\n# TYPE a_total counter\na_total 1\n"
+            #expect(registry.text == counter + "# HELP b B.\n# TYPE b gauge\nb inf\n")
+        }
+
         @Test("a gauge that is destroyed is gone, and a counter stays")
         func destroyed() {
             let registry = PrometheusRegistry()

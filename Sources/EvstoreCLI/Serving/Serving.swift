@@ -12,7 +12,7 @@
         let store: StoreMetrics
 
         init() {
-            registry = PrometheusRegistry()
+            registry = PrometheusRegistry(help: StoreMetrics.help)
             store = StoreMetrics(factory: registry)
         }
     }
