@@ -112,7 +112,7 @@
         public func run() async throws {
             await cancelWhenGracefulShutdown { [interval] in
                 var pause = interval
-                await attempt { if let last = try last() { pause = max(.zero, min(interval, interval - last.age)) } }
+                await attempt { if let last = try last() { pause = Self.pause(interval, since: last) } }
                 while !Task.isCancelled {
                     do { try await Task.sleep(for: pause) } catch { return }
                     await attempt(work)
@@ -121,15 +121,16 @@
             }
         }
 
+        /// What is left of an interval that began at a time, which may be any.
+        private static func pause(_ interval: Duration, since last: Timestamp) -> Duration {
+            let seconds = Timestamp.now.seconds(since: last)
+            return seconds <= 0 ? interval : seconds >= interval / .seconds(1) ? .zero : interval - .seconds(seconds)
+        }
+
         private func attempt(_ work: () async throws -> Void) async {
             do { try await work() } catch  where Task.isCancelled { return } catch {
                 logger.error("\(name) has failed", metadata: ["error": "\((error as? EvstoreError)?.message ?? "\(error)")"])
             }
         }
-    }
-
-    extension Timestamp {
-        /// The time since then.
-        var age: Duration { .microseconds(Timestamp.now.microseconds - microseconds) }
     }
 #endif

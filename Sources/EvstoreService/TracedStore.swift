@@ -55,8 +55,8 @@
             try await withSpan("evstore.replay", ofKind: .internal) { span in
                 let steps = Steps(span)
                 let report = try await store.replay(to: version, options: options, progress: steps.take)
-                span.attributes["evstore.from"] = Int(report.from.rawValue)
-                span.attributes["evstore.to"] = Int(report.to.rawValue)
+                span.attributes["evstore.from"] = report.from.number
+                span.attributes["evstore.to"] = report.to.number
                 span.attributes["evstore.events"] = Int(clamping: report.events)
                 if let pause = report.flipPauseMilliseconds { flip(from: report.flipBegan, milliseconds: pause, to: report.to, span) }
                 return report
@@ -68,8 +68,8 @@
         public func rollback(to version: SchemaVersion? = nil) async throws -> RollbackReport {
             try await withSpan("evstore.rollback", ofKind: .internal) { span in
                 let report = try await store.rollback(to: version, progress: Steps(span).take)
-                span.attributes["evstore.from"] = Int(report.from.rawValue)
-                span.attributes["evstore.to"] = Int(report.to.rawValue)
+                span.attributes["evstore.from"] = report.from.number
+                span.attributes["evstore.to"] = report.to.number
                 flip(from: report.flipBegan, milliseconds: report.flipPauseMilliseconds, to: report.to, span)
                 return report
             }
@@ -78,10 +78,10 @@
         /// The flip's own span, which is known once it is over.
         private func flip(from began: Timestamp?, milliseconds: Double, to version: SchemaVersion, _ span: any Span) {
             guard let began else { return }
-            let from = UInt64(clamping: began.microseconds) * 1_000
+            let from = UInt64(clamping: began.microseconds).multipliedReportingOverflow(by: 1_000).partialValue
             let flip = startSpan("evstore.flip", context: span.context, ofKind: .internal, at: Moment(nanosecondsSinceEpoch: from))
-            flip.attributes["evstore.to"] = Int(version.rawValue)
-            flip.end(at: Moment(nanosecondsSinceEpoch: from + UInt64(milliseconds * 1e6)))
+            flip.attributes["evstore.to"] = version.number
+            flip.end(at: Moment(nanosecondsSinceEpoch: from &+ UInt64(clamping: nearest(milliseconds * 1e6))))
         }
 
         private struct Moment: TracerInstant {

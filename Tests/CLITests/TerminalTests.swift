@@ -81,6 +81,25 @@ struct WordTests {
         #expect(duration(seconds: 11_520) == "3 h 12 min")
     }
 
+    @Test("whatever number a file or a row says, there are words for it")
+    func extremes() {
+        var random = SeededGenerator.announced()
+        let ends: [Double] = [0, -0.0, 1e300, -1e300, .nan, .infinity, -.infinity, 9.3e18, 59.99, 0x1p63, .leastNonzeroMagnitude]
+        let numbers = ends + (0 ..< 20_000).map { _ in Double(bitPattern: random.next()) }
+        for number in numbers {
+            let words = [duration(seconds: number), rate(perSecond: number), "\(OutputValue.measure(number).utf8.count)"]
+            #expect(words.allSatisfy { (1 ... 40).contains($0.utf8.count) }, "\(number): \(words)")
+        }
+        for number in [.min, .max, 0, -1, -1_000_000_000_000] + (0 ..< 5_000).map({ _ in Int64(truncatingIfNeeded: random.next()) }) {
+            let event = ProgressEvent(step: "x", done: UInt64(bitPattern: number), total: random.next())
+            let words = [size(bytes: number), grouped(number), age(since: Timestamp(microseconds: number))]
+            #expect(words.allSatisfy { (1 ... 40).contains($0.utf8.count) }, "\(number): \(words)")
+            #expect(!ProgressBar.line(event, seconds: 1e-9, bar: true).isEmpty)
+        }
+        #expect(size(bytes: Int64.min) == "-9,223,372 TB" && duration(seconds: -90) == "-1 min 30 s")
+        #expect(age(since: .now) == "just now" && age(since: Timestamp(microseconds: .max)).hasPrefix("in "))
+    }
+
     @Test("a bar shows the share, the rate and the time left")
     func bar() {
         let event = ProgressEvent(step: "replay", done: 855_200, total: 1_204_511)

@@ -17,7 +17,7 @@ struct PromoteCommand: Command {
 
     func run(in session: Session) async throws {
         let report = try await session.withStore { store in try await store.promote() }
-        let age = max(Double(Timestamp.now.microseconds - report.backupTime.microseconds) / 1_000_000, 0)
+        let age = max(Timestamp.now.seconds(since: report.backupTime), 0)
         if session.output.json {
             try session.output.object([
                 "position": .position(report.position), "epoch": .count(report.epoch.rawValue), "backupTime": .time(report.backupTime),
@@ -26,7 +26,7 @@ struct PromoteCommand: Command {
         } else {
             try session.output.line(
                 "promoted   at position \(grouped(report.position.rawValue)), in epoch \(report.epoch); "
-                    + "as of the backup of \(report.backupTime), \(counted(UInt64(age), "second")) ago")
+                    + "as of the backup of \(report.backupTime), \(counted(nearest(age), "second")) ago")
         }
     }
 }
