@@ -2,7 +2,7 @@
 package struct JSONLimits: Hashable, Sendable {
     /// Containers that may be open at once; never more than `deepest`.
     package var depth: Int
-    /// Members of all objects of the text together.
+    /// Members of all objects and elements of all arrays of the text together.
     package var members: Int
     /// Length of the text.
     package var bytes: Int
@@ -12,6 +12,9 @@ package struct JSONLimits: Hashable, Sendable {
         self.members = members
         self.bytes = bytes
     }
+
+    /// For text whose size was limited when it was taken in.
+    package static let none = JSONLimits(depth: deepest, members: .max, bytes: .max)
 
     /// The depth that no text may pass whatever its limits say, so that a small thread's stack is enough for it.
     package static let deepest = 512

@@ -82,6 +82,8 @@ struct Validator<Record: ValueRecord & ~Copyable>: ~Copyable, ~Escapable {
         while isSpace(current) { offset &+= 1 }
     }
 
+    private var tooMany: JSONError { expected("a text of at most \(membersMax) members and elements") }
+
     @inline(never)
     func expected(_ what: String) -> JSONError { JSONError("\(what) was expected", at: offset) }
 
@@ -151,6 +153,8 @@ struct Validator<Record: ValueRecord & ~Copyable>: ~Copyable, ~Escapable {
             return count
         }
         while true {
+            members &+= 1
+            guard members <= membersMax else { throw tooMany }
             _ = try value(depth: depth)
             count &+= 1
             skipSpaces()
@@ -171,8 +175,8 @@ struct Validator<Record: ValueRecord & ~Copyable>: ~Copyable, ~Escapable {
     /// new name is not set, none of them is the same. Objects of many members are looked at when they end.
     @inline(__always)
     mutating func name(outer: Int, seen: inout UInt64) throws(JSONError) {
-        members += 1
-        guard members <= membersMax else { throw expected("a text of at most \(membersMax) members") }
+        members &+= 1
+        guard members <= membersMax else { throw tooMany }
         let start = offset
         let hasEscapes = try string()
         record.name(start &+ 1, offset &- 1, hasEscapes: hasEscapes)

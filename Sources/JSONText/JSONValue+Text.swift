@@ -1,7 +1,7 @@
 package import Bytes
 
 extension JSONValue {
-    package init(parsing text: RawSpan, limits: JSONLimits = JSONLimits()) throws(JSONError) {
+    package init(parsing text: RawSpan, limits: JSONLimits = .none) throws(JSONError) {
         _ = try JSONScanner.validate(text, limits: limits)
         var splice = Splice()
         try splice.load(text)
