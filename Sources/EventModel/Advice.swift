@@ -59,6 +59,8 @@ extension Advice {
         case leaveConsumers
         case journal
         case pruneSnapshots
+        case quarantine
+        case parked(String)
 
         // Verifying.
         case verifyDeep
@@ -78,8 +80,14 @@ extension Advice {
         case rotateKey
         case recipher
 
+        // Importing.
+        case eachElement
+
         // In a cluster.
+        case createCluster
         case joinCluster
+        case acceptServer
+        case followBackups(store: String)
         case rescue
         case leaveNodes([String])
 
@@ -108,6 +116,8 @@ extension Advice.Call: CustomStringConvertible {
         case .leaveConsumers: "leavingConsumers: true"
         case .journal: "journal()"
         case .pruneSnapshots: "pruneSnapshots(keeping:)"
+        case .quarantine: "quarantine()"
+        case .parked(let consumer): "parked(of: \"\(consumer)\")"
         case .verifyDeep: "verify(deep: true)"
         case .verifyLaws: "verify(laws: true)"
         case .trustSigner: "trusting:"
@@ -121,7 +131,11 @@ extension Advice.Call: CustomStringConvertible {
         case .addKey: "addKey(_:)"
         case .rotateKey: "rotateKey()"
         case .recipher: "recipher(into:secret:)"
+        case .createCluster: "Cluster.create(schemas:)"
+        case .eachElement: "ImportOptions(each: \"/entries\"), or each: \"\" for the whole of it"
         case .joinCluster: "EventStore.join(_:as:at:)"
+        case .acceptServer: "EventStore.acceptServer()"
+        case .followBackups: "EventStore.follow(from:into:)"
         case .rescue: "rescue(into:)"
         case .leaveNodes(let names): "finalize(without: [\(names.map { "\"\($0)\"" }.joined(separator: ", "))])"
         case .nameSchemas: "schemas:"

@@ -25,6 +25,10 @@ extension EvstoreError {
             .init(
                 "storeNewer", "\(path) has format \(format) and this program knows up to \(known)",
                 fix: "use a newer evstore")
+        case .otherLMDB(let path, let reason):
+            .init(
+                "otherLMDB", "\(path) is not opened by the LMDB that this program runs with: \(reason)",
+                fix: "run it with a library of LMDB 0.9; nothing is damaged, and the files stay as they are")
         case .storeDamaged(let path, let reason):
             .init(
                 "storeDamaged", "\(path) is damaged: \(reason)",
@@ -129,7 +133,10 @@ extension EvstoreError {
         case .invalidLine(let reason, let pointer):
             .init(
                 "invalidLine", "not an event: \(pointer.isEmpty ? "" : pointer + " ")\(reason)",
-                fix: #"a line is {"stream":"order-42","type":"OrderPlaced","data":{…}}, or a CloudEvent 1.0"#,
+                advice: """
+                    a line is {"stream":"order-42","type":"OrderPlaced","data":{…}}, or a CloudEvent 1.0; of a document the events are \
+                    taken by \(.eachElement)
+                    """,
                 place: .init(pointer: pointer))
         case .refusedLine(let line, let file, let error):
             error.details.on(line: line, of: file)
@@ -244,6 +251,11 @@ extension EvstoreError {
 
 extension EvstoreError: CustomStringConvertible {
     public var description: String { message }
+}
+
+extension EvstoreError: CustomDebugStringConvertible {
+    /// The message with what to do next: also what Swift prints where a program's `main` throws.
+    public var debugDescription: String { fix.map { "\(message) (\($0))" } ?? message }
 }
 
 extension Finding {

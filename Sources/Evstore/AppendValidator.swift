@@ -245,14 +245,11 @@ final class AppendValidator: @unchecked Sendable {
         }
     }
 
-    /// Whether an event that names no birth version counts as data from before versions existed.
-    var takesOldData: Bool { rules.version.rawValue == 0 }
-
     func merging(_ type: String, _ birth: SchemaVersion) throws(EvstoreError) -> [SchemaVersion] { try entry(type, birth).merging }
 
     /// The entry of a type that has come before.
     private func known(_ type: String, _ birth: SchemaVersion) -> Entry? {
-        if let lastEntry, lastEntry.birth == birth, lastEntry.type == type { return lastEntry }
+        if let lastEntry, lastEntry.birth == birth, lastEntry.type.isSame(as: type) { return lastEntry }
         guard let entry = entries[TypeAtVersion(type: type, version: birth)] else { return nil }
         lastEntry = entry
         return entry

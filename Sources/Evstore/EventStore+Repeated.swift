@@ -71,16 +71,23 @@ extension EventStore {
     func receipt(
         of stored: StoredAppend, for events: [NewEvent], _ sameID: SameID, _ reader: borrowing LogReader
     ) throws -> AppendReceipt {
-        let (position, history) = (stored.position, stored.history)
+        let (receipt, isSame) = try compare(stored, with: events, reader)
+        guard isSame || sameID == .keepFirst else { throw EvstoreError.idReused(id: receipt.id, position: stored.position) }
+        return receipt
+    }
+
+    /// The receipt of an append, and whether events say the same, each compared as it is seen at the version of the request.
+    func compare(
+        _ stored: StoredAppend, with events: [NewEvent], _ reader: borrowing LogReader
+    ) throws -> (receipt: AppendReceipt, isSame: Bool) {
         let asked = events.first?.version ?? stored.version
         let first = try appended(stored, at: asked, count: events.count, reader)
         let isSame =
             try first.events.count == events.count
             && zip(first.events, events).allSatisfy {
-                try $0.event.says($1, leftOf: $0.isForgotten ? history.shape(of: $1.type, at: asked) : nil)
+                try $0.event.says($1, leftOf: $0.isForgotten ? stored.history.shape(of: $1.type, at: asked) : nil)
             }
-        guard isSame || sameID == .keepFirst else { throw EvstoreError.idReused(id: first.receipt.id, position: position) }
-        return first.receipt
+        return (first.receipt, isSame)
     }
 
     /// The append that begins at a position: its receipt, and its events as seen at a version. What has an id of its own
@@ -99,7 +106,7 @@ extension EventStore {
                     guard next == position || record.continuesAppend && (!record.idGiven || events.count < count) else { return false }
                     let name = try eventReader.stream(of: record, reader)
                     receipt = AppendReceipt(
-                        positions: position.rawValue ... next.rawValue, stream: name, revision: record.revision,
+                        positions: position.through(next), stream: name, revision: record.revision,
                         id: receipt?.id ?? record.id, epoch: record.epoch, duplicate: true)
                     // An event without an image at the version of the request differs from it.
                     var seen: [RecordedEvent] = []
@@ -120,7 +127,7 @@ extension RecordedEvent {
     /// Whether a request says the same: type, stream and payload, however its JSON is written.
     /// - Parameter persons: the shape of an event whose personal data was forgotten, of which what stays is compared.
     fileprivate func says(_ event: NewEvent, leftOf persons: EventShape?) throws -> Bool {
-        guard type == event.type, stream == event.stream else { return false }
+        guard type.isSame(as: event.type), stream == event.stream else { return false }
         if payload == event.payload { return true }
         let (own, other) = try (Self.left(of: payload, persons), Self.left(of: event.payload, persons))
         return try Canonical.bytes(of: own.lent) == Canonical.bytes(of: other.lent)
@@ -128,7 +135,7 @@ extension RecordedEvent {
 
     private static func left(of payload: [UInt8], _ persons: EventShape?) throws -> [UInt8] {
         guard let persons = persons.flatMap({ PersonalMembers($0) }) else { return payload }
-        _ = try JSONScanner.validate(payload.lent)
+        _ = try JSONScanner.validate(payload.lent, limits: .none)
         var rest = ByteBuffer()
         _ = persons.leaveOut(of: payload.lent, by: .emptiest, into: &rest)
         return rest.array()

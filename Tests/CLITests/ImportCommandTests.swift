@@ -33,6 +33,27 @@ struct ImportCommandTests {
         #expect(try position(shop) == "22000")
     }
 
+    @Test("of a pipe that stays open nothing is lost by a kill that came more than a second before, and a rerun adds the rest")
+    func killedWhileWaiting() throws {
+        let shop = try Shop()
+        try shop.must("init --at v1 --schemas SCHEMAS")
+        try shop.write("earlier", Self.lines(1_000 ..< 5_000))
+        try shop.must("import \(shop.path("earlier")) --as v1")
+        try shop.write("some", Self.lines(0 ..< 3))
+        try shop.write("all", Self.lines(0 ..< 5))
+        let pipe = shop.path("pipe")
+        _ = try shell(shop, "mkfifo '\(pipe)'").wait()
+        let feeding = try shell(shop, "exec >'\(pipe)'; cat '\(shop.path("some"))'; exec sleep 600")
+        let importing = try shell(shop, "exec '\(shop.program.path)' import - --as v1 <'\(pipe)'")
+        try waitUntil { try position(shop) == "4003" }
+        importing.send(signal: SIGKILL)
+        _ = try importing.wait()
+        feeding.send(signal: SIGTERM)
+        _ = try feeding.wait()
+        for added in ["2", "0"] { #expect(try member(shop.must("import \(shop.path("all")) --as v1 --json").line, "added") == added) }
+        #expect(try position(shop) == "4005")
+    }
+
     @Test("two imports of one file at once append it once")
     func atOnce() throws {
         let shop = try Shop()
@@ -87,6 +108,29 @@ struct AppendLinesTests {
             #expect(try (member(outcome.line, "duplicate"), member(outcome.line, "position")) == (duplicate, "8"))
         }
         #expect(try shop.must("append --lines -", input: paid).output.contains("appended 1 event at revision 4 of order-8, position 9"))
+    }
+
+    @Test("each line of an append may expect something of its stream as it is before; --expect speaks for one stream only")
+    func expectations() throws {
+        let shop = try Shop.open()
+        func line(_ id: String, _ expect: String) -> String {
+            #"{"stream":"order-\#(id)","type":"OrderPaid","data":{"id":"\#(id)"},"expect":\#(expect)}"# + "\n"
+        }
+        let before = try member(shop.must("status --json").line, "position")
+        for wrong in [line("1", "1") + line("2", "7"), line("1", "\"none\""), line("1", "1") + line("1", "2")] {
+            let refused = try shop.run("append --lines - --json", input: wrong)
+            #expect(try (refused.exit, member(refused.line, "error", "code")) == (3, "\"expectationFailed\""))
+        }
+        let several = line("1", "\"any\"") + line("2", "\"any\"")
+        let refused = try shop.run("append --lines - --expect 1", input: several)
+        #expect(refused.exit == 2 && refused.errors.contains("several"))
+        #expect(try member(shop.must("status --json").line, "position") == before)
+        try shop.must("append --lines -", input: line("1", "1") + line("2", "\"exists\"") + line("1", "1"))
+        for bad in ["-1", "1.5", "\"some\"", "null"] {
+            #expect(try shop.run("append --lines -", input: line("1", bad)).exit == 3)
+        }
+        try shop.write("import", line("1", "1"))
+        #expect(try shop.run("import \(shop.path("import")) --as v1").errors.contains("appended together"))
     }
 
     @Test(

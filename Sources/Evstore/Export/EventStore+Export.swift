@@ -28,7 +28,7 @@ extension EventStore {
         let history = if let version { try self.history(serving: version, evolution.history) } else { evolution.history }
         let first = from.map { max($0, Position(1)) } ?? Position(1)
         if first > evolution.last.position { return }
-        let begin = Checkpoint(epoch: evolution.last.epoch, position: Position(first.rawValue - 1))
+        let begin = Checkpoint(epoch: evolution.last.epoch, position: first.previous)
         let request = ExportRequest(
             version: version, format: format, begin: begin, through: evolution.last.position, cancellation: cancellation)
         let pass = ExportPass(self, history, request)
@@ -41,10 +41,16 @@ extension EventStore {
     /// One event as a line of output, without a line feed. Reads nothing from the store.
     public func line(_ event: RecordedEvent, format: EventFormat = .jsonl) -> [UInt8] {
         var text = ByteBuffer(capacity: 1_024)
-        EventLine(
+        let line = EventLine(
             stream: event.stream, type: event.type, id: event.id, time: event.time, position: event.position, revision: event.revision,
             born: event.born, version: event.version, part: event.part, epoch: event.epoch
-        ).write(as: format, source: source, payload: event.payload.lent, metadata: event.metadata.lent, into: &text)
+        )
+        switch format {
+        case .jsonl: line.write(payload: event.payload.lent, metadata: event.metadata.lent, into: &text)
+        case .cloudevents:
+            var writer = CloudEventWriter(source: source)
+            writer.write(line, payload: event.payload.lent, metadata: event.metadata.lent, into: &text)
+        }
         return text.array()
     }
 

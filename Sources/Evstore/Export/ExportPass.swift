@@ -31,8 +31,8 @@ final class ExportPass: Sendable {
 
     init(_ store: EventStore, _ history: History, _ request: ExportRequest) {
         (self.store, self.history, self.request) = (store, history, request)
-        let chunks = (request.through.rawValue - request.begin.position.rawValue + Self.chunkEvents - 1) / Self.chunkEvents
-        line = OrderedLine(units: Int(chunks), waitingMax: Self.waitingBytes)
+        let chunks = (request.through.events(after: request.begin.position) + Self.chunkEvents - 1) / Self.chunkEvents
+        line = OrderedLine(units: Int(clamping: chunks), waitingMax: Self.waitingBytes)
     }
 
     /// Calls `body` with the lines until it returns false.
@@ -49,8 +49,8 @@ final class ExportPass: Sendable {
     /// Writes the lines of a chunk and passes them on in pieces, until the export has ended.
     private func write(chunk: Int, _ writer: LineWriter, _ handOver: ([UInt8], Int) throws -> Bool) throws {
         let (begin, through) = (request.begin, request.through)
-        var reached = Position(begin.position.rawValue + UInt64(chunk) * Self.chunkEvents)
-        let end = min(through, Position(reached.rawValue + Self.chunkEvents))
+        var reached = begin.position.plus(UInt64(chunk) * Self.chunkEvents)
+        let end = min(through, reached.plus(Self.chunkEvents))
         var text = ByteBuffer(capacity: Self.pieceBytes + 4_096)
         while reached < end {
             if request.cancellation?.isCancelled == true {

@@ -58,11 +58,11 @@ final class AppendBounds {
     }
 
     /// Nil where no step merges events.
-    init?(_ history: History, as version: SchemaVersion, _ options: Options, linesMax: Int, opening sealer: LineSealer?) {
+    init?(_ history: History, as version: SchemaVersion, _ form: LineForm, linesMax: Int, opening sealer: LineSealer?) {
         guard history.mergesEvents else { return nil }
         (self.history, self.version, self.sealer) = (history, version, sealer)
         (viewer, self.linesMax) = (Viewer(history), linesMax)
-        parser = EventLineParser(options: options, takesOldData: version.rawValue == 0)
+        parser = EventLineParser(form)
     }
 
     /// Returns how many of the first lines can be appended together now; 0 where none can.
@@ -133,7 +133,7 @@ final class AppendBounds {
                 if members.count == 1 { result.open = 1 }
                 return result
             } catch {
-                target = SchemaVersion(rawValue: target.rawValue - 1)
+                target = target.previous
             }
         }
         return Images()
@@ -177,7 +177,7 @@ final class AppendBounds {
                 return merges
             } catch {
                 // Where this program lacks a step, the version below it decides.
-                target = SchemaVersion(rawValue: target.rawValue - 1)
+                target = target.previous
             }
         }
         return []
@@ -187,7 +187,9 @@ final class AppendBounds {
     private func mergedLine(_ line: RawSpan) -> (key: Key, event: AppendedEvent)? {
         // `LineReader` reports what is wrong with a line.
         do {
-            let event = try event(of: line)
+            var parsed = try parsed(line)
+            try parsed.nameStream(by: history, bornAt: version)
+            let event = parsed.event
             let born = event.version ?? version
             let type = TypeAtVersion(type: event.type, version: born)
             guard born.rawValue > 0, history.shape(of: event.type, at: born) != nil else { return nil }
@@ -201,10 +203,10 @@ final class AppendBounds {
         } catch { return nil }
     }
 
-    private func event(of line: RawSpan) throws(EvstoreError) -> NewEvent {
+    private func parsed(_ line: RawSpan) throws(EvstoreError) -> ParsedLine {
         guard let sealed = SealedLine(line) else { return try parser.parse(line) }
         var opened = ByteBuffer(capacity: line.byteCount)
         try sealed.open(by: sealer, into: &opened)
-        return try parser.parse(opened.bytes)
+        return try parser.parse(opened.bytes, isEvent: true)
     }
 }

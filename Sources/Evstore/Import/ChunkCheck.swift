@@ -11,6 +11,8 @@ struct CheckedLine: Sendable {
     var event: StoredEvent
     /// Whether the line gives the event's time.
     var hasTime: Bool
+    /// The id without its source, by which an import of an earlier program may have appended a CloudEvent.
+    var plainID: EventID?
     /// A checksum over the event in canonical form, where the line gives an id; else 0.
     var content: UInt64
     /// The result of adoption, for data from before versions existed.
@@ -36,10 +38,10 @@ extension LineChunk {
     /// Reads and checks the lines that no mark covers.
     /// - Parameter refused: the lines that an earlier reading refused.
     func check(
-        by validator: AppendValidator, options: Options, _ pass: Importer.Pass, refused: Set<UInt64>, opening sealer: LineSealer?
+        by validator: AppendValidator, _ form: LineForm, _ pass: Importer.Pass, refused: Set<UInt64>, opening sealer: LineSealer?
     ) -> CheckedChunk {
         var result = CheckedChunk(checksum: checksum(of: text.buffer, count: ends.last ?? 0), stamp: validator.stamp)
-        var reader = LineReader(validator, options, pass, sealer)
+        var reader = LineReader(validator, form, pass, sealer)
         if pass != .checking { result.lines.reserveCapacity(ends.count - covered) }
         for index in covered ..< ends.count where !isBlank(index) {
             let line = firstLine + UInt64(index)
@@ -61,16 +63,18 @@ private func checksum(of text: borrowing ByteBuffer, count: Int) -> UInt64 { che
 private struct LineReader: ~Copyable {
     private let validator: AppendValidator
     private let pass: Importer.Pass
+    /// Of a line that is read in one pass: its few other members count as the payload's.
     private let limits: JSONLimits
     private let now = Timestamp.now
     private var scan = LineScan()
     private var parser: EventLineParser
     private let sealer: LineSealer?
 
-    init(_ validator: AppendValidator, _ options: Options, _ pass: Importer.Pass, _ sealer: LineSealer?) {
+    init(_ validator: AppendValidator, _ form: LineForm, _ pass: Importer.Pass, _ sealer: LineSealer?) {
         (self.validator, self.pass, self.sealer) = (validator, pass, sealer)
-        parser = EventLineParser(options: options, takesOldData: validator.takesOldData)
-        limits = parser.limits
+        let options = form.options
+        limits = JSONLimits(depth: options.jsonDepthMax + 1, members: options.jsonMembersMax, bytes: .max)
+        parser = EventLineParser(form)
     }
 
     mutating func read(
@@ -83,7 +87,7 @@ private struct LineReader: ~Copyable {
     private mutating func readPlain(
         _ line: UInt64, _ text: borrowing ByteBuffer, _ range: Range<Int>, into chunk: inout CheckedChunk
     ) throws(EvstoreError) -> Bool {
-        if validator.takesOldData { return false }
+        if parser.form.isOldData { return false }
         let bytes = text.bytes
         if pass != .applying {
             do { _ = try JSONScanner.validate(bytes.slice(range.lowerBound, range.count), limits: limits) } catch { return false }
@@ -107,7 +111,9 @@ private struct LineReader: ~Copyable {
     private mutating func parse(
         _ line: UInt64, _ text: borrowing ByteBuffer, _ range: Range<Int>, into chunk: inout CheckedChunk
     ) throws(EvstoreError) {
-        var event = try event(of: text.slice(range.lowerBound, range.count))
+        var parsed = try parsed(text.slice(range.lowerBound, range.count))
+        try parsed.nameStream(by: validator.history, bornAt: validator.rules.version)
+        var event = parsed.event
         let adopted = try validator.adopt(&event, line: line, at: now)
         let stored: StoredEvent
         if pass == .applying {
@@ -118,16 +124,16 @@ private struct LineReader: ~Copyable {
         }
         chunk.lines.append(
             CheckedLine(
-                line: line, event: stored, hasTime: event.time != nil, content: event.id == nil ? 0 : try stored.contentChecksum(),
-                adopted: adopted))
+                line: line, event: stored, hasTime: event.time != nil, plainID: parsed.plainID,
+                content: event.id == nil ? 0 : try stored.contentChecksum(), adopted: adopted))
     }
 
     /// What a line says, also one that was sealed.
-    private mutating func event(of line: RawSpan) throws(EvstoreError) -> NewEvent {
+    private mutating func parsed(_ line: RawSpan) throws(EvstoreError) -> ParsedLine {
         guard let sealed = SealedLine(line) else { return try parser.parse(line, isValid: pass == .applying) }
         var opened = ByteBuffer(capacity: line.byteCount)
         try sealed.open(by: sealer, into: &opened)
-        return try parser.parse(opened.bytes)
+        return try parser.parse(opened.bytes, isEvent: true)
     }
 }
 

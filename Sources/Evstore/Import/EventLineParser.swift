@@ -2,49 +2,75 @@ internal import Bytes
 internal import EventModel
 internal import JSONText
 
+/// How the lines of an input are read.
+struct LineForm: Sendable {
+    var options: Options
+    /// The `source` of the store's own CloudEvents.
+    var source: String
+    /// Whether each line is data from before versions existed, whatever it looks like.
+    var isOldData = false
+    /// Whether a line may say what its stream must be at, in `expect`.
+    var takesExpectations = false
+}
+
 /// Reads event lines, this product's own form and CloudEvents 1.0. One per worker, reused.
 ///
 /// Own form: `{"stream", "type", "data"}` with optional `id`, `time`, `metadata`, `version` (the birth version); what an
 /// export adds (`position revision born part epoch`) is ignored, any other member is refused.
-/// A line of old data that has not both a `type` and `data` is the payload, of the type `$unknown`.
+/// Old data is any JSON object: the whole of it is the payload, of the type `$unknown`.
 /// A line that an archive of this store has sealed (`SealedLine`) is opened before it gets here.
-/// CloudEvents (known by `specversion`): `subject` is the stream, `dataschema` = `…/v<born>`; the extension attribute `metadata` is read
-/// where it is the text of a JSON object, as exports write it; other attributes are ignored.
 struct EventLineParser: ~Copyable {
-    private var splice = Splice()
-    /// Of a whole line.
+    var splice = Splice()
+    let form: LineForm
+    /// Of a whole line: it has one level more than its payload and metadata, and some members.
+    private let lineLimits: JSONLimits
+    /// Of a payload, and of metadata.
     let limits: JSONLimits
-    private let takesOldData: Bool
 
-    /// - Parameter takesOldData: whether lines are data from before versions existed, unless they say otherwise.
-    init(options: Options, takesOldData: Bool) {
-        self.takesOldData = takesOldData
-        // The line has one level and some members more than payload and metadata.
-        limits = JSONLimits(
-            depth: options.jsonDepthMax + 1, members: options.jsonMembersMax + 64, bytes: options.eventBytesMax + Self.envelopeBytes)
+    init(_ form: LineForm) {
+        let options = form.options
+        self.form = form
+        limits = JSONLimits(depth: options.jsonDepthMax, members: options.jsonMembersMax, bytes: .max)
+        lineLimits = JSONLimits(
+            depth: options.jsonDepthMax + 1, members: 2 * options.jsonMembersMax + Self.envelopeMembers,
+            bytes: options.eventBytesMax + Self.envelopeBytes)
     }
 
     /// Longer than any envelope with names and ids at their limits, all of it escaped.
     static let envelopeBytes = 8_192
+    private static let envelopeMembers = 64
 
-    /// The event of a line; its payload and metadata are valid JSON objects.
-    /// - Parameter isValid: whether the line is known to be valid JSON.
-    mutating func parse(_ line: RawSpan, isValid: Bool = false) throws(EvstoreError) -> NewEvent {
-        do {
-            if !isValid, try JSONScanner.validate(line, limits: limits) != .object {
-                throw EvstoreError.invalidLine(reason: "should be a JSON object", pointer: "")
-            }
-            try splice.load(line)
-        } catch { throw EvstoreError(converting: error) }
-        if let version = splice.member(Names.specversion, of: splice.root) { return try cloudEvent(version) }
-        return takesOldData && !isEventLine() ? oldData(line) : try ownLine()
+    /// What a line says; its payload and metadata are valid JSON objects.
+    /// - Parameters:
+    ///   - isValid: whether the line was read before, without an error.
+    ///   - isEvent: whether it is an event line also where the input is old data.
+    mutating func parse(_ line: RawSpan, isValid: Bool = false, isEvent: Bool = false) throws(EvstoreError) -> ParsedLine {
+        let isOldData = form.isOldData && !isEvent
+        if !isValid { try checkForm(line, isOldData ? limits : lineLimits) }
+        if isOldData { return ParsedLine(oldData(line)) }
+        do { try splice.load(line) } catch { throw EvstoreError(converting: error) }
+        let version = splice.member(Names.specversion, of: splice.root)
+        let parsed = if let version { try cloudEvent(version) } else { try ownLine() }
+        // Two bytes are the least that a member or an element takes.
+        if !isValid, line.byteCount > 2 * limits.members { try checkLimits(parsed.event) }
+        return parsed
     }
 
-    private mutating func isEventLine() -> Bool {
-        guard let type = splice.member(Names.type, of: splice.root), let data = splice.member(Names.data, of: splice.root) else {
-            return false
+    private func checkForm(_ line: RawSpan, _ limits: JSONLimits) throws(EvstoreError) {
+        let kind: JSONKind
+        do throws(JSONError) { kind = try JSONScanner.validate(line, limits: limits) } catch {
+            if error.offset < line.byteCount { throw EvstoreError(converting: error) }
+            throw .invalidLine(reason: "the line ends before its JSON does, and a line is one whole event", pointer: "")
         }
-        return splice.kind(type) == .string && splice.kind(data) == .object
+        if kind == .array { throw .invalidLine(reason: "a list is no event, and a line is one", pointer: "") }
+        guard kind == .object else { throw .invalidLine(reason: "should be a JSON object", pointer: "") }
+    }
+
+    private func checkLimits(_ event: NewEvent) throws(EvstoreError) {
+        do {
+            _ = try JSONScanner.validate(event.payload.lent, limits: limits)
+            if let metadata = event.metadata { _ = try JSONScanner.validate(metadata.lent, limits: limits) }
+        } catch { throw EvstoreError(converting: error) }
     }
 
     /// The whole line, without the white space around it.
@@ -56,8 +82,9 @@ struct EventLineParser: ~Copyable {
             stream: .unknown, type: StreamName.unknown.text, payload: [UInt8](copying: line.slice(start, end - start)))
     }
 
-    private mutating func ownLine() throws(EvstoreError) -> NewEvent {
-        var fields = Fields()
+    private mutating func ownLine() throws(EvstoreError) -> ParsedLine {
+        var fields = LineNodes()
+        var expectation: Expectation?
         var child = splice.firstChild(of: splice.root)
         while let node = child {
             switch true {
@@ -68,6 +95,7 @@ struct EventLineParser: ~Copyable {
             case splice.hasName(node, Names.time): fields.time = node
             case splice.hasName(node, Names.metadata): fields.metadata = node
             case splice.hasName(node, Names.version): fields.version = try version(ofNumber: node)
+            case splice.hasName(node, Names.expect): expectation = try self.expectation(node)
             default:
                 guard Names.ofExports.contains(where: { splice.hasName(node, $0) }) else {
                     throw .invalidLine(reason: "is not a member of an event line", pointer: "/\(splice.name(of: node))")
@@ -75,63 +103,35 @@ struct EventLineParser: ~Copyable {
             }
             child = splice.next(after: node)
         }
-        return try event(fields, Names.stream)
+        var parsed = try parsed(fields, streamIn: Names.stream)
+        parsed.event.metadata = try object(fields.metadata, Names.metadata)
+        if let id = fields.id, splice.kind(id) != .null { parsed.event.id = try EventID(try text(id, Names.id)) }
+        parsed.expectation = expectation
+        return parsed
     }
 
-    private mutating func cloudEvent(_ specversion: Splice.Node) throws(EvstoreError) -> NewEvent {
-        guard splice.string(specversion) == "1.0" else {
-            throw .invalidLine(reason: "should be \"1.0\"", pointer: "/specversion")
+    /// What both forms of a line have, but for the id and metadata.
+    func parsed(_ fields: LineNodes, streamIn name: MemberName) throws(EvstoreError) -> ParsedLine {
+        var parsed = ParsedLine(
+            NewEvent(
+                stream: .unknown, type: try text(fields.type, Names.type), payload: try object(fields.data, Names.data) ?? [],
+                version: fields.version))
+        if parsed.event.payload.isEmpty { throw .invalidLine(reason: "is missing", pointer: "/data") }
+        if let stream = fields.stream {
+            parsed.event.stream = try StreamName(try text(stream, name))
+        } else {
+            parsed.unnamed = name.text
         }
-        if splice.member(Names.dataBase64, of: splice.root) != nil {
-            throw .invalidLine(reason: "is binary; an event's data is a JSON object", pointer: "/data_base64")
-        }
-        var fields = Fields()
-        fields.stream = splice.member(Names.subject, of: splice.root)
-        fields.type = splice.member(Names.type, of: splice.root)
-        fields.data = splice.member(Names.data, of: splice.root)
-        fields.id = splice.member(Names.id, of: splice.root)
-        fields.time = splice.member(Names.time, of: splice.root)
-        if let schema = splice.member(Names.dataschema, of: splice.root) { fields.version = version(ofSchema: schema) }
-        var event = try event(fields, Names.subject)
-        if let metadata = splice.member(Names.metadata, of: splice.root) { event.metadata = object(inText: metadata) }
-        return event
-    }
-
-    /// The JSON object in a text; nil for other text, which is an attribute of the same name with another meaning.
-    private func object(inText node: Splice.Node) -> [UInt8]? {
-        guard let text = splice.string(node).map({ Array($0.utf8) }) else { return nil }
-        do { return try JSONScanner.validate(text.lent, limits: limits) == .object ? text : nil } catch { return nil }
-    }
-
-    /// The nodes of a line's members, under the names of the own form.
-    private struct Fields {
-        var stream, type, data, id, time, metadata: Splice.Node?
-        var version: SchemaVersion?
-    }
-
-    private func event(_ fields: Fields, _ streamName: MemberName) throws(EvstoreError) -> NewEvent {
-        var event = NewEvent(
-            stream: try stream(fields, streamName), type: try text(fields.type, Names.type),
-            payload: try object(fields.data, Names.data) ?? [], version: fields.version)
-        if event.payload.isEmpty { throw .invalidLine(reason: "is missing", pointer: "/data") }
-        event.metadata = try object(fields.metadata, Names.metadata)
-        if let id = fields.id, splice.kind(id) != .null { event.id = try EventID(try text(id, Names.id)) }
         if let time = fields.time, splice.kind(time) != .null {
-            guard let parsed = Timestamp(try text(time, Names.time)) else {
+            guard let date = Timestamp(try text(time, Names.time)) else {
                 throw .invalidLine(reason: "should be a date-time as RFC 3339 writes it", pointer: "/time")
             }
-            event.time = parsed
+            parsed.event.time = date
         }
-        return event
+        return parsed
     }
 
-    /// The stream of data from before versions existed: adoption finds it where the line names none.
-    private func stream(_ fields: Fields, _ name: MemberName) throws(EvstoreError) -> StreamName {
-        if fields.stream == nil, fields.version.map({ $0.rawValue == 0 }) ?? takesOldData { return .unknown }
-        return try StreamName(try text(fields.stream, name))
-    }
-
-    private func text(_ node: Splice.Node?, _ name: MemberName) throws(EvstoreError) -> String {
+    func text(_ node: Splice.Node?, _ name: MemberName) throws(EvstoreError) -> String {
         guard let node else { throw .invalidLine(reason: "is missing", pointer: "/\(name.text)") }
         guard let text = splice.string(node) else { throw .invalidLine(reason: "should be text", pointer: "/\(name.text)") }
         return text
@@ -147,22 +147,32 @@ struct EventLineParser: ~Copyable {
     }
 
     private func version(ofNumber node: Splice.Node) throws(EvstoreError) -> SchemaVersion {
-        guard splice.kind(node) == .number, let text = String(utf8: splice.text(of: node)), let number = UInt32(text) else {
+        guard let number = number(node).flatMap({ UInt32(exactly: $0) }) else {
             throw .invalidLine(reason: "should be the number of a version", pointer: "/version")
         }
         return SchemaVersion(number)
     }
 
-    /// The version that a `dataschema` such as `https://example.com/schemas/v4` ends in; nil where it names none.
-    private func version(ofSchema node: Splice.Node) -> SchemaVersion? {
-        guard let last = splice.string(node)?.split(separator: "/").last, last.first == "v" else { return nil }
-        return UInt32(last.dropFirst()).map { SchemaVersion($0) }
+    private func expectation(_ node: Splice.Node) throws(EvstoreError) -> Expectation {
+        guard form.takesExpectations else {
+            throw .invalidLine(reason: "is of lines that are appended together, which an import's are not", pointer: "/expect")
+        }
+        let word = splice.string(node) ?? number(node).map { String($0) } ?? ""
+        guard let expectation = Expectation(word: word) else {
+            throw .invalidLine(reason: "should be a revision, \"none\", \"exists\" or \"any\"", pointer: "/expect")
+        }
+        return expectation
+    }
+
+    private func number(_ node: Splice.Node) -> UInt64? {
+        splice.kind(node) == .number ? String(utf8: splice.text(of: node)).flatMap { UInt64($0) } : nil
     }
 }
 
-extension StreamName {
-    /// Of data from before versions existed that nothing gives a name; its type is called the same.
-    static let unknown = StreamName(unchecked: "$unknown")
+/// The nodes of a line's members, under the names of the own form.
+struct LineNodes {
+    var stream, type, data, id, time, metadata: Splice.Node?
+    var version: SchemaVersion?
 }
 
 private enum Names {
@@ -173,10 +183,8 @@ private enum Names {
     static let time = MemberName("time")
     static let metadata = MemberName("metadata")
     static let version = MemberName("version")
+    static let expect = MemberName("expect")
     static let specversion = MemberName("specversion")
-    static let subject = MemberName("subject")
-    static let dataschema = MemberName("dataschema")
-    static let dataBase64 = MemberName("data_base64")
     /// What an export adds and an import ignores.
     static let ofExports = ["position", "revision", "born", "part", "epoch"].map(MemberName.init)
 }

@@ -69,6 +69,9 @@ struct ImportMarks {
         ahead = Array(Set(ahead + following[lastMark, default: []]).filter { $0.line > line })
     }
 
+    /// Takes note that the lines that were read differ from those of the marks ahead.
+    mutating func lookNoFurther() { ahead = [] }
+
     /// Whether the store has a mark of this hash.
     func contains(_ hash: Digest) -> Bool { all[hash] != nil }
 

@@ -1,6 +1,7 @@
 internal import EventLog
 internal import EventModel
 internal import Hashing
+internal import SchemaEvolution
 
 extension Importer {
     /// Removes lines whose id is in the store, or in an earlier line: the same event is skipped, another one refused.
@@ -26,9 +27,10 @@ extension Importer {
                             guard content == line.content || sameID == .keepFirst else { throw EvstoreError.usedAbove(id) }
                             repeated += 1
                         } else if let position = try reader.position(of: id) ?? made.position(of: id, reader) {
-                            let stored = StoredAppend(
-                                position: position, version: line.event.born, history: history, isAlone: true)
-                            _ = try store.receipt(of: stored, for: [NewEvent(line.event)], sameID, reader)
+                            _ = try store.receipt(
+                                of: StoredAppend(position, line.event.born, history), for: [NewEvent(line.event)], sameID, reader)
+                            repeated += 1
+                        } else if try hasPlainID(line, history, reader) {
                             repeated += 1
                         } else {
                             seen[id] = line.content
@@ -45,6 +47,17 @@ extension Importer {
         chunk.refused += refused
         // Lines that were to be merged with a removed line may lack an image now.
         if lines.count < all.count, history.mergesEvents { chunk.refuseUnmerged(by: try store.validator(rules)) }
+    }
+
+    /// Whether a CloudEvent was imported by a program that took its id without its source: an event of that id says the same at the same
+    /// time, and of no source.
+    private func hasPlainID(_ line: CheckedLine, _ history: History, _ reader: borrowing LogReader) throws -> Bool {
+        guard let plain = line.plainID, let position = try reader.position(of: plain) else { return false }
+        let isOfItsTime = try reader.record(at: position) { record in
+            (!line.hasTime || record.time == line.event.time) && !CloudEvent.isNamed(in: record.metadata)
+        }
+        guard isOfItsTime == true else { return false }
+        return try store.compare(StoredAppend(position, line.event.born, history), with: [NewEvent(line.event)], reader).isSame
     }
 
     /// Appends a chunk and writes its mark, if it has one, in the same commit.
@@ -112,6 +125,12 @@ extension CheckedChunk {
         copy.lines.removeAll { !range.contains($0.line) }
         copy.refused = []
         return copy
+    }
+}
+
+extension StoredAppend {
+    fileprivate init(_ position: Position, _ version: SchemaVersion, _ history: History) {
+        self.init(position: position, version: version, history: history, isAlone: true)
     }
 }
 

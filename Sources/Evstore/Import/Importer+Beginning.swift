@@ -6,7 +6,7 @@ extension Importer {
     /// Whether the last chunks of an input are the beginning of what an earlier import appended up to one of these marks: then the input
     /// has no new events.
     ///
-    /// There is no mark at the input's end, so its lines are compared with the stored events.
+    /// There is no mark where the input ends, or pauses, so its lines are compared with the stored events.
     func isBeginning(_ entries: [Entry], of marks: [ImportMark]) async throws(EvstoreError) -> Bool {
         if marks.isEmpty { return false }
         guard let lines = try await newLines(of: entries), !lines.isEmpty else { return false }
@@ -18,7 +18,8 @@ extension Importer {
         }
     }
 
-    /// The lines without an id; nil where a line is refused, or has an id that is not in the store.
+    /// The lines without an id; nil where a line stops the import, or has an id that is not in the store. A line that is listed was listed
+    /// before.
     private func newLines(of entries: [Entry]) async throws(EvstoreError) -> [CheckedLine]? {
         // The report must not count these lines: they are read again where they are to be appended.
         let kept = (report, contents)
@@ -28,18 +29,19 @@ extension Importer {
             var chunk: CheckedChunk
             do { chunk = try await start(entry.chunk, .streaming).value } catch { throw EvstoreError(converting: error, at: store.path) }
             try resolveIDs(&chunk, .streaming)
-            guard chunk.refused.isEmpty, chunk.lines.allSatisfy({ $0.event.id == nil }) else { return nil }
+            guard chunk.refused.isEmpty || options.onError == .quarantine, chunk.lines.allSatisfy({ $0.event.id == nil }) else { return nil }
             lines += chunk.lines
         }
         return lines
     }
 
-    /// Whether the append that ends at a mark's position begins with these events; events whose ids were given are passed over.
+    /// Whether the append that ends at a mark's position begins with these events; events whose ids were given are passed over. As for the
+    /// mark itself, the version that they were said to be born at does not matter.
     private func begins(
         _ mark: ImportMark, with events: [StoredEvent], hasTime: [Bool], _ reader: borrowing LogReader
     ) throws -> Bool {
         var first = mark.position
-        while try reader.closedRecord(at: first, { $0.continuesAppend }) == true { first = Position(first.rawValue - 1) }
+        while try reader.closedRecord(at: first, { $0.continuesAppend }) == true { first = first.previous }
         var found = 0
         var next = first
         while found < events.count, next <= mark.position {
@@ -47,9 +49,9 @@ extension Importer {
             let isSame = try reader.record(at: next) { record in
                 if record.idGiven { return true }
                 found += 1
-                return try record.born == event.born && record.payload.equals(event.payload.lent)
+                return try record.payload.equals(event.payload.lent)
                     && record.metadata.equals(event.metadata.lent) && (!hasTime[found - 1] || record.time == event.time)
-                    && store.log.name(ofType: record.type) == event.type && reader.name(ofStream: record.streamID) == event.stream
+                    && store.log.name(ofType: record.type).isSame(as: event.type) && reader.name(ofStream: record.streamID) == event.stream
             }
             guard isSame == true else { return false }
             next = next.next

@@ -13,6 +13,7 @@ final class Importer {
     let name: String
     let rules: AppendRules
     let options: ImportOptions
+    private let form: LineForm
     private let progress: Progress?
     private let cancellation: Cancellation?
     var report = ImportReport()
@@ -27,6 +28,10 @@ final class Importer {
     private var known: (marks: Int, epoch: Epoch)?
     /// Chunks that a mark at a later line may cover.
     private var waiting: [Entry] = []
+    /// Since when the first of them waits that was not compared with what such a mark covers.
+    private var waitingSince: ContinuousClock.Instant?
+    /// How long the lines of a pipe wait for those with which a mark would cover them.
+    private static let patience = Duration.seconds(1)
     /// Chunks that are being checked, in order.
     private var pending: [(entry: Entry, task: Task<CheckedChunk, any Error>)] = []
     /// The lines that the first reading refused, and the checksum of each chunk, by its first line.
@@ -53,8 +58,9 @@ final class Importer {
         (self.store, rules, options) = (store, request.rules, request.options)
         (cancellation, progress) = (request.cancellation, request.progress)
         name = request.source.name
+        form = LineForm(options: store.options, source: store.source, isOldData: rules.version.rawValue == 0)
         bounds = AppendBounds(
-            try store.evolving.current().history, as: rules.version, store.options, linesMax: LineInput.linesMax(store.options),
+            try store.evolving.current().history, as: rules.version, form, linesMax: LineInput.linesMax(store.options),
             opening: store.log.lineSealer)
         input = try LineInput(request.source, each: options.each, bounds: bounds, options: store.options, cancellation: cancellation)
     }
@@ -98,29 +104,63 @@ final class Importer {
             }
             let piece: LineInput.Piece
             do { piece = try input.next() } catch {
-                // The lines before a refused one stay appended.
-                if case .refusedLine = error { while !pending.isEmpty { try await finishFirst(pass) } }
+                try await keepLines(before: error, pass)
                 throw error
             }
             switch piece {
             case .lines(let chunk):
                 try await acquireLock()
                 findCovered(Entry(chunk: chunk, before: marks))
+                waitingSince = waitingSince ?? .now
                 if marks.horizon <= chunk.lastLine { startWaiting(pass) }
             case .nothingYet:
                 while !pending.isEmpty { try await finishFirst(pass) }
+                if hasWaited { break }
                 // Other imports need not wait for the program that writes to this one's pipe.
                 lock = nil
-                try input.wait()
+                do { try input.wait(until: waitingSince.map { $0 + Self.patience }) } catch {
+                    try await keepLines(before: error, pass)
+                    throw error
+                }
             case .end: break reading
             }
+            if hasWaited { try await settleWaiting(pass, isEnd: false) }
         }
+        try await settleAll(pass)
+    }
+
+    private var hasWaited: Bool { waitingSince.map { $0.duration(to: .now) >= Self.patience } ?? false }
+
+    /// Appends what was read of a pipe before a line that can't be taken, or before an interruption.
+    private func keepLines(before error: EvstoreError, _ pass: Pass) async throws(EvstoreError) {
+        switch error {
+        case .refusedLine: try await settleAll(pass)
+        case .interrupted where pass == .streaming: try await settleAll(pass)
+        default: break
+        }
+    }
+
+    private func settleAll(_ pass: Pass) async throws(EvstoreError) {
         while !pending.isEmpty { try await finishFirst(pass) }
         if waiting.isEmpty { return }
-        try await acquireLock()
-        if try await isBeginning(waiting, of: marks.ahead) { coverWaiting() }
-        startWaiting(pass)
+        try await settleWaiting(pass, isEnd: true)
         while !pending.isEmpty { try await finishFirst(pass) }
+    }
+
+    /// Finds whether the waiting lines are the beginning of what an earlier import appended. Those that are not are new, whatever follows.
+    /// Those that are have their events in the store, and wait on for what distinguishes them; at the input's end nothing does.
+    private func settleWaiting(_ pass: Pass, isEnd: Bool) async throws(EvstoreError) {
+        try await acquireLock()
+        waitingSince = nil
+        let isNew = waiting.contains { !$0.isCovered }
+        guard try await isBeginning(waiting, of: marks.ahead) else {
+            if isNew { marks.lookNoFurther() }
+            return startWaiting(pass)
+        }
+        // What is appended again whatever it is need not wait.
+        guard isEnd || options.again else { return }
+        coverWaiting()
+        startWaiting(pass)
     }
 
     /// Locks imports, where this one does not hold the lock, and reads the marks where others have changed them. Without the lock two
@@ -164,7 +204,7 @@ final class Importer {
             skip(chunk)
             pending.append((entry, start(chunk, pass)))
         }
-        waiting = []
+        (waiting, waitingSince) = ([], nil)
     }
 
     private func finishFirst(_ pass: Pass) async throws(EvstoreError) {
@@ -180,8 +220,8 @@ final class Importer {
     }
 
     func start(_ chunk: LineChunk, _ pass: Pass) -> Task<CheckedChunk, any Error> {
-        Task { [store, rules, refusedLines] in
-            chunk.check(by: try store.validator(rules), options: store.options, pass, refused: refusedLines, opening: store.log.lineSealer)
+        Task { [store, rules, form, refusedLines] in
+            chunk.check(by: try store.validator(rules), form, pass, refused: refusedLines, opening: store.log.lineSealer)
         }
     }
 

@@ -68,6 +68,8 @@ final class LineInput {
     /// Since when lines wait that may be merged with later ones.
     private var leftSince: ContinuousClock.Instant?
     private var nextLine: UInt64 = 1
+    /// Whether the buffer held the input's first bytes, without a byte order mark.
+    private var hasBegun = false
     private var ended: Bool
     private var bytesRead: UInt64 = 0
     private var bytesMax: UInt64
@@ -140,11 +142,11 @@ final class LineInput {
                     + "where one append could end, and an append has at most \(linesMax) events"))
     }
 
-    /// Waits until there is more to read, or the waiting lines have waited long enough.
-    func wait() throws(EvstoreError) {
+    /// Waits until there is more to read, until some moment, or until the waiting lines have waited long enough.
+    func wait(until end: ContinuousClock.Instant?) throws(EvstoreError) {
         while !file.isReady(withinMilliseconds: Self.askMilliseconds) {
             try checkCancellation()
-            if isLate { return }
+            if isLate || end.map({ $0 <= .now }) ?? false { return }
         }
     }
 
@@ -205,7 +207,7 @@ final class LineInput {
 
     /// Goes back to the beginning, to read as many bytes as the first time.
     func rewind() throws(EvstoreError) {
-        (nextLine, cursor, scanned, ends) = (1, 0, 0, [])
+        (nextLine, cursor, scanned, ends, hasBegun) = (1, 0, 0, [], isDocument)
         if isDocument { return }
         buffer.removeAll()
         (bytesMax, bytesRead, ended) = (bytesRead, 0, false)
@@ -239,11 +241,24 @@ final class LineInput {
             let count = wanted == 0 ? 0 : try file.read(into: &buffer, atMost: wanted)
             bytesRead += UInt64(count)
             ended = count == 0
+            if !hasBegun, ended || buffer.count >= Self.byteOrderMark.count {
+                hasBegun = true
+                Self.removeByteOrderMark(from: &buffer)
+            }
         } catch { throw .ioFailure(doing: "reading \(name)", reason: "\(error)") }
         if ended, buffer.count > 0, buffer.byte(at: buffer.count - 1) != UInt8(ascii: "\n") { buffer.append(UInt8(ascii: "\n")) }
     }
 
-    /// The elements of the list that a pointer names in a JSON document, one a line.
+    private static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
+
+    /// Removes what some programs begin a text in UTF-8 with; RFC 8259 lets a reader pass over it.
+    private static func removeByteOrderMark(from text: inout ByteBuffer) {
+        let count = byteOrderMark.count
+        if text.count >= count, text.slice(0, count).equals(byteOrderMark.lent) { text.removeFirst(count) }
+    }
+
+    /// The elements of the list that a pointer names in a JSON document, one a line; the document itself where the pointer is empty and
+    /// it is an object.
     private static func lines(ofDocument file: borrowing InputFile, pointer: String, name: String) throws(EvstoreError) -> ByteBuffer {
         var text = ByteBuffer(capacity: readBytes)
         do {
@@ -252,22 +267,49 @@ final class LineInput {
             }
         } catch { throw .ioFailure(doing: "reading \(name)", reason: "\(error)") }
         if text.count > documentBytesMax { throw .usage("\(name) is too large for one document: write its entries as lines") }
+        removeByteOrderMark(from: &text)
         do {
-            _ = try JSONScanner.validate(text.bytes, limits: JSONLimits(depth: JSONLimits.deepest, members: .max, bytes: .max))
+            _ = try JSONScanner.validate(text.bytes, limits: .none)
             var splice = Splice()
             try splice.load(text.bytes)
-            guard let list = splice.find(try JSONPointer(pointer), from: splice.root), splice.kind(list) == .array else {
-                throw EvstoreError.invalidLine(reason: "is not a list in \(name)", pointer: pointer)
+            guard let found = find(try JSONPointer(pointer), in: &splice) else {
+                throw EvstoreError.invalidLine(reason: "is not there in \(name)", pointer: pointer)
             }
             var lines = ByteBuffer(capacity: text.count)
-            var child = splice.firstChild(of: list)
-            while let element = child {
-                lines.append(onOneLine: splice.text(of: element))
+            switch splice.kind(found) {
+            case .array:
+                var child = splice.firstChild(of: found)
+                while let element = child {
+                    lines.append(onOneLine: splice.text(of: element))
+                    lines.append(UInt8(ascii: "\n"))
+                    child = splice.next(after: element)
+                }
+            case .object where pointer.isEmpty:
+                lines.append(onOneLine: text.bytes)
                 lines.append(UInt8(ascii: "\n"))
-                child = splice.next(after: element)
+            case let kind: throw EvstoreError.invalidLine(reason: "is of the kind \(kind), and no list, in \(name)", pointer: pointer)
             }
             return lines
         } catch { throw EvstoreError(converting: error, at: name) }
+    }
+
+    /// The value at a pointer, which may lead through lists (RFC 6901); nil where there is none.
+    private static func find(_ pointer: JSONPointer, in document: inout Splice) -> Splice.Node? {
+        var node = document.root
+        for token in pointer.tokens {
+            let isList = document.kind(node) == .array
+            guard let next = isList ? element(token.text, of: node, in: &document) : document.member(token, of: node) else { return nil }
+            node = next
+        }
+        return node
+    }
+
+    /// The element of a list at an index in digits, without zeros before it.
+    private static func element(_ token: String, of list: Splice.Node, in document: inout Splice) -> Splice.Node? {
+        guard let index = Int(token), index >= 0, String(index) == token else { return nil }
+        var (child, rest) = (document.firstChild(of: list), index)
+        while let node = child, rest > 0 { (child, rest) = (document.next(after: node), rest - 1) }
+        return child
     }
 }
 

@@ -49,8 +49,8 @@ private struct LineRedactor: Sendable {
 
     /// Returns the line without personal members; nil where it has none, or is of another stream.
     func redacted(_ line: RawSpan) throws(EvstoreError) -> [UInt8]? {
-        var parser = EventLineParser(options: options, takesOldData: false)
-        let event = try parser.parse(line)
+        var parser = EventLineParser(LineForm(options: options, source: ""))
+        let event = try parser.parse(line).event
         guard let born = event.version, born.rawValue > 0,
             names.contains(event.stream)
                 || validator.history.spellings(of: event.stream, at: born).contains(where: { names.contains($0.name) })
@@ -58,8 +58,8 @@ private struct LineRedactor: Sendable {
         let payload = try validator.stored(event, at: .now).forgotten
         if payload.isEmpty { return nil }
         do {
-            guard case .object(let members) = try JSONValue(parsing: line, limits: parser.limits) else { return nil }
-            let data = try JSONValue(parsing: payload.lent, limits: parser.limits)
+            guard case .object(let members) = try JSONValue(parsing: line) else { return nil }
+            let data = try JSONValue(parsing: payload.lent)
             return Array(JSONValue.object(members.map { $0.name == "data" ? .init(name: $0.name, value: data) : $0 }).text.utf8)
         } catch { throw EvstoreError(converting: error) }
     }

@@ -12,8 +12,9 @@ struct AppendCommand: Command {
 
             With --lines, the events of a file are one append, all of them or none: a line is what import \
             takes, {"stream":"order-42","type":"OrderPlaced","data":{…}}, with id, time, metadata and \
-            version where they matter. --expect is of the first line's stream, and its id makes the append \
-            safe to repeat. What merge-events joins is appended so.
+            version where they matter. A line may also have expect, which is what its stream must be at before \
+            the append: a revision, "none", "exists" or "any"; --expect says it for lines of one stream. The \
+            first line's id makes the append safe to repeat. What merge-events joins is appended so.
 
             Example: evstore append order-42 OrderPaid '{"id":"42","method":"card"}' --expect 0
             Several: evstore append --lines moved.jsonl
@@ -28,8 +29,8 @@ struct AppendCommand: Command {
     @Option(help: ArgumentHelp("Append the events of a file of lines together; - is standard input.", valueName: "file"))
     var lines: String?
 
-    @Option(help: ArgumentHelp("The revision the stream must be at: a number, none, exists or any.", valueName: "n"))
-    var expect: ExpectationChoice = ExpectationChoice(.any)
+    @Option(help: ArgumentHelp("The revision the stream must be at: a number, none, exists or any, which is the default.", valueName: "n"))
+    var expect: ExpectationChoice?
 
     @Option(help: ArgumentHelp("The event's id, unique in the store; made where it is not given.", valueName: "id"))
     var id: String?
@@ -53,10 +54,13 @@ struct AppendCommand: Command {
         let text = try lines.map { try Input.all($0, atMost: Options().appendBytesMax, session.cancellation) }
         let (receipt, count) = try await session.withStore { store in
             let version = try at.map { text throws(EvstoreError) in try store.version(named: text) }
-            var events = try one.map { [$0] } ?? store.events(ofLines: text ?? [], of: lines == "-" ? nil : lines)
-            guard let first = events.first else { throw EvstoreError.usage("\(lines.map(quoted) ?? "") has no line to append") }
-            for index in events.indices where events[index].version == nil { events[index].version = version }
-            return (try await store.append(events, conditions: [StreamCondition(first.stream, expect.expectation)]), events.count)
+            if var one {
+                one.version = version
+                return (try await store.append(one, expecting: expect?.expectation ?? .any), 1)
+            }
+            var several = try store.eventLines(text ?? [], of: lines == "-" ? nil : lines, bornAt: version)
+            if let condition = try condition(of: several.events) { several.conditions.append(condition) }
+            return (try await store.append(several.events, conditions: several.conditions), several.events.count)
         }
         if session.output.json {
             try session.output.object([
@@ -72,7 +76,17 @@ struct AppendCommand: Command {
         }
     }
 
-    /// The events that the arguments describe.
+    /// What `--expect` says of the stream of all events; nil where it is not given.
+    private func condition(of events: [NewEvent]) throws(EvstoreError) -> StreamCondition? {
+        guard let first = events.first else { throw .usage("\(lines.map(quoted) ?? "") has no line to append") }
+        guard let expect else { return nil }
+        guard events.allSatisfy({ $0.stream == first.stream }) else {
+            throw .usage("--expect is of one stream, and these lines are of several: write \"expect\" into the lines that expect something")
+        }
+        return StreamCondition(first.stream, expect.expectation)
+    }
+
+    /// The event that the arguments describe.
     private func event(_ cancellation: Cancellation) throws -> NewEvent {
         let stream = try StreamName(stream ?? "")
         let id = try id.map { text throws(EvstoreError) in try EventID(text) }
@@ -93,18 +107,8 @@ extension AppendCommand {
 struct ExpectationChoice: ExpressibleByArgument, Sendable {
     let expectation: Expectation
 
-    init(_ expectation: Expectation) { self.expectation = expectation }
-
     init?(argument: String) {
-        switch argument {
-        case "any": expectation = .any
-        case "none": expectation = .noStream
-        case "exists": expectation = .exists
-        default:
-            guard let revision = UInt64(argument) else { return nil }
-            expectation = .revision(Revision(revision))
-        }
+        guard let expectation = Expectation(word: argument) else { return nil }
+        self.expectation = expectation
     }
-
-    var defaultValueDescription: String { "any" }
 }

@@ -8,17 +8,23 @@ struct ImportCommand: Command {
         abstract: "Appends event lines from a file or a pipe, never one twice.",
         discussion: """
             A line is {"stream":"order-42","type":"OrderPlaced","data":{…}}, with id, time, metadata \
-            and version where they matter, or a CloudEvent 1.0 in JSON. A file is validated whole \
+            and version where they matter, or a CloudEvent 1.0 in JSON; without a stream it goes into the \
+            one that its type's template names. A file is validated whole \
             before anything is appended; from a pipe, what came before a bad line stays. Running it \
             again finishes an interrupted import and adds nothing that is there; nor does an input that \
             ends before one that was imported. One import is at work at a time, and another waits for it. \
             Where there is no store, one is made at the version of --as.
 
+            A CloudEvent is known by its source and id; they and its other attributes are kept in the \
+            metadata, and export --format cloudevents writes them as they were. Its subject is the stream.
+
             --as 0 is data from before versions existed: any JSON object, a line or (--each) an element \
-            of a document, is stored as it is, and read by the cases of adopt: in v1.yaml. What they do \
-            not take is in quarantine, and shown by read --at 0.
+            of a document, is stored as it is, whatever it looks like, and read by the cases of adopt: in \
+            v1.yaml. What they do not take is in quarantine, and shown by read --at 0. Event lines of \
+            version 0, such as an export has, say "version":0 themselves: import them --as v1.
 
             Example: evstore --store shop import orders.jsonl --as v1 --schemas Schemas/shop
+            A list in a document, or ('') the whole: evstore --store shop import all.json --as v1 --each /orders
             From a pipe: other-store dump | evstore --store shop import - --as 1.2.0
             """)
 
@@ -31,7 +37,7 @@ struct ImportCommand: Command {
         name: .customLong("as"), help: ArgumentHelp("The version the events are born at, unless a line says otherwise.", valueName: "vN"))
     var version: String
 
-    @Option(help: ArgumentHelp("The input is one JSON document; this pointer names its list of events.", valueName: "pointer"))
+    @Option(help: ArgumentHelp("The input is one JSON document; this pointer names its list of events, or '' the document.", valueName: "pointer"))
     var each: String?
 
     @Option(
@@ -97,11 +103,12 @@ struct ImportCommand: Command {
     }
 
     private func make(_ session: Session, _ body: (EventStore) async throws -> ImportReport) async throws -> ImportReport {
+        let isThere = try FileManager.default.fileExists(atPath: global.storePath())
         let store = try await create(session)
         let report: ImportReport
         do { report = try await body(store) } catch {
             session.bar.finish()
-            try await store.discard()
+            try await store.discard(keepsDirectory: isThere && !dryRun)
             throw error
         }
         session.bar.finish()
@@ -122,7 +129,7 @@ struct ImportCommand: Command {
     private func place() throws -> Data? {
         let path = try global.storePath()
         do { return try Data(contentsOf: URL(filePath: path + "/evstore.json")) } catch {
-            return FileManager.default.fileExists(atPath: path) ? Data() : nil
+            return try EventStore.isFree(path) ? nil : Data()
         }
     }
 

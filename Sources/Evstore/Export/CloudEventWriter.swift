@@ -1,0 +1,103 @@
+internal import Bytes
+internal import EventModel
+internal import JSONText
+internal import Migration
+
+/// Writes events as CloudEvents 1.0.2 in the JSON format. Used by one thread; once warm it allocates for events with metadata only.
+///
+/// `subject` is the stream, and `dataschema` names the store and the version; what else an event line says is in extension attributes.
+/// An event that came as a CloudEvent has the `source`, `id` and extension attributes that it came with; what has no place of its own
+/// stays in its metadata.
+struct CloudEventWriter: ~Copyable {
+    private let source: String
+    private var metadata = Splice()
+    private var text = ByteBuffer(capacity: 256)
+
+    init(source: String) { self.source = source }
+
+    /// Writes a line without a line feed.
+    mutating func write(_ line: EventLine, payload: RawSpan, metadata: RawSpan, into output: inout ByteBuffer) {
+        let envelope = load(metadata)
+        let identity = envelope.flatMap { takeIdentity(of: line, from: $0) }
+        output.append("{\"specversion\":\"1.0\",\"id\":")
+        if let identity { appendQuoted(identity.id, into: &output) } else { output.append(quoted: line.id) }
+        output.append(",\"source\":")
+        appendQuoted(identity?.source ?? source, into: &output)
+        output.append(",\"type\":")
+        appendQuoted(line.type, into: &output)
+        output.append(",\"subject\":")
+        appendQuoted(line.stream.text, into: &output)
+        output.append(",\"time\":\"")
+        line.time.append(to: &output)
+        output.append("\",\"dataschema\":\"")
+        output.append(source)
+        output.append("/v")
+        output.append(digits: UInt64(line.version.rawValue))
+        output.append("\",\"datacontenttype\":\"\(CloudEvent.contentType)\",\"data\":")
+        output.append(onOneLine: payload)
+        if let envelope { writeExtensions(from: envelope, into: &output) }
+        writeMetadata(metadata, isLoaded: envelope != nil, into: &output)
+        output.append(",\"position\":\"")
+        output.append(digits: line.position.rawValue)
+        output.append("\",\"revision\":\"")
+        output.append(digits: line.revision.rawValue)
+        output.append("\",\"born\":")
+        output.append(digits: UInt64(line.born.rawValue))
+        output.append("}")
+    }
+
+    /// The envelope in some metadata; nil where it has none.
+    private mutating func load(_ metadata: RawSpan) -> Splice.Node? {
+        if metadata.byteCount == 0 { return nil }
+        do { try self.metadata.load(metadata) } catch { return nil }
+        guard let node = self.metadata.member(CloudEvent.envelope, of: self.metadata.root), self.metadata.kind(node) == .object else {
+            return nil
+        }
+        return node
+    }
+
+    /// The source and id that an event came with, where its own id was made of them.
+    private mutating func takeIdentity(of line: EventLine, from envelope: Splice.Node) -> (source: String, id: String)? {
+        guard let sourceNode = metadata.member(CloudEvent.source, of: envelope), let source = metadata.string(sourceNode),
+            let idNode = metadata.member(CloudEvent.id, of: envelope), let id = metadata.string(idNode)
+        else { return nil }
+        let own = EventID(ofCloudEvent: id, from: source)
+        guard line.id == (line.part > 0 ? own.ofPart(line.part) : own) else { return nil }
+        metadata.detach(sourceNode)
+        metadata.detach(idNode)
+        return (source, line.part > 0 ? "\(id)#\(line.part)" : id)
+    }
+
+    private mutating func writeExtensions(from envelope: Splice.Node, into output: inout ByteBuffer) {
+        var child = metadata.firstChild(of: envelope)
+        while let node = child {
+            child = metadata.next(after: node)
+            if !isExtension(node) { continue }
+            output.append(",\"\(metadata.name(of: node))\":")
+            output.append(onOneLine: metadata.text(of: node))
+            metadata.detach(node)
+        }
+        if metadata.isEmpty(envelope) { metadata.detach(envelope) }
+    }
+
+    /// Whether a member of the envelope may be an attribute: a name and a value that the format allows, and none that an export writes.
+    private func isExtension(_ node: Splice.Node) -> Bool {
+        switch metadata.kind(node) {
+        case .string, .number, .true, .false: break
+        default: return false
+        }
+        let name = metadata.name(of: node).utf8
+        return !name.isEmpty && name.allSatisfy { (97 ... 122).contains($0) || (48 ... 57).contains($0) }
+            && !CloudEvent.reserved.contains { metadata.hasName(node, $0) }
+    }
+
+    /// What is left of the metadata, as the text of a JSON object.
+    private mutating func writeMetadata(_ whole: RawSpan, isLoaded: Bool, into output: inout ByteBuffer) {
+        if whole.byteCount == 0 || isLoaded && metadata.isEmpty(metadata.root) { return }
+        output.append(",\"metadata\":")
+        guard isLoaded else { return appendQuoted(whole, into: &output) }
+        text.removeAll()
+        metadata.write(metadata.root, into: &text)
+        appendQuoted(text.bytes, into: &output)
+    }
+}

@@ -1,0 +1,107 @@
+internal import Bytes
+internal import EventModel
+internal import FoundationEssentials
+internal import JSONText
+
+/// A CloudEvent in the JSON format: `subject` is the stream, `source` and `id` are the identity, `dataschema` names the birth version
+/// where it is a store's, and an extension attribute `metadata` is metadata where it is the text of a JSON object, as exports write it.
+/// What is left goes to the metadata.
+extension EventLineParser {
+    mutating func cloudEvent(_ specversion: Splice.Node) throws(EvstoreError) -> ParsedLine {
+        guard splice.string(specversion) == "1.0" else {
+            throw .invalidLine(reason: "should be \"1.0\"", pointer: "/specversion")
+        }
+        var fields = LineNodes()
+        var (source, schema, contentType, data): (Splice.Node?, Splice.Node?, Splice.Node?, Splice.Node?)
+        var (extensions, ofExports): ([Splice.Node], [Splice.Node]) = ([], [])
+        var child = splice.firstChild(of: splice.root)
+        while let node = child {
+            child = splice.next(after: node)
+            // An attribute that is null is not there.
+            if splice.kind(node) == .null { continue }
+            switch true {
+            case splice.hasName(node, CloudEvent.specversion): break
+            case splice.hasName(node, CloudEvent.id): fields.id = node
+            case splice.hasName(node, CloudEvent.source): source = node
+            case splice.hasName(node, CloudEvent.type): fields.type = node
+            case splice.hasName(node, CloudEvent.subject): fields.stream = node
+            case splice.hasName(node, CloudEvent.time): fields.time = node
+            case splice.hasName(node, CloudEvent.dataschema): schema = node
+            case splice.hasName(node, CloudEvent.datacontenttype): contentType = node
+            case splice.hasName(node, CloudEvent.data): fields.data = node
+            case splice.hasName(node, CloudEvent.dataBase64): data = node
+            case splice.hasName(node, CloudEvent.metadata): fields.metadata = node
+            case CloudEvent.ofExports.contains(where: { splice.hasName(node, $0) }): ofExports.append(node)
+            default: extensions.append(node)
+            }
+        }
+        if let data {
+            if fields.data != nil { throw .invalidLine(reason: "stands beside data, and an event has one of them", pointer: "/data_base64") }
+            fields.data = try decoded(data)
+        }
+        fields.version = schema.flatMap { splice.string($0) }.flatMap(CloudEvent.version)
+        if schema != nil, fields.version != nil { schema = nil } else { extensions += ofExports }
+        var parsed = try parsed(fields, streamIn: CloudEvent.subject)
+        if let contentType, splice.string(contentType) != CloudEvent.contentType { extensions.append(contentType) }
+        if let schema { extensions.append(schema) }
+        if try identify(&parsed, fields.id, source) { extensions = [source, fields.id].compactMap(\.self) + extensions }
+        let metadata = fields.metadata.flatMap { object(inText: $0) }
+        if metadata == nil, let attribute = fields.metadata { extensions.append(attribute) }
+        parsed.event.metadata = extensions.isEmpty ? metadata : try self.metadata(metadata, with: extensions)
+        return parsed
+    }
+
+    /// Gives the event its id; says whether that is of another source than this store, so that both are to be kept.
+    private func identify(_ line: inout ParsedLine, _ id: Splice.Node?, _ source: Splice.Node?) throws(EvstoreError) -> Bool {
+        let source = try source.map { node throws(EvstoreError) in try text(node, CloudEvent.source) }
+        if let source, source.isEmpty || source.utf8.contains(where: { $0 < 0x20 }) {
+            throw .invalidLine(reason: "should be a URI or a part of one", pointer: "/source")
+        }
+        let isForeign = source != nil && source != form.source
+        guard let id else { return isForeign }
+        let plain = try text(id, CloudEvent.id)
+        guard let source, isForeign, !plain.isEmpty else {
+            line.event.id = try EventID(plain)
+            return false
+        }
+        line.event.id = EventID(ofCloudEvent: plain, from: source)
+        do { line.plainID = try EventID(plain) } catch {
+            // No store can hold it.
+        }
+        return true
+    }
+
+    /// Replaces `data_base64` by the JSON object that its bytes are, as producers write that know their data as bytes only.
+    private mutating func decoded(_ node: Splice.Node) throws(EvstoreError) -> Splice.Node {
+        guard let bytes = Data(base64Encoded: try text(node, CloudEvent.dataBase64)).map({ [UInt8]($0) }), isObject(bytes) else {
+            throw .invalidLine(reason: "is binary, and an event's data is a JSON object", pointer: "/data_base64")
+        }
+        return splice.set(CloudEvent.data, of: splice.root, to: bytes.lent)
+    }
+
+    /// The JSON object in a text; nil for other text, which is an attribute of the same name with another meaning.
+    private func object(inText node: Splice.Node) -> [UInt8]? {
+        guard let text = splice.string(node).map({ Array($0.utf8) }), isObject(text) else { return nil }
+        return text
+    }
+
+    private func isObject(_ text: [UInt8]) -> Bool {
+        do { return try JSONScanner.validate(text.lent, limits: limits) == .object } catch { return false }
+    }
+
+    /// Metadata with some attributes in its envelope.
+    private func metadata(_ metadata: [UInt8]?, with attributes: [Splice.Node]) throws(EvstoreError) -> [UInt8] {
+        var whole = Splice()
+        let given = metadata ?? Array("{}".utf8)
+        do { try whole.load(given.lent) } catch { throw EvstoreError(converting: error) }
+        let there = whole.member(CloudEvent.envelope, of: whole.root)
+        if let there, whole.kind(there) != .object {
+            throw .invalidLine(reason: "has a member cloudevents that is no object", pointer: "/metadata")
+        }
+        let envelope = there ?? whole.makeObject(CloudEvent.envelope, of: whole.root)
+        for node in attributes { whole.set(MemberName(splice.name(of: node)), of: envelope, to: splice.text(of: node)) }
+        var text = ByteBuffer(capacity: 256)
+        whole.write(whole.root, into: &text)
+        return text.array()
+    }
+}

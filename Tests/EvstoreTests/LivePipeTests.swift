@@ -1,0 +1,86 @@
+import Evstore
+import EvstoreTesting
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Importing from a pipe that stays open")
+struct LivePipeTests {
+    private static func waitUntil(_ condition: () throws -> Bool) async throws {
+        let end = ContinuousClock.now + .seconds(60)
+        while try !condition() {
+            try #require(ContinuousClock.now < end, "it has not come to that in 60 s")
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    private static func lines(_ range: Range<Int>, of tag: String) -> String {
+        range.map { ImportTests.line($0, customer: tag) + "\n" }.joined()
+    }
+
+    @Test("lines come into the log soon after they were written, however long the inputs of earlier imports were, and none comes twice")
+    func quiet() async throws {
+        let seed = UInt64.random(in: 0 ... UInt64(UInt32.max))
+        var random = SeededGenerator(seed: seed)
+        for trial in 0 ..< 4 {
+            let temporary = try await ImportTests.store()
+            let store = temporary.store
+            // Earlier inputs, of which one begins as the pipe does.
+            let common = Int.random(in: 0 ... 25, using: &random)
+            let earlier = Self.lines(0 ..< common, of: "live") + Self.lines(common ..< 40, of: "earlier")
+            for (index, text) in [earlier, Self.lines(0 ..< Int.random(in: 1 ... 60, using: &random), of: "other")].enumerated() {
+                let file = try temporary.write(text, to: "earlier-\(index)")
+                _ = try await store.importLines(from: .file(file), as: SchemaVersion(1))
+            }
+            let before = try store.last().position.rawValue
+            let pipe = Pipe()
+            let importing = Task {
+                try await store.importLines(from: .descriptor(pipe.fileHandleForReading.fileDescriptor), as: SchemaVersion(1))
+            }
+            var written = 0
+            for _ in 0 ..< 3 {
+                let next = written + Int.random(in: 1 ... 15, using: &random)
+                try pipe.fileHandleForWriting.write(contentsOf: Data(Self.lines(written ..< next, of: "live").utf8))
+                written = next
+                if written <= common {
+                    // So far these are the earlier input's lines, which are in the log.
+                    try await Task.sleep(for: .milliseconds(1_500))
+                    try #require(try store.last().position.rawValue == before, "seed \(seed), trial \(trial)")
+                } else {
+                    // All but those of whole batches of the earlier input are new.
+                    try await Self.waitUntil { try store.last().position.rawValue >= before + UInt64(written - common) }
+                    try await Self.waitUntil { try store.last().position.rawValue == before + UInt64(written - common / 10 * 10) }
+                }
+            }
+            try pipe.fileHandleForWriting.close()
+            let report = try await importing.value
+            let skipped = written <= common ? written : common / 10 * 10
+            #expect((report.read, report.skipped) == (UInt64(written), UInt64(skipped)), "seed \(seed), trial \(trial)")
+            let file = try temporary.write(Self.lines(0 ..< written, of: "live"), to: "again")
+            let again = try await store.importLines(from: .file(file), as: SchemaVersion(1))
+            #expect((again.added, again.skipped) == (0, UInt64(written)), "seed \(seed), trial \(trial)")
+        }
+    }
+
+    @Test("the same lines again through a slow pipe are known, also where some of them are refused or were said to be of another version")
+    func slowAgain() async throws {
+        let temporary = try await ImportTests.store()
+        let good = (0 ..< 9).map { ImportTests.line($0) + "\n" }
+        let text = good[..<4].joined() + "nonsense\n" + good[4...].joined()
+        let options = ImportOptions(onError: .quarantine)
+        let file = try temporary.write(text, to: "first")
+        #expect(try await temporary.store.importLines(from: .file(file), as: SchemaVersion(1), options: options).added == 9)
+        let pipe = Pipe()
+        let importing = Task {
+            try await temporary.store.importLines(
+                from: .descriptor(pipe.fileHandleForReading.fileDescriptor), as: SchemaVersion(1), options: options)
+        }
+        for line in text.split(separator: "\n").enumerated() {
+            try pipe.fileHandleForWriting.write(contentsOf: Data((line.element + "\n").utf8))
+            try await Task.sleep(for: .milliseconds(line.offset % 3 == 1 ? 1_300 : 20))
+        }
+        try pipe.fileHandleForWriting.close()
+        let report = try await importing.value
+        #expect((report.added, report.skipped) == (0, 10))
+    }
+}
