@@ -27,19 +27,30 @@ struct ProgramRun: Sendable {
         (self.path, self.arguments, self.lines, self.context) = (path, arguments, lines, context)
     }
 
-    /// - Throws: `Failed` where the program ended with another code than 0, or by a signal; `EvstoreError.consumerStopped` where it could
-    ///   not be started, which no further attempt mends.
-    func run() async throws {
+    /// - Parameter limit: seconds after which the program is told to end, with those that it has begun; nil where it may run for ever.
+    /// - Throws: `Failed` where the program ended with another code than 0, by a signal, or at the limit; `EvstoreError.consumerStopped`
+    ///   where it could not be started, which no further attempt mends.
+    func run(limit: Double? = nil) async throws {
         try await StoreThreads.run { () async throws in
             let own = ["EVSTORE_CONSUMER": context.consumer, "EVSTORE_ATTEMPT": String(context.attempt)]
             let environment = ProcessInfo.processInfo.environment.merging(own) { _, own in own }.map { "\($0.key)=\($0.value)" }
-            switch try start(environment).wait() {
+            let child = try start(environment)
+            if let limit, !child.ends(within: .seconds(limit)) {
+                child.sendGroup(signal: SIGTERM)
+                if !child.ends(within: Self.grace) { child.sendGroup(signal: SIGKILL) }
+                _ = child.wait()
+                throw Failed(description: "\(path) ran longer than it may and was ended")
+            }
+            switch child.wait() {
             case .exit(0): return
             case .exit(let code): throw Failed(description: "\(path) ended with exit code \(code)")
             case .signal(let signal): throw Failed(description: "\(path) was ended by signal \(signal)")
             }
         }
     }
+
+    /// How long a program may take to end once it is told to.
+    private static let grace = Duration.seconds(5)
 
     /// In a process group of its own, so that a ^C lets it come to its end.
     private func start(_ environment: [String]) throws -> ChildProcess {

@@ -26,7 +26,7 @@ struct RootCommand: ParsableCommand, Group {
                5  locked, or deadline passed
                6  newer than this program, or something in Swift is missing
                7  integrity
-               8  finished, but for quarantined or lost events
+               8  finished, but for quarantined, parked or lost events
                9  interrupted: run it again
               10  refused without consent
             """,

@@ -92,6 +92,21 @@ package final class ChildProcess {
 
     package func send(signal: Int32) { if ending == nil { kill(id, signal) } }
 
+    /// Sends a signal to the program and to all that it has begun, of one that runs in a group of its own.
+    package func sendGroup(signal: Int32) { if ending == nil { kill(-id, signal) } }
+
+    /// Whether it comes to its end in this time; noticed later by at most as long as it has run, and by 50 ms.
+    package func ends(within time: Duration) -> Bool {
+        let end = ContinuousClock.now + time
+        var milliseconds: Int32 = 1
+        while isRunning(after: milliseconds) {
+            let rest = ContinuousClock.now.duration(to: end)
+            if rest <= .zero { return false }
+            milliseconds = rest < .milliseconds(100) ? 1 : min(2 * milliseconds, 50)
+        }
+        return true
+    }
+
     /// Waits until the program ends.
     package func wait() -> Ending {
         while true {

@@ -46,7 +46,9 @@ struct ConsumeTests {
     func parking() throws {
         let shop = try shop("if grep -q order-2 && test ! -e mended; then exit 7; fi")
         let program = shop.path("handle")
-        let outcome = try shop.must("consume mailer --once --attempts 2 --batch 4 -- sh \(program)")
+        let outcome = try shop.run("consume mailer --once --attempts 2 --batch 4 -- sh \(program)")
+        #expect(outcome.exit == 8)
+        #expect(try shop.run("consume mailer --once -- sh \(program)").exit == 8, "it is parked still")
         #expect(outcome.output.hasPrefix("handled    3 events, up to position 4; 1 event parked: evstore consumers parked mailer"))
         let parked = try shop.must("consumers parked mailer --json").line
         #expect(try member(parked, "position") == "2" && member(parked, "attempts") == "2" && member(parked, "retry") == "false")
@@ -56,9 +58,34 @@ struct ConsumeTests {
         try shop.must("consume mailer --once -- sh \(program)")
         #expect(try shop.must("consumers parked mailer").output.isEmpty)
         #expect(try shop.run("consumers retry mailer --position 2").exit == 2)
-        try shop.must("consume other --once --attempts 1 -- false")
+        #expect(try shop.run("consume other --once --attempts 1 -- false").exit == 8)
         #expect(try shop.must("consumers drop other --all --reason gone").output == "4 events are given up\n")
         #expect(try shop.must("journal").output.contains("other: drop: gone, 4 events"))
+    }
+
+    @Test("a program that runs longer than it may is ended with all that it has begun, also where it won't, and tried again")
+    func timeLimit() throws {
+        let shop = try shop(
+            """
+            trap '' TERM; echo $$ >>begun
+            (trap '' TERM; exec sleep 600) & echo $! >>begun
+            test $EVSTORE_ATTEMPT = 2 || wait
+            """)
+        let began = ContinuousClock.now
+        let outcome = try shop.must("consume mailer --once --type OrderPaid --time-limit 0.5 -- sh \(shop.path("handle"))")
+        #expect(outcome.output.hasPrefix("handled    1 event"))
+        #expect(began.duration(to: .now) > .seconds(5), "it has its time to end")
+        let processes = try shop.text("begun").split(separator: "\n").compactMap { Int32($0) }
+        try #require(processes.count == 4)
+        // Whom nobody has waited for yet has no command line any more.
+        for process in processes.prefix(2) { #expect(FileManager.default.contents(atPath: "/proc/\(process)/cmdline")?.isEmpty ?? true) }
+        kill(processes[3], SIGKILL)
+        for wrong in ["0", "-1", "nan", "soon"] {
+            #expect(try shop.run("consume mailer --time-limit=\(wrong) -- true").exit == 2, "\(wrong)")
+        }
+        let parked = try shop.run("consume other --once --attempts 1 --time-limit 0.1 --type OrderPaid -- sleep 60")
+        #expect(parked.exit == 8)
+        #expect(try shop.must("consumers parked other").output.contains("ran longer than it may"))
     }
 
     @Test("stops where it shall, and goes on with the same event; what can't be started stops it too")

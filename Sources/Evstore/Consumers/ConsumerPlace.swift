@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import Migration
@@ -51,7 +52,7 @@ final class ConsumerPlace: Sendable {
         state.withLock { state in
             let isFurther = place != state.row.place && place.position >= state.row.place.position
             if isFurther { state.row.move(to: place) }
-            state.row.handled += UInt64(handled)
+            state.row.handled = state.row.handled.plus(UInt64(handled))
             if isFurther || handled > 0 { state.isSaved = false }
             if handled > 0 { state.hasHandled = true }
         }
@@ -133,7 +134,7 @@ final class PageProgress: Sendable {
             while state.first < state.positions.count, state.open[state.positions[state.first]] == nil { state.first += 1 }
             return state.first < state.positions.count ? state.positions[state.first] : nil
         }
-        return open.map { Checkpoint(epoch: end.epoch, position: Position($0.rawValue - 1)) } ?? end
+        return open.map { Checkpoint(epoch: end.epoch, position: $0.previous) } ?? end
     }
 
     /// What is done behind the first that is not.

@@ -11,7 +11,7 @@ final class ConsumerRun: Sendable {
     private let name: String
     /// As they were given: nil takes all.
     private let typeNames: [String]?
-    private let types: Set<String>?
+    private let types: Set<Name>?
     private let version: SchemaVersion
     private let batch: Int
     private let options: ConsumerOptions
@@ -24,7 +24,7 @@ final class ConsumerRun: Sendable {
         handler: @escaping Handler
     ) {
         (self.store, self.name, typeNames, self.version, self.batch) = (store, name, types, version, batch)
-        (self.types, self.options, self.handler) = (types.map(Set.init), options, handler)
+        (self.types, self.options, self.handler) = (types.map { Set(of: $0) }, options, handler)
     }
 
     /// Returns when the task is cancelled.
@@ -75,7 +75,7 @@ final class ConsumerRun: Sendable {
         do throws(EvstoreError) { return try pages.nextPage() } catch {
             let start = pages.checkpoint.position.rawValue
             guard case .noImage(let failure) = error, let position = failure.position, position.rawValue > start + 1 else { throw error }
-            var page = try pages.nextPage(through: Position(position.rawValue - 1))
+            var page = try pages.nextPage(through: position.previous)
             page.isLast = false
             return page
         }

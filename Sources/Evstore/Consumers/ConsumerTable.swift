@@ -19,7 +19,7 @@ extension EventStore {
                 found.append(
                     ConsumerStatus(
                         name: row.name, place: row.place, version: row.version, types: row.types,
-                        lag: end.rawValue - min(row.place.position.rawValue, end.rawValue), handled: row.handled, parked: UInt64(count),
+                        lag: end.events(after: row.place.position), handled: row.handled, parked: UInt64(count),
                         failing: row.failing, error: row.error,
                         holder: try StoreLock.consumer(row.number).holder(at: path)))
             }

@@ -13,7 +13,14 @@ struct ConsumeCommand: Command {
             An event may come twice around a crash; its id tells. The attempt is in EVSTORE_ATTEMPT, the name in EVSTORE_CONSUMER. ^C ends it \
             with 0 once the program at work has ended.
 
+            A program that hangs holds up all events behind. With --time-limit, what runs longer gets SIGTERM, and SIGKILL 5 s later, with \
+            the processes that it has begun; the events then count as not handled, like those of any program that fails. Give it several \
+            times what the slowest batch takes.
+
+            With --once the exit code is 8 while events are parked, also of earlier runs: retry or drop them.
+
             Example: evstore consume mailer --from end --type OrderPlaced -- ./send.sh
+            For a timer: evstore consume mailer --once --time-limit 30 -- ./send.sh
             """)
 
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
@@ -42,6 +49,9 @@ struct ConsumeCommand: Command {
 
     @Option(help: ArgumentHelp("How often an event is tried in all.", valueName: "n")) var attempts = 10
 
+    @Option(help: ArgumentHelp("How long the program may run each time; without an end where not given.", valueName: "seconds"))
+    var timeLimit: Double?
+
     @Flag(help: "End when it has come to the log's end, for a timer.") var once = false
 
     @Option(help: "What becomes of an event that was never handled: park or stop.") var onFailure: FailureChoice = .park
@@ -49,6 +59,9 @@ struct ConsumeCommand: Command {
     func validate() throws {
         if program.isEmpty { throw ValidationError("which program? It stands behind two dashes: -- ./send.sh") }
         if batch < 1 || concurrency < 1 || attempts < 1 { throw ValidationError("--batch, --concurrency and --attempts are at least 1") }
+        if let timeLimit, !(0.001 ... 1e9).contains(timeLimit) {
+            throw ValidationError("--time-limit is a number of seconds above 0")
+        }
         if from != "start", from != "end", UInt64(from) == nil {
             throw ValidationError("\(quoted(from)) of --from is neither start, end nor a position")
         }
@@ -70,11 +83,12 @@ struct ConsumeCommand: Command {
             ) { events, context in
                 var lines: [UInt8] = []
                 for event in events { lines += Array(store.line(event)) + [UInt8(ascii: "\n")] }
-                try await ProgramRun(path, arguments, lines, context).run()
+                try await ProgramRun(path, arguments, lines, context).run(limit: timeLimit)
                 handled.withLock { $0 += UInt64(events.count) }
             }
             if let after = try store.consumers().first(where: { $0.name == name }) {
                 try answer(after, handled.withLock { $0 }, session.output)
+                if once, after.parked > 0 { throw Exit.quarantined }
             }
         }
     }
