@@ -43,6 +43,11 @@ public struct Options: Sendable {
     /// What reaches the cluster log of a store that is a node of one; nil for a program that only reads such stores.
     package var sequencing: (any SequencerSource)?
 
+    /// How long the opening of a node of a cluster log may take to take in what other nodes have appended, before it goes on with what the
+    /// node has, and warns; it goes on for as long again while events come. Where it is opened for reading only, it is opened for writing
+    /// first, for that long. Nil opens it as it is. A service needs none: a node that is open for writing follows by itself.
+    public var catchUpSeconds: Double?
+
     /// The secret that opens the keys of a sealed store; a store that is made with one is sealed for good.
     public var secret: StoreSecret?
 
@@ -74,6 +79,9 @@ public struct Options: Sendable {
     /// Whether read models of the working version are kept at the log's end while the store is open; else each
     /// query brings its own there.
     public var followsInBackground = false
+    /// Whether a query gives the rows that there are where nothing can be written, since the disk is full or its file system was made
+    /// read-only: `QueryNote.lag` and `reason` tell. Else it throws `diskFull` or `readOnly`; so do in any case the forms that return no note.
+    public var queriesMayLag = false
     /// Rows that a bulk build keeps in memory before it spills a sorted run.
     public var buildMemoryBytes = 256 << 20
     /// How long an opening that is to migrate waits for another process's migration before it fails and names that process.

@@ -23,7 +23,7 @@ extension EventStore {
         to: IndexValue? = nil, backwards: Bool = false, limit: Int = 1_000, after cursor: QueryCursor? = nil
     ) async throws(EvstoreError) -> QueryPage<ReadModelRow> {
         guard limit > 0 else { throw .misuse("a page has a limit of at least one row") }
-        let model = try await readModel(projection, at: version)
+        let model = try await readModel(projection, at: version, mayLag: options.queriesMayLag)
         var range = try model.range(projection, index, values, from: from, to: to, backwards: backwards)
         if let cursor, !cursor.leave(&range) { throw .usage("the cursor is none of the index \(index)") }
         return try model.page(&range, backwards: backwards, limit: limit, pageRows: options.pageEventsMax)
@@ -45,7 +45,7 @@ extension EventStore {
         _ projection: String, at version: SchemaVersion? = nil, index: String, equals values: [IndexValue] = [], from: IndexValue? = nil,
         to: IndexValue? = nil
     ) async throws(EvstoreError) -> (rows: UInt64, note: QueryNote) {
-        let model = try await readModel(projection, at: version)
+        let model = try await readModel(projection, at: version, mayLag: options.queriesMayLag)
         let range = try model.range(projection, index, values, from: from, to: to)
         return (try model.generation.count(range, model.indexes), model.note)
     }

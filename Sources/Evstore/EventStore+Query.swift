@@ -18,14 +18,16 @@ extension EventStore {
     ///   - to: asks for the rows whose key sorts before this one, which is not among them.
     ///   - backwards: gives the last row first.
     ///   - cursor: goes on behind a row that was given before, in the direction of this query.
+    /// - Returns: what the rows were read from, and how far that lags behind the log where it can't be brought to the end: on a handle that
+    ///   only reads, and on a full disk with `Options.queriesMayLag`.
     /// - Throws: `EvstoreError`: unknownProjection, programNeeded, interrupted, deadlinePassed and migrationInProgress, which name who
-    ///   holds the read model; or what `body` throws, as it is.
+    ///   holds the read model; diskFull; or what `body` throws, as it is.
     @discardableResult
     public func query(
         _ projection: String, at version: SchemaVersion? = nil, key: String? = nil, prefix: String? = nil, from: String? = nil,
         to: String? = nil, backwards: Bool = false, after cursor: QueryCursor? = nil, _ body: (ReadModelRow) throws -> Bool
     ) async throws -> QueryNote {
-        let model = try await readModel(projection, at: version)
+        let model = try await readModel(projection, at: version, mayLag: options.queriesMayLag)
         var range = KeyRange(prefix: prefix, from: from, to: to)
         try cursor?.leave(&range, backwards: backwards)
         var rows = RowCursor(model.generation, key: key, range, backwards: backwards, pageRows: options.pageEventsMax)
@@ -47,7 +49,7 @@ extension EventStore {
         _ projection: String, at version: SchemaVersion? = nil, key: String? = nil, prefix: String? = nil, from: String? = nil,
         to: String? = nil
     ) async throws(EvstoreError) -> (rows: UInt64, note: QueryNote) {
-        let model = try await readModel(projection, at: version)
+        let model = try await readModel(projection, at: version, mayLag: options.queriesMayLag)
         let range = KeyRange(prefix: prefix, from: from, to: to)
         if key == nil, range == .all { return (try model.generation.header.rows, model.note) }
         var count: UInt64 = 0
@@ -65,8 +67,8 @@ extension EventStore {
         _ projection: String, a: SchemaVersion, b: SchemaVersion, key: String? = nil, _ body: (RowDifference) throws -> Bool
     ) async throws -> (a: QueryNote, b: QueryNote) {
         let end = try last().position
-        let first = try await readModel(projection, at: a, to: end)
-        let second = try await readModel(projection, at: b, to: end)
+        let first = try await readModel(projection, at: a, to: end, mayLag: options.queriesMayLag)
+        let second = try await readModel(projection, at: b, to: end, mayLag: options.queriesMayLag)
         var pairs = try RowPairs(
             RowCursor(first.generation, key: key, pageRows: options.pageEventsMax),
             RowCursor(second.generation, key: key, pageRows: options.pageEventsMax))

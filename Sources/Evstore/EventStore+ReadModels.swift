@@ -39,8 +39,9 @@ struct ReadModel {
 
 extension EventStore {
     /// A read model that has consumed the log up to `position` (its end as of now where nil), as far as this handle can bring it there.
+    /// - Parameter mayLag: whether it is returned with a note where nothing can be written; else that error is thrown.
     func readModel(
-        _ projection: String, at version: SchemaVersion? = nil, to position: Position? = nil
+        _ projection: String, at version: SchemaVersion? = nil, to position: Position? = nil, mayLag: Bool = false
     ) async throws(EvstoreError) -> ReadModel {
         let version = try effective(version)
         let evolution = try evolving.current()
@@ -52,22 +53,23 @@ extension EventStore {
         let known = generations.known(evolution.state.generations[definition.fingerprint.hex])
         let generation: Generation
         let header: GenerationHeader
+        var obstacle: String?
         if let known, let current = headerIfThere(known, evolution, end) {
             (generation, header) = (known, current)
         } else {
-            generation = try await working { (cancellation) async throws(EvstoreError) in
-                try await self.broughtUp(definition, evolution, to: position, cancellation)
+            (generation, obstacle) = try await working { (cancellation) async throws(EvstoreError) in
+                try await self.broughtUp(definition, evolution, to: position, mayLag: mayLag, cancellation)
             }
             header = try generation.header
         }
         let reason =
             isReadOnly
             ? "the store is opened to be read only"
-            : definition.isAvailable ? nil : "\(projection) is written in Swift and this program does not have it"
+            : obstacle ?? (definition.isAvailable ? nil : "\(projection) is written in Swift and this program does not have it")
         // A cut that was met meanwhile has taken the end back.
         let isSame = header.checkpoint.epoch == evolution.state.epoch
         let now = try isSame ? end : min(end, evolving.current().last.position)
-        let lag = now.rawValue - min(now.rawValue, header.checkpoint.position.rawValue)
+        let lag = now.events(after: header.checkpoint.position)
         return ReadModel(
             generation: generation, indexes: definition.indexes,
             note: QueryNote(
@@ -88,11 +90,11 @@ extension EventStore {
     /// The generation of a definition, built where there is none, and brought up as far as this handle can. Where a node meets a cut
     /// meanwhile, what was built may have gone beyond it: that is done again.
     private func broughtUp(
-        _ definition: Definition, _ evolution: Evolution, to position: Position?, _ cancellation: Cancellation
-    ) async throws(EvstoreError) -> Generation {
+        _ definition: Definition, _ evolution: Evolution, to position: Position?, mayLag: Bool, _ cancellation: Cancellation
+    ) async throws(EvstoreError) -> (Generation, obstacle: String?) {
         var evolution = evolution
         while true {
-            do { return try await broughtUpOnce(definition, evolution, to: position, cancellation) } catch {
+            do { return try await broughtUpOnce(definition, evolution, to: position, mayLag: mayLag, cancellation) } catch {
                 let now = try evolving.current()
                 if now.state.epoch == evolution.state.epoch || isReadOnly { throw error }
                 generations.removeAll()
@@ -102,8 +104,8 @@ extension EventStore {
     }
 
     private func broughtUpOnce(
-        _ definition: Definition, _ evolution: Evolution, to position: Position?, _ cancellation: Cancellation
-    ) async throws(EvstoreError) -> Generation {
+        _ definition: Definition, _ evolution: Evolution, to position: Position?, mayLag: Bool, _ cancellation: Cancellation
+    ) async throws(EvstoreError) -> (Generation, obstacle: String?) {
         let version = definition.version
         var evolution = evolution
         if evolution.state.generations[definition.fingerprint.hex] == nil {
@@ -111,11 +113,11 @@ extension EventStore {
             evolution = try evolving.current()
         }
         let end = position ?? evolution.last.position
-        do { return try await caughtUp(definition, evolution, to: end) } catch {
+        do { return try await caughtUp(definition, evolution, to: end, mayLag: mayLag) } catch {
             guard mustBuildAnew(after: error), !isReadOnly else { throw error }
             generations.removeAll()
             try await build(definition, at: version, cancellation)
-            return try await caughtUp(definition, evolving.current(), to: end)
+            return try await caughtUp(definition, evolving.current(), to: end, mayLag: mayLag)
         }
     }
 
@@ -129,19 +131,34 @@ extension EventStore {
         }
     }
 
-    /// The generation that the store names, at the log's end where this handle can take it there.
+    /// The generation that the store names, at the log's end where this handle can take it there; and what keeps it from writing.
     private func caughtUp(
-        _ definition: Definition, _ evolution: Evolution, to end: Position
-    ) async throws(EvstoreError) -> Generation {
+        _ definition: Definition, _ evolution: Evolution, to end: Position, mayLag: Bool
+    ) async throws(EvstoreError) -> (Generation, obstacle: String?) {
         guard let name = evolution.state.generations[definition.fingerprint.hex] else {
             throw .ioFailure(
                 doing: "reading \(definition.name) at \(definition.version)", reason: "the store's versions changed meanwhile; run it again"
             )
         }
         let generation = try generations.generation(name, in: self, evolution.state)
-        if !isReadOnly, definition.isAvailable { try await follower.follow(generation, definition, to: end) }
+        var obstacle: String?
+        if !isReadOnly, definition.isAvailable {
+            do { try await follower.follow(generation, definition, to: end) } catch {
+                obstacle = mayLag ? Self.obstacle(error) : nil
+                if obstacle == nil { throw error }
+            }
+        }
         _ = try generation.header
-        return generation
+        return (generation, obstacle)
+    }
+
+    /// Why nothing can be written, as a clause; nil where an error is another.
+    private static func obstacle(_ error: EvstoreError) -> String? {
+        switch error {
+        case .diskFull: "the disk is full"
+        case .readOnly: "the store's file system can't be written"
+        default: nil
+        }
     }
 
     private func build(_ definition: Definition, at version: SchemaVersion, _ cancellation: Cancellation) async throws(EvstoreError) {

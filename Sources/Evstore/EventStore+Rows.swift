@@ -110,7 +110,7 @@ extension EventStore {
         backwards: Bool = false, limit: Int = 1_000, after cursor: QueryCursor? = nil
     ) async throws(EvstoreError) -> QueryPage<ReadModelRow> {
         guard limit > 0 else { throw .misuse("a page has a limit of at least one row") }
-        let model = try await readModel(projection, at: version)
+        let model = try await readModel(projection, at: version, mayLag: options.queriesMayLag)
         var range = KeyRange(prefix: prefix, from: from, to: to)
         try cursor?.leave(&range, backwards: backwards)
         // One more than is given tells whether there is more.

@@ -22,24 +22,31 @@ struct Session: Sendable {
 
     var logger: Logger { Logger(label: "evstore") { [output] _ in NoteLog(output: output) } }
 
+    /// How long a command waits for what other nodes have appended.
+    private static let catchUpSeconds = 2.0
+
     /// The options for opening a store.
-    func options(isFollowing: Bool = false) throws -> Options {
+    func options(isFollowing: Bool = false, isStale: Bool = false) throws -> Options {
         var options = Options()
         options.followsInBackground = isFollowing
+        options.queriesMayLag = true
         options.allowsUnsafeFileSystem = global.anyFileSystem
         options.secret = try global.secret()
         options.joinsClusters(as: "evstore")
+        options.catchUpSeconds = isStale || global.stale ? nil : Self.catchUpSeconds
         return options
     }
 
     func schemas() throws -> Schemas? { try global.schemas.map { directory throws(EvstoreError) in try Schemas.load(directory) } }
 
     /// Opens the store, calls `body` with it, and closes it, also where `body` throws.
-    /// - Parameter isFollowing: whether read models are brought to the log's end for as long as it is open.
+    /// - Parameters:
+    ///   - isFollowing: whether read models are brought to the log's end for as long as it is open.
+    ///   - isStale: whether a node is opened as it is, without what others have appended.
     func withStore<R>(
-        _ access: Access = .writing, isFollowing: Bool = false, _ body: (EventStore) async throws -> R
+        _ access: Access = .writing, isFollowing: Bool = false, isStale: Bool = false, _ body: (EventStore) async throws -> R
     ) async throws -> R {
-        let store = try await open(access, isFollowing: isFollowing)
+        let store = try await open(access, options(isFollowing: isFollowing, isStale: isStale))
         let result: R
         do {
             result = try await body(store)
@@ -60,9 +67,8 @@ extension Session {
     /// How a command opens the store.
     enum Access { case reading, writing, writingIfAllowed }
 
-    private func open(_ access: Access, isFollowing: Bool) async throws -> EventStore {
+    private func open(_ access: Access, _ options: Options) async throws -> EventStore {
         let (path, schemas) = try (global.storePath(), schemas())
-        let options = try options(isFollowing: isFollowing)
         do {
             return try await EventStore.open(
                 at: path, schemas: schemas, steps: application.steps, projections: application.projections, readOnly: access == .reading,
@@ -91,6 +97,7 @@ protocol Command: ParsableCommand {
 struct Exit: Error {
     let code: Int32
 
+    static let failing = Exit(code: 1)
     static let refused = Exit(code: 3)
     static let pending = Exit(code: 4)
     static let integrity = Exit(code: 7)

@@ -51,9 +51,12 @@ struct DiskTests {
             rm "$DISK/filler"
             tell evstore finalize v1
             size
+            tell evstore status --exit-code
+            fill
+            tell evstore status --exit-code
             """, input: Orders.lines(0 ..< 6_000))
         let lines = outcome.lines
-        try #require(lines.count == 9, "\(outcome.output) \(outcome.errors)")
+        try #require(lines.count == 11, "\(outcome.output) \(outcome.errors)")
         #expect(lines[0] == "8388608" && lines[2] == "8388608", "an append never takes the ballast")
         #expect(lines[1].hasPrefix("1 ") && lines[1].contains(#""code":"diskFull""#), "\(lines[1])")
         #expect(lines[3].hasPrefix("0 "), "\(lines[3])")
@@ -61,6 +64,38 @@ struct DiskTests {
         #expect(lines[5].hasPrefix("0 ") && lines[6].hasPrefix("0 "), "\(lines[5]) \(lines[6])")
         #expect(lines[7].hasPrefix("0 "), "\(lines[7])")
         #expect(lines[8] == "8388608", "it is filled up again")
+        // A version above the live one waits.
+        #expect(lines[9].hasPrefix("4 ") && lines[9].contains("health       good"), "\(lines[9])")
+        #expect(lines[10].hasPrefix("1 ") && lines[10].contains("appends are refused"), "\(lines[10])")
+    }
+
+    @Test(
+        "on a full disk, and on one that can't be written, a query gives the rows that there are and says how far they lag",
+        .enabled(if: MountedDisk.isPossible, mounting), arguments: ["fill", "mount -o remount,ro \"$DISK\""])
+    func queries(obstacle: String) throws {
+        let disk = try MountedDisk()
+        let outcome = try disk.run(
+            "tmpfs -o size=96m",
+            """
+            cat >"$DISK/lines"
+            evstore import "$DISK/lines" --as v1 --schemas "$SCHEMAS" >/dev/null 2>&1
+            evstore query orders --count
+            tail -n 1 "$DISK/lines" | sed 's/o9/x/g; s/line-//' | evstore append --lines - >/dev/null
+            \(obstacle)
+            tell evstore query orders x
+            tell evstore query orders o7
+            tell evstore query orders --count
+            tell evstore read order-x
+            mount -o remount,rw "$DISK"
+            rm -f "$DISK/filler"
+            evstore query orders --count
+            """, input: Orders.lines(0 ..< 50))
+        let lines = outcome.lines
+        try #require(lines.count == 6, "\(outcome.output) \(outcome.errors)")
+        #expect(lines[0] == "40" && lines[5] == "41")
+        for line in lines[1 ... 3] { #expect(line.hasPrefix("0 ") && line.contains("is 1 event behind: "), "\(line)") }
+        #expect(lines[2].contains(#""key":"o7""#) && lines[3].contains(" 40 "))
+        #expect(lines[4].hasPrefix("0 ") && lines[4].contains("order-x"))
     }
 
     @Test(
