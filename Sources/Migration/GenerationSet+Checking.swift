@@ -1,3 +1,4 @@
+internal import Bytes
 package import EventLog
 package import EventModel
 internal import Hashing
@@ -13,7 +14,7 @@ extension GenerationSet {
             guard header.isReady, header.fingerprint == entry.definition.fingerprint else {
                 throw .verificationFailed(reason: "the read model of \(entry.name) at \(version) is not ready; nothing was flipped")
             }
-            let lag = last.position.rawValue - min(last.position.rawValue, header.checkpoint.position.rawValue)
+            let lag = last.position.events(after: header.checkpoint.position)
             if lag > UInt64(site.options.flipLagEventsMax) { return false }
         }
         return true
@@ -133,8 +134,16 @@ extension GenerationSet {
         }.map(\.entry.name)
     }
 
-    func quarantinedCount(_ site: MigrationSite) throws(EvstoreError) -> UInt64 {
-        try headers(site).reduce(0) { $0 + $1.header.quarantined }
+    /// How many events at least one of them lacks.
+    func quarantinedEvents(_ site: MigrationSite) throws(EvstoreError) -> UInt64 {
+        var generations: [Generation] = []
+        for name in present.compactMap(\.directory) { generations.append(try open(name, site)) }
+        return try Generation.countQuarantined(generations)
+    }
+
+    /// How many rows their quarantines have: an event has one in each of them that lacks it.
+    func quarantineRows(_ site: MigrationSite) throws(EvstoreError) -> UInt64 {
+        try headers(site).sum(\.header.quarantined)
     }
 
     func quarantined(_ entry: Entry, _ site: MigrationSite) throws(EvstoreError) -> [QuarantineReport] {
@@ -159,7 +168,7 @@ extension GenerationSet {
     package static func findings(_ site: MigrationSite, _ state: StoreState, deep: Bool) throws(EvstoreError) -> [Finding] {
         var findings: [Finding] = []
         var seen: Set<String> = []
-        for version in [state.live] + (state.floor.rawValue ... state.top.rawValue).map({ SchemaVersion($0) }) {
+        for version in [state.live] + state.floor.through(state.top) {
             let generationSet = try registered(site, at: version, state)
             for entry in generationSet.entries where seen.insert(entry.fingerprint).inserted {
                 guard let name = state.generations[entry.fingerprint] ?? entry.directory else {

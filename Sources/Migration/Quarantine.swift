@@ -26,22 +26,28 @@ package enum Quarantine {
         let began = ContinuousClock.now
         let lock = try MigrationLock.take(site)
         defer { lock.release() }
+        return try await site.replanning { () async throws(EvstoreError) in try await locked(site, began) }
+    }
+
+    private static func locked(
+        _ site: MigrationSite, _ began: ContinuousClock.Instant
+    ) async throws(EvstoreError) -> QuarantineRetryReport {
         let state = try site.state()
         try GenerationSweep.run(site)
         let current = try GenerationSet.registered(site, at: state.live, state)
-        let before = try current.quarantinedCount(site)
+        let before = try current.quarantineRows(site)
         var report = QuarantineRetryReport(rebuilt: [], before: before, after: before)
         var better = current
         for index in better.entries.indices where try current.quarantined(current.entries[index], site).isEmpty == false {
             better.entries[index].directory = nil
         }
         let names = try better.build(site, onError: .quarantine).map(\.name)
-        let after = try better.quarantinedCount(site)
+        let after = try better.quarantineRows(site)
         guard after < before else {
             try GenerationSweep.run(site)
             return report
         }
-        let outcome = "done, \(after) of \(before) still quarantined"
+        let outcome = "done, \(after) of \(before) rows still in quarantine"
         let order = Flip.Order(cause: .retry, planned: state, generationSet: better, outcome: outcome, began: began)
         repeat { try better.follow(site) } while try await Flip.run(order, site) == nil
         try GenerationSweep.run(site)

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventLog
 package import EventModel
 internal import Logging
@@ -22,8 +23,10 @@ package enum Replay {
         defer { lock.release() }
         try await site.takeInFrames()
         // Order: planned under the lock, so that no other migration changes the state meanwhile.
-        let register = try Register(site, files: files, definitions: definitions, through: version)
-        return try await locked(site, register, to: version, options, began)
+        return try await site.replanning { () async throws(EvstoreError) in
+            let register = try Register(site, files: files, definitions: definitions, through: version)
+            return try await locked(site, register, to: version, options, began)
+        }
     }
 
     private static func locked(
@@ -57,7 +60,7 @@ package enum Replay {
             if let flip = try await settle(order, built, trial, options, site) {
                 (report.position, report.flipBegan, report.flipPauseMilliseconds) = (flip.position, flip.began, flip.pauseMilliseconds)
             }
-            report.arrived = report.position.rawValue - min(start.rawValue, report.position.rawValue)
+            report.arrived = report.position.events(after: start)
             let done = try finish(report, generationSet, built, site, began)
             site.logger.info(
                 "a replay ended",
@@ -94,7 +97,7 @@ package enum Replay {
             isVerified = true
             MigrationPhase.reached(.readyAfter)
             if options.only != nil { return nil }
-            let quarantined = try order.generationSet.quarantinedCount(site)
+            let quarantined = try order.generationSet.quarantinedEvents(site)
             order.outcome = quarantined == 0 ? "done" : "done, \(quarantined) quarantined"
             guard let flip = try await Flip.run(order, site) else { continue }
             site.logger.info(
@@ -139,8 +142,8 @@ package enum Replay {
     private static func count(_ report: inout ReplayReport, _ built: [GenerationSet.Entry], _ site: MigrationSite) throws(EvstoreError) {
         guard !built.isEmpty else { return }
         let census = try migrating { try site.log.read { reader in try reader.census() } }
-        report.events = census.reduce(0) { $0 + $1.count }
-        report.upcast = census.reduce(0) { $0 + ($1.born == report.to ? 0 : $1.count) }
+        report.events = census.sum(\.count)
+        report.upcast = census.sum { $0.born == report.to ? 0 : $0.count }
     }
 
     private static func finish(
@@ -150,7 +153,7 @@ package enum Replay {
         var report = report
         report.rebuilt = built.map(\.name)
         report.carried = generationSet.entries.map(\.name).filter { !report.rebuilt.contains($0) }
-        report.quarantined = try generationSet.quarantinedCount(site)
+        report.quarantined = try generationSet.quarantinedEvents(site)
         report.digests = try generationSet.digests(site)
         report.seconds = began.duration(to: .now).inSeconds
         report.eventsPerSecond = report.seconds > 0 ? Double(report.events) / report.seconds : 0
@@ -161,6 +164,8 @@ package enum Replay {
     private static func note(
         _ error: EvstoreError, from: SchemaVersion, to: SchemaVersion, _ site: MigrationSite, _ began: ContinuousClock.Instant
     ) async {
+        // It is planned again.
+        if case .migrationInProgress = error { return }
         let seconds = began.duration(to: .now).inSeconds
         // In a task of its own, so that a cancelled replay is noted, too.
         let noting = Task {

@@ -91,7 +91,7 @@ struct QuarantineCommand: ParsableCommand, Group {
                     "built      "
                         + (report.rebuilt.isEmpty ? "nothing: no event has an image that had none" : report.rebuilt.joined(separator: ", "))
                 )
-                try session.output.line("quarantine \(grouped(report.before)) before, \(grouped(report.after)) now")
+                try session.output.line("quarantine \(counted(report.before, "row")) before, \(grouped(report.after)) now")
             }
             if report.after > 0 { throw Exit.quarantined }
         }

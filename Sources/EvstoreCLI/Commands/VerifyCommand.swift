@@ -63,13 +63,13 @@ struct VerifyCommand: Command {
             try SignedHead.series(parsing: Input.all(path, atMost: SignedHead.seriesBytesMax, session.cancellation))
         }
         let report: VerifyReport
-        let quarantined: Int
+        let quarantined: UInt64
         do {
             (report, quarantined) = try await session.withStore(.reading) { store in
                 let report = try await store.verify(
                     deep: deep, laws: laws, seed: seed, signing: key, since: heads ?? [], trusting: trusted, accepting: accept,
                     cancellation: session.cancellation, progress: session.progress)
-                return try (report, store.quarantine().count)
+                return try (report, store.status().quarantined)
             }
         } catch let error as EvstoreError { return try examine(after: error, session) }
         let errors = report.findings.filter { $0.severity == .error }

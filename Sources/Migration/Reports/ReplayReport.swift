@@ -34,7 +34,7 @@ public struct ReplayReport: Hashable, Sendable {
     public var rebuilt: [String] = []
     /// Read models that stayed as they are, by name.
     public var carried: [String] = []
-    /// Events listed in the quarantine of a read model.
+    /// Events that at least one read model has in quarantine, each counted once.
     public var quarantined: UInt64 = 0
     public var seconds: Double = 0
     public var eventsPerSecond: Double = 0

@@ -64,7 +64,9 @@ public struct QuarantineReport: Hashable, Sendable {
 public struct QuarantineRetryReport: Hashable, Sendable {
     /// Read models built anew under the same version, by name.
     public var rebuilt: [String]
+    /// Rows of the quarantine before, as `EventStore.quarantine` lists them: an event has one for each read model that lacks it.
     public var before: UInt64
+    /// Those that are left.
     public var after: UInt64
 }
 

@@ -157,8 +157,7 @@ final class BuildRun {
             progress, rejectionHandler, build.targets.map(\.definition.name).joined(separator: ", ")
         )
         return { step, done, total in
-            let quarantined = rejectionHandler.quarantined.reduce(0, +)
-            progress?(ProgressEvent(step: step, done: done, total: total, quarantined: quarantined, note: note))
+            progress?(ProgressEvent(step: step, done: done, total: total, quarantined: rejectionHandler.events, note: note))
         }
     }
 }

@@ -8,6 +8,10 @@ final class RejectionHandler: @unchecked Sendable {
     private let build: BulkBuild
     /// For each target, the events in its quarantine.
     private(set) var quarantined: [UInt64]
+    /// The events in the quarantine of any target, where there are several; each counts once.
+    private var positions: Set<Position> = []
+
+    var events: UInt64 { quarantined.count > 1 ? UInt64(positions.count) : quarantined.reduce(0, +) }
 
     init(_ build: BulkBuild) {
         self.build = build
@@ -25,6 +29,7 @@ final class RejectionHandler: @unchecked Sendable {
         for (index, target) in build.targets.enumerated() {
             let rows = try QuarantineRow.rows(all.filter { $0.target == index }.map(\.rejection), build.evolving.log)
             if rows.isEmpty { continue }
+            if quarantined.count > 1 { positions.formUnion(rows.map(\.position)) }
             let generation = target.generation
             quarantined[index] += try generation.write { transaction in
                 var new: UInt64 = 0

@@ -89,6 +89,37 @@ extension Generation {
         }
     }
 
+    /// Puts an empty generation at a checkpoint, as if it had consumed the log up to there, to measure how following goes on from there.
+    package func begin(at checkpoint: Checkpoint) throws(EvstoreError) {
+        var begun = try header
+        (begun.checkpoint, begun.isReady) = (checkpoint, true)
+        try converting("writing \(directory)") { [begun] in try write { transaction in try put(begun, &transaction) } }
+    }
+
+    /// How many events at least one of several generations passed without folding it: an event that several of them lack counts once.
+    package static func countQuarantined(_ generations: [Generation]) throws(EvstoreError) -> UInt64 {
+        var lacking: [(generation: Generation, events: UInt64)] = []
+        for generation in generations {
+            let events = try generation.header.quarantined
+            if events > 0 { lacking.append((generation, events)) }
+        }
+        if lacking.count < 2 { return lacking.first?.events ?? 0 }
+        var positions: Set<Position> = []
+        for (generation, _) in lacking { try generation.quarantinedPositions { positions.insert($0) } }
+        return UInt64(positions.count)
+    }
+
+    private func quarantinedPositions(_ body: (Position) -> Void) throws(EvstoreError) {
+        try converting("reading \(directory)") {
+            try read { transaction in
+                try quarantine.forEach(transaction) { key, _ in
+                    body(try QuarantineRow.position(of: key, in: directory))
+                    return true
+                }
+            }
+        }
+    }
+
     /// Counts and digests all rows anew, to compare with the header.
     package func recount(_ cancellation: Cancellation? = nil) throws(EvstoreError) -> (rows: UInt64, digest: Digest) {
         try converting("reading \(directory)") {

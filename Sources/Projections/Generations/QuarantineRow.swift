@@ -43,13 +43,18 @@ extension QuarantineRow {
     }
 
     init(key: RawSpan, value: RawSpan, in directory: String) throws(EvstoreError) {
-        guard key.byteCount == 8 else { throw .storeDamaged(path: directory, reason: "a row of the quarantine is malformed") }
+        let position = try Self.position(of: key, in: directory)
         do {
             guard case .string(let type)? = try JSONValue(parsing: value)["type"] else {
                 throw JSONError("an event type", at: 0)
             }
-            self.init(
-                position: Position(key.load(UInt64.self, at: 0).byteSwapped), type: type, error: [UInt8](copying: value))
+            self.init(position: position, type: type, error: [UInt8](copying: value))
         } catch { throw .storeDamaged(path: directory, reason: "a row of the quarantine is malformed") }
+    }
+
+    /// The position that a key of the table names.
+    static func position(of key: RawSpan, in directory: String) throws(EvstoreError) -> Position {
+        guard key.byteCount == 8 else { throw .storeDamaged(path: directory, reason: "a row of the quarantine is malformed") }
+        return Position(key.load(UInt64.self, at: 0).byteSwapped)
     }
 }
