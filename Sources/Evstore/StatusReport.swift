@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventLog
 internal import EventModel
 public import LogKeeping
@@ -39,16 +40,21 @@ public struct StatusReport: Hashable, Sendable {
     public var freeBytes: UInt64
     /// What the store keeps there for the commands that lead out of a full disk.
     public var ballastBytes: UInt64
+    /// Of a store whose files are gone with the machine or its container: on what they lie (tmpfs, overlayfs), and when they go; nil where they
+    /// stay.
+    public var passingPlace: String?
     /// As which node the store belongs to a cluster log; nil where it belongs to none.
     public var cluster: ClusterPlace?
     /// Of which backups the store is a replica; nil where it is one of its own.
     public var replica: ReplicaPlace?
-    /// What an operator should attend to, a sentence each; empty where the store is healthy.
-    public var complaints: [String]
+    /// Events that live read models have in quarantine, each counted once however many of them lack it.
+    public var quarantined: UInt64
+    /// What an operator should attend to, the gravest first; none where the store is well.
+    public var complaints: [Complaint]
 
     /// Events per birth version, oldest first.
     public var births: [(version: SchemaVersion, count: UInt64)] {
-        Dictionary(grouping: types, by: \.born).map { ($0, $1.reduce(0) { $0 + $1.count }) }.sorted { $0.0 < $1.0 }
+        Dictionary(grouping: types, by: \.born).map { ($0, $1.sum(\.count)) }.sorted { $0.0 < $1.0 }
     }
 
     /// Whether a rollback is possible.
@@ -100,13 +106,6 @@ final class DrillMemory: Sendable {
     }
 }
 
-extension OldestReader {
-    var complaint: String? {
-        if commitsBehind <= Self.commitsBehindMax { return nil }
-        return "process \(process) has read for \(commitsBehind) commits, and the log grows meanwhile: end it, or let it read anew"
-    }
-}
-
 extension EventStore {
     /// The store as it is now, without catching anything up. Blocks the calling thread for short read transactions.
     public func status() throws(EvstoreError) -> StatusReport {
@@ -117,22 +116,60 @@ extension EventStore {
         let member = try converting(at: path) { try log.read { try $0.membership() } }
         let replica = try converting(at: path) { try log.replica() }
         let trouble = log.clusterTrouble
-        let troubled = trouble.map { "\($0.error.message), for \(Int($0.seconds)) s now" }
         let oldest = usage.oldestReader.map { OldestReader(process: $0.process, commitsBehind: $0.commitsBehind) }
-        return StatusReport(
+        var report = StatusReport(
             versions: StoreVersions(evolution.state), position: evolution.last.position,
             types: census.filter { $0.count > 0 }.map { TypeCount(type: $0.type, born: $0.born, count: $0.count) },
             projections: projections, snapshots: try snapshots().map(\.name),
             lastDrill: try drills.newest(in: log),
             oldestReader: oldest, writingKey: keys().first { $0.isWriting },
             freeBytes: usage.freeBytes, ballastBytes: usage.ballastBytes,
+            passingPlace: usage.passingPlace,
             cluster: member.map {
                 ClusterPlace(
                     log: $0.membership.log, node: $0.membership.node, frames: $0.end.number, troubleSeconds: trouble?.seconds ?? 0)
             },
             replica: replica.map { ReplicaPlace(source: $0.source, backupTime: $0.time) },
-            complaints: projections.filter { $0.quarantined > 0 }.map { projection in
-                "\(projection.name) lacks \(projection.quarantined) quarantined events"
-            } + [oldest?.complaint, log.roomComplaint, troubled].compactMap(\.self))
+            quarantined: try quarantinedEvents(projections, evolution.state), complaints: [])
+        report.complaints = try complaints(report)
+        return report
     }
+
+    private func complaints(_ report: StatusReport) throws(EvstoreError) -> [Complaint] {
+        var found: [Complaint] = []
+        if !log.isInPlace { found.append(.replaced(path: path)) }
+        if found.isEmpty, let reason = log.roomComplaint { found.append(.diskFull(reason: reason)) }
+        found += try nodeComplaints()
+        if let drill = report.lastDrill, !drill.passed { found.append(.drillFailed(at: drill.time)) }
+        if let reader = report.oldestReader, reader.isLong { found.append(.longReader(reader)) }
+        try converting(at: path) {
+            let rows = try log.read { reader in try ConsumerRow.all(in: reader) }
+            for row in try ConsumerRow.list(rows) {
+                if let position = row.failing {
+                    found.append(.consumerFailing(row.name, at: position, reason: row.error ?? "it failed"))
+                }
+                let parked = try ParkedEvent.list(of: row.name, rows).count
+                if parked > 0 { found.append(.parked(consumer: row.name, events: UInt64(parked))) }
+            }
+        }
+        if report.quarantined > 0 {
+            let names = report.projections.filter { $0.quarantined > 0 }.map(\.name)
+            found.append(.quarantined(events: report.quarantined, readModels: names))
+        }
+        // A sort that keeps the order of what weighs the same.
+        return Complaint.Weight.allCases.flatMap { weight in found.filter { $0.weight == weight } }
+    }
+
+    private func quarantinedEvents(_ models: [ProjectionStatus], _ state: StoreState) throws(EvstoreError) -> UInt64 {
+        var lacking: [Generation] = []
+        for model in models where model.quarantined > 0 {
+            if let name = state.generations[model.fingerprint] { lacking.append(try generations.generation(name, in: self, state)) }
+        }
+        return try Generation.countQuarantined(lacking)
+    }
+}
+
+extension OldestReader {
+    /// Whether the file grows by what it keeps from being used again.
+    var isLong: Bool { commitsBehind > Self.commitsBehindMax }
 }

@@ -29,7 +29,7 @@ struct OutageTests {
             _ = try await a.takeSnapshot("mine")
             // It is told for how long, by `status` and the metrics.
             #expect(try await Self.trouble(of: a) { $0 > 0.3 } > 0.3)
-            #expect(try a.status().complaints.contains { $0.contains("can't be asked") })
+            #expect(try a.status().complaints.contains { $0.message.contains("can't be asked") })
             try server.start()
             try await a.append([ShopCluster.placed("2")])
             #expect(try await Self.trouble(of: a) { $0 == 0 } == 0)

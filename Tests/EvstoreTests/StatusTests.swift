@@ -18,8 +18,9 @@ struct StatusTests {
 
     @Test("a reader that keeps the pages of many commits is complained of, by its number")
     func readers() {
-        #expect(OldestReader(process: 7, commitsBehind: 10_000).complaint == nil)
-        #expect(OldestReader(process: 7, commitsBehind: 10_001).complaint?.contains("process 7") == true)
+        let long = OldestReader(process: 7, commitsBehind: 10_001)
+        #expect(!OldestReader(process: 7, commitsBehind: 10_000).isLong && long.isLong)
+        #expect(Complaint.longReader(long).message.contains("process 7"))
     }
 
     @Test("the last drill is found from the journal's end, and what was read is not read again")

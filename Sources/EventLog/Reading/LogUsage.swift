@@ -22,6 +22,8 @@ package struct LogUsage: Hashable, Sendable {
     /// What is free on the disk, and what the ballast keeps there.
     package var freeBytes: UInt64
     package var ballastBytes: UInt64
+    /// Where the files don't stay, and why; nil where they do.
+    package var passingPlace: String?
 }
 
 extension EventLog {
@@ -29,7 +31,13 @@ extension EventLog {
     package var roomComplaint: String? {
         let free = freeBytes(path)
         if free >= UInt64(clamping: options.freeDiskFloorBytes) { return nil }
-        return "the disk has \(free) bytes free, and appends are refused below \(options.freeDiskFloorBytes): free some space"
+        return "the disk has \(free) bytes free, and appends are refused below \(options.freeDiskFloorBytes)"
+    }
+
+    /// Whether the files at the path are those that are open here.
+    package var isInPlace: Bool {
+        do throws(StorageError) { try access.environment.checkInPlace() } catch { return false }
+        return true
     }
 
     /// How much room the log takes, and who reads it.
@@ -46,7 +54,8 @@ extension EventLog {
                     bytes: UInt64(usage.pages * usage.pageBytes), readers: usage.readers, readersMax: usage.readersMax,
                     oldestReader: oldest,
                     transaction: UInt64(usage.transaction), overlayEvents: try read { $0.moment.overlay.events },
-                    freeBytes: try Directory.freeBytes(path), ballastBytes: try ballast.bytesKept)
+                    freeBytes: freeBytes(path), ballastBytes: try ballast.bytesKept,
+                    passingPlace: isInPlace ? try StoreFiles.passingPlace(path) : nil)
             } catch { throw storeError(error, path, doing: "asking the store for its size") }
         }
     }

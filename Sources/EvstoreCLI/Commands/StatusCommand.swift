@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Bytes
 internal import Evstore
 
 struct StatusCommand: Command {
@@ -19,7 +20,11 @@ struct StatusCommand: Command {
     @Option(help: ArgumentHelp("Exit with 4 and one line where another version is live.", valueName: "vN"))
     var expect: String?
 
-    @Flag(help: "Exit with 4 where a version or a read model waits to be built, with 8 where events are quarantined.")
+    @Flag(
+        help: """
+            Exit with 1 where something does not work, with 4 where a newer version waits to be made live or somebody has something else to \
+            do, with 8 where events are parked or in quarantine.
+            """)
     var exitCode = false
 
     func run(in session: Session) async throws {
@@ -35,8 +40,8 @@ struct StatusCommand: Command {
             } else {
                 try report.write(to: session.output, path: store.path, pending: pending)
             }
-            if isAnother || exitCode && pending != nil { throw Exit.pending }
-            if exitCode && report.quarantined > 0 { throw Exit.quarantined }
+            if isAnother { throw Exit.pending }
+            if exitCode, let gravest = report.gravest(pending: pending != nil) { throw gravest.exit }
         }
     }
 
@@ -55,7 +60,10 @@ struct StatusCommand: Command {
 }
 
 extension StatusReport {
-    var quarantined: UInt64 { projections.reduce(0) { $0 + $1.quarantined } }
+    /// Nil where all is well.
+    func gravest(pending isPending: Bool) -> Complaint.Weight? {
+        (complaints.map(\.weight) + (isPending ? [.waiting] : [])).min()
+    }
 
     var object: OutputValue {
         [
@@ -69,6 +77,7 @@ extension StatusReport {
             "healthy": .bool(healthy), "freeBytes": .count(freeBytes), "ballastBytes": .count(ballastBytes),
             "cluster": cluster.map { ["log": .text($0.log), "node": .text($0.node), "frames": .count($0.frames)] } ?? nil,
             "replica": replica.map { ["source": .text($0.source), "backupTime": .time($0.backupTime)] } ?? nil,
+            "complaints": .list(complaints.map(\.object)), "quarantined": .count(quarantined), "passingPlace": .optional(passingPlace),
         ]
     }
 
@@ -85,7 +94,7 @@ extension StatusReport {
         if let replica { try output.line("replica      \(replica.words), as of \(replica.backupTime)") }
         if let cluster { try output.line("cluster      node \(cluster.node) of \(cluster.log), \(grouped(cluster.frames)) frames") }
         try output.line("versions     floor \(versions.floor)   live \(versions.live)   top \(versions.top)   head \(versions.head)")
-        let events = types.reduce(0) { $0 + $1.count }
+        let events = types.sum(\.count)
         try output.line("events       \(grouped(events)), the last at position \(grouped(position.rawValue))")
         for (version, count) in births {
             try output.line("  born at \(version.description.padded(to: 4)) \(grouped(count).aligned(to: 13))")
@@ -102,9 +111,25 @@ extension StatusReport {
         }
         let ballast = ballastBytes == 0 ? "no ballast" : "\(size(bytes: ballastBytes)) of ballast"
         try output.line("disk         \(size(bytes: freeBytes)) free, \(ballast)")
+        if let passingPlace { try output.line("place        \(passingPlace)") }
         if let pending { try output.line("pending      \(pending)") }
-        let listed = quarantined > 0 ? " (evstore quarantine list)" : ""
-        try output.line("health       " + (healthy ? "good" : complaints.joined(separator: "; ") + listed))
+        if healthy { try output.line("health       good") }
+        for complaint in complaints { try output.line("health       \(complaint.message): \(complaint.advice.command)") }
+    }
+}
+
+extension Complaint {
+    fileprivate var object: OutputValue { ["code": .text(code), "message": .text(message), "fix": .text(advice.command)] }
+}
+
+extension Complaint.Weight {
+    /// How `status --exit-code` ends.
+    fileprivate var exit: Exit {
+        switch self {
+        case .failing: .failing
+        case .waiting: .pending
+        case .leftOut: .quarantined
+        }
     }
 }
 
