@@ -6,14 +6,33 @@ internal import Projections
 
 extension EventStore {
     /// What a replay to a version would do: which read models it builds, what events lose, and why it would be refused; changes nothing.
+    /// Below the live version it is what ``planRollback(to:without:cancellation:)`` says.
     ///
     /// Awaits a trial of the steps on a sample of the log's events and on events made from the shapes, on the store's own threads.
-    /// - Throws: `EvstoreError`: unknownVersion, schemaInvalid, versionDiffers, interrupted.
+    /// - Throws: `EvstoreError`: unknownVersion, belowFloor, schemaInvalid, versionDiffers, interrupted.
     public func plan(to version: SchemaVersion, cancellation: Cancellation? = nil) async throws(EvstoreError) -> PlanReport {
         try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try Plan.run(
                 site("plan a replay to \(version)", cancellation), to: version, files: schemas?.history,
                 definitions: schemas?.definitions)
+        }
+    }
+
+    /// What a rollback would do: how many events it keeps, what of them the older version does not show, how long it takes, what it would be
+    /// refused for, and who can't read afterwards; changes nothing.
+    ///
+    /// Awaits a look at up to 50,000 of the events that the older version sees through steps down, and a trial of the following of up to
+    /// 20,000, on the store's own threads.
+    /// - Parameters:
+    ///   - version: the one from which the last replay reached the live one where nil.
+    ///   - without: Swift read models that it would leave behind.
+    /// - Throws: `EvstoreError`: nothingToRollBackTo, belowFloor, usage where the version is above the live one, unknownVersion,
+    ///   unknownProjection, interrupted.
+    public func planRollback(
+        to version: SchemaVersion? = nil, without: Set<String> = [], cancellation: Cancellation? = nil
+    ) async throws(EvstoreError) -> PlanReport {
+        try await working(cancellation) { (cancellation) async throws(EvstoreError) in
+            try Plan.back(site("plan a rollback", cancellation), to: version, without: without)
         }
     }
 

@@ -59,8 +59,8 @@ package struct GenerationSet: Sendable {
     ) throws(EvstoreError) -> Set<String> {
         let evolution = try site.evolving.current()
         var result: Set<String> = []
-        for number in from.rawValue ... through.rawValue {
-            result.formUnion(try evolution.definitions(at: SchemaVersion(number)).map(\.fingerprint.hex))
+        for version in from.through(through) {
+            result.formUnion(try evolution.definitions(at: version).map(\.fingerprint.hex))
         }
         return result
     }
@@ -71,11 +71,12 @@ package struct GenerationSet: Sendable {
         for name in names.sorted() where !entries.contains(where: { $0.name == name }) {
             throw .unknownProjection(name, known: entries.map(\.name))
         }
-        let lacking = entries.filter { !$0.definition.isAvailable && !names.contains($0.name) }.map(\.name)
+        let lacking = entries.filter { !$0.definition.isAvailable && !names.contains($0.name) }
         if !lacking.isEmpty {
-            let all = names.union(lacking).sorted()
+            let all = names.union(lacking.map(\.name)).sorted()
             throw .programNeeded(
-                what: lacking.map { "the projection \($0)" }.joined(separator: " and ") + " of \(version)",
+                what: lacking.map { "the projection \($0.name) (since: \($0.definition.since.number))" }.joined(separator: " and ")
+                    + " of \(version)",
                 instead: """
                     leave what is lacking behind until a program that has it opens the store: \
                     \(.rollbackLeaving(all))

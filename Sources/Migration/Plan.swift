@@ -1,19 +1,23 @@
+internal import Bytes
 internal import EventLog
 package import EventModel
 package import Projections
 package import SchemaEvolution
 
-/// What a replay would do, from the census, the compiled steps and a measured sample; nothing is changed.
+/// What a replay or a rollback would do, from the census, the compiled steps and a measured sample; nothing is changed.
 package enum Plan {
+    /// A rollback where the version is below the live one.
     package static func run(
         _ site: MigrationSite, to version: SchemaVersion, files: History? = nil, definitions: DefinitionSet? = nil
     ) throws(EvstoreError) -> PlanReport {
+        if try version < site.state().live { return try back(site, to: version) }
         let intent = try Register(site, files: files, definitions: definitions, through: version)
         let (state, history) = (intent.state, intent.history)
         let live = try site.evolving.current().definitions(at: state.live)
-        var target = try GenerationSet(site, intent.evolving(site), at: version)
+        let evolving = intent.evolving(site)
+        var target = try GenerationSet(site, evolving, at: version)
         try target.find(site, state, acceptingQuarantine: false)
-        let census = try migrating { try site.log.read { reader in try reader.census() } }.filter { $0.count > 0 }
+        let census = try census(site)
         let sample = try Sample(site)
         let seen = try Measure(history, version, sample, site)
         var quiet = site
@@ -22,8 +26,10 @@ package enum Plan {
 
         var report = PlanReport(from: state.live, to: version)
         report.rebuild = target.missing.map(\.name)
-        report.carry = target.entries.filter { $0.directory != nil }.map(\.name)
+        report.carry = target.present.map(\.name)
         report.new = report.rebuild.filter { name in !live.contains { $0.name == name } }
+        report.gone = live.map(\.name).filter { name in !target.entries.contains { $0.name == name } }
+        report.rows = try target.headers(site).sum(\.header.rows)
         report.opClass = history.opClass(from: state.live, to: version).description
         report.oneWay = history.oneWaySteps(from: state.live, to: version).map { "\($0)" }
         for row in census { report.types.append(try seen.outlook(of: row)) }
@@ -37,7 +43,7 @@ package enum Plan {
         var refused = route.refusedBeforeBuild(state)
         var stopped: EvstoreError?
         if !report.rebuild.isEmpty {
-            report.events = census.reduce(0) { $0 + $1.count }
+            report.events = census.sum(\.count)
             if report.needs.isEmpty {
                 let trial = try build(site, target, report.events)
                 (report.seconds, report.bytes) = (trial.seconds, trial.bytes)
@@ -46,12 +52,18 @@ package enum Plan {
                 if let stopped { refused.append(stopped) }
             }
         }
-        report.quarantined = try target.quarantinedCount(site)
+        report.quarantined = try target.quarantinedEvents(site)
         // An error that stops the build comes before the later checks.
         if stopped == nil { report.notSeen = try notSeen(target, seen, census, sample, site) }
         if report.pending, report.needs.isEmpty { refused += route.refusedAfterBuild(laws, target, stopped: stopped != nil, site) }
         report.refused = refused.map { PlannedRefusal(error: $0) }
+        let wayBack = WayBack(evolving: evolving, state: state, flips: try Flips(site.log), census: census)
+        report.rollback = try wayBack.flipped(to: version, at: site.last().position).plan(site)
         return report
+    }
+
+    static func census(_ site: MigrationSite) throws(EvstoreError) -> [CensusRow] {
+        try migrating { try site.log.read { reader in try reader.census() } }.filter { $0.count > 0 }
     }
 
     /// How many events that a build would consume may have no image, and were looked at neither in the sample nor by the trial.
@@ -76,7 +88,6 @@ package enum Plan {
         /// The errors that a replay would throw before it builds, found by the same checks.
         func refusedBeforeBuild(_ state: StoreState) -> [EvstoreError] {
             var refusals = Refusals()
-            refusals.check { () throws(EvstoreError) in try Consent.requireNotBelow(from, to) }
             if from != to { refusals.check { () throws(EvstoreError) in try history.requireSwiftSteps(through: to) } }
             refusals.check { () throws(EvstoreError) in try Consent.requireForSteps(history, from: state, to: to, given: false) }
             return refusals.errors
@@ -104,10 +115,10 @@ package enum Plan {
         mutating func check(_ check: () throws(EvstoreError) -> Void) { do { try check() } catch { errors.append(error) } }
     }
 
-    private static let eventsMeasured: UInt64 = 20_000
+    static let eventsMeasured: UInt64 = 20_000
 
     /// The result of building from the first events of the log.
-    private struct Trial {
+    struct Trial {
         var measured: Position
         var seconds: Double = 0
         var bytes: UInt64 = 0
@@ -115,9 +126,11 @@ package enum Plan {
         var stopped: EvstoreError?
     }
 
-    /// Builds from the first events of the log in a scratch directory, as strictly as the replay would, and extrapolates time and
+    /// Builds from the first events of the log in a scratch directory, as strictly as the migration would, and extrapolates time and
     /// space.
-    private static func build(_ site: MigrationSite, _ target: GenerationSet, _ events: UInt64) throws(EvstoreError) -> Trial {
+    static func build(
+        _ site: MigrationSite, _ target: GenerationSet, _ events: UInt64, onError: FailureRule = .stop
+    ) throws(EvstoreError) -> Trial {
         var trial = Trial(measured: Position(min(events, eventsMeasured)))
         if let lacking = target.missing.first(where: { !$0.definition.isAvailable }) {
             trial.stopped = .programNeeded(what: "the projection \(lacking.name)")
@@ -129,7 +142,7 @@ package enum Plan {
         defer { scratch.remove() }
         generationSet.root = scratch.path
         var began = ContinuousClock.now
-        do { _ = try generationSet.build(site, onError: .stop, through: trial.measured) } catch {
+        do { _ = try generationSet.build(site, onError: onError, through: trial.measured) } catch {
             switch error {
             case .buildStopped, .invalidRow: trial.stopped = trial.stopped ?? error
             default: throw error
@@ -140,7 +153,7 @@ package enum Plan {
         }
         let scale = Double(events) / Double(trial.measured.rawValue)
         trial.seconds = began.duration(to: .now).inSeconds * scale
-        trial.bytes = UInt64(Double(try generationSet.bytesOnDisk()) * scale)
+        trial.bytes = UInt64(clamping: nearest(Double(try generationSet.bytesOnDisk()) * scale))
         return trial
     }
 }

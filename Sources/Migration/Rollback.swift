@@ -14,9 +14,15 @@ package enum Rollback {
         let lock = try MigrationLock.take(site)
         defer { lock.release() }
         try await site.takeInFrames()
+        return try await site.replanning { () async throws(EvstoreError) in try await locked(site, to: version, without: without, began) }
+    }
+
+    private static func locked(
+        _ site: MigrationSite, to version: SchemaVersion?, without: Set<String>, _ began: ContinuousClock.Instant
+    ) async throws(EvstoreError) -> RollbackReport {
         let state = try site.state()
-        let flips = try Journal.list(site.log).filter { $0.what == "flip" }
-        let target = try target(version, state, flips)
+        let flips = try Flips(site.log)
+        let target = try flips.target(version, state)
         var report = RollbackReport(from: state.live, to: target, position: try site.last().position)
         if target != state.live {
             site.logger.info("a rollback begins", metadata: ["from": "\(state.live)", "to": "\(target)", "store": "\(site.store)"])
@@ -26,7 +32,7 @@ package enum Rollback {
             let flip = try await move(site, Flip.Order(cause: .rollback, planned: state, generationSet: generationSet, began: began))
             report.position = flip.position
             (report.flipBegan, report.flipPauseMilliseconds) = (flip.began, flip.pauseMilliseconds)
-            report.tail = flip.position.rawValue - min(flip.position.rawValue, reached(target, state, flips).rawValue)
+            report.tail = flip.position.events(after: flips.reached(target, state))
             site.logger.info(
                 "a rollback ended",
                 metadata: [
@@ -35,7 +41,24 @@ package enum Rollback {
                 ])
         }
         report.seconds = began.duration(to: .now).inSeconds
+        // It is done; nobody waits for this.
+        let loss = target == state.live ? nil : loss(site, state, flips, to: target)
+        (report.loss, report.bornAbove, report.sample) = (loss?.loss, loss?.bornAbove ?? 0, loss?.sample ?? 0)
         return report
+    }
+
+    /// What the older version does not show of what was appended; nil where that can't be told, which undoes no rollback.
+    private static func loss(_ site: MigrationSite, _ state: StoreState, _ flips: Flips, to target: SchemaVersion) -> BackLoss? {
+        do { return try BackLoss(site, state, flips, to: target, eventsMax: Sample.eventsMax) } catch {
+            site.logger.warning("looking at what \(target) does not show: \(error)")
+            return nil
+        }
+    }
+
+    /// Where a rollback leads that names no version.
+    /// - Throws: `EvstoreError.nothingToRollBackTo`.
+    package static func target(_ site: MigrationSite) throws(EvstoreError) -> SchemaVersion {
+        try Flips(site.log).target(nil, site.state())
     }
 
     /// Follows to the end of the log, checks, and flips; again where appends were faster.
@@ -48,34 +71,5 @@ package enum Rollback {
             MigrationPhase.reached(.rollbackVerified)
             if let outcome = try await Flip.run(order, site) { return outcome }
         }
-    }
-
-    private static func target(
-        _ version: SchemaVersion?, _ state: StoreState, _ flips: [JournalRow]
-    ) throws(EvstoreError) -> SchemaVersion {
-        guard let version else {
-            let came = flips.last { $0.to == state.live && ($0.from ?? state.live) < state.live }?.from
-            guard let came, came >= state.floor else { throw .nothingToRollBackTo(live: state.live) }
-            return came
-        }
-        guard version <= state.head else {
-            throw .unknownVersion(version.description, known: (1 ... state.head.number).map { "v\($0)" })
-        }
-        guard version >= state.floor else { throw .belowFloor(version, floor: state.floor) }
-        guard version <= state.live else {
-            throw .usage(
-                "\(version) is above the live version \(state.live): a rollback goes down",
-                fix: "go up by a replay: \(.replay(to: version))")
-        }
-        return version
-    }
-
-    /// The last position when the version above the target became live.
-    private static func reached(_ target: SchemaVersion, _ state: StoreState, _ flips: [JournalRow]) -> Position {
-        let flip = flips.last { row in
-            guard let from = row.from, let to = row.to else { return false }
-            return from <= target && to > target && to <= state.top
-        }
-        return flip?.position ?? Position(.max)
     }
 }

@@ -12,19 +12,25 @@ struct Sample: Sendable {
 
     var events: [LawEvent] = []
 
-    /// The whole log where it has at most `eventsMax` events, else windows of consecutive events, evenly apart.
-    init(_ site: MigrationSite, eventsMax: Int = Sample.eventsMax) throws(EvstoreError) {
-        let last = try site.last().position.rawValue
+    /// The events behind a position, the whole log where it is nil: all where they are at most `eventsMax`, else windows of consecutive
+    /// events, evenly apart.
+    /// - Parameter version: leaves out what was not born above it.
+    init(
+        _ site: MigrationSite, eventsMax: Int = Sample.eventsMax, after start: Position = .start, bornAbove version: SchemaVersion? = nil
+    ) throws(EvstoreError) {
+        let last = try site.last().position
         let history = try site.evolving.current().history
         var found: [LawEvent] = []
-        if last <= UInt64(eventsMax) {
-            try Self.read(from: 1, through: last, history, site) { found += $0 }
+        let take = { (events: [LawEvent]) in found += version.map { version in events.filter { $0.born > version } } ?? events }
+        let count = last.events(after: start)
+        if count <= UInt64(clamping: eventsMax) {
+            try Self.read(from: start.next.rawValue, through: last.rawValue, history, site, take)
         } else {
-            let length = UInt64(eventsMax) / Self.windows
+            let length = max(1, UInt64(clamping: eventsMax) / Self.windows)
             for window in 0 ..< Self.windows {
                 try site.checkCancellation()
-                let start = 1 + window * (last - length) / (Self.windows - 1)
-                try Self.read(from: start, through: start + length - 1, history, site) { found += $0 }
+                let begin = start.plus(1 + window * (count - length) / (Self.windows - 1))
+                try Self.read(from: begin.rawValue, through: begin.plus(length - 1).rawValue, history, site, take)
             }
         }
         events = found
@@ -62,13 +68,13 @@ struct Sample: Sendable {
                                     hasShadow: record.hasShadow))
                         }
                         // One transaction reads about a thousand events at most.
-                        return found.count < 1_000 && block.first.rawValue + UInt64(block.count) <= end
+                        return found.count < 1_000 && block.last.rawValue < end
                     }
                 }
             }
             guard let position = found.last?.position else { return }
             try body(found)
-            next = position.rawValue + 1
+            next = position.next.rawValue
         }
     }
 }

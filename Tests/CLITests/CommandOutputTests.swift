@@ -30,7 +30,7 @@ struct CommandOutputTests {
         ("schema show", "schema show"), ("schema show TYPE", "schema show OrderPlaced"), ("plan", "plan --to v2 --schemas SCHEMAS"),
         ("replay", "replay --to v2 --schemas SCHEMAS"), ("query", "query orders"), ("query --count", "query orders --count"),
         ("diff", "diff orders --at v1 --at v2"), ("append", #"append order-9 OrderPaid {"id":"9"}"#), ("verify", "verify"),
-        ("rollback", "rollback"), ("status", "status"), ("journal", "journal"), ("snapshot list", "snapshot list"),
+        ("rollback --plan", "rollback --plan"), ("rollback", "rollback"), ("status", "status"), ("journal", "journal"), ("snapshot list", "snapshot list"),
         ("snapshot verify", "snapshot verify first"), ("snapshot prune", "snapshot prune --keep 9"), ("backup", "backup BACKUPS"),
         ("backup --list", "backup BACKUPS --list"), ("backup --verify", "backup BACKUPS --verify"),
         ("restore", "restore BACKUPS --into RESTORED"), ("follow", "--store STANDBY follow --from BACKUPS --once"),

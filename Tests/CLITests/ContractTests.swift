@@ -35,7 +35,7 @@ struct ContractTests {
         #expect(
             try keys(line) == [
                 "floor", "live", "top", "head", "position", "epoch", "births", "types", "projections", "window", "snapshots", "lastDrill",
-                "healthy", "freeBytes", "ballastBytes", "cluster", "replica",
+                "healthy", "freeBytes", "ballastBytes", "cluster", "replica", "complaints", "quarantined", "passingPlace",
             ])
         #expect(line.hasPrefix(#"{"floor":1,"live":3,"top":3,"head":3,"position":4,"epoch":1,"births":{"1":4},"types":[{"type":"#))
         let projection = try #require(line.firstMatch(of: #/"projections":\[(\{.*?\})[,\]]/#)?.1)
@@ -55,7 +55,7 @@ struct ContractTests {
         #expect(
             try keys(plan) == [
                 "from", "to", "events", "rebuild", "carry", "loss", "oneWay", "seconds", "bytes", "types", "refused", "adoption", "needs",
-                "appendsRefused", "quarantined", "notSeen",
+                "appendsRefused", "quarantined", "notSeen", "tail", "bornAbove", "sample", "rows", "gone", "rollback",
             ])
 
         let replay = try shop.must("replay --to v3 --schemas SCHEMAS --json").line
@@ -71,7 +71,7 @@ struct ContractTests {
 
         try shop.must(#"append order-9 OrderPlaced {"id":"9","customer":"Di","cents":5,"currency":"EUR"}"#)
         let rollback = try shop.must("rollback --json").line
-        #expect(try keys(rollback) == ["from", "to", "tail", "seconds"])
+        #expect(try keys(rollback) == ["from", "to", "tail", "seconds", "loss", "bornAbove", "sample", "rebuilt", "without"])
         #expect(rollback.hasPrefix(#"{"from":3,"to":1,"tail":1,"#))
 
         #expect(try shop.must("finalize 1 --json").lines == [#"{"floor":1}"#])

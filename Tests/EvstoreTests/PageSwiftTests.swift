@@ -126,4 +126,46 @@ struct PageSwiftTests {
         _ = try await made.store.append([.event("order-1", "Paid", #"{"total":1200}"#, at: 1)])
         #expect(try made.store.read(try StreamName("order-1")).map(\.json) == [#"{"units":12}"#])
     }
+
+    struct Greeting: Codable, Equatable { var words: String }
+
+    struct NamedByParts: Event {
+        static let type = "Named"
+        static let version = SchemaVersion(1)
+        var id, first: String
+    }
+
+    struct NamedAsWhole: Event {
+        static let type = "Named"
+        static let version = SchemaVersion(2)
+        var id, full: String
+    }
+
+    @Test("the page on projections in Swift shows how one crosses versions; a program with the newer one alone is told which it lacks")
+    func crossing() async throws {
+        let before = try TypedProjection("greetings", since: SchemaVersion(1), revision: 1, row: Greeting.self) {
+            on(NamedByParts.self, key: \.id) { row, named, _ in row = Greeting(words: "Hello \(named.first)") }
+        }
+        let after = try TypedProjection("greetings", since: SchemaVersion(2), revision: 1, row: Greeting.self) {
+            on(NamedAsWhole.self, key: \.id) { row, named, _ in row = Greeting(words: "Hello \(named.full)") }
+        }
+        let projections: [any SwiftProjection] = [before, after]
+
+        let schemas = try Persons.schemas().load()
+        let made = try await TemporaryStore.make(schemas, at: SchemaVersion(1), steps: [Persons.step], projections: projections)
+        let store = made.store
+        _ = try await store.append([.event("person-1", "Named", Persons.ada, at: 1)])
+        _ = try await store.replay(to: SchemaVersion(2), options: ReplayOptions(yes: true))
+        #expect(try await store.query("greetings", key: "1", as: Greeting.self) == Greeting(words: "Hello Ada Lovelace"))
+
+        let newer = try await made.open(schemas: schemas, steps: [Persons.step], projections: [after])
+        let plan = try await newer.planRollback()
+        #expect(plan.rollback.without == ["greetings"] && plan.refused.map(\.code) == ["programNeeded"])
+        #expect(plan.refused.first?.message.contains("the projection greetings (since: 1) of v1") == true)
+        #expect(try await newer.planRollback(without: ["greetings"]).refused.isEmpty)
+        try await newer.close()
+
+        _ = try await store.rollback()
+        #expect(try await store.query("greetings", key: "1", as: Greeting.self) == Greeting(words: "Hello Ada"))
+    }
 }

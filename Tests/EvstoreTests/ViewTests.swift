@@ -91,7 +91,7 @@ struct MigrationTestTests {
             try await test.goBackAndCompare()
         } throws: { error in
             guard let error = error as? EvstoreError else { return false }
-            return error.code == "programNeeded" && error.message.contains("the projection counts of v1")
+            return error.code == "programNeeded" && error.message.contains("the projection counts (since: 1) of v1")
                 && error.fix?.hasSuffix(
                     #"; or leave what is lacking behind until a program that has it opens the store: rollback(without: ["counts"])"#)
                     == true

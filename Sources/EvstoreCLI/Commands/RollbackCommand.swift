@@ -12,6 +12,10 @@ struct RollbackCommand: Command {
             the store's archive, and --discard-tail says that this is meant. On a node of a cluster \
             log every node cuts and archives so; a second cut to one snapshot there needs --epoch.
 
+            --plan says beforehand what it would keep, what the older version does not show, how long it takes, what it would \
+            be refused for and who could not read any more, and changes nothing.
+
+            Example: evstore rollback --plan
             Example: evstore rollback
             Example: evstore rollback --to-snapshot before-v5 --discard-tail
             """)
@@ -20,6 +24,8 @@ struct RollbackCommand: Command {
 
     @Option(help: ArgumentHelp("The version; the one the last replay came from where it is not given.", valueName: "vN"))
     var to: String?
+
+    @Flag(help: "Say what it would do, and change nothing.") var plan = false
 
     @Option(help: ArgumentHelp("Leave this Swift projection behind until its program opens the store.", valueName: "projection"))
     var without: [String] = []
@@ -35,11 +41,13 @@ struct RollbackCommand: Command {
         if toSnapshot != nil && (to != nil || !without.isEmpty) {
             throw ValidationError("--to-snapshot excludes --to and --without")
         }
+        if plan && toSnapshot != nil { throw ValidationError("--plan is of a rollback that keeps every event, without --to-snapshot") }
         if discardTail && toSnapshot == nil { throw ValidationError("--discard-tail belongs to --to-snapshot NAME") }
         if epoch != nil && !discardTail { throw ValidationError("--epoch belongs to --discard-tail") }
     }
 
     func run(in session: Session) async throws {
+        if plan { return try await showPlan(session) }
         let report = try await session.withStore { store in
             if let toSnapshot {
                 return try await store.rollback(
@@ -54,9 +62,24 @@ struct RollbackCommand: Command {
     }
 }
 
+extension RollbackCommand {
+    private func showPlan(_ session: Session) async throws {
+        let report = try await session.withStore { store in
+            let version = try to.map { text throws(EvstoreError) in try store.version(named: text) }
+            return try await store.planRollback(to: version, without: Set(without), cancellation: session.cancellation)
+        }
+        try session.output.json ? session.output.object(report.object) : report.write(to: session.output)
+        if let refusal = report.refused.first { throw Exit(code: refusal.error.exit) }
+    }
+}
+
 extension RollbackReport {
     var object: OutputValue {
-        ["from": .version(from), "to": .version(to), "tail": .count(tail), "seconds": .measure(seconds)]
+        [
+            "from": .version(from), "to": .version(to), "tail": .count(tail), "seconds": .measure(seconds),
+            "loss": loss.map { .list($0.map(\.object)) } ?? .null, "bornAbove": .count(bornAbove), "sample": .count(sample),
+            "rebuilt": .list(rebuilt.map { .text($0) }), "without": .list(without.map { .text($0) }),
+        ]
     }
 
     func write(to output: Output) throws {
@@ -70,6 +93,8 @@ extension RollbackReport {
             try output.line(
                 "rollback   \(from) -> \(to) at position \(grouped(position.rawValue)), keeping \(counted(tail, "event")) appended since, in \(duration(seconds: seconds))"
             )
+            for line in loss ?? [] { try output.line("hidden     " + line.words(of: sample, all: bornAbove)) }
+            if loss == nil { try output.line("hidden     not known: see evstore journal and the notes") }
             try output.line("forward    evstore replay --to \(from)")
         }
         if !rebuilt.isEmpty { try output.line("built      \(rebuilt.joined(separator: ", "))") }

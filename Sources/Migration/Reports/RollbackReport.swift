@@ -12,6 +12,11 @@ public struct RollbackReport: Hashable, Sendable {
     public var rebuilt: [String] = []
     /// Read models left behind until their program opens the store, by name.
     public var without: [String] = []
+    /// What the older version does not show of the events that were born above it; nil where it could not be looked at, and for a cut.
+    public var loss: [PlannedLoss]?
+    /// Events of the log that were born above the older version, and how many of them were looked at for `loss`.
+    public var bornAbove: UInt64 = 0
+    public var sample: UInt64 = 0
     public var flipPauseMilliseconds: Double = 0
     /// When that began; nil where nothing was flipped.
     package var flipBegan: Timestamp?

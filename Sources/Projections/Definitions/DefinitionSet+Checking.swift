@@ -26,6 +26,7 @@ extension DefinitionSet {
     /// and warnings and notes about what may be meant otherwise. One finding for each place, at the first version it shows.
     package func check(against history: History) -> [Finding] {
         var findings: [Finding] = []
+        var lookAlikes = LookAlikes(history)
         for name in names {
             let list = entries[name, default: []]
             for (index, entry) in list.enumerated() {
@@ -35,6 +36,7 @@ extension DefinitionSet {
                     var check = DefinitionCheck(projection)
                     check.run(through: end, history, isLast: index + 1 == list.count)
                     findings += check.findings
+                    findings += projection.rowNames.compactMap { lookAlikes.check($0, "\(name): the row's member", at: projection.mark) }
                 case .swift(let declaration):
                     findings += declaration.check(through: end, history)
                 }
@@ -54,7 +56,10 @@ extension SwiftDeclaration {
                 Finding(
                     id: ProjectionRule.type,
                     message: "the projection \(name) consumes \(type), which does not exist at \(SchemaVersion(missing))",
-                    fix: "give the projection another definition since \(SchemaVersion(missing))"))
+                    fix: """
+                        give the program another SwiftProjection called \(name) beside this one, whose since is \(missing): this one then holds \
+                        for the versions below
+                        """))
         }
         return findings
     }

@@ -46,15 +46,34 @@ extension History {
         let steps = steps(from: from, to: to).filter(\.hasSwiftSteps)
         if steps.isEmpty || from >= to { return [] }
         var found: [String: Set<String>] = [:]
-        for born in floor.rawValue ..< to.rawValue {
-            for type in types(at: SchemaVersion(rawValue: born)) {
-                let path = try path(type: type, born: SchemaVersion(rawValue: born), to: to)
+        for born in floor.through(to.previous) {
+            for type in types(at: born) {
+                let path = try path(type: type, born: born, to: to)
                 for step in path.swiftStepsUp(from: from) { found[step, default: []].insert(type) }
             }
         }
-        var order: [String] = []
-        for words in steps.flatMap(\.boundSwiftSteps).map(\.words) where !order.contains(words) { order.append(words) }
-        return order.compactMap { step in found[step].map { (step, $0.sorted()) } }
+        return Self.words(of: steps).compactMap { step in found[step].map { (step, $0.sorted()) } }
+    }
+
+    /// The steps in Swift between two versions, in words and in their order, each with the types of the versions above `to` whose events
+    /// come down through its code alone: a program without it can't read them at `to`. No shadow keeps their images there.
+    package func typesDownThroughSwift(
+        from: SchemaVersion, to: SchemaVersion
+    ) throws(EvstoreError) -> [(step: String, types: [TypeAtVersion])] {
+        let steps = steps(from: from, to: to).filter(\.hasSwiftSteps)
+        if steps.isEmpty || from <= to { return [] }
+        var found: [String: [TypeAtVersion]] = [:]
+        for file in versions where to < file.number && file.number <= from {
+            for type in file.types {
+                let path = try path(type: type, born: file.number, to: to)
+                for step in path.swiftStepsDown { found[step, default: []].append(TypeAtVersion(type: type, version: file.number)) }
+            }
+        }
+        return Self.words(of: steps).compactMap { step in found[step].map { (step, $0) } }
+    }
+
+    private static func words(of steps: [CompiledStep]) -> [String] {
+        steps.flatMap(\.boundSwiftSteps).map(\.words).reduce(into: []) { words, one in if !words.contains(one) { words.append(one) } }
     }
 }
 
@@ -69,7 +88,7 @@ extension CompiledStep {
     var boundSwiftSteps: [BoundSwiftStep] {
         stages.flatMap { stage -> [BoundSwiftStep] in
             guard case .payload(let entries) = stage else { return [] }
-            return entries.keys.sorted().flatMap { entries[$0] ?? [] }.compactMap { $0.op as? BoundSwiftStep }
+            return entries.sortedNames.flatMap { entries[$0] ?? [] }.compactMap { $0.op as? BoundSwiftStep }
         }
     }
 }
@@ -84,5 +103,17 @@ extension Path {
             }
         }
         return found
+    }
+
+    /// The steps in Swift that run whenever an event is led down: not those above a step that keeps a shadow, from which the way begins.
+    fileprivate var swiftStepsDown: Set<String> {
+        var (running, kept): ([(words: String, step: SchemaVersion)], SchemaVersion?) = ([], nil)
+        root.visit { segment in
+            for op in segment.ops where op.direction == .down && !op.blocks {
+                guard let bound = op.op as? BoundSwiftStep else { continue }
+                if bound.keepsShadow { kept = min(kept ?? op.step, op.step) } else { running.append((bound.words, op.step)) }
+            }
+        }
+        return Set(running.filter { step in kept.map { step.step < $0 } ?? true }.map(\.words))
     }
 }

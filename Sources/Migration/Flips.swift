@@ -1,0 +1,51 @@
+internal import EventLog
+internal import EventModel
+
+/// The changes of the live version that the journal knows: where a rollback leads, and since when its tail counts.
+struct Flips {
+    private struct Flip {
+        var from, to: SchemaVersion
+        var position: Position
+    }
+
+    private var list: [Flip] = []
+
+    init(_ log: EventLog) throws(EvstoreError) {
+        for row in try Journal.list(log) where row.what == "flip" {
+            if let from = row.from, let to = row.to { list.append(Flip(from: from, to: to, position: row.position ?? .start)) }
+        }
+    }
+
+    /// With one more, as a replay would make it.
+    mutating func add(from: SchemaVersion, to: SchemaVersion, at position: Position) {
+        list.append(Flip(from: from, to: to, position: position))
+    }
+
+    /// Where a rollback leads: to the version from which the last replay reached the live one where `version` is nil.
+    /// - Throws: `EvstoreError`: nothingToRollBackTo, unknownVersion, belowFloor, usage.
+    func target(_ version: SchemaVersion?, _ state: StoreState) throws(EvstoreError) -> SchemaVersion {
+        guard let version else {
+            let came = list.last { $0.to == state.live && $0.from < state.live }?.from
+            guard let came, came >= state.floor else { throw .nothingToRollBackTo(live: state.live) }
+            return came
+        }
+        guard version <= state.head else {
+            throw .unknownVersion(version.description, known: (1 ... state.head.number).map { "v\($0)" })
+        }
+        guard version >= state.floor else { throw .belowFloor(version, floor: state.floor) }
+        guard version <= state.live else {
+            throw .usage(
+                "\(version) is above the live version \(state.live): a rollback goes down",
+                fix: "go up by a replay: \(.replay(to: version))")
+        }
+        return version
+    }
+
+    /// The last position when the version above the target became live.
+    func reached(_ target: SchemaVersion, _ state: StoreState) -> Position {
+        list.last { $0.from <= target && $0.to > target && $0.to <= state.top }?.position ?? Position(.max)
+    }
+
+    /// The last position before events could be born above a version; the log's start where that is not known.
+    func firstAbove(_ version: SchemaVersion) -> Position { list.first { $0.to > version }?.position ?? .start }
+}

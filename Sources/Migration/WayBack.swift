@@ -1,0 +1,46 @@
+internal import Bytes
+internal import EventLog
+internal import EventModel
+internal import Projections
+internal import SchemaEvolution
+
+/// Where a rollback leads from a state of the store, found by what the rollback itself asks.
+struct WayBack {
+    let evolving: EvolvingLog
+    var state: StoreState
+    var flips: Flips
+    let census: [CensusRow]
+
+    /// As a replay would leave it.
+    func flipped(to version: SchemaVersion, at position: Position) -> WayBack {
+        var after = self
+        if version != state.live { after.flips.add(from: state.live, to: version, at: position) }
+        (after.state.live, after.state.top, after.state.head) = (version, max(state.top, version), max(state.head, version))
+        return after
+    }
+
+    /// To the version from which the last replay reached the live one.
+    func plan(_ site: MigrationSite) throws(EvstoreError) -> PlannedRollback {
+        let target: SchemaVersion
+        do { target = try flips.target(nil, state) } catch {
+            guard case .nothingToRollBackTo = error else { throw error }
+            return PlannedRollback(refused: PlannedRefusal(error: error))
+        }
+        return try plan(site, to: target)
+    }
+
+    func plan(_ site: MigrationSite, to target: SchemaVersion, without names: Set<String> = []) throws(EvstoreError) -> PlannedRollback {
+        var planned = PlannedRollback(to: target)
+        var models = try GenerationSet(site, evolving, at: target)
+        planned.without = models.entries.filter { !$0.definition.isAvailable }.map(\.name)
+        do { _ = try models.leaveBehind(names) } catch {
+            guard case .programNeeded = error else { throw error }
+            planned.refused = PlannedRefusal(error: error)
+        }
+        planned.readsRefused = try evolving.current().history.typesDownThroughSwift(from: state.top, to: target).map { step, types in
+            let events = census.filter { row in types.contains { $0.type == row.type && $0.version == row.born } }.sum(\.count)
+            return RefusedReads(step: step, types: Set(types.map(\.type)).sorted(), events: events)
+        }
+        return planned
+    }
+}
