@@ -18,20 +18,24 @@ extension EventStore {
     ///
     /// - Parameters:
     ///   - version: the newest that the schemas given at opening or the store know where nil.
+    ///   - from: the version that the rehearsed rollback leads to, from the floor on and not above the live one. Where nil, the live version
+    ///     if a newer one is rehearsed, else the one that a rollback would lead to.
     ///   - backups: restores the newest run of that directory; nil makes one for it.
     ///   - olderProgram: rolls the copy back in the place of this program.
     ///   - seed: the seed of the events that are made up: the same seed and store give the same events.
     /// - Throws: `EvstoreError`: readOnly, diskFull, interrupted. What goes wrong in the rehearsal is a failed step of the report, no
     ///   error.
     public func drill(
-        to version: SchemaVersion? = nil, backups: String? = nil, olderProgram: OlderProgram? = nil, seed: UInt64? = nil,
+        to version: SchemaVersion? = nil, from: SchemaVersion? = nil, backups: String? = nil, olderProgram: OlderProgram? = nil,
+        seed: UInt64? = nil,
         cancellation: Cancellation? = nil, progress: Progress? = nil
     ) async throws(EvstoreError) -> DrillReport {
         if isReadOnly { throw .readOnly(path: path) }
         return try await working(cancellation) { (cancellation) async throws(EvstoreError) in
             try await self.rehearse(
                 DrillRequest(
-                    version: version, backups: backups, olderProgram: olderProgram, seed: seed ?? .random(in: 0 ... UInt64(UInt32.max)),
+                    from: from, version: version, backups: backups, olderProgram: olderProgram,
+                    seed: seed ?? .random(in: 0 ... UInt64(UInt32.max)),
                     cancellation: cancellation, progress: progress))
         }
     }
@@ -58,8 +62,7 @@ extension EventStore {
     /// Writes the report below the store, whole or not at all; returns its path.
     private func write(_ report: DrillReport) throws(EvstoreError) -> String {
         try converting(at: path) {
-            let directory = path + "/drills"
-            if try Directory.status(directory) == nil { try Directory.create(directory) }
+            let directory = try StoreFiles.directory("drills", of: path)
             try Directory.sync(path)
             let time = Timestamp.now.description.replacing(":", with: "-")
             let name = "\(directory)/\(time)\(report.to.map { "-\($0)" } ?? "").json"
@@ -76,6 +79,7 @@ extension EventStore {
 
 /// The parameters of `drill`.
 struct DrillRequest {
+    let from: SchemaVersion?
     let version: SchemaVersion?
     let backups: String?
     let olderProgram: OlderProgram?

@@ -27,12 +27,12 @@ final class Rehearsal {
         (self.original, self.directory, backups, olderProgram) = (original, directory, request.backups, request.olderProgram)
         (seed, cancellation, progress) = (request.seed, request.cancellation, request.progress)
         report = DrillReport(position: try original.last().position, seed: request.seed)
-        versions = try Self.versions(original, to: request.version)
+        versions = try Self.versions(original, from: request.from, to: request.version)
         (report.from, report.to) = (versions?.from, versions?.to)
     }
 
     private static func versions(
-        _ original: EventStore, to version: SchemaVersion?
+        _ original: EventStore, from start: SchemaVersion?, to version: SchemaVersion?
     ) throws(EvstoreError) -> (from: SchemaVersion, to: SchemaVersion)? {
         let now = try original.versions
         let head = max(now.head, original.schemas?.history.head ?? now.head)
@@ -41,11 +41,26 @@ final class Rehearsal {
             throw .unknownVersion(target.description, known: (1 ... head.number).map { "v\($0)" })
         }
         guard target >= now.live else {
-            throw .usage("\(target) is below the live version \(now.live): a drill goes up first, and then back")
+            throw .usage(
+                "\(target) is below the live version \(now.live): a drill goes up first, and then back",
+                fix: "to rehearse the way back to it, say from: \(target)")
+        }
+        if let start {
+            if start < now.floor { throw .belowFloor(start, floor: now.floor) }
+            guard start <= now.live, start < target else {
+                throw .usage(
+                    "from \(start) is no way back: a drill to \(target) goes back to a version below it, and not above the live one",
+                    fix: "the versions are \(now.floor) to \(now.live)")
+            }
+            return (start, target)
         }
         if target > now.live { return (now.live, target) }
-        // The newest version is live: the copy is rolled back first.
-        return now.floor < now.live ? (max(now.floor, SchemaVersion(now.live.number - 1)), now.live) : nil
+        if now.floor == now.live { return nil }
+        // The newest version is live: the copy is rolled back first, to where a rollback would lead.
+        do { return (try Rollback.target(original.site("rehearse")), now.live) } catch {
+            guard case .nothingToRollBackTo = error else { throw error }
+            return (max(now.floor, now.live.previous), now.live)
+        }
     }
 
     func run() async throws(EvstoreError) -> DrillReport {
@@ -140,7 +155,7 @@ final class Rehearsal {
     private func migrate(_ from: SchemaVersion, _ to: SchemaVersion) async throws -> String {
         let copy = try opened()
         let going = ReplayOptions(onError: .quarantine, yes: true)
-        if try copy.versions.live == to {
+        if try copy.versions.live > from {
             _ = try await copy.rollback(to: from, cancellation: cancellation)
         } else {
             _ = try await copy.replay(to: from, options: going, cancellation: cancellation)
@@ -215,7 +230,7 @@ final class Rehearsal {
         let here = try await digests(copy, at: version)
         let replayed = try await copy.replay(
             to: version, options: takingAnyRow(dryRun: true), cancellation: cancellation)
-        try require(!here.isEmpty, "there is no read model at \(version): nothing can be compared")
+        if here.isEmpty, replayed.digests.isEmpty { return try compareEvents(version) }
         for (name, digest) in replayed.digests.sorted(by: { $0.key < $1.key }) {
             try require(
                 here[name] == digest,
@@ -223,6 +238,42 @@ final class Rehearsal {
         }
         try require(replayed.digests.count == here.count, "\(here.count) read models, and \(replayed.digests.count) replayed")
         return here.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value.prefix(12))" }.joined(separator: ", ")
+    }
+
+    /// Where a version has no read models: the store's events, as the copy and the store show them there.
+    private func compareEvents(_ version: SchemaVersion) throws -> String {
+        let note = "read models at \(version): it has none"
+        if !report.notExercised.contains(note) { report.notExercised.append(note) }
+        guard try version <= original.versions.head else { return "no read models" }
+        let (here, there) = (try shown(by: opened(), at: version), try shown(by: original, at: version))
+        try require(here == there, "\(version) does not show the events of the copy as those of the store")
+        return "no read models; \(counted(report.position.rawValue, "event")) shown as in the store, \(here.prefix(12))"
+    }
+
+    /// The digest of the store's events, up to where it was copied, as a version shows them.
+    private func shown(by store: EventStore, at version: SchemaVersion) throws -> String {
+        var (hasher, next) = (SHA256Hasher(), Position(1))
+        while next <= report.position {
+            if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "") }
+            try store.log.read { reader in
+                let eventReader = try EventReader(store, store.evolving.history(reader), at: version)
+                let end = min(next.plus(1_000), report.position.next)
+                try reader.blocks(from: next) { block in
+                    for index in block.indices {
+                        let record = block.record(index)
+                        guard record.position >= next, record.position < end else { continue }
+                        var events: [RecordedEvent] = []
+                        do { try eventReader.read(record, reader, into: &events) } catch EvstoreError.noImage(let failure) {
+                            hasher.update(EvstoreError.noImage(failure).message)
+                        }
+                        for event in events { hasher.update(store.line(event)) }
+                        next = record.position.next
+                    }
+                    return next < end
+                }
+            }
+        }
+        return hasher.finalize().hex
     }
 
     /// The store's own read models, as far as they stand where the copy does, against those that the copy makes anew.
@@ -290,7 +341,7 @@ final class Rehearsal {
         }
         try require(content == restored.content, "the backup's events are not those of the store up to position \(restored.position)")
         let last = try original.last().position
-        report.recoveryPointEvents = last.rawValue - min(last.rawValue, restored.position.rawValue)
+        report.recoveryPointEvents = last.events(after: restored.position)
         return "up to position \(restored.position), \(models.count) read models, \(report.recoveryPointEvents ?? 0) events behind"
     }
 }

@@ -14,12 +14,20 @@ struct DrillCommand: Command {
             Each step shows what it claims by digests; what could not be shown is a failure. The store \
             itself gets a report in drills/ and a line in its journal. Made to run from a timer.
 
+            Where the newest version is live, it rehearses the way that `evstore rollback` would take.
+
             Example: evstore drill --to v5 --schemas Schemas/shop --backup /mnt/other/orders
+            Three versions back: evstore drill --from v2
             """)
 
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
     @Option(help: ArgumentHelp("The version to rehearse; the newest that is known where it is not given.", valueName: "vN")) var to: String?
+    @Option(
+        help: ArgumentHelp(
+            "The version that the rehearsed rollback leads to; where rollback would lead, or the live one, where it is not given.",
+            valueName: "vN"))
+    var from: String?
     @Option(help: ArgumentHelp("Restore the newest run of this directory; one is made for it where none is given.", valueName: "dir"))
     var backup: String?
     @Option(help: ArgumentHelp("Roll back with this program, such as the one of the previous release.", valueName: "path"))
@@ -29,8 +37,10 @@ struct DrillCommand: Command {
     func run(in session: Session) async throws {
         let report = try await session.withStore { store in
             let version = try to.map { text throws(EvstoreError) in try store.version(named: text) }
+            let start = try from.map { text throws(EvstoreError) in try store.version(named: text) }
             return try await store.drill(
-                to: version, backups: backup, olderProgram: withBinary.map { Self.older($0, keyed: global.keyWords, session.cancellation) },
+                to: version, from: start, backups: backup,
+                olderProgram: withBinary.map { Self.older($0, keyed: global.keyWords, session.cancellation) },
                 seed: seed,
                 cancellation: session.cancellation,
                 progress: session.progress)
