@@ -6,6 +6,7 @@ internal import Synchronization
 extension Environment {
     /// Opens the files; the registry has made sure that nothing in this process has them open.
     static func openNew(_ directory: String, _ configuration: Configuration) throws(StorageError) -> Environment {
+        try Library.require()
         let data = directory + "/data.mdb"
         if try Directory.status(data) != nil {
             if Guard.metaCheck.isOn { try MetaCheck.check(File(data, .read)) }
@@ -22,7 +23,7 @@ extension Environment {
             try environment.openTables(configuration)
             return environment
         } catch {
-            environment.closeFiles()
+            try environment.closeFiles()
             throw error
         }
     }

@@ -77,7 +77,8 @@ package final class Environment: @unchecked Sendable {
     }
 
     /// Gives up one `open`; the last one waits for running transactions and closes the files. The child of a fork has
-    /// nothing to give up: the files are its parent's.
+    /// nothing to give up: the files are its parent's. A thread that holds a transaction itself is told so by `notice`, and the files stay
+    /// open: it would wait for ever.
     package func close() { if isOfThisProcess { Registry.shared.close(self) } }
 
     /// False in the child of a fork, where LMDB forbids every use of the handle, its end included.
@@ -107,8 +108,9 @@ package final class Environment: @unchecked Sendable {
     /// - Throws: where LMDB's own locks are gone.
     func checkLocks() throws(StorageError) { try lockFile.withLock { $0 }?.check() }
 
-    func closeFiles() {
-        gate.close()
+    /// - Throws: where this thread holds a transaction: nothing is closed.
+    func closeFiles() throws(StorageError) {
+        try gate.close()
         idleReaders.removeAll()
         lockFile.withLock { lockFile in
             // Order: this lock goes first, so that no other process sees it without LMDB's own.

@@ -68,7 +68,14 @@ final class Gate: Sendable {
     }
 
     /// Waits until everyone is out and lets nobody in again.
-    func close() {
-        state.wait(until: { !$0.excluding && $0.inside.isEmpty }) { $0.isClosed = true }
+    /// - Throws: where this thread is inside itself, and so would wait for itself.
+    func close() throws(StorageError) {
+        let thread = WorkerThread.currentID
+        let isAllowed = state.wait(until: { !$0.excluding && $0.inside.isEmpty || $0.inside[thread] != nil }) { state in
+            if state.inside[thread] != nil { return false }
+            state.isClosed = true
+            return true
+        }
+        if !isAllowed { throw StorageError(misuse: "the environment can't be closed while this thread holds a transaction on it") }
     }
 }

@@ -46,6 +46,7 @@ final class ReaderMutex: @unchecked Sendable {
     ///   another container.
     /// - Throws: `StorageError` with `waitedSeconds` where one has held it for longer than anybody works under it.
     func awaitFree(_ isOpen: (Int32) throws(StorageError) -> Bool) throws(StorageError) {
+        defer { withExtendedLifetime(self) {} }
         var code = unsafe pthread_mutex_trylock(mutex)
         if code == EBUSY { code = try wait(isOpen) }
         if code == EOWNERDEAD { code = unsafe pthread_mutex_consistent(mutex) }

@@ -51,8 +51,10 @@ final class Registry: Sendable {
                 entries[key]?.opens -= 1
                 return
             }
-            entries[key] = nil
-            environment.closeFiles()
+            do throws(StorageError) {
+                try environment.closeFiles()
+                entries[key] = nil
+            } catch { environment.notice("\(environment.directory) stays open: \(error.message)") }
         }
     }
 }

@@ -58,6 +58,7 @@ extension File {
     }
 
     private func askLock(_ byte: Int, _ question: Int32) throws(StorageError) -> flock {
+        defer { withExtendedLifetime(self) {} }
         var range = flock(l_type: Int16(F_WRLCK), l_whence: Int16(SEEK_SET), l_start: off_t(byte), l_len: 1, l_pid: 0)
         while unsafe fcntl(descriptor, question, &range) != 0 {
             if errno != EINTR { throw .system("asking for the locks of \(path)") }
@@ -66,6 +67,7 @@ extension File {
     }
 
     private func setLock(_ byte: Int, _ type: Int16, _ command: Int32 = setOpenFileLock) throws(StorageError) -> Bool {
+        defer { withExtendedLifetime(self) {} }
         var range = flock(l_type: type, l_whence: Int16(SEEK_SET), l_start: off_t(byte), l_len: 1, l_pid: 0)
         while unsafe fcntl(descriptor, command, &range) != 0 {
             if errno == EAGAIN || errno == EACCES { return false }

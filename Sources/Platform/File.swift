@@ -30,6 +30,7 @@ package final class File: Sendable {
 
     /// Up to `count` bytes from `offset`; fewer at the end of the file.
     package func read(_ count: Int, at offset: Int = 0) throws(StorageError) -> [UInt8] {
+        defer { withExtendedLifetime(self) {} }
         var bytes = [UInt8](repeating: 0, count: count)
         var filled = 0
         while filled < count {
@@ -48,6 +49,7 @@ package final class File: Sendable {
 
     /// Writes all bytes at `offset`.
     package func write(_ bytes: RawSpan, at offset: Int) throws(StorageError) {
+        defer { withExtendedLifetime(self) {} }
         var written = 0
         while written < bytes.byteCount {
             let put = unsafe bytes.withUnsafeBytes { buffer in
@@ -60,22 +62,26 @@ package final class File: Sendable {
 
     /// Makes the file's bytes durable.
     package func sync() throws(StorageError) {
+        defer { withExtendedLifetime(self) {} }
         if Guard.fileSync.isOn, fdatasync(descriptor) != 0 { throw .system("syncing \(path)") }
     }
 
     /// Truncates the file, or extends it by a hole.
     package func truncate(to bytes: Int) throws(StorageError) {
+        defer { withExtendedLifetime(self) {} }
         if ftruncate(descriptor, off_t(bytes)) != 0 { throw .system("truncating \(path)") }
     }
 
     /// Allocates blocks on the disk for the first `bytes` of the file.
     package func reserve(_ bytes: Int) throws(StorageError) {
+        defer { withExtendedLifetime(self) {} }
         let code = posix_fallocate(descriptor, 0, off_t(bytes))
         if code != 0 { throw StorageError(code, "reserving \(bytes) bytes for \(path)") }
     }
 
     /// The offset of the next bytes that are no hole, from `offset` on; nil where there are none.
     package func data(from offset: Int) throws(StorageError) -> Int? {
+        defer { withExtendedLifetime(self) {} }
         // SEEK_DATA of lseek(2), which the C library's headers show to GNU's own programs alone.
         let place = lseek(descriptor, off_t(offset), 3)
         if place >= 0 { return Int(place) }
@@ -86,6 +92,7 @@ package final class File: Sendable {
     }
 
     package func status() throws(StorageError) -> FileStatus {
+        defer { withExtendedLifetime(self) {} }
         var status = stat()
         if unsafe fstat(descriptor, &status) != 0 { throw .system("asking for the status of \(path)") }
         return FileStatus(status)

@@ -31,6 +31,7 @@ package final class FileWatch: Sendable {
     /// Waits until the file was written to, `interrupt` was called or the time has passed; false where only that.
     @discardableResult
     package func wait(milliseconds: Int) -> Bool {
+        defer { withExtendedLifetime(self) {} }
         var files = [pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0), pollfd(fd: wakeEnd, events: Int16(POLLIN), revents: 0)]
         guard unsafe poll(&files, 2, Int32(clamping: milliseconds)) > 0 else { return false }
         // What exactly changed does not matter: everything pending is read and dropped.
@@ -41,6 +42,7 @@ package final class FileWatch: Sendable {
     }
 
     package func interrupt() {
+        defer { withExtendedLifetime(self) {} }
         var note: UInt8 = 1
         // A full pipe wakes the waiter as well as one more byte would.
         _ = unsafe write(wakeStart, &note, 1)

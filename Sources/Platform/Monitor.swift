@@ -2,6 +2,9 @@ internal import Glibc
 
 /// State under a lock that threads can wait on until it changes. All rooms use it: the thread sanitizer does not understand the
 /// standard library's `Mutex`.
+///
+/// An object may end behind its last use, which the optimizer finds before the end of a method of its own. So each method of a class
+/// whose `deinit` frees or closes something ends with itself, here and elsewhere (`withExtendedLifetime(self)`).
 @safe
 package final class Monitor<State>: @unchecked Sendable {
     // Sound to share: `state` is only touched between lock and unlock.
@@ -28,6 +31,7 @@ package final class Monitor<State>: @unchecked Sendable {
 
     /// Runs `body` on the state; nobody else sees it meanwhile.
     package func withLock<R, E: Error>(_ body: (inout State) throws(E) -> R) throws(E) -> R {
+        defer { withExtendedLifetime(self) {} }
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
         return try body(&state)
@@ -35,6 +39,7 @@ package final class Monitor<State>: @unchecked Sendable {
 
     /// Runs `body` on the state and wakes everyone who waits.
     package func change<R, E: Error>(_ body: (inout State) throws(E) -> R) throws(E) -> R {
+        defer { withExtendedLifetime(self) {} }
         unsafe pthread_mutex_lock(mutex)
         defer {
             // Order: waiters are woken after the unlock, since each takes the lock first.
@@ -45,10 +50,11 @@ package final class Monitor<State>: @unchecked Sendable {
     }
 
     /// Wakes everyone who waits, after a change under `withLock`.
-    package func wake() { unsafe pthread_cond_broadcast(condition) }
+    package func wake() { withExtendedLifetime(self) { _ = unsafe pthread_cond_broadcast(condition) } }
 
     /// Waits until `ready` says so, then runs `body` in the same hold of the lock.
     package func wait<R, E: Error>(until ready: (inout State) -> Bool, _ body: (inout State) throws(E) -> R) throws(E) -> R {
+        defer { withExtendedLifetime(self) {} }
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
         while !ready(&state) { unsafe pthread_cond_wait(condition, mutex) }
@@ -57,6 +63,7 @@ package final class Monitor<State>: @unchecked Sendable {
 
     /// Waits until `ready` says so or the time has passed; says whether it was ready.
     package func wait(milliseconds: Int, until ready: (inout State) -> Bool) -> Bool {
+        defer { withExtendedLifetime(self) {} }
         var end = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &end)
         let nanoseconds = end.tv_nsec + (milliseconds % 1_000) * 1_000_000

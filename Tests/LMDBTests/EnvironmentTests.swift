@@ -54,6 +54,22 @@ struct EnvironmentTests {
         #expect(try environment.usage.mapBytes > 8 << 20)
     }
 
+    @Test("a thread that closes what it reads itself is told so, and goes on; the files are closed when it asks again")
+    func closedWithin() throws {
+        let said = Monitor<[String]>([])
+        let environment = try directory.environment { $0.notice = { text in said.withLock { $0.append(text) } } }
+        let table = try environment.table("a")
+        try environment.write { try $0.put(table, [1].lent, [2].lent) }
+        let count = try environment.read { transaction in
+            environment.close()
+            return try transaction.count(table)
+        }
+        #expect(count == 1)
+        #expect(said.withLock { $0 }.first?.contains("while this thread holds a transaction") == true, "\(said.withLock { $0 })")
+        environment.close()
+        #expect(throws: StorageError.self) { try environment.read { _ in } }
+    }
+
     @Test("growing waits for readers of this process and does not disturb them")
     func growthBesideReaders() async throws {
         let environment = try directory.environment(mapBytes: 1 << 20)
