@@ -108,6 +108,25 @@ struct CloudEventTests {
         #expect(try await run(first, lines).added == 0)
     }
 
+    @Test(
+        "metadata that has a member of the envelope's name is lost at no hop",
+        arguments: [#"{"cloudevents":5}"#, #"{"cloudevents":{"source":"/s","id":"1"},"by":"me"}"#, #"{"cloudevents":{"x":[1]}}"#])
+    func ownMember(metadata: String) async throws {
+        var store = try await Orders.store(at: 1)
+        _ = try await store.store.append([
+            try .event("order-9", "OrderPlaced", #"{"id":"9","customer":"Ann","total":1}"#, id: "own", metadata: metadata)
+        ])
+        let own = metadata.dropFirst().prefix { $0 != "]" && $0 != "}" }
+        for _ in 0 ..< 3 {
+            let lines = try exported(store.store)
+            store = try await Orders.store(at: 1)
+            #expect(try await run(store, lines).added == 1)
+            let kept = try events(store.store).map { String(decoding: $0.metadata, as: UTF8.self) }
+            #expect(kept[0].replacing("\\", with: "").contains(own), "\(kept)")
+            #expect(try exported(store.store)[0].contains(#""id":"own","source":"urn:evstore:"#))
+        }
+    }
+
     @Test("where a line names no stream the type's template does, of an event line too")
     func streams() async throws {
         let temporary = try await Orders.store(at: 1)

@@ -36,7 +36,7 @@ extension EventLineParser {
             }
         }
         if let data {
-            if fields.data != nil { throw .invalidLine(reason: "stands beside data, and an event has one of them", pointer: "/data_base64") }
+            if fields.data != nil { throw .invalidLine(reason: "is beside data, and an event has one of them", pointer: "/data_base64") }
             fields.data = try decoded(data)
         }
         fields.version = schema.flatMap { splice.string($0) }.flatMap(CloudEvent.version)
@@ -45,9 +45,7 @@ extension EventLineParser {
         if let contentType, splice.string(contentType) != CloudEvent.contentType { extensions.append(contentType) }
         if let schema { extensions.append(schema) }
         if try identify(&parsed, fields.id, source) { extensions = [source, fields.id].compactMap(\.self) + extensions }
-        let metadata = fields.metadata.flatMap { object(inText: $0) }
-        if metadata == nil, let attribute = fields.metadata { extensions.append(attribute) }
-        parsed.event.metadata = extensions.isEmpty ? metadata : try self.metadata(metadata, with: extensions)
+        parsed.event.metadata = metadata(fields.metadata, with: extensions)
         return parsed
     }
 
@@ -79,27 +77,31 @@ extension EventLineParser {
         return splice.set(CloudEvent.data, of: splice.root, to: bytes.lent)
     }
 
-    /// The JSON object in a text; nil for other text, which is an attribute of the same name with another meaning.
-    private func object(inText node: Splice.Node) -> [UInt8]? {
-        guard let text = splice.string(node).map({ Array($0.utf8) }), isObject(text) else { return nil }
-        return text
-    }
-
     private func isObject(_ text: [UInt8]) -> Bool {
         do { return try JSONScanner.validate(text.lent, limits: limits) == .object } catch { return false }
     }
 
-    /// Metadata with some attributes in its envelope.
-    private func metadata(_ metadata: [UInt8]?, with attributes: [Splice.Node]) throws(EvstoreError) -> [UInt8] {
+    /// The metadata of an event: what the attribute `metadata` is the text of, with other attributes in its envelope. Where it is no object,
+    /// or has a member `cloudevents` that says something else, it is an attribute like the others.
+    private func metadata(_ attribute: Splice.Node?, with others: [Splice.Node]) -> [UInt8]? {
+        guard let attribute else { return others.isEmpty ? nil : merged(Array("{}".utf8), others) }
+        if let text = splice.string(attribute).map({ Array($0.utf8) }), isObject(text), let whole = merged(text, others) { return whole }
+        return merged(Array("{}".utf8), others + [attribute])
+    }
+
+    /// Metadata with some attributes in its envelope; nil where that has another value for one.
+    private func merged(_ metadata: [UInt8], _ attributes: [Splice.Node]) -> [UInt8]? {
+        if attributes.isEmpty { return metadata }
         var whole = Splice()
-        let given = metadata ?? Array("{}".utf8)
-        do { try whole.load(given.lent) } catch { throw EvstoreError(converting: error) }
+        do { try whole.load(metadata.lent) } catch { return nil }
         let there = whole.member(CloudEvent.envelope, of: whole.root)
-        if let there, whole.kind(there) != .object {
-            throw .invalidLine(reason: "has a member cloudevents that is no object", pointer: "/metadata")
-        }
+        if let there, whole.kind(there) != .object { return nil }
         let envelope = there ?? whole.makeObject(CloudEvent.envelope, of: whole.root)
-        for node in attributes { whole.set(MemberName(splice.name(of: node)), of: envelope, to: splice.text(of: node)) }
+        for node in attributes {
+            let (name, value) = (MemberName(splice.name(of: node)), splice.text(of: node))
+            if let other = whole.member(name, of: envelope), !whole.text(of: other).equals(value) { return nil }
+            whole.set(name, of: envelope, to: value)
+        }
         var text = ByteBuffer(capacity: 256)
         whole.write(whole.root, into: &text)
         return text.array()

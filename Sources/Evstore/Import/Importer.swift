@@ -129,7 +129,8 @@ final class Importer {
         try await settleAll(pass)
     }
 
-    private var hasWaited: Bool { waitingSince.map { $0.duration(to: .now) >= Self.patience } ?? false }
+    /// Whether lines of a pipe have waited long enough.
+    private var hasWaited: Bool { !input.isRepeatable && waitingSince.map { $0.duration(to: .now) >= Self.patience } ?? false }
 
     /// Appends what was read of a pipe before a line that can't be taken, or before an interruption.
     private func keepLines(before error: EvstoreError, _ pass: Pass) async throws(EvstoreError) {
