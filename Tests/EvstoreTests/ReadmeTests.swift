@@ -35,6 +35,14 @@ struct ReadmeTests {
                 ], "run \(run)")
         }
     }
+
+    @Test("a program that catches no error ends with what is wrong and what to do")
+    func uncaught() throws {
+        let directory = try TemporaryDirectory()
+        let outcome = try BuiltProgram(path: "/bin/sh").run(["-c", "cd '\(directory.path)' && exec '\(BuiltProgram("TwentyLines").path)'"])
+        #expect(outcome.exit != 0)
+        #expect(outcome.errors.contains(#"there is no directory "Schemas/shop" of version files (check schemas:)"#))
+    }
 }
 
 /// The folder `Schemas/shop` as the guide spells it, with the later definition joined to its projection.
