@@ -47,10 +47,10 @@ final class EventReader {
     }
 
     /// The names, as stored, of the types to look at; nil for all.
-    var storedTypes: Set<String>? {
-        guard let wanted else { return type.map { [$0] } }
+    var storedTypes: Set<Name>? {
+        guard let wanted else { return type.map { [Name($0)] } }
         // Data from before versions existed becomes any type.
-        return history.versions.first?.adopt == nil ? Set(wanted.map(\.type)) : nil
+        return history.versions.first?.adopt == nil ? Set(of: wanted.map(\.type)) : nil
     }
 
     /// The name under which the log holds the stream that is called so where events are shown; nil where there is no such stream.
@@ -61,7 +61,8 @@ final class EventReader {
 
     /// What the stream of an event is called where the event is shown.
     func stream(of record: borrowing RecordView, _ reader: borrowing LogReader) throws -> StreamName {
-        try names.name(of: record, at: version ?? record.born, reader)
+        defer { withExtendedLifetime(self) {} }
+        return try names.name(of: record, at: version ?? record.born, reader)
     }
 
     /// Appends what an event is seen as: nothing, one event, or several parts.
@@ -83,6 +84,8 @@ final class EventReader {
     func view(
         _ record: borrowing RecordView, _ reader: borrowing LogReader, _ body: (borrowing Image) throws -> Void
     ) throws {
+        // Order: the viewer is given back when nobody uses it any more.
+        defer { withExtendedLifetime(self) {} }
         let (storedType, born) = (name(of: record.type), record.born)
         if let wanted {
             guard born.rawValue == 0 || wanted.contains(TypeAtVersion(type: storedType, version: born)) else { return }
@@ -94,7 +97,7 @@ final class EventReader {
         }
         do {
             try viewer.view(record, reader) { image in
-                if type == nil || image.type == type { try body(image) }
+                if type.map(image.type.isSame) ?? true { try body(image) }
             }
         } catch EvstoreError.noImage where born.rawValue == 0 {
             // By declaration such data is in quarantine, and shown at its birth version only.

@@ -10,6 +10,7 @@ extension LogAccess {
         try environment.writeOwned { transaction in
             var transaction = transaction
             try StateRows.put(StateRows.Node(membership: membership, end: .start, last: .start), &transaction, tables)
+            try StateRows.setJoining(true, &transaction, tables)
         }
     }
 
@@ -47,6 +48,7 @@ extension LogUpdate {
         try StateRows.removeReplica(&transaction, access.tables)
         isPromoted()
         try StateRows.put(StateRows.Node(membership: membership, end: end, last: position), &transaction, access.tables)
+        try StateRows.setJoining(true, &transaction, access.tables)
     }
 }
 
@@ -78,18 +80,19 @@ extension EventLog {
             try check(update.nodes().filter { $0.incarnation != membership.incarnation })
             update.state.live = update.state.top
             try update.putNode(membership, live: update.state.live)
+            try update.endJoining()
         }
     }
 
-    /// Whether a store was made as this node and has not become a member.
+    /// Whether a store was made as this node and has not become a member: a join that was killed at its end.
     package static func isUnfinishedNode(at store: String, _ node: String, of log: String) throws -> Bool {
-        guard try Directory.status(store + "/" + Manifest.name) != nil else { return false }
-        let made = try open(at: store, options: Options(), readOnly: true)
-        return try made.read { reader in
-            guard let membership = try reader.membership()?.membership, membership.node == node, membership.log == log else { return false }
-            return try !reader.nodes().contains { $0.incarnation == membership.incarnation }
-        }
+        guard try Directory.status(store + "/" + Manifest.name) != nil, let found = try Self.node(at: store) else { return false }
+        return found.isJoining && found.membership.node == node && found.membership.log == log
     }
+}
+
+extension LogUpdate {
+    fileprivate mutating func endJoining() throws { try StateRows.setJoining(false, &transaction, access.tables) }
 }
 
 /// What of a log was given to a new cluster log.

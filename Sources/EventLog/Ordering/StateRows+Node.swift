@@ -43,7 +43,7 @@ extension StateRows {
             texts.append(text)
             offset += 1 + count
         }
-        guard texts.count == 2 else { throw damagedNode }
+        guard texts.count == 2, last <= .largest, end.number <= Position.largest.rawValue else { throw damagedNode }
         return Node(
             membership: Membership(log: texts[0], id: id, node: texts[1], incarnation: [UInt8](copying: row.slice(64, 8))), end: end,
             last: last)
@@ -63,11 +63,26 @@ extension StateRows {
         try tables.state.put(nodeKey.lent, row.bytes, &transaction)
     }
 
+    /// The row "joining": there from when a store is made as a node until it is a member.
+    private static let joiningKey = Array("joining".utf8)
+
+    static func isJoining(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Bool {
+        try tables.state.get(joiningKey.lent, transaction) != nil
+    }
+
+    static func setJoining(_ isJoining: Bool, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
+        if isJoining {
+            try tables.state.put(joiningKey.lent, [1].lent, &transaction)
+        } else {
+            try tables.state.delete(joiningKey.lent, &transaction)
+        }
+    }
+
     static func removeNode(_ transaction: inout WriteTransaction, _ tables: Tables) throws {
         try tables.state.delete(nodeKey.lent, &transaction)
     }
 
     private static var damagedNode: EvstoreError {
-        .corruptBlock(position: .start, reason: "the row \"node\" of the table state has the wrong length")
+        .corruptBlock(position: .start, reason: "the row \"node\" of the table state is none that a store has written")
     }
 }

@@ -26,6 +26,7 @@ extension EventLog {
 
     /// The same, with the link at the end of the chain, and at a position where one is asked for.
     package func walk(deep: Bool, asking: Position? = nil, progress: (UInt64, UInt64) -> Void = { _, _ in }) throws -> LogWalk {
+        defer { withExtendedLifetime(self) {} }
         var verifier = LogVerifier(access, overlays, options, deep: deep, asking: asking)
         do {
             try verifier.readSlots()

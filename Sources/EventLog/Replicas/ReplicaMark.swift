@@ -50,6 +50,9 @@ extension StateRows {
             let link = Digest([UInt8](copying: row.slice(28, 32))), let frameLink = Digest([UInt8](copying: row.slice(68, 32)))
         else { throw EvstoreError.corruptBlock(position: .start, reason: "the row \"replica\" of the table state has the wrong length") }
         let last = Checkpoint(epoch: Epoch(row.load(UInt32.self, at: 16)), position: Position(row.load(UInt64.self, at: 20)))
+        guard last.position <= .largest, last.epoch < Epoch(.max) else {
+            throw foreign("replica", "says that it ends at position \(last.position) of epoch \(last.epoch)")
+        }
         return ReplicaMark(
             source: source, run: row.load(UInt64.self, at: 0), time: Timestamp(microseconds: row.load(Int64.self, at: 8)),
             base: BackupBase(last: last, link: link, frame: row.load(UInt64.self, at: 60), frameLink: frameLink))
@@ -76,6 +79,7 @@ extension StateRows {
 extension EventLog {
     /// What a replica holds; nil where the store is one of its own.
     package func replica() throws -> ReplicaMark? {
+        defer { withExtendedLifetime(self) {} }
         guard isReplica else { return nil }
         return try access.environment.read { try StateRows.replica($0, access.tables) }
     }

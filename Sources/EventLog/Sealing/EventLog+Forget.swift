@@ -8,6 +8,7 @@ extension EventLog {
     /// - Throws: `EvstoreError`: keysRefused, readOnly; storeDamaged and corruptBlock where damage hides which keys those are:
     ///   then the known ones are overwritten.
     package func forget(_ stream: StreamName) throws -> Forgotten? {
+        defer { withExtendedLifetime(self) {} }
         guard let keys = access.keys else {
             throw EvstoreError.keysRefused(path: path, reason: "its events are not sealed: nothing can be forgotten")
         }

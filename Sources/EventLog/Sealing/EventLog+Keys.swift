@@ -19,6 +19,7 @@ extension EventLog {
     /// Changes the store's keys, durably, whole or not at all; another process that changes them waits.
     /// - Throws: `EvstoreError`: keysRefused, usage where `body` refuses, readOnly, diskFull, storeDamaged.
     package func changeKeys<R>(_ body: (inout KeyRing) throws(SealError) -> R) throws -> R {
+        defer { withExtendedLifetime(self) {} }
         guard let keys = access.keys else {
             throw EvstoreError.keysRefused(path: path, reason: "its events are not sealed: it has no keys")
         }
@@ -31,6 +32,7 @@ extension EventLog {
 
     /// The numbers of the data keys that events are sealed under. Reads the log.
     package func dataKeysInUse(progress: (Position) throws -> Void = { _ in }) throws -> Set<UInt32> {
+        defer { withExtendedLifetime(self) {} }
         var used: Set<UInt32> = []
         var scan = LogScan(access, options, after: .start, raw: true)
         do {

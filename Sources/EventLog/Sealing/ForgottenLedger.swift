@@ -94,7 +94,7 @@ extension LogUpdate {
             number = entry.number
         }
         for one in forgotten where one.isNew || known[one.code].map({ $0 < one.through }) ?? true {
-            number += 1
+            number = number.plus(1)
             let entry = ForgottenLedger.Entry(number: number, one, ring)
             try put(.notes, entry.key, entry.value)
         }
@@ -110,6 +110,7 @@ extension LogUpdate {
 extension EventLog {
     /// What was forgotten; nothing where events are not sealed.
     package func ledger() throws -> [ForgottenLedger.Entry] {
+        defer { withExtendedLifetime(self) {} }
         guard let keys = access.keys else { return [] }
         do {
             return try access.environment.read { try ForgottenLedger.entries($0, access.tables, keys.subjects.ring) }

@@ -30,6 +30,7 @@ extension EventLog {
         after base: BackupBase? = nil, progress: (UInt64, UInt64) throws -> Void = { _, _ in },
         to sink: (BackupPart, RawSpan) throws -> Void
     ) throws -> BackupSummary {
+        defer { withExtendedLifetime(self) {} }
         var frames = FrameWriter(after: base.map { ($0.frame, $0.frameLink) }, access.keys?.codes)
         var pass = BackupPass(access, options, after: base?.last)
         do {

@@ -144,6 +144,7 @@ package final class Generation: Sendable {
 
     /// Reads, and notes damage that LMDB comes upon.
     func read<R>(_ body: (borrowing ReadTransaction) throws -> R) throws -> R {
+        defer { withExtendedLifetime(self) {} }
         do { return try environment.read(body) } catch let error as StorageError where error.isDamagedPage {
             throw note.damaged(error.message)
         }
@@ -151,6 +152,7 @@ package final class Generation: Sendable {
 
     /// Writes in one transaction (`Environment.write`), and notes damage that LMDB comes upon.
     func write<R>(_ turn: WriteTurn? = nil, _ body: (inout WriteTransaction) throws -> R) throws -> R {
+        defer { withExtendedLifetime(self) {} }
         try mark.begin()
         do { return try environment.write(turn, body) } catch let error as StorageError {
             if error.isFailedDisk { mark.markDoubtful() }
@@ -165,6 +167,7 @@ package final class Generation: Sendable {
     /// Walks all pages of the newest commit, and checks every row, while others go on writing.
     /// - Throws: `EvstoreError.storeDamaged`, once it is noted.
     package func checkPages() throws(EvstoreError) {
+        defer { withExtendedLifetime(self) {} }
         try converting("looking at the pages of \(directory)") {
             do { try environment.checkStructure(tables: GenerationTable.kinds, rows: CheckedTable.checks()) } catch let damage
                 as StructureDamage
