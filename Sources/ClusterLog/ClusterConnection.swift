@@ -7,9 +7,11 @@ internal import PostgreSQL
 package final class ClusterConnection {
     /// How the cluster log is called in errors.
     package let log: String
-    private let conninfo: String
-    private let application: String
+    let conninfo: String
+    let application: String
     private var connection: PostgresConnection?
+    /// Refuses a server that has been replaced.
+    var check: @Sendable (ServerMark) throws(EvstoreError) -> Void = { _ throws(EvstoreError) in }
 
     package init(log: String, _ conninfo: String, application: String) {
         (self.log, self.conninfo, self.application) = (log, conninfo, application)
@@ -25,14 +27,13 @@ package final class ClusterConnection {
         var pause = 10
         while true {
             do {
-                let end = min(deadline, .now + Self.tryInterval)
-                let made = try PostgresConnection(conninfo, deadline: end, application: application)
-                _ = try made.run(FrameTable.beginning, [], deadline: end)
-                connection = made
+                connection = try admitted(by: min(deadline, .now + Self.tryInterval))
                 return
             } catch {
                 connection = nil
-                if .now + .milliseconds(pause) >= deadline || error.isFinal { throw unavailable(error) }
+                let isFinal = (error as? PostgresError)?.isFinal ?? true
+                let failure = (error as? PostgresError).map(unavailable) ?? storeError(error, log, doing: "connecting to \(log)")
+                if .now + .milliseconds(pause) >= deadline || isFinal { throw failure }
             }
             _ = Monitor(false).wait(milliseconds: pause) { $0 }
             pause = min(pause * 2, 500)
@@ -43,20 +44,20 @@ package final class ClusterConnection {
     /// become a standby does, that of the server in its place: until the deadline.
     /// - Parameter isCommit: whether its commit may wait for a standby: it is not asked to end when its deadline passes, since it would then be
     ///   made without one, and seen.
-    /// - Parameter name: under which the server keeps it for further calls.
     func run(
-        _ sql: String, _ values: [PostgresValue], isCommit: Bool = false, keptAs name: String? = nil, by deadline: ContinuousClock.Instant
+        _ statement: PostgresStatement, _ values: [PostgresValue], isCommit: Bool = false, by deadline: ContinuousClock.Instant
     ) throws(StatementError) -> PostgresRows {
         while true {
             do throws(EvstoreError) { try connect(by: deadline) } catch { throw .notSent(error) }
             guard let connection else { throw .notSent(.logUnavailable(log: log, reason: "there is no connection")) }
             do throws(PostgresError) {
-                return try connection.run(sql, values, keptAs: name, isCancelled: !isCommit, deadline: deadline)
+                return try connection.run(statement, values, isCancelled: !isCommit, deadline: deadline)
             } catch {
                 let isReadOnly = error.sqlState == Self.readOnly
                 if connection.isBroken || isReadOnly { self.connection = nil }
                 switch error.kind {
                 case .connectionLost: throw .lost(unavailable(error))
+                case .malformed: throw isCommit ? .lost(unavailable(error)) : .answer(unavailable(error))
                 case .refused where !isReadOnly: throw .refused(unavailable(error), state: error.sqlState ?? "")
                 case .noLibrary, .unreachable, .refused: if .now >= deadline { throw .notSent(unavailable(error)) }
                 }
@@ -73,18 +74,18 @@ package final class ClusterConnection {
 
     /// The same for a statement that may be run twice: it is, until the deadline, where the connection was lost.
     func ask<R>(
-        _ sql: String, _ values: [PostgresValue], keptAs name: String? = nil, by deadline: ContinuousClock.Instant,
+        _ statement: PostgresStatement, _ values: [PostgresValue], by deadline: ContinuousClock.Instant,
         _ body: (borrowing PostgresRows) throws(EvstoreError) -> R
     ) throws(EvstoreError) -> R {
         while true {
             do throws(StatementError) {
-                let rows = try run(sql, values, keptAs: name, by: deadline)
+                let rows = try run(statement, values, by: deadline)
                 return try answered(rows, body)
             } catch {
                 switch error {
-                case .lost(let error) where .now < deadline:
+                case .lost where .now < deadline:
                     connection = nil
-                    _ = error
+                    _ = Monitor(false).wait(milliseconds: 10) { $0 }
                 case .lost(let error), .notSent(let error), .refused(let error, _), .answer(let error): throw error
                 }
             }
@@ -98,17 +99,48 @@ package final class ClusterConnection {
     }
 
     private func unavailable(_ error: PostgresError) -> EvstoreError {
+        if case .malformed = error.kind {
+            return .clusterMismatch(
+                log: log,
+                reason: "what the connection string leads to answers otherwise than PostgreSQL with a cluster log does: \(error.message)",
+                how: "look at that server, its tables evstore_*, and what stands between")
+        }
         switch error.sqlState {
         // A column or a table is not there: the tables are another program's, or none were made.
         case "42P01":
-            .clusterMismatch(
+            return .clusterMismatch(
                 log: log, reason: "its database has no cluster log", how: "make one there first, or name the database that has it")
         case "42703", "42804", "42P10":
-            .clusterMismatch(
-                log: log, reason: "its database has tables of another program under the names of a cluster log: \(error.message)",
-                how: "use a database or a schema of its own: options=-csearch_path=evstore")
-        default: .logUnavailable(log: log, reason: error.message)
+            return .clusterMismatch(
+                log: log,
+                reason: "the tables under the names of a cluster log's are another program's, or an older evstore's: \(error.message)",
+                how: """
+                    \(.createCluster) adds what an older one's lack; else use a database or a schema of its own: \
+                    options=-csearch_path=evstore
+                    """)
+        default: return connection.flatMap { refused($0, error) } ?? .logUnavailable(log: log, reason: error.message)
         }
+    }
+
+    /// What the database does not let its role do.
+    private func refused(_ connection: PostgresConnection, _ error: PostgresError) -> EvstoreError? {
+        if error.sqlState != "42501" { return nil }
+        let (user, database) = connection.names
+        let role = user.sqlName
+        return .clusterMismatch(
+            log: log, reason: "the role \(user) may not do this in the database \(database): \(error.message)",
+            how: """
+                let who owns the database run, in psql on it: GRANT USAGE, CREATE ON SCHEMA public TO \(role) so that it can make the \
+                tables; GRANT SELECT, INSERT, UPDATE, DELETE ON evstore_log, evstore_frame, evstore_node TO \(role) for those that are there
+                """)
+    }
+}
+
+extension String {
+    /// A name as SQL has it, in quotes where it needs them.
+    fileprivate var sqlName: String {
+        let isPlain = utf8.allSatisfy { $0 >= 97 && $0 <= 122 || $0 >= 48 && $0 <= 57 || $0 == 95 } && !(first?.isNumber ?? true)
+        return isPlain ? self : "\"\(replacing("\"", with: "\"\""))\""
     }
 }
 
@@ -125,9 +157,9 @@ enum StatementError: Error {
 }
 
 extension PostgresError {
-    /// Whether another try would end the same: a wrong password, no such database or role, no libpq.
+    /// Whether another try would end the same: a wrong password, no such database or role, no libpq, no PostgreSQL.
     fileprivate var isFinal: Bool {
-        if case .noLibrary = kind { return true }
+        if [.noLibrary, .malformed].contains(kind) { return true }
         return ["28P01", "28000", "3D000", "42501"].contains(sqlState ?? "")
     }
 }

@@ -10,6 +10,7 @@ internal import PostgreSQL
 enum FrameTable {
     static let format: Int64 = 1
 
+    /// What lacks there of what an earlier program has made is added.
     static let creating = [
         """
         CREATE TABLE IF NOT EXISTS evstore_log (
@@ -25,71 +26,152 @@ enum FrameTable {
             log text NOT NULL, name text NOT NULL, live bigint NOT NULL, position bigint NOT NULL, frame bigint NOT NULL,
             program text NOT NULL, seen timestamptz NOT NULL, PRIMARY KEY (log, name))
         """,
-    ]
+        // The last of the frames that were pruned.
+        "ALTER TABLE evstore_log ADD COLUMN IF NOT EXISTS pruned bigint NOT NULL DEFAULT 0",
+        // Which of the directories that have had the node's name speaks.
+        "ALTER TABLE evstore_node ADD COLUMN IF NOT EXISTS claim text NOT NULL DEFAULT ''",
+    ].map { PostgresStatement($0) }
+
+    /// How many of the columns that were added last are there.
+    static let newest = PostgresStatement(
+        """
+        SELECT count(*) FROM pg_attribute WHERE attrelid = to_regclass('evstore_log') AND attname = 'pruned'
+            OR attrelid = to_regclass('evstore_node') AND attname = 'claim'
+        """, answers: [.number()], rows: 1 ... 1)
+    static let newestColumns: Int64 = 2
+
+    // MARK: What answers have
+
+    /// A number of a frame or a position.
+    private static let count = PostgresColumn.number(0 ... Int64(Position.largest.rawValue))
+    private static let epoch = PostgresColumn.number(1 ... Int64(UInt32.max) - 1)
+    private static let version = PostgresColumn.number(0 ... Int64(UInt32.max) - 1)
+    private static let link = PostgresColumn.bytes(32)
+    private static let id = PostgresColumn.bytes(16)
+    private static let name = PostgresColumn.text(upTo: 4_096)
+    private static let setting = PostgresColumn.text(upTo: 1_024)
+
+    // MARK: Frames
+
+    /// A page ends behind the frame with which it has so much.
+    private static let pageBytes = 8 << 20
+    private static let pageFrames = 1_024
+    /// A larger frame comes in pieces of this size.
+    static let pieceBytes = 16 << 20
 
     /// What a session needs whatever the server's defaults are: each statement sees what was committed before it, and an answer means that
     /// the commit is on the disk, and with a synchronous standby on the standby's.
-    static let beginning = """
+    static let beginning = PostgresStatement(
+        """
         SELECT set_config('default_transaction_isolation', 'read committed', false),
             set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN 'on'
                 ELSE current_setting('synchronous_commit') END, false)
+        """, answers: [setting, setting], rows: 1 ... 1)
+
+    /// PostgreSQL's system identifier, and its timeline, which are the first 8 hexadecimal digits of the name of the file that it writes; none
+    /// of a server that takes no writes. Every role may ask for them.
+    static let server = PostgresStatement(
         """
+        SELECT system_identifier, CASE WHEN pg_is_in_recovery() THEN 0
+            ELSE ('x' || substring(pg_walfile_name(pg_current_wal_insert_lsn()) FOR 8))::bit(32)::bigint END FROM pg_control_system()
+        """, answers: [.number(), .number(0 ... Int64(UInt32.max))], rows: 1 ... 1)
+
+    static let isReadOnly = PostgresStatement(
+        "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on'", answers: [.truth], rows: 1 ... 1)
 
     /// One statement, so that the row moves and the frame stands, or neither. A second node waits for the row and finds that it has moved.
-    static let add = """
+    static let add = PostgresStatement(
+        """
         WITH moved AS (
             UPDATE evstore_log SET frame = $3, link = $4, epoch = $5, position = $6
-            WHERE name = $1 AND id = $2 AND frame = $7 AND link = $8 RETURNING name)
+            WHERE name = $1 AND id = $2 AND frame = $7 AND link = $8 AND format <= \(format) RETURNING name)
         INSERT INTO evstore_frame (log, number, last, bytes) SELECT name, $3, $6, $9 FROM moved
-        """
+        """, keptAs: "evstore_add")
 
-    /// The row, and the next frames as far as they fit into a page; no bytes of one that is larger than a frame is.
-    static let frames = """
-        SELECT l.format, l.id, l.frame, l.link, l.position, f.number,
-            CASE WHEN octet_length(f.bytes) <= \(ClusterFrame.bytesMax) THEN f.bytes END
+    /// The row, and the next frames as far as they fit into a page, with the bytes of each that is no larger than a piece.
+    static let frames = PostgresStatement(
+        """
+        SELECT l.format, l.id, l.frame, l.link, l.position, l.pruned, f.number, f.size,
+            CASE WHEN f.size <= \(pieceBytes) THEN f.bytes END
         FROM evstore_log l LEFT JOIN (
-            SELECT log, number, bytes, sum(octet_length(bytes)) OVER (ORDER BY number) - octet_length(bytes) AS before
-            FROM evstore_frame WHERE log = $1 AND number > $2 AND number <= $2 + 1024) f
-            ON f.log = l.name AND f.before < 8388608
+            SELECT log, number, bytes, octet_length(bytes)::bigint AS size,
+                sum(octet_length(bytes)) OVER (ORDER BY number) - octet_length(bytes) AS before
+            FROM evstore_frame WHERE log = $1 AND number > $2 AND number <= $2 + \(pageFrames)) f
+            ON f.log = l.name AND f.before < \(pageBytes)
         WHERE l.name = $1 ORDER BY f.number
-        """
+        """,
+        answers: [
+            .number(0 ... .max), id, count, link, count, count, .number(1 ... Int64(Position.largest.rawValue), isOptional: true),
+            .number(0 ... .max, isOptional: true), .bytes(0 ... pieceBytes, isOptional: true),
+        ], rows: 0 ... pageFrames, keptAs: "evstore_frames", bytesMax: pageBytes + pieceBytes + (1 << 20))
 
-    static let row = "SELECT format, id, store, frame, link, epoch, position, ready FROM evstore_log WHERE name = $1"
-    static let end = "SELECT frame, link FROM evstore_log WHERE name = $1 AND id = $2"
-    static let frame = "SELECT bytes FROM evstore_frame WHERE log = $1 AND number = $2"
+    /// A piece of a frame from a byte on, counted from 1.
+    static let piece = PostgresStatement(
+        "SELECT substring(bytes FROM $3::int FOR \(pieceBytes)) FROM evstore_frame WHERE log = $1 AND number = $2",
+        answers: [.bytes(0 ... pieceBytes)], rows: 0 ... 1, bytesMax: pieceBytes + (1 << 20))
+
     /// The head of a frame, or of the next one that is there.
-    static let head =
-        "SELECT number, substring(bytes FROM 1 FOR 72) FROM evstore_frame WHERE log = $1 AND number >= $2 ORDER BY number LIMIT 1"
+    static let head = PostgresStatement(
+        "SELECT substring(bytes FROM 1 FOR 72) FROM evstore_frame WHERE log = $1 AND number >= $2 ORDER BY number LIMIT 1",
+        answers: [.bytes(0 ... ClusterFrame.headerBytes)], rows: 0 ... 1)
     /// The last of some frames that ends before a position, with its link.
-    static let frameBefore = """
+    static let frameBefore = PostgresStatement(
+        """
         SELECT number, last, substring(bytes FROM 41 FOR 32) FROM evstore_frame
         WHERE log = $1 AND last < $2 AND number BETWEEN $3 AND $4 ORDER BY number DESC LIMIT 1
-        """
+        """, answers: [count, count, link], rows: 0 ... 1)
     /// Changes nothing, and is committed as every change is: what was visible before it is then where it is.
-    static let settle = "UPDATE evstore_log SET name = name WHERE name = $1"
-    static let whole = "SELECT count(*), coalesce(min(number), 1) FROM evstore_frame WHERE log = $1 AND number <= $2"
+    static let settle = PostgresStatement("UPDATE evstore_log SET name = name WHERE name = $1")
+    static let whole = PostgresStatement(
+        "SELECT count(*), coalesce(min(number), 0) FROM evstore_frame WHERE log = $1 AND number > $2 AND number <= $3",
+        answers: [count, count], rows: 1 ... 1)
+    /// The frame with which the row ends stays, since what follows is proved by it.
+    static let prune = PostgresStatement(
+        """
+        WITH moved AS (
+            UPDATE evstore_log SET pruned = $4 WHERE name = $1 AND id = $2 AND pruned = $3 AND frame > $4 RETURNING name)
+        DELETE FROM evstore_frame WHERE log IN (SELECT name FROM moved) AND number <= $4
+        """)
 
-    static let insert = """
+    // MARK: The row
+
+    static let row = PostgresStatement(
+        "SELECT format, id, store, frame, link, epoch, position, ready, pruned FROM evstore_log WHERE name = $1",
+        answers: [.number(0 ... .max), id, id, count, link, epoch, count, .truth, count], rows: 0 ... 1)
+    static let end = PostgresStatement(
+        "SELECT frame, link FROM evstore_log WHERE name = $1 AND id = $2", answers: [count, link], rows: 0 ... 1, keptAs: "evstore_end")
+    static let insert = PostgresStatement(
+        """
         INSERT INTO evstore_log (name, format, id, store, frame, link, epoch, position, ready)
         VALUES ($1, $2, $3, $4, 0, $5, 1, 0, false) ON CONFLICT (name) DO NOTHING
-        """
+        """)
     /// What lies there without a cluster log.
-    static let removeFrames = "DELETE FROM evstore_frame WHERE log = $1 AND NOT EXISTS (SELECT 1 FROM evstore_log WHERE name = $1)"
-    static let removeNodes = "DELETE FROM evstore_node WHERE log = $1 AND NOT EXISTS (SELECT 1 FROM evstore_log WHERE name = $1)"
-    static let removeUnready = "DELETE FROM evstore_log WHERE name = $1 AND NOT ready"
-    static let ready = "UPDATE evstore_log SET ready = true WHERE name = $1 AND id = $2"
+    static let removeFrames = PostgresStatement(
+        "DELETE FROM evstore_frame WHERE log = $1 AND NOT EXISTS (SELECT 1 FROM evstore_log WHERE name = $1)")
+    static let removeNodes = PostgresStatement(
+        "DELETE FROM evstore_node WHERE log = $1 AND NOT EXISTS (SELECT 1 FROM evstore_log WHERE name = $1)")
+    static let removeUnready = PostgresStatement("DELETE FROM evstore_log WHERE name = $1 AND NOT ready")
+    static let ready = PostgresStatement("UPDATE evstore_log SET ready = true WHERE name = $1 AND id = $2")
 
-    static let report = """
-        INSERT INTO evstore_node (log, name, live, position, frame, program, seen) VALUES ($1, $2, $3, $4, $5, $6, now())
+    // MARK: Nodes
+
+    static let report = PostgresStatement(
+        """
+        INSERT INTO evstore_node AS n (log, name, live, position, frame, program, seen, claim)
+            VALUES ($1, $2, $3, $4, $5, $6, now(), $7)
         ON CONFLICT (log, name) DO UPDATE SET live = excluded.live, position = excluded.position, frame = excluded.frame,
-            program = excluded.program, seen = excluded.seen
+            program = excluded.program, seen = excluded.seen, claim = excluded.claim
+        WHERE n.claim IN ('', $7) OR split_part(n.claim, '-', 1) <> split_part($7, '-', 1)
+            OR $8 > 0 AND n.seen < now() - $8 * interval '1 second'
+        """)
+    static let nodes = PostgresStatement(
         """
-    static let nodes = """
         SELECT name, live, position, frame, program, extract(epoch FROM now() - seen)::bigint FROM evstore_node WHERE log = $1 ORDER BY name
-        """
+        LIMIT \(nodesMax)
+        """, answers: [name, version, count, count, name, .number()], rows: 0 ... nodesMax, bytesMax: 16 << 20)
+    private static let nodesMax = 1_000
     /// What nodes have said of themselves that are nodes no more; one that has joined after the frame `$3` is not meant.
-    static let removeGone = """
-        DELETE FROM evstore_node WHERE log = $1 AND frame <= $3 AND NOT name = ANY (string_to_array($2, '/'))
-        """
-    static let removeNode = "DELETE FROM evstore_node WHERE log = $1 AND name = $2"
+    static let removeGone = PostgresStatement(
+        "DELETE FROM evstore_node WHERE log = $1 AND frame <= $3 AND NOT name = ANY (string_to_array($2, '/'))")
+    static let removeNode = PostgresStatement("DELETE FROM evstore_node WHERE log = $1 AND name = $2")
 }

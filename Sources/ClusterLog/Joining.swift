@@ -45,10 +45,7 @@ extension EventLog {
         }
         let membership = Membership(log: database.log, id: row.id, node: node)
         let pages = database.pages(of: membership, options)
-        do { try StoreFiles.checkPlace(Directory.parent(of: store), options, silent) } catch {
-            throw storeError(error, store, doing: "making \(store)")
-        }
-        try make(at: store) { made in
+        try make(at: store, options) { made in
             let access = try lay(made, storeID, options, nil)
             defer { access.environment.close() }
             try access.become(membership)

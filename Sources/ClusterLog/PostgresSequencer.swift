@@ -1,6 +1,7 @@
 internal import Bytes
 internal import EventLog
 package import EventModel
+internal import Platform
 internal import PostgreSQL
 
 /// The order of a cluster log by a row of PostgreSQL.
@@ -20,6 +21,8 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
 
     private var log: String { membership.log }
 
+    package func guardServers(_ check: @escaping @Sendable (ServerMark) throws(EvstoreError) -> Void) { connection.check = check }
+
     package func connect(by deadline: ContinuousClock.Instant) throws(EvstoreError) { try connection.connect(by: deadline) }
 
     // MARK: Adding
@@ -33,7 +36,7 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
         var isOpen = false
         while true {
             do throws(StatementError) {
-                let isAdded = try connection.run(FrameTable.add, values, isCommit: true, keptAs: "evstore_add", by: deadline).affected == 1
+                let isAdded = try connection.run(FrameTable.add, values, isCommit: true, by: deadline).affected == 1
                 if isAdded, !connection.hasWarned { return true }
                 // A commit that somebody has cancelled while it waited for a standby is answered with a warning.
                 isOpen = isOpen || isAdded
@@ -41,7 +44,9 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
                 do throws(EvstoreError) { return try hasSettled(frame, by: deadline) } catch { throw .notSent(error) }
             } catch {
                 switch error {
-                case .lost: isOpen = true
+                case .lost:
+                    isOpen = true
+                    _ = Monitor(false).wait(milliseconds: 10) { $0 }
                 case .refused(_, "23505"):
                     throw .clusterDamaged(log: log, frame: frame.end.number, reason: "it is there, and the log's row ends before it")
                 // Another node was first, on a server that says so by an error.
@@ -57,10 +62,8 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
 
     /// Whether the frame with this one's number is this one: of a statement whose answer was lost.
     private func hasSettled(_ frame: NewFrame, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
-        let isOurs = try connection.ask(
-            FrameTable.frame, [.text(log), .int(Int64(frame.end.number))], by: deadline
-        ) { rows throws(EvstoreError) in rows.count == 1 && rows.bytes(0, 0) == frame.bytes }
-        guard isOurs else { return false }
+        // Its link is made of all its bytes.
+        guard try head(frame.end.number, by: deadline)?.end == frame.end else { return false }
         // The commit may have been given up while it waited for a standby: after a commit behind it, it is there too.
         repeat {
             if .now >= deadline { throw .commitOutcomeUnknown(after: frame.last.position) }
@@ -72,7 +75,7 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
     // MARK: Following
 
     package func isEnd(_ end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
-        try connection.ask(FrameTable.end, [.text(log), .bytes(membership.id)], keptAs: "evstore_end", by: deadline) {
+        try connection.ask(FrameTable.end, [.text(log), .bytes(membership.id)], by: deadline) {
             rows throws(EvstoreError) in
             guard rows.count == 1 else { throw self.gone }
             return rows.int(0, 0) == Int64(end.number) && rows.bytes(0, 1) == end.link
@@ -82,21 +85,30 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
     package func frames(
         after end: FrameEnd, at position: Position, by deadline: ContinuousClock.Instant
     ) throws(EvstoreError) -> FramePage {
-        let (page, last) = try connection.ask(
-            FrameTable.frames, [.text(log), .int(Int64(end.number))], keptAs: "evstore_frames", by: deadline
-        ) {
+        var (page, last, large) = try connection.ask(FrameTable.frames, [.text(log), .int(Int64(clamping: end.number))], by: deadline) {
             rows throws(EvstoreError) in try self.page(rows, after: end, position)
         }
-        guard let first = page.frames.first, !follows(first, end) else { return page }
-        // The next frame follows another than this node has: the log was set back and has gone on, or frames are damaged.
-        let own = try connection.ask(FrameTable.frame, [.text(log), .int(Int64(end.number))], by: deadline) {
-            rows throws(EvstoreError) in rows.count == 1 ? rows.bytes(0, 0) : nil
+        if let large {
+            // Each piece has its time.
+            guard let frame = try connection.frame(large.number, byteCount: large.byteCount, by: max(deadline, .now + Self.largeInterval))
+            else { throw .clusterDamaged(log: log, frame: large.number, reason: "it is missing, or not as large as it says") }
+            page.frames.append(frame)
         }
-        guard let own, own.count >= ClusterFrame.headerBytes else {
+        guard let first = page.frames.first.flatMap({ ClusterFrame.Head($0) }), !follows(page.frames[0], end) else { return page }
+        // The next frame follows another than this node has: the log was set back and has gone on, or frames are damaged.
+        guard first.end.number == end.number + 1, let own = try head(end.number, by: deadline), own.end.number == end.number else {
             throw .clusterDamaged(log: log, frame: end.number, reason: "it is missing, or is none")
         }
-        if Array(own[40 ..< 72]) != end.link { throw .clusterWentBack(log: log, cluster: last, node: position) }
+        if own.end.link != end.link { throw .clusterWentBack(log: log, cluster: last, node: position) }
         throw .clusterDamaged(log: log, frame: end.number + 1, reason: "it does not follow the one before it")
+    }
+
+    private static let largeInterval = Duration.seconds(60)
+
+    private func head(_ number: UInt64, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> ClusterFrame.Head? {
+        try connection.ask(FrameTable.head, [.text(log), .int(Int64(clamping: number))], by: deadline) { rows throws(EvstoreError) in
+            rows.bytes(0, 0).flatMap { ClusterFrame.Head($0) }
+        }
     }
 
     private func follows(_ frame: [UInt8], _ end: FrameEnd) -> Bool {
@@ -106,28 +118,40 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
         } catch { return false }
     }
 
+    /// - Returns: the frames that came with their bytes, the cluster log's last position, and the frame behind them that is too large for
+    ///   that.
     private func page(
         _ rows: borrowing PostgresRows, after end: FrameEnd, _ position: Position
-    ) throws(EvstoreError) -> (page: FramePage, last: Position) {
-        guard rows.count > 0, rows.bytes(0, 1) == membership.id else { throw gone }
-        if let format = rows.int(0, 0), format > FrameTable.format {
-            throw .storeNewer(path: "the cluster log \(log)", format: Int(format), known: Int(FrameTable.format))
-        }
+    ) throws(EvstoreError) -> (page: FramePage, last: Position, large: (number: UInt64, byteCount: Int)?) {
+        guard let format = rows.int(0, 0), rows.bytes(0, 1) == membership.id else { throw gone }
+        try FrameTable.requireKnown(format, log)
         let number = UInt64(clamping: rows.int(0, 2) ?? 0)
         let last = Position(UInt64(clamping: rows.int(0, 4) ?? 0))
         if number < end.number || number == end.number && rows.bytes(0, 3) != end.link {
             throw .clusterWentBack(log: log, cluster: last, node: position)
         }
-        if number == end.number { return (FramePage([], isLast: true), last) }
+        if number == end.number { return (FramePage([], isLast: true), last, nil) }
+        if let pruned = rows.int(0, 5), pruned > Int64(clamping: end.number) { throw missed(pruned, end) }
         var frames: [[UInt8]] = []
         for row in 0 ..< rows.count {
             let wanted = end.number + UInt64(row) + 1
-            guard rows.int(row, 5) == Int64(wanted), let bytes = rows.bytes(row, 6) else {
-                throw .clusterDamaged(log: log, frame: wanted, reason: "it is missing, or larger than a frame is")
+            guard rows.int(row, 6) == Int64(clamping: wanted), let size = rows.int(row, 7) else {
+                throw .clusterDamaged(log: log, frame: wanted, reason: "it is missing")
             }
-            frames.append(bytes)
+            if let bytes = rows.bytes(row, 8) {
+                frames.append(bytes)
+                continue
+            }
+            return (FramePage(frames, isLast: wanted == number), last, (wanted, Int(size)))
         }
-        return (FramePage(frames, isLast: end.number + UInt64(frames.count) == number), last)
+        return (FramePage(frames, isLast: end.number + UInt64(frames.count) == number), last, nil)
+    }
+
+    /// Frames that this node has not were pruned.
+    private func missed(_ pruned: Int64, _ end: FrameEnd) -> EvstoreError {
+        .clusterMismatch(
+            log: log, reason: "its frames up to \(pruned) were pruned, and this node has those up to \(end.number)",
+            how: "make the node anew from a backup of another one, in another directory: \(.followBackups(store: "DIR")), then join")
     }
 
     private var gone: EvstoreError {
@@ -136,15 +160,20 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
             how: "name the database that has it (\(ConnectionFile.variable)), or restore it")
     }
 
-    package func report(_ node: NodeReport, by deadline: ContinuousClock.Instant) throws(EvstoreError) {
-        if !node.nodes.contains(membership.node) { return }
+    /// A directory that has said nothing for so long may have its place taken by a copy of it; one that is open speaks every 10 s.
+    private static let silenceSeconds: Int64 = 30
+
+    package func report(_ node: NodeReport, mayTakeOver: Bool, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
+        if !node.nodes.contains(membership.node) { return true }
         let values: [PostgresValue] = [
             .text(log), .text(membership.node), .int(Int64(node.live.rawValue)), .int(Int64(node.position.rawValue)),
-            .int(Int64(node.frame)), .text(program),
+            .int(Int64(node.frame)), .text(program), .text(node.claim), .int(mayTakeOver ? Self.silenceSeconds : 0),
         ]
-        try connection.ask(FrameTable.report, values, by: deadline) { _ throws(EvstoreError) in }
+        let isNoted = try connection.ask(FrameTable.report, values, by: deadline) { rows throws(EvstoreError) in rows.affected == 1 }
+        guard isNoted else { return false }
         let gone: [PostgresValue] = [.text(log), .text(node.nodes.joined(separator: "/")), .int(Int64(node.frame))]
         try connection.ask(FrameTable.removeGone, gone, by: deadline) { _ throws(EvstoreError) in }
+        return true
     }
 }
 
@@ -158,4 +187,6 @@ package final class PostgresSequencing: SequencerSource {
     package func sequencer(of membership: Membership, at store: String) throws(EvstoreError) -> any Sequencer {
         PostgresSequencer(membership, try ConnectionFile.find(at: store), program: program)
     }
+
+    package func warning(at store: String) throws(EvstoreError) -> String? { try ConnectionFile.warning(ConnectionFile.find(at: store)) }
 }

@@ -4,54 +4,86 @@ package import Logging
 internal import Platform
 
 extension EventLog {
-    /// - Parameter keeper: keeps what a cut of the cluster's log takes off, where the store is a node; without one it goes.
+    /// - Parameters:
+    ///   - judge: of a node: refuses frames that register what no program could read.
+    ///   - keeper: of a node: keeps what a cut of the cluster's log takes off; without one it goes.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeDamaged, unsafePermissions, unsafeFileSystem,
-    ///   locked, readOnly.
+    ///   otherLMDB, locked, readOnly.
     package static func open(
-        at store: String, options: Options, readOnly: Bool = false, logger: Logger? = nil, keepingTails keeper: TailKeeper? = nil
+        at store: String, options: Options, readOnly: Bool = false, logger: Logger? = nil, judging judge: CatalogueJudge? = nil,
+        keepingTails keeper: TailKeeper? = nil
     ) throws -> EventLog {
-        try open(at: store, options: options, readOnly: readOnly, logger: logger, TableDescriptor.log, keeper)
+        try open(at: store, options: options, readOnly: readOnly, logger: logger, TableDescriptor.log, judge, keeper)
     }
 
     /// - Parameter tables: every table that the log has.
     static func open(
         at store: String, options: Options, readOnly: Bool = false, logger: Logger? = nil, _ tables: [TableDescriptor],
-        _ keeper: TailKeeper? = nil
+        _ judge: CatalogueJudge? = nil, _ keeper: TailKeeper? = nil
     ) throws -> EventLog {
         do {
-            let identity = try Manifest.identity(at: store)
             let logger = logger ?? silent
-            let ballast = Ballast(store, options)
-            try StoreFiles.check(store)
-            try StoreFiles.checkPlace(store, options, logger)
-            let presence = try ballast.lent { try StoreOpening.enter(store, identity.id, options, tables) }
-            // Order: the presence lock first, since no key is retired while another process holds it.
-            let keys = try StoreKeys.open(at: store, identity, options)
-            // Order: the anchor before the log, which may grow meanwhile but never shrinks.
-            let anchor = try Anchor.read(at: store)
-            let environment = try openEnvironment(
-                store, options, readOnly: readOnly, tables, beforeMaking: endRound(at: store, identity.id)
-            ) {
-                logger.warning("\($0)")
-            }
+            let (access, presence) = try openFiles(store, options, readOnly: readOnly, logger, tables)
             do {
-                let access = try LogAccess(environment, of: identity, keys, tables)
-                try check(access, anchor, store)
-                if !readOnly { try Reindexing.complete(access, at: store) }
+                if !readOnly {
+                    try StorePlace.sweepStore(store)
+                    try Reindexing.complete(access, at: store)
+                }
                 let context = try access.environment.read { transaction in
-                    LogContext(
+                    let membership = try StateRows.node(transaction, access.tables)?.membership
+                    let server = try StateRows.server(transaction, access.tables)
+                    let fence = membership.map { ServerFence($0, server) }
+                    return LogContext(
                         path: store, access: access, options: options, logger: logger,
-                        membership: try StateRows.node(transaction, access.tables)?.membership,
-                        isReplica: try StateRows.replica(transaction, access.tables) != nil, tailKeeping: keeper.map(TailKeeping.init))
+                        membership: membership, fence: fence, isReplica: try StateRows.replica(transaction, access.tables) != nil,
+                        judge: judge, tailKeeping: keeper.map(TailKeeping.init))
                 }
                 let log = try EventLog(context, readOnly: readOnly, presence)
                 if !readOnly { log.fillBallast() }
                 return log
             } catch {
-                environment.close()
+                access.environment.close()
                 throw error
             }
         } catch { throw storeError(error, store, doing: "opening \(store)") }
+    }
+
+    /// The log's files and the presence lock, once everything that an opening asks for holds. The caller closes the environment, and then
+    /// gives up the lock.
+    private static func openFiles(
+        _ store: String, _ options: Options, readOnly: Bool, _ logger: Logger, _ tables: [TableDescriptor]
+    ) throws -> (LogAccess, HeldLock) {
+        // Order: before anything is put right, which writes.
+        try Library.require()
+        let identity = try Manifest.identity(at: store)
+        let ballast = Ballast(store, options)
+        try StoreFiles.check(store)
+        try StoreFiles.checkPlace(store, options, logger)
+        let presence = try ballast.lent { try StoreOpening.enter(store, identity.id, options, tables) }
+        // Order: the presence lock first, since no key is retired while another process holds it.
+        let keys = try StoreKeys.open(at: store, identity, options)
+        // Order: the anchor before the log, which may grow meanwhile but never shrinks.
+        let anchor = try Anchor.read(at: store)
+        let environment = try openEnvironment(
+            store, options, readOnly: readOnly, tables, beforeMaking: endRound(at: store, identity.id)
+        ) {
+            logger.warning("\($0)")
+        }
+        do {
+            let access = try LogAccess(environment, of: identity, keys, tables)
+            try check(access, anchor, store)
+            return (access, presence)
+        } catch {
+            environment.close()
+            throw error
+        }
+    }
+
+    /// Opens a store that was made as every store is opened, and closes it.
+    static func requireOpening(_ store: String, _ options: Options, _ tables: [TableDescriptor]) throws {
+        let (access, presence) = try openFiles(store, options, readOnly: true, silent, tables)
+        access.environment.close()
+        try presence.release()
     }
 
     /// The numbers of a store. Waits only for a process that recovers the store after a crash.
@@ -60,9 +92,24 @@ extension EventLog {
     /// What a replica holds, read as the numbers are; nil where the store is one of its own.
     package static func replica(at store: String) throws -> ReplicaMark? { try peek(at: store).replica }
 
-    private static func peek(at store: String) throws -> (state: StoreState, replica: ReplicaMark?) {
+    /// As which node of which cluster log a store is written, and whether it is still to become a member; nil where it belongs to none.
+    package static func node(at store: String) throws -> (membership: Membership, isJoining: Bool)? {
+        let found: Peeked = try peek(at: store)
+        return found.membership.map { ($0, found.isJoining) }
+    }
+
+    private struct Peeked {
+        var state: StoreState
+        var replica: ReplicaMark?
+        var membership: Membership?
+        var isJoining: Bool
+    }
+
+    private static func peek(at store: String) throws -> Peeked {
         do {
+            try Library.require()
             let identity = try Manifest.identity(at: store)
+            try StoreFiles.check(store)
             let presence = try StoreOpening.enter(store, identity.id, Options())
             // Order: the lock is held until the log is closed, since a process that finds it free relies on that.
             let found = try readState(store, identity)
@@ -74,11 +121,17 @@ extension EventLog {
         } catch { throw storeError(error, store, doing: "reading \(store)") }
     }
 
-    private static func readState(_ store: String, _ identity: StoreIdentity) throws -> (state: StoreState, replica: ReplicaMark?) {
+    private static func readState(_ store: String, _ identity: StoreIdentity) throws -> Peeked {
         let environment = try openEnvironment(store, Options(), readOnly: true)
         defer { environment.close() }
         let tables = try Tables(environment, of: identity)
-        return try environment.read { (try StateRows.state($0, tables), try StateRows.replica($0, tables)) }
+        return try environment.read { transaction in
+            let state = try StateRows.state(transaction, tables)
+            try state.checkNumbers()
+            return Peeked(
+                state: state, replica: try StateRows.replica(transaction, tables),
+                membership: try StateRows.node(transaction, tables)?.membership, isJoining: try StateRows.isJoining(transaction, tables))
+        }
     }
 
     package static var silent: Logger { Logger(label: "evstore", factory: { _ in SwiftLogNoOpLogHandler() }) }
@@ -120,6 +173,7 @@ extension EventLog {
             }
             for (id, name) in try Indexes.types(transaction, access.tables) { access.names.learn(id, name) }
             let last = Checkpoint(epoch: state.epoch, position: try Blocks.last(transaction, access))
+            try StateRows.numbers(transaction, access.tables).check(last.position)
             try anchor?.check(last, transaction, access, store)
         }
     }

@@ -11,7 +11,11 @@ struct LogContext: Sendable {
     let logger: Logger
     /// Of a store that belongs to a cluster log: as which node.
     var membership: Membership?
+    /// Of a node.
+    var fence: ServerFence?
     var isReplica = false
+    /// Of a node: refuses frames that register what no program could read.
+    var judge: CatalogueJudge?
     /// Of a node: keeps what a cut takes off.
     var tailKeeping: TailKeeping?
 }
@@ -32,6 +36,9 @@ package final class EventLog: Sendable {
     /// Whether it was opened as a replica: it may have been promoted since.
     package let isReplica: Bool
     private let frameFollower: FrameFollower?
+    let clusterNote = ClusterNote()
+    /// Nil where it belongs to no cluster log.
+    let fence: ServerFence?
     private let presence: HeldLock
     private let healthMonitor: HealthMonitor
     let ballast: Ballast
@@ -51,8 +58,8 @@ package final class EventLog: Sendable {
         }
         self.signal = signal
         committer = readOnly ? nil : try Committer(context, overlays, signal)
-        (membership, isReplica) = (context.membership, context.isReplica)
-        frameFollower = committer.flatMap { FrameFollower(context, $0) }
+        (membership, fence, isReplica) = (context.membership, context.fence, context.isReplica)
+        frameFollower = committer.flatMap { [clusterNote] in FrameFollower(context, $0, clusterNote) }
         ballast = Ballast(path, options)
         healthMonitor = HealthMonitor(access.environment, readOnly ? nil : ballast, logger)
         context.tailKeeping?.begin(self)
@@ -61,6 +68,8 @@ package final class EventLog: Sendable {
         try healthMonitor.start()
     }
 
+    /// Closes what nobody has closed. It must not come while a call of this log runs, which an object that nobody names any more does not
+    /// wait for by itself: each of them ends with the log (`withExtendedLifetime(self)`).
     deinit {
         if !isOfThisProcess || isClosed.withLock({ $0 }) { return }
         healthMonitor.end()
@@ -77,6 +86,7 @@ package final class EventLog: Sendable {
     /// - Throws: `EvstoreError`: expectationFailed, idReused, deadlinePassed, diskFull, commitOutcomeUnknown,
     ///   appendTooLarge, eventTooLarge, readOnly, replica.
     package func append(_ request: AppendRequest) async throws -> AppendOutcome {
+        defer { withExtendedLifetime(self) {} }
         guard let committer else { throw EvstoreError.readOnly(path: path) }
         // Order: a mark that is gone never comes back, so that what was read here holds when the append is committed.
         try requireOwn()
@@ -90,6 +100,7 @@ package final class EventLog: Sendable {
     /// Runs `body` in one durable transaction on the writing thread; what it throws undoes everything.
     /// It may run twice, from the start, where the map has to grow.
     package func update<R: Sendable>(_ body: @escaping @Sendable (inout LogUpdate) throws -> R) async throws -> R {
+        defer { withExtendedLifetime(self) {} }
         guard let committer else { throw EvstoreError.readOnly(path: path) }
         let box = ResultBox<R>()
         do {
@@ -100,16 +111,19 @@ package final class EventLog: Sendable {
     }
 
     /// Takes in all that the cluster log has and this node has not; nothing where the store belongs to none.
-    /// - Parameter interval: how long it may be asked where it does not answer; as long as an append where nil.
+    /// - Parameters:
+    ///   - interval: how long it may be asked where it does not answer; as long as an append where nil.
+    ///   - end: when it no longer asks for more of a long way; never where nil.
     /// - Throws: `EvstoreError`: logUnavailable, clusterWentBack, clusterDamaged, clusterMismatch.
-    package func takeInFrames(within interval: Duration? = nil) async throws {
+    package func takeInFrames(within interval: Duration? = nil, until end: ContinuousClock.Instant? = nil) async throws {
+        defer { withExtendedLifetime(self) {} }
         guard let committer, membership != nil else { return }
         while true {
             let before = try read { $0.last }
             do { return try await committer.update(within: interval, nil) } catch {
                 let failure = storeError(error, path, doing: "following the cluster log")
                 // A long way is gone in parts.
-                guard case .logUnavailable = failure, try read({ $0.last }) != before else { throw failure }
+                guard case .logUnavailable = failure, try read({ $0.last }) != before, end.map({ .now < $0 }) ?? true else { throw failure }
             }
         }
     }
@@ -118,6 +132,7 @@ package final class EventLog: Sendable {
     /// Called before something is kept durably that was made of the log, so that it is never ahead of it. Of a store that is alone every
     /// commit is durable before it can be read.
     package func makeDurable() throws {
+        defer { withExtendedLifetime(self) {} }
         do {
             // Not as it was when the log was opened: it may have become a node since.
             let isNode = try access.environment.read { try StateRows.node($0, access.tables) != nil }
@@ -130,11 +145,15 @@ package final class EventLog: Sendable {
 
     /// Why the cluster log can't be asked, and since when; nil while it can, and where the store belongs to none.
     package var clusterTrouble: (error: EvstoreError, seconds: Double)? {
-        frameFollower?.trouble.map { ($0.error, $0.since.duration(to: .now) / .seconds(1)) }
+        clusterNote.trouble.map { ($0.error, $0.since.duration(to: .now) / .seconds(1)) }
     }
+
+    /// Notes it where the log could not be opened for writing, and so not be followed.
+    package func noteTrouble(_ error: EvstoreError) { clusterNote.note(error) }
 
     /// Reads on the caller's thread. Keep it short: what is read stays on the disk until it ends.
     package func read<R>(_ body: (borrowing LogReader) throws -> R) throws -> R {
+        defer { withExtendedLifetime(self) {} }
         do {
             return try body(try reader())
         } catch let error as StorageError { throw storeError(error, path, doing: "reading the store") }
@@ -155,6 +174,7 @@ package final class EventLog: Sendable {
     /// Waits until there is an event after `position`, or a cut is made; returns the last position,
     /// which is not after it where the deadline passed or a cut came first.
     package func wait(after position: Position, deadline: ContinuousClock.Instant?) async throws -> Position {
+        defer { withExtendedLifetime(self) {} }
         do {
             let last = try read { $0.last.position }
             return last > position ? last : try await signal.wait(after: position, deadline: deadline)
@@ -165,6 +185,7 @@ package final class EventLog: Sendable {
     /// that has closed the store holds its locks until then.
     /// - Throws: `EvstoreError.locked`, naming a holder.
     package func takeAlone(what: String) throws {
+        defer { withExtendedLifetime(self) {} }
         do {
             try access.environment.checkProcess()
             for _ in 0 ..< 50 {
@@ -178,6 +199,7 @@ package final class EventLog: Sendable {
     /// The turn to write files beside the log; waits on the calling thread.
     /// - Throws: `EvstoreError.interrupted` where the task is cancelled.
     func takeTurn() throws -> WriteTurn {
+        defer { withExtendedLifetime(self) {} }
         let turn = try access.environment.takeTurn(within: options.appendDeadlineSeconds) { !Task.isCancelled }
         guard let turn else { throw EvstoreError.interrupted(again: "run it again") }
         return turn

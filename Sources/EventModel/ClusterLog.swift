@@ -48,11 +48,23 @@ package struct FramePage: Sendable {
     package init(_ frames: [[UInt8]], isLast: Bool) { (self.frames, self.isLast) = (frames, isLast) }
 }
 
+/// The server that a cluster log is written on: PostgreSQL's system identifier, which copies of the files share, and the timeline, which
+/// grows with each promotion of a standby.
+package struct ServerMark: Hashable, Sendable {
+    package var system: UInt64
+    package var timeline: UInt32
+
+    package init(system: UInt64, timeline: UInt32) { (self.system, self.timeline) = (system, timeline) }
+}
+
 /// Decides the order of frames for all nodes of a cluster log. Used by one thread at a time; each call returns by its deadline.
 package protocol Sequencer: Sendable {
     /// Returns once the cluster log can be asked.
     /// - Throws: `EvstoreError.logUnavailable` at the deadline.
     func connect(by deadline: ContinuousClock.Instant) throws(EvstoreError)
+
+    /// Has each server that is connected to from now on looked at; one for which `check` throws is not used.
+    func guardServers(_ check: @escaping @Sendable (ServerMark) throws(EvstoreError) -> Void)
 
     /// Adds a frame right behind `end`, durably; false, and nothing is added, where the cluster log ends elsewhere.
     /// - Throws: `EvstoreError.logUnavailable` where nothing was added; commitOutcomeUnknown where that can't be found out.
@@ -67,7 +79,9 @@ package protocol Sequencer: Sendable {
     func isEnd(_ end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool
 
     /// Notes for those who look at the cluster how far this node is, and which nodes are gone; nothing of one that is gone itself.
-    func report(_ node: NodeReport, by deadline: ContinuousClock.Instant) throws(EvstoreError)
+    /// - Parameter mayTakeOver: whether it speaks as the node from now on where another directory has, and has said nothing for a while.
+    /// - Returns: false, and nothing is noted, where another directory speaks as this node.
+    func report(_ node: NodeReport, mayTakeOver: Bool, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool
 }
 
 /// What a node says of itself, beside the frames.
@@ -77,9 +91,11 @@ package struct NodeReport: Hashable, Sendable {
     package var frame: UInt64
     /// The nodes that there are with that frame, by name.
     package var nodes: [String]
+    /// Tells the directory from its copies: which store of the node's name it is, a hyphen, where it lies.
+    package var claim: String
 
-    package init(live: SchemaVersion, position: Position, frame: UInt64, nodes: [String]) {
-        (self.live, self.position, self.frame, self.nodes) = (live, position, frame, nodes)
+    package init(live: SchemaVersion, position: Position, frame: UInt64, nodes: [String], claim: String) {
+        (self.live, self.position, self.frame, self.nodes, self.claim) = (live, position, frame, nodes, claim)
     }
 }
 
@@ -87,4 +103,7 @@ package struct NodeReport: Hashable, Sendable {
 package protocol SequencerSource: AnyObject, Sendable {
     /// - Throws: `EvstoreError.usage` where nothing says how the cluster log is reached.
     func sequencer(of membership: Membership, at store: String) throws(EvstoreError) -> any Sequencer
+
+    /// What is to be said of the way to the cluster log; nil where nothing is.
+    func warning(at store: String) throws(EvstoreError) -> String?
 }

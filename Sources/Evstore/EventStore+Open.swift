@@ -66,10 +66,14 @@ extension EventStore {
         let steps = try SwiftSteps(steps)
         let logger = logger ?? .silent
         let log = try await StoreThreads.run { () async throws(EvstoreError) in
-            try converting(at: path) {
-                try EventLog.open(at: path, options: options, readOnly: readOnly, logger: logger) { log, cut, last in
-                    let evolving = EvolvingLog(log, swiftProjections: projections, swiftSteps: steps, logger: logger)
-                    return try Archive.keepTail(cut, through: last, of: evolving)
+            try await caughtUp(readOnly, options.catchUpSeconds, logger) { readOnly throws(EvstoreError) in
+                try converting(at: path) {
+                    try EventLog.open(
+                        at: path, options: options, readOnly: readOnly, logger: logger, judging: RegisteredRows.judge
+                    ) { log, cut, last in
+                        let evolving = EvolvingLog(log, swiftProjections: projections, swiftSteps: steps, logger: logger)
+                        return try Archive.keepTail(cut, through: last, of: evolving)
+                    }
                 }
             }
         }
@@ -115,6 +119,9 @@ extension EventStore {
             }
         }
     }
+
+    /// Whether a store can be made at a path: nothing is there, or a directory that holds nothing.
+    package static func isFree(_ path: String) throws(EvstoreError) -> Bool { try converting(at: path) { try EventLog.isFree(path) } }
 
     /// Reads a store's four numbers on the calling thread, without a lock and without its keys: of a sealed store they are not verified.
     /// - Throws: `EvstoreError`: storeNotFound, notAStore, storeNewer, storeDamaged.
@@ -194,8 +201,9 @@ extension EventStore {
         try await waitingForOthers(cancellation, progress) { () async throws(EvstoreError) in
             let state = try self.evolving.current().state
             guard state.live == version else { return }
-            // The window stays open for consumers that see events at an older version.
-            let oldest = try self.consumers().map(\.version).filter { $0 >= state.floor }.min()
+            // The window stays open for consumers that see events at an older version, and for nodes that work at one.
+            let nodes = try converting(at: self.path) { try self.log.read { try $0.nodes().map(\.live) } }
+            let oldest = try (self.consumers().map(\.version) + nodes).filter { $0 >= state.floor }.min()
             let floor = min(live, oldest ?? live)
             _ = try await Finalize.run(self.site("open the store"), version, floor: floor)
         }

@@ -30,6 +30,13 @@ struct GlobalOptions: ParsableArguments {
     @Flag(help: "Take a store on a file system that is not known to be safe, such as one of a network.")
     var anyFileSystem = false
 
+    @Flag(
+        help: """
+            Show a node of a cluster log as it is. Else each command takes in first what other nodes have appended, and says how old the \
+            node is where it can't within seconds.
+            """)
+    var stale = false
+
     @Option(help: ArgumentHelp("How progress is shown on standard error: auto, jsonl or none.", valueName: "style"))
     var progress: ProgressStyle = .auto
 

@@ -22,6 +22,7 @@ extension EventStore {
         try Cluster.checkNode(node)
         try await StoreThreads.run { () async throws(EvstoreError) in
             do {
+                try cluster.requireOneServer()
                 let (database, new) = (cluster.database(), NewNode(node, isReplacing: replacing))
                 func report(_ done: UInt64, _ total: UInt64) throws {
                     if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "join again") }
@@ -29,18 +30,19 @@ extension EventStore {
                 }
                 let isReplica = try EventLog.isReplica(at: path)
                 // A join that was killed at its end has made the store, and is no member yet.
+                let isUnfinished = try !isReplica && EventLog.isUnfinishedNode(at: path, node, of: cluster.name)
                 if isReplica {
                     try await EventLog.join(database, as: new, replica: path, options: options, progress: report)
-                } else if try !EventLog.isUnfinishedNode(at: path, node, of: cluster.name) {
+                } else if !isUnfinished {
                     try EventLog.join(database, as: node, at: path, options: options, progress: report)
                 }
-                try await becomeMember(new, at: path, wasThere: isReplica, options, logger)
+                try await becomeMember(new, at: path, isNew: !isReplica && !isUnfinished, options, logger)
             } catch { throw storeError(error, path, doing: "joining \(cluster.name)") }
         }
     }
 
     private static func becomeMember(
-        _ node: NewNode, at path: String, wasThere: Bool, _ options: Options, _ logger: Logger?
+        _ node: NewNode, at path: String, isNew: Bool, _ options: Options, _ logger: Logger?
     ) async throws {
         var options = options
         options.sequencing = PostgresSequencing(program: "")
@@ -53,8 +55,8 @@ extension EventStore {
             log.reportNode()
         } catch {
             try await log.close()
-            // Whole or not at all: a store whose name is taken is none.
-            if case EvstoreError.usage = error, !wasThere { try Directory.remove(path) }
+            // Whole or not at all: a store whose name is taken is none. What was there before stays.
+            if case EvstoreError.usage = error, isNew { try Directory.remove(path) }
             throw error
         }
         try await log.close()
@@ -96,6 +98,7 @@ extension EventStore {
     }
 
     /// Takes the store out of its cluster log: it keeps all events, and goes on alone, in an epoch of its own. Close and open it afterwards.
+    /// A copy of a node's directory leaves alone: the node stays in its cluster log.
     /// - Throws: `EvstoreError`: usage where it belongs to none, locked, logUnavailable.
     public func leave() async throws(EvstoreError) {
         guard let membership = log.membership else {
@@ -104,9 +107,15 @@ extension EventStore {
         try await StoreThreads.run { () async throws(EvstoreError) in
             do {
                 try log.takeAlone(what: "leaves its cluster log")
-                let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
-                try await log.update { update in try update.removeNode(membership.node) }
-                try database.forget(node: membership.node)
+                log.reportNode()
+                if log.hasTwin {
+                    try await log.leaveToTwin()
+                    log.warn("another directory speaks as \(membership.node), which stays in \(membership.log): this one leaves alone")
+                } else {
+                    let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
+                    try await log.update { update in try update.removeNode(membership.node) }
+                    try database.forget(node: membership.node)
+                }
                 try Manifest.set(isOrderedElsewhere: false, at: path)
                 try ConnectionFile.remove(at: path)
                 try log.shareAgain()

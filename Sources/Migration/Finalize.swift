@@ -18,6 +18,20 @@ package enum Finalize {
         let lock = try MigrationLock.take(site)
         defer { lock.release() }
         try await site.takeInFrames()
+        let (floor, named) = try await site.replanning { () async throws(EvstoreError) in
+            try await move(site, version, floor: floor, leaving: (leavingConsumers, withoutNodes), began)
+        }
+        MigrationPhase.reached(.finalizeAfter)
+        let pruned = try GenerationSweep.run(site, keepingReady: named)
+        MigrationPhase.reached(.pruneAfter)
+        return FinalizeReport(floor: floor, pruned: pruned)
+    }
+
+    /// - Returns: the floor, and the read models that stay.
+    private static func move(
+        _ site: MigrationSite, _ version: SchemaVersion, floor: SchemaVersion?, leaving: (consumers: Bool, nodes: [String]),
+        _ began: ContinuousClock.Instant
+    ) async throws(EvstoreError) -> (floor: SchemaVersion, named: Set<String>) {
         let planned = try site.state()
         guard planned.live == version else { throw .notLive(version, live: planned.live) }
         let floor = max(floor ?? version, planned.floor)
@@ -26,8 +40,8 @@ package enum Finalize {
         try await migrating {
             try await site.log.update { update in
                 try update.requireStamp(of: planned)
-                if !leavingConsumers { try requireNoConsumers(below: floor, update) }
-                try requireNoNodes(below: floor, without: withoutNodes, &update)
+                if !leaving.consumers { try requireNoConsumers(below: floor, update) }
+                try requireNoNodes(below: floor, without: leaving.nodes, &update)
                 let from = update.state.floor
                 // Another node may be live above.
                 let top = max(top, try update.nodes().map(\.live).max() ?? top)
@@ -41,10 +55,7 @@ package enum Finalize {
                 MigrationPhase.reached(.finalizeInside)
             }
         }
-        MigrationPhase.reached(.finalizeAfter)
-        let pruned = try GenerationSweep.run(site, keepingReady: named)
-        MigrationPhase.reached(.pruneAfter)
-        return FinalizeReport(floor: floor, pruned: pruned)
+        return (floor, named)
     }
 
     private static func requireNoNodes(below floor: SchemaVersion, without gone: [String], _ update: inout LogUpdate) throws {

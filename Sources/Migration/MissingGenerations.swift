@@ -12,6 +12,12 @@ package enum MissingGenerations {
         if try wanted(site, at: version).isMapped(in: try site.state()) { return }
         let lock = try MigrationLock.take(site)
         defer { lock.release() }
+        try await site.replanning { () async throws(EvstoreError) in try await locked(site, at: version, began) }
+    }
+
+    private static func locked(
+        _ site: MigrationSite, at version: SchemaVersion, _ began: ContinuousClock.Instant
+    ) async throws(EvstoreError) {
         let state = try site.state()
         guard version >= state.floor else { throw .belowFloor(version, floor: state.floor) }
         guard version <= state.top else { throw .notLive(version, live: state.live) }

@@ -11,10 +11,13 @@ extension StoreState {
 }
 
 extension LogUpdate {
-    /// Whether the store is still in the state that a migration was planned in.
+    /// Whether the store is still in the state that a migration was planned in. The lock of migrations keeps other processes from changing
+    /// that, and not the other nodes of a cluster log.
+    /// - Throws: `EvstoreError.migrationInProgress`; see `MigrationSite.replanning`.
     borrowing func requireStamp(of planned: StoreState) throws(EvstoreError) {
         guard state.stamp == planned.stamp, state.epoch == planned.epoch else {
-            throw .verificationFailed(reason: "the store's versions changed meanwhile; nothing was changed now")
+            throw .migrationInProgress(
+                holder: "another node has changed the versions of the cluster log meanwhile; nothing was changed here")
         }
     }
 }

@@ -13,6 +13,11 @@ package enum ProcessIdentity {
         } catch { return "" }
     }()
 
+    /// Tells one machine, or container that has its own, from others (machine-id(5)); empty where the system does not tell.
+    package static let machine: String = {
+        do throws(StorageError) { return String(decoding: try File("/etc/machine-id", .read).read(32), as: UTF8.self) } catch { return "" }
+    }()
+
     /// The user that this process acts for.
     package static var user: UInt32 { geteuid() }
 }

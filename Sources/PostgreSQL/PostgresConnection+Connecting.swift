@@ -1,11 +1,12 @@
 /// Connecting step by step, so that it ends by a deadline (PostgreSQL's documentation, 34.1: `PQconnectPoll`).
 extension PostgresConnection {
     /// Goes on with the hosts behind one that does not answer: libpq measures no time where it connects step by step.
-    func connect(application: String, deadline: ContinuousClock.Instant) throws(PostgresError) {
-        var hosts = PostgresHost.all(string.members)
+    func connect(application: String, _ choice: HostChoice, deadline: ContinuousClock.Instant) throws(PostgresError) {
+        var hosts = choice.hosts ?? PostgresHost.all(string.members)
         var silent: [String] = []
+        let kind = choice.takesAny ? [("target_session_attrs", "any")] : []
         while true {
-            try start(string.all(application: application, hosts: hosts))
+            try start(string.all(application: application, hosts: hosts) + kind)
             guard let host = try awaitConnection(hosts, deadline, silent) else { return }
             cancelAndClose()
             silent.append("\(host.host), port \(host.port) does not answer")
@@ -38,6 +39,7 @@ extension PostgresConnection {
         _ hosts: [PostgresHost], _ deadline: ContinuousClock.Instant, _ silent: [String]
     ) throws(PostgresError) -> PostgresHost? {
         guard let handle = unsafe handle else { return nil }
+        allowance = Self.unaskedBytesMax
         var (host, end) = (currentHost, share(of: deadline, hosts))
         // As if the last step had asked to write, which is how libpq wants to begin.
         var step = unsafe libpq.status(handle) == 1 ? Libpq.pollingFailed : Libpq.pollingWriting
@@ -45,6 +47,7 @@ extension PostgresConnection {
             // Order: asked each time, since another host or address is another socket.
             let socket = unsafe libpq.socket(handle)
             if Readiness.wait(socket, for: step == Libpq.pollingReading ? .reading : .writing, until: end).isEmpty { return host }
+            try unsafe spendAllowance(handle, orThrow: .unreachable)
             step = unsafe libpq.connectPoll(handle)
             if currentHost != host {
                 host = currentHost
@@ -58,7 +61,7 @@ extension PostgresConnection {
         if unsafe libpq.needsPassword(handle) == 1 { state = "28P01" }
         said = (silent + [said]).joined(separator: "; ")
         cancelAndClose()
-        throw PostgresError(.unreachable, sqlState: state, string.withoutSecrets("can't connect: " + said))
+        throw PostgresError(.unreachable, sqlState: state, string.withoutSecrets("can't connect: " + string.explained(said)))
     }
 
     /// What a server has said, without the SQLSTATE and the place in its source that stand in it: `FATAL:  28P01: …`.
@@ -75,7 +78,7 @@ extension PostgresConnection {
     }
 
     /// The host that libpq is at.
-    private var currentHost: PostgresHost {
+    package var currentHost: PostgresHost {
         guard let handle = unsafe handle else { return PostgresHost(host: "", address: "", port: "") }
         return unsafe PostgresHost(
             host: Libpq.text(libpq.host(handle)), address: Libpq.text(libpq.hostAddress(handle)), port: Libpq.text(libpq.port(handle)))

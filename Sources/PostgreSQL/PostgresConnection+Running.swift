@@ -5,38 +5,39 @@ extension PostgresConnection {
 
     /// Runs one statement. Without a transaction it is one of its own, and durable, as the server has it, when this returns.
     ///
-    /// Its results come in binary formats. `COPY` is no statement for this.
-    /// - Parameters:
-    ///   - name: under which the server keeps the statement for further calls, which it then need not parse and plan; nil where it keeps
-    ///     none. One name is one statement's, whose parameters have the same types each time.
-    ///   - isCancelled: whether the server is asked to end the statement when the deadline passes.
+    /// Its results come in binary formats, and are those that the statement declares. `COPY` is no statement for this.
+    /// - Parameter isCancelled: whether the server is asked to end the statement when the deadline passes.
     /// - Throws: `PostgresError`; its kind says what is known of the statement.
     package func run(
-        _ sql: String, _ parameters: [PostgresValue] = [], keptAs name: String? = nil, isCancelled: Bool = true,
-        deadline: ContinuousClock.Instant
+        _ statement: PostgresStatement, _ parameters: [PostgresValue] = [], isCancelled: Bool = true, deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> PostgresRows {
+        defer { withExtendedLifetime(self) {} }
         mayCancel = isCancelled
-        precondition(!sql.utf8.contains(0), "a statement without a zero character")
         let values = parameters.map(\.sent)
         if parameters.count > 65_535 || values.reduce(0, { $0 + ($1?.count ?? 0) }) > Self.parameterBytesMax {
             throw PostgresError(.refused, "the statement's parameters are larger than a server takes")
         }
         let handle = try unsafe idleHandle(deadline)
         warning = nil
+        allowance = statement.bytesMax
         let types = parameters.map(\.type)
         let lengths = values.map { Int32($0?.count ?? 0) }
         let formats = [Int32](repeating: 1, count: parameters.count)
-        var name = name
-        if let wanted = name, !kept.contains(wanted), try unsafe !keep(sql, as: wanted, types, handle, deadline) { name = nil }
+        var name = statement.name
+        if let wanted = name, !kept.contains(wanted), try unsafe !keep(statement.sql, as: wanted, types, handle, deadline) { name = nil }
         let isSent = unsafe Libpq.withPointers(values) { pointers in
             if let name { return unsafe libpq.sendQueryPrepared(handle, name, Int32(parameters.count), pointers, lengths, formats, 1) }
-            return unsafe libpq.sendQueryParams(handle, sql, Int32(parameters.count), types, pointers, lengths, formats, 1)
+            return unsafe libpq.sendQueryParams(handle, statement.sql, Int32(parameters.count), types, pointers, lengths, formats, 1)
         }
-        do throws(PostgresError) { return try unsafe answer(handle, isSent: isSent, deadline) } catch {
+        do throws(PostgresError) {
+            let rows = try unsafe answer(handle, isSent: isSent, deadline)
+            guard let flaw = rows.flaw(as: statement) else { return rows }
+            throw giveUp(.malformed, "the server's answer is none to the statement: \(flaw)")
+        } catch {
             // The server has it no more, or its tables were made anew: it was not carried out, and is sent without its name.
             guard let name, case .refused = error.kind, ["26000", "0A000"].contains(error.sqlState) else { throw error }
             kept.remove(name)
-            return try run(sql, parameters, isCancelled: isCancelled, deadline: deadline)
+            return try run(statement.withoutName, parameters, isCancelled: isCancelled, deadline: deadline)
         }
     }
 
@@ -69,9 +70,10 @@ extension PostgresConnection {
     private func idleHandle(_ deadline: ContinuousClock.Instant) throws(PostgresError) -> OpaquePointer {
         guard let handle = unsafe handle else { throw PostgresError(.unreachable, "the connection was given up before") }
         if deadline.millisecondsLeft == 0 { throw PostgresError(.unreachable, "the deadline passed before the statement was sent") }
+        allowance = Self.unaskedBytesMax
         // A server that has gone is seen before anything is sent, so that it is known that nothing was done.
         while unsafe !Readiness.look(libpq.socket(handle), for: .reading).isEmpty, deadline.millisecondsLeft > 0 {
-            if unsafe libpq.consumeInput(handle) == 0 { throw unsafe giveUp(.unreachable, libpq.message(handle)) }
+            if try unsafe !receive(handle, orThrow: .unreachable) { throw unsafe giveUp(.unreachable, libpq.message(handle)) }
         }
         if isBroken { throw unsafe giveUp(.unreachable, libpq.message(handle)) }
         return unsafe handle
@@ -84,7 +86,7 @@ extension PostgresConnection {
             if unsafe libpq.flush(handle) <= 0 { return }
             let ready = unsafe Readiness.wait(libpq.socket(handle), for: [.reading, .writing], until: deadline)
             if ready.isEmpty { throw giveUp(.connectionLost, "the deadline passed while the statement was sent") }
-            if ready.contains(.reading), unsafe libpq.consumeInput(handle) == 0 { return }
+            if ready.contains(.reading), try unsafe !receive(handle) { return }
         }
     }
 
@@ -123,10 +125,25 @@ extension PostgresConnection {
             if unsafe Readiness.wait(libpq.socket(handle), for: .reading, until: deadline).isEmpty {
                 throw giveUp(.connectionLost, "the deadline passed before the server answered")
             }
-            if unsafe libpq.consumeInput(handle) == 0 { return unsafe libpq.message(handle) }
+            if try unsafe !receive(handle) { return unsafe libpq.message(handle) }
         }
         return nil
     }
+
+    /// Reads what has come, as much as the allowance leaves; false where the connection has ended.
+    private func receive(_ handle: OpaquePointer, orThrow kind: PostgresError.Kind = .malformed) throws(PostgresError) -> Bool {
+        try unsafe spendAllowance(handle, orThrow: kind)
+        return unsafe libpq.consumeInput(handle) != 0
+    }
+
+    /// Takes what has come from the allowance: libpq would take whatever a server sends into memory.
+    func spendAllowance(_ handle: OpaquePointer, orThrow kind: PostgresError.Kind) throws(PostgresError) {
+        allowance -= unsafe Readiness.waitingBytes(libpq.socket(handle))
+        if allowance < 0 { throw giveUp(kind, "the server sends more than belongs to an answer") }
+    }
+
+    /// What a server may say before it is asked anything: how the session is set, notices.
+    static let unaskedBytesMax = 1 << 20
 
     /// Closes the connection, and says why.
     private func giveUp(_ kind: PostgresError.Kind, sqlState: String? = nil, _ message: String) -> PostgresError {

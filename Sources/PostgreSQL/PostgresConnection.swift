@@ -18,20 +18,47 @@ package final class PostgresConnection {
     /// - Parameters:
     ///   - conninfo: a connection string as libpq takes it: its hosts, TLS, services and password files are libpq's business.
     ///   - application: the name that the server shows for the connection.
+    ///   - choice: which of the hosts.
     /// - Throws: `PostgresError` of the kind `unreachable`; `refused` for a string that can't be read; `noLibrary`.
-    package init(_ conninfo: String, deadline: ContinuousClock.Instant, application: String) throws(PostgresError) {
+    package init(
+        _ conninfo: String, deadline: ContinuousClock.Instant, application: String, _ choice: HostChoice = .init()
+    ) throws(PostgresError) {
         libpq = try Libpq.shared
         string = try ConnectionString(conninfo, libpq)
-        try connect(application: application, deadline: deadline)
+        try connect(application: application, choice, deadline: deadline)
     }
 
     deinit { cancelAndClose() }
 
+    /// Which hosts of a connection string are connected to.
+    package struct HostChoice: Sendable {
+        /// Some of them; all in their order where nil.
+        package var hosts: [PostgresHost]?
+        /// Whether also to one that takes no writes.
+        package var takesAny: Bool
+
+        package init(_ hosts: [PostgresHost]? = nil, takesAny: Bool = false) { (self.hosts, self.takesAny) = (hosts, takesAny) }
+    }
+
+    /// The hosts of a connection string that names several; none where it names one.
+    package static func hosts(_ conninfo: String) throws(PostgresError) -> [PostgresHost] {
+        PostgresHost.all(try ConnectionString(conninfo, Libpq.shared).members)
+    }
+
     /// The names of the statements that the server keeps for this connection.
     var kept: Set<String> = []
 
+    /// How many bytes the server may still send.
+    var allowance = 0
+
     /// Whether the server may be asked to end the statement that runs.
     var mayCancel = true
+
+    /// As whom it was made, and to which database.
+    package var names: (user: String, database: String) {
+        guard let handle = unsafe handle else { return ("", "") }
+        return unsafe (Libpq.text(libpq.user(handle)), Libpq.text(libpq.database(handle)))
+    }
 
     /// Whether it can't be used any more, as far as this side knows.
     package var isBroken: Bool { unsafe handle.map { unsafe libpq.status($0) != Libpq.connectionOK } ?? true }
@@ -75,6 +102,12 @@ package final class PostgresConnection {
     package static func parse(_ conninfo: String) throws(PostgresError) -> [String: String] {
         let string = try ConnectionString(conninfo, Libpq.shared)
         return string.secretNames.reduce(into: string.members) { $0[$1, default: ""] += "" }
+    }
+
+    /// What is to be said of a string that leads over a network and does not ask who the server is; nil of any other.
+    /// - Throws: `PostgresError` of the kind `refused` where it can't be read.
+    package static func warning(_ conninfo: String) throws(PostgresError) -> String? {
+        try ConnectionString(conninfo, Libpq.shared).warning
     }
 }
 

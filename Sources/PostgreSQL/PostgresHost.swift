@@ -1,8 +1,8 @@
 /// One of the hosts of a connection string, with what libpq calls its address and its port; each "" where the string gives none.
-struct PostgresHost: Hashable, Sendable {
-    var host: String
-    var address: String
-    var port: String
+package struct PostgresHost: Hashable, Sendable {
+    package var host: String
+    package var address: String
+    package var port: String
 
     /// The hosts of a string in their order; empty where there is at most one, where a list leaves one out, and where libpq would refuse
     /// them.
@@ -23,7 +23,7 @@ struct PostgresHost: Hashable, Sendable {
     }
 
     /// Whether this is the host that libpq says it is at.
-    func names(_ other: PostgresHost) -> Bool {
+    package func names(_ other: PostgresHost) -> Bool {
         let isThere = host.isEmpty ? address.isEmpty || address == other.host : host == other.host
         return isThere && (address.isEmpty || address == other.address) && (port.isEmpty || port == other.port)
     }

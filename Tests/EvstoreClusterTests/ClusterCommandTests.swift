@@ -35,8 +35,9 @@ struct ClusterCommandTests {
                 ("cluster create", "cluster create --name shop --schemas DIR/schemas --at v1"),
                 ("join", "--store DIR/a join --name shop --node a"), ("cluster status", "cluster status --name shop"),
                 ("cluster catch-up", "--store DIR/a cluster catch-up"),
+                ("cluster check", "--store DIR/a cluster check"), ("cluster accept-server", "--store DIR/a cluster accept-server"),
                 ("cluster rescue", "--store DIR/a cluster rescue --into DIR/rescued.jsonl"),
-                ("cluster leave", "--store DIR/a cluster leave"),
+                ("cluster prune", "--store DIR/a cluster prune DIR/backups"), ("cluster leave", "--store DIR/a cluster leave"),
                 ("cluster copy", "--store DIR/a cluster copy --name second --node first"),
             ]
             #expect(Set(told.keys) == Set(lines.map(\.0)))

@@ -49,15 +49,20 @@ enum PostgresPrograms {
     /// What `initdb` makes, once in a process: each server gets a copy. It is removed when this process has ended.
     static let template = Result { () throws -> String in
         let directory = try makeDirectory()
+        try initialize(directory)
+        let watching = "( ( while [ -d /proc/$1 ]; do sleep 0.5; done; rm -rf \"$2\" ) & ) &&"
+        _ = try start("postgres", ["--version"], script: watching, directory: directory, log: directory + "/watch").wait()
+        return directory + "/data"
+    }
+
+    /// Makes a system of its own below a directory.
+    static func initialize(_ directory: String) throws {
         try run(
             "initdb",
             [
                 "--pgdata=\(directory)/data", "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync",
                 "--no-instructions",
             ], log: directory + "/initdb")
-        let watching = "( ( while [ -d /proc/$1 ]; do sleep 0.5; done; rm -rf \"$2\" ) & ) &&"
-        _ = try start("postgres", ["--version"], script: watching, directory: directory, log: directory + "/watch").wait()
-        return directory + "/data"
     }
 
     /// Copies a directory with its owner.

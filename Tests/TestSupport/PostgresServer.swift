@@ -19,6 +19,8 @@ package final class PostgresServer: Sendable {
         /// The size of the disk that its data lie on, which is then one in memory of its own (`PostgresServer.canMount`); nil for the disk of
         /// the tests.
         package var diskBytes: Int?
+        /// Whether it has a system identifier of its own; the others have one together.
+        package var isOwnSystem = false
         /// Beside these, as in `postgresql.conf`.
         package var settings: [String: String] = [:]
 
@@ -41,7 +43,11 @@ package final class PostgresServer: Sendable {
         do {
             if let bytes = options.diskBytes { try server.mount(bytes) }
             let data = options.diskBytes == nil ? "/data" : "/disk/data"
-            try PostgresPrograms.copy(PostgresPrograms.template.get(), to: server.directory + data)
+            if options.isOwnSystem {
+                try PostgresPrograms.initialize(server.directory)
+            } else {
+                try PostgresPrograms.copy(PostgresPrograms.template.get(), to: server.directory + data)
+            }
             if options.asksPasswords {
                 try server.write("local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n", to: "pg_hba.conf")
             }
@@ -201,4 +207,14 @@ package func withPostgres<R>(_ options: PostgresServer.Options = .init(), _ body
     let server = try PostgresServer.make(options)
     defer { server.remove() }
     return try await body(server)
+}
+
+extension PostgresConnection {
+    /// Runs a statement whose answer may have whatever columns and rows the test then looks at.
+    package func run(
+        _ sql: String, _ parameters: [PostgresValue] = [], keptAs name: String? = nil, deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> PostgresRows {
+        let statement = PostgresStatement(sql, answers: nil, keptAs: name, bytesMax: 1 << 28)
+        return try run(statement, parameters, deadline: deadline)
+    }
 }

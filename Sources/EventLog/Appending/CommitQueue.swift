@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventModel
 internal import Platform
 
@@ -82,7 +83,7 @@ final class CommitQueue: Sendable {
             let rest = state.withLock { $0.isCommitting ? .now + Self.restInterval : $0.rest }
             if let rest {
                 let left = ContinuousClock.now.duration(to: rest)
-                if left > .zero, !state.wait(milliseconds: Int(left / .milliseconds(1)) + 1, until: { $0.hasDuty }) { continue }
+                if left > .zero, !state.wait(milliseconds: nearest(left / .milliseconds(1)).plus(1), until: { $0.hasDuty }) { continue }
             } else {
                 state.wait(until: { $0.hasDuty || $0.rest != nil }, { _ in })
             }
@@ -136,6 +137,16 @@ final class CommitQueue: Sendable {
             guard state.taken < state.waiting.count else { return false }
             if case .update(let update) = state.waiting[state.taken] { return update.needsCluster }
             return true
+        }
+    }
+
+    /// Whether an update waits that a node can make without the cluster log.
+    var hasLocal: Bool {
+        state.withLock { state in
+            state.waiting[state.taken...].contains { work in
+                if case .update(let update) = work { return !update.needsCluster }
+                return false
+            }
         }
     }
 

@@ -47,6 +47,7 @@ extension CommitSession {
     /// Gives what an update has changed its place in the cluster log, where any of it is the cluster's.
     /// - Throws: `Outrun`; `CutPlaced`.
     func place(_ changes: inout LogUpdate, _ done: Done, _ update: CommitQueue.Update) throws {
+        if changes.becomesAlone { return try changes.becomeAlone() }
         guard let order, let rows = changes.shared else { return }
         let first = (changes.endBeforeCut ?? done.last.position).next
         let change = NodeOrder.Change(rows: rows, first: first, done: done, isLeaving: changes.isLeaving)
@@ -98,6 +99,7 @@ extension CommitSession {
             // A long way is gone page by page: each has its time.
             let page = try pages.page(
                 after: node.end, at: last, by: max(deadline, .now + Self.pageInterval), isLast: .now >= deadline)
+            try saveServer(turn)
             if page.frames.isEmpty { return try node.requireNoMore(than: last) }
             var rest = page.frames[...]
             while !rest.isEmpty {
@@ -114,6 +116,19 @@ extension CommitSession {
                     log: node.membership.log, reason: "this node is still taking in what it has missed, and is at position \(last)")
             }
         }
+    }
+
+    /// Writes down that the cluster log is on another server now.
+    private mutating func saveServer(_ turn: WriteTurn) throws {
+        guard let fence = order?.fence, let server = fence.unsaved else { return }
+        let access = access
+        try access.environment.writeOwned(turn) { transaction in
+            var transaction = transaction
+            if ahead.isUnconfirmed { try ahead.endRound() }
+            try StateRows.put(server, &transaction, access.tables)
+            try beginSyncing(&transaction)
+        }
+        fence.noteSaved(server)
     }
 
     private func nodeEnd() throws -> (node: StateRows.Node, last: Position)? {
@@ -134,7 +149,7 @@ extension CommitSession {
             // A grown map runs this again.
             if ahead.isUnconfirmed { try ahead.endRound() }
             taken = node
-            for frame in frames { taken = try FrameIntake.run(frame.lent, taken, &transaction, access, journal: journal) }
+            for frame in frames { taken = try FrameIntake.run(frame.lent, taken, &transaction, access, journal: journal, judge: judge) }
             end = try Blocks.last(transaction.reads, access)
             if frames.allSatisfy({ !ClusterFrame.hasRows($0) }), end > last {
                 try makeDurable(from: last.next, through: end, &transaction)
@@ -149,11 +164,16 @@ extension CommitSession {
     /// Has what a cut takes off this node kept; returns the row for its journal.
     private func keepTail(_ bytes: [UInt8], _ node: StateRows.Node) throws -> ((SchemaVersion) -> [UInt8])? {
         guard let tailKeeping else { return nil }
-        let cut: ClusterCut?
-        // What is no frame is refused as it is taken in.
-        do { cut = try ClusterFrame(checking: bytes.lent, after: node.end).cut } catch is FrameDamage { return nil }
-        let last = try takenIn().last
-        return try cut.map { try tailKeeping.keep($0, through: last) }
+        do {
+            let frame = try ClusterFrame(checking: bytes.lent, after: node.end)
+            guard let cut = try frame.cut else { return nil }
+            try access.environment.read { transaction in try cut.check(transaction, access) }
+            guard frame.last == Checkpoint(epoch: cut.epoch, position: cut.position), frame.blocks.byteCount == 0 else { return nil }
+            return try tailKeeping.keep(cut, through: takenIn().last)
+        } catch is FrameDamage {
+            // It is refused as it is taken in, and takes nothing off that had to be kept.
+            return nil
+        }
     }
 }
 

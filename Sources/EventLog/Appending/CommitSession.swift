@@ -19,6 +19,8 @@ struct CommitSession: ~Copyable {
     /// Of a node of a cluster log: gives commits their place in its order.
     let order: NodeOrder?
     private let isReplica: Bool
+    /// Of a node: refuses frames that register what no program could read.
+    let judge: CatalogueJudge?
     /// Of a node: keeps what a cut takes off.
     let tailKeeping: TailKeeping?
     private var lastCommitted = Position.start
@@ -42,7 +44,7 @@ struct CommitSession: ~Copyable {
         writer = BlockWriter(access.storeID, access.keys)
         // A node's commits are durable in the cluster log.
         ahead = try AheadWriter(path, access, isSynced: order == nil)
-        (self.order, isReplica, tailKeeping) = (order, context.isReplica, context.tailKeeping)
+        (self.order, isReplica, judge, tailKeeping) = (order, context.isReplica, context.judge, context.tailKeeping)
         space = FreeSpace(path, floorBytes: options.freeDiskFloorBytes)
     }
 
@@ -77,12 +79,16 @@ struct CommitSession: ~Copyable {
     mutating func run(
         _ queue: CommitQueue, _ batch: inout CommitQueue.Batch?, _ takeTurn: () throws -> WriteTurn?
     ) throws -> Done? {
-        if batch == nil, let order, queue.needsCluster, !order.isReachable() {
-            // What needs the cluster log stays in the queue, where it has its deadline; the rest goes on.
+        var isCutOff = false
+        if batch == nil, let order, queue.needsCluster { isCutOff = !order.isReachable() }
+        // What needs the cluster log stays in the queue, where it has its deadline; the rest goes on.
+        if isCutOff, !queue.hasLocal { return nil }
+        // Order: the turn before work is taken, which nobody would do without it.
+        guard let turn = try takeTurn() else { return nil }
+        if isCutOff {
             batch = queue.takeLocal()
             if batch == nil { return nil }
         }
-        guard let turn = try takeTurn() else { return nil }
         isJoined = batch == nil
         defer { _ = order?.settle() }
         while true {
@@ -176,7 +182,7 @@ struct CommitSession: ~Copyable {
         for (name, id) in admission.newTypes { access.names.learn(id, name) }
         // What an admission notes has no keys of further indexes: the overlay reads the blocks again then.
         guard access.tables.positionIndexes.isEmpty else { return }
-        admission.moment.overlay.merge(first: admission.moment.last.next, through: Position(admission.next.rawValue - 1)) {
+        admission.moment.overlay.merge(first: admission.moment.last.next, through: admission.next.previous) {
             admission.note(in: &$0, streams)
         }
     }
@@ -223,7 +229,7 @@ struct CommitSession: ~Copyable {
             try tables.types.put(Array(name.utf8).lent, bytes(id).lent, &transaction)
         }
         outcome.admission = admission
-        let last = Checkpoint(epoch: moment.epoch, position: Position(admission.next.rawValue - 1))
+        let last = Checkpoint(epoch: moment.epoch, position: admission.next.previous)
         // Nothing was admitted: there is nothing to commit.
         guard last.position > moment.last else {
             try requireEnd(outcomes, appends, transaction.reads)

@@ -16,6 +16,8 @@ package struct LogUpdate: ~Copyable {
     private var sharedRows = ByteBuffer(capacity: 16)
     /// Whether the node is taken out of the cluster log by it.
     private(set) var isLeaving = false
+    /// Whether the store becomes one that is alone, and the cluster log is not told.
+    var becomesAlone = false
     /// Where the log ended before the cut that it asks the cluster log for; nil where it asks for none.
     private(set) var endBeforeCut: Position?
     /// Of a replica: which backup it holds. Then an update changes what is its own alone: which generations it has.

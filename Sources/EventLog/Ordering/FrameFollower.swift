@@ -1,12 +1,18 @@
+internal import Bytes
 internal import EventModel
+internal import Hashing
 internal import LMDB
 internal import Logging
 internal import Platform
 
-/// A thread that keeps a node at the end of its cluster log while the store is open: asks often where frames come, seldom where none do.
+/// A thread that keeps a node at the end of its cluster log while the store is open: asks often where frames come, seldom where none do, and less than ten times
+/// a second where none have come for a while.
 final class FrameFollower: Sendable {
     private static let shortest = 5
     private static let longest = 100
+    /// The longest pause of a node to which nothing has come for a while.
+    private static let longestIdle = 500
+    private static let idleAfter = Duration.seconds(5)
     private static let afterTrouble = 1_000
     /// Most programs that open a store for one append have closed it by then.
     private static let first = 50
@@ -22,16 +28,15 @@ final class FrameFollower: Sendable {
     private let context: LogContext
     private let isEnding = Monitor(false)
     private let isRunning = Monitor(false)
-    private let noted = Monitor<(error: EvstoreError, since: ContinuousClock.Instant)?>(nil)
+    private let noted: ClusterNote
+    private let opened = ContinuousClock.now
 
     /// Nil where the store belongs to no cluster log, or this program has no way to it.
-    init?(_ context: LogContext, _ committer: Committer) {
+    init?(_ context: LogContext, _ committer: Committer, _ noted: ClusterNote) {
         guard let membership = context.membership, let source = context.options.sequencing else { return nil }
         (self.membership, self.source, self.committer, self.context) = (membership, source, committer, context)
+        self.noted = noted
     }
-
-    /// Why the cluster log can't be followed, and since when.
-    var trouble: (error: EvstoreError, since: ContinuousClock.Instant)? { noted.withLock { $0 } }
 
     func start() throws {
         isRunning.change { $0 = true }
@@ -53,17 +58,39 @@ final class FrameFollower: Sendable {
     /// Says how far this node is, by a connection of its own. Nothing depends on it.
     func reportNow() {
         do {
-            try source.sequencer(of: membership, at: context.path).report(now().report, by: .now + Self.reportNowInterval)
+            try report(now().report, to: asked(), by: .now + Self.reportNowInterval)
         } catch { context.logger.warning("telling the cluster log how far this node is: \(error)") }
+    }
+
+    /// A handle that was just opened, as a command's, takes nobody's place.
+    private func report(_ report: NodeReport, to sequencer: any Sequencer, by deadline: ContinuousClock.Instant) throws {
+        let mayTakeOver = opened.duration(to: .now) > Self.sightInterval
+        // Order: on this disk first, since frames that every node has are pruned.
+        try AheadWriter.sync(at: context.path, context.access.storeID)
+        let isNoted = try sequencer.report(report, mayTakeOver: mayTakeOver, by: deadline)
+        if noted.note(hasTwin: !isNoted), !isNoted {
+            context.logger.warning(
+                "another directory speaks as the node \(membership.node): one of the two is a copy; close one, and join it anew")
+        }
+    }
+
+    private func asked() throws -> any Sequencer {
+        let made = try source.sequencer(of: membership, at: context.path)
+        if let fence = context.fence { made.guardServers(fence.check) }
+        return made
     }
 
     private func run() {
         var sequencer: (any Sequencer)?
         var pause = Self.first
         var passed = Position(.max)
+        var lastCome = ContinuousClock.now
         var reported: (report: NodeReport, at: ContinuousClock.Instant)?
         while !isEnding.wait(milliseconds: pause, until: { $0 }) {
             do {
+                if sequencer == nil, let warning = try source.warning(at: context.path) {
+                    context.logger.notice("the cluster log \(membership.log): \(warning)")
+                }
                 let asked = try sequencer ?? source.sequencer(of: membership, at: context.path)
                 sequencer = asked
                 var now = try now()
@@ -71,18 +98,20 @@ final class FrameFollower: Sendable {
                 let before = now.end
                 now = try self.now()
                 if isEnd, now.end == before { try now.node?.requireNoMore(than: now.report.position) }
-                if isEnd || now.end != before {
+                if now.end != before || isEnd && context.fence?.unsaved == nil {
                     // Where this node has added or taken in frames meanwhile, its own commits keep it at the end.
-                    pause = min(pause * 2, Self.longest)
+                    let isIdle = lastCome.duration(to: .now) > Self.idleAfter
+                    pause = min(pause * 2, isIdle ? Self.longestIdle : Self.longest)
                 } else {
                     try committer.takeIn(within: Self.askInterval * 2)
                     now = try self.now()
                     pause = Self.shortest
                 }
-                noted.withLock { $0 = nil }
+                if now.end != before { lastCome = .now }
+                noted.note(nil)
                 let age = reported.map { $0.at.duration(to: .now) } ?? Self.sightInterval
                 if age >= Self.sightInterval || age >= Self.reportInterval && reported?.report != now.report {
-                    try asked.report(now.report, by: .now + Self.askInterval)
+                    try report(now.report, to: asked, by: .now + Self.askInterval)
                     reported = (now.report, .now)
                 }
             } catch {
@@ -94,18 +123,14 @@ final class FrameFollower: Sendable {
                     pause = Self.shortest
                     continue
                 }
-                let isNew = noted.withLock { noted in
-                    defer { noted = (error, noted?.since ?? .now) }
-                    return noted?.error != error
-                }
-                if isNew { context.logger.warning("following the cluster log: \(error.message)") }
+                if noted.note(error) { context.logger.warning("following the cluster log: \(error.message)") }
                 pause = Self.afterTrouble
             }
         }
         do {
             // How far it is stays true while nobody has the node open.
-            guard let sequencer, trouble == nil, let reported, try now().report != reported.report else { return }
-            try sequencer.report(now().report, by: .now + Self.askInterval)
+            guard let sequencer, noted.trouble == nil, let reported, try now().report != reported.report else { return }
+            try report(now().report, to: sequencer, by: .now + Self.askInterval)
         } catch { context.logger.debug("telling the cluster log of the node's end: \(error)") }
     }
 
@@ -130,6 +155,17 @@ extension NodeReport {
         // Another store may have taken this one's place.
         let isMember = nodes.contains { $0.name == membership.node && $0.incarnation == membership.incarnation }
         let position = try Blocks.last(transaction, access)
-        return (node, end, NodeReport(live: live, position: position, frame: end.number, nodes: isMember ? nodes.map(\.name) : []))
+        let report = NodeReport(
+            live: live, position: position, frame: end.number, nodes: isMember ? nodes.map(\.name) : [],
+            claim: try claim(membership, access))
+        return (node, end, report)
+    }
+
+    /// A copy of a directory has other files, or is on another machine.
+    private static func claim(_ membership: Membership, _ access: LogAccess) throws -> String {
+        var hasher = SHA256Hasher()
+        let inode = try Directory.status(access.environment.directory + "/data.mdb")?.inode ?? 0
+        hasher.update((membership.incarnation + Array(ProcessIdentity.machine.utf8) + bytes(inode)).lent)
+        return hex(membership.incarnation) + "-" + hex(Array(hasher.finalize().bytes.prefix(16)))
     }
 }

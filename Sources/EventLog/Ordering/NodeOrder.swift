@@ -12,6 +12,7 @@ final class NodeOrder {
     private let source: (any SequencerSource)?
     private let store: String
     private let logger: Logger
+    let fence: ServerFence?
     private var sequencer: (any Sequencer)?
     /// A frame that the cluster log has, whose transaction has not been committed here: it runs again where the map has to grow.
     private var added: Added?
@@ -27,6 +28,7 @@ final class NodeOrder {
 
     init(_ membership: Membership, _ context: LogContext) {
         (self.membership, source, store, logger) = (membership, context.options.sequencing, context.path, context.logger)
+        fence = context.fence
     }
 
     /// Ends a commit; whether a frame was added to the cluster log in it, so that one that has failed here is made there.
@@ -47,7 +49,7 @@ final class NodeOrder {
             guard let error = error as? EvstoreError, case .logUnavailable = error else { return true }
             trouble.withLock { $0 = error }
             // A refusal comes at once.
-            _ = trouble.wait(milliseconds: max(Int(ContinuousClock.now.duration(to: end) / .milliseconds(1)), 0)) { _ in false }
+            _ = trouble.wait(milliseconds: max(nearest(ContinuousClock.now.duration(to: end) / .milliseconds(1)), 0)) { _ in false }
             return false
         }
     }
@@ -63,6 +65,7 @@ final class NodeOrder {
                 how: "open it by a program with EvstoreCluster, such as the command line")
         }
         let made = try source.sequencer(of: membership, at: store)
+        if let fence { made.guardServers(fence.check) }
         sequencer = made
         return made
     }
@@ -108,6 +111,7 @@ final class NodeOrder {
             added = Added(frame: frame, done: change.done)
             hasAdded = true
         }
+        if let server = fence?.unsaved { try StateRows.put(server, &transaction, access.tables) }
         try StateRows.put(
             StateRows.Node(membership: node.membership, end: frame.end, last: change.done.last.position), &transaction, access.tables)
     }
@@ -148,7 +152,9 @@ final class NodeOrder {
         guard hasAdded, trouble.withLock({ $0 }) == nil, let sequencer else { return }
         do {
             let report = try access.environment.read { try NodeReport.now(membership, $0, access).report }
-            try sequencer.report(report, by: .now + Self.reportInterval)
+            // Order: on this disk first, since frames that every node has are pruned.
+            try AheadWriter.sync(at: store, access.storeID)
+            _ = try sequencer.report(report, mayTakeOver: false, by: .now + Self.reportInterval)
         } catch { logger.debug("telling the cluster log how far this node is: \(error)") }
     }
 

@@ -15,7 +15,9 @@ struct ClusterCommand: ParsableCommand, Group {
             Example: evstore cluster create --log "host=db1 dbname=orders" --name orders --schemas Schemas/orders
             An existing store: evstore --store orders cluster copy --log "host=db1 dbname=orders" --name orders --node a
             """,
-        subcommands: [Create.self, Copy.self, Status.self, CatchUp.self, Leave.self, Rescue.self])
+        subcommands: [
+            Create.self, Copy.self, Status.self, CatchUp.self, Leave.self, Rescue.self, Prune.self, Check.self, AcceptServer.self,
+        ])
 
     struct Create: Command {
         static let configuration = CommandConfiguration(
@@ -31,7 +33,7 @@ struct ClusterCommand: ParsableCommand, Group {
         func run(in session: Session) async throws {
             let schemas = try Schemas.load(global.schemasPath(for: "cluster create"))
             let version = try at.map { text throws(EvstoreError) in try schemas.version(named: text) }
-            let cluster = try cluster.cluster()
+            let cluster = try cluster.cluster(session)
             try await cluster.create(
                 schemas: schemas, version: version, steps: session.application.steps, projections: session.application.projections)
             if session.output.json {
@@ -58,7 +60,7 @@ struct ClusterCommand: ParsableCommand, Group {
         @Option(help: ArgumentHelp("This node's own name in the cluster.", valueName: "node")) var node: String
 
         func run(in session: Session) async throws {
-            let cluster = try cluster.cluster()
+            let cluster = try cluster.cluster(session)
             let position = try await session.withStore { store in
                 try await store.copy(to: cluster, as: node, cancellation: session.cancellation, progress: session.progress)
                 return try store.last().position
@@ -78,19 +80,20 @@ struct ClusterCommand: ParsableCommand, Group {
             discussion: """
                 Every frame is counted, so that one which somebody has deleted is noticed. A node that nobody has open reports nothing.
 
-                Example: evstore cluster status --log "host=db1 dbname=orders" --name orders
+                Example: evstore --store orders cluster status
+                Without a node: evstore cluster status --log "host=db1 dbname=orders" --name orders
                 """)
 
         @OptionGroup(title: "Everywhere") var global: GlobalOptions
-        @OptionGroup(title: "The cluster log") var cluster: ClusterOptions
+        @OptionGroup(title: "The cluster log") var cluster: KnownClusterOptions
 
         func run(in session: Session) async throws {
-            let status = try await cluster.cluster().status()
+            let status = try await cluster.cluster(session).status()
             let floor = status.nodes.map(\.live).min()
             if session.output.json {
                 return try session.output.object([
                     "name": .text(status.name), "position": .position(status.position), "epoch": .count(status.epoch.rawValue),
-                    "frames": .count(status.frames),
+                    "frames": .count(status.frames), "pruned": .count(status.pruned),
                     "nodes": .list(
                         status.nodes.map { node in
                             [
@@ -103,7 +106,8 @@ struct ClusterCommand: ParsableCommand, Group {
                 ])
             }
             try session.output.line(
-                "log        \(status.name) at position \(grouped(status.position.rawValue)), \(grouped(status.frames)) frames, all there")
+                "log        \(status.name) at position \(grouped(status.position.rawValue)), \(counted(status.frames, "frame")), all there"
+                    + (status.pruned == 0 ? "" : "; those up to \(grouped(status.pruned)) were pruned"))
             let width = status.nodes.map(\.name.count).max() ?? 0
             for node in status.nodes {
                 let lag =
@@ -129,7 +133,7 @@ struct ClusterCommand: ParsableCommand, Group {
         @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
         func run(in session: Session) async throws {
-            let (before, after) = try await session.withStore { store in
+            let (before, after) = try await session.withStore(isStale: true) { store in
                 guard store.clusterNode != nil else { throw EvstoreError.usage("\(store.path) belongs to no cluster log") }
                 let before = try store.last()
                 try await store.catchUp()
@@ -185,7 +189,7 @@ struct ClusterCommand: ParsableCommand, Group {
         @Option(help: ArgumentHelp("The file that gets the lines; nothing may be there.", valueName: "file")) var into: String
 
         func run(in session: Session) async throws {
-            let report = try await session.withStore(.reading) { store in
+            let report = try await session.withStore(.reading, isStale: true) { store in
                 let file = try File(into, .createNew)
                 var bytes = 0
                 let report = try store.rescue { lines in

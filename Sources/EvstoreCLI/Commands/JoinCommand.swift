@@ -23,12 +23,12 @@ struct JoinCommand: Command {
     @Flag(help: "Take the place of a node of this name, whose store is lost.") var replace = false
 
     func run(in session: Session) async throws {
-        let (path, cluster) = try (global.storePath(), cluster.cluster())
+        let (path, cluster) = try (global.storePath(), cluster.cluster(session))
         try await EventStore.join(
             cluster, as: node, at: path, replacing: replace, options: session.options(), logger: session.logger,
             cancellation: session.cancellation, progress: session.progress)
         session.bar.finish()
-        let position = try await session.withStore(.reading) { store in try store.last().position }
+        let position = try await session.withStore(.reading, isStale: true) { store in try store.last().position }
         if session.output.json {
             try session.output.object(["node": .text(node), "position": .position(position)])
         } else {

@@ -1,0 +1,59 @@
+internal import EventLog
+package import EventModel
+internal import Platform
+internal import PostgreSQL
+
+/// What one host of a connection string says.
+package struct ServerLook: Sendable {
+    /// `host:port`; "" where the string names one host alone.
+    package var host: String
+    /// Why it can't be asked; nil where it answers.
+    package var failure: String?
+    package var takesWrites = false
+    /// Nil of a server that takes no writes, or does not say.
+    package var mark: ServerMark?
+
+    /// Asks each host of a connection string, one after the other.
+    /// - Throws: `EvstoreError.logUnavailable` where the string can't be read, or libpq is not there.
+    package static func all(_ conninfo: String, of log: String) throws(EvstoreError) -> [ServerLook] {
+        do {
+            let hosts = try PostgresConnection.hosts(conninfo)
+            if hosts.isEmpty { return [look(conninfo, nil)] }
+            return hosts.map { look(conninfo, $0) }
+        } catch { throw .logUnavailable(log: log, reason: error.message) }
+    }
+
+    private static let interval = Duration.seconds(3)
+    /// A connection waits no longer for each of the other hosts, and a process that makes several asks once in a while.
+    private static let asideInterval = Duration.seconds(1)
+    private static let againAfter = Duration.seconds(5)
+    private static let asked = Monitor<[String: (at: ContinuousClock.Instant, newer: PostgresHost?)]>([:])
+
+    /// The host of a connection string that takes writes on a newer timeline than one that does, too: that one was replaced, and started again.
+    static func newer(than mark: ServerMark, _ conninfo: String) -> PostgresHost? {
+        if let last = asked.withLock({ $0[conninfo] }), last.at.duration(to: .now) < againAfter { return last.newer }
+        var newer: PostgresHost?
+        do {
+            newer = try PostgresConnection.hosts(conninfo).first { host in
+                let look = look(conninfo, host, within: asideInterval)
+                return look.takesWrites && look.mark.map { $0.system == mark.system && $0.timeline > mark.timeline } ?? false
+            }
+        } catch { return nil }
+        asked.withLock { $0[conninfo] = (.now, newer) }
+        return newer
+    }
+
+    private static func look(_ conninfo: String, _ host: PostgresHost?, within interval: Duration = interval) -> ServerLook {
+        let name = host.map { "\($0.host.isEmpty ? $0.address : $0.host)\($0.port.isEmpty ? "" : ":\($0.port)")" } ?? ""
+        var look = ServerLook(host: name)
+        do {
+            let deadline = ContinuousClock.now + interval
+            let made = try PostgresConnection(
+                conninfo, deadline: deadline, application: "evstore", .init(host.map { [$0] }, takesAny: true))
+            let isReadOnly = try made.run(FrameTable.isReadOnly, [], deadline: deadline).int(0, 0) != 0
+            look.takesWrites = !isReadOnly
+            look.mark = try made.serverMark(by: deadline)
+        } catch { look.failure = error.message }
+        return look
+    }
+}
