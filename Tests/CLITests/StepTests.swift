@@ -57,6 +57,9 @@ struct StepTests {
         #expect(try member(object, "needs") == #"["the step units (revision 4) of v2"]"#)
         #expect(try member(object, "appendsRefused") == #"[{"step":"the step units (revision 4) of v2","types":["OrderPlaced"]}]"#)
         try refused(shop, "replay --to v2 --schemas SCHEMAS")
+        let drill = try shop.run("drill --to v2 --schemas SCHEMAS")
+        #expect(drill.exit == 6 && drill.output.contains("the step units (revision 4) of v2"), "\(drill.output)")
+        #expect(drill.errors.contains("the application's own command line") && drill.errors.contains("EVSTORE_PROGRAM"), "\(drill.errors)")
         try refused(shop, "replay --to v2 --schemas SCHEMAS --dry-run")
         #expect(try member(shop.must("status --json").line, "head") == "1")
     }

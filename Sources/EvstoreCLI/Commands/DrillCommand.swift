@@ -50,7 +50,14 @@ struct DrillCommand: Command {
         let failed = report.steps.last { !$0.ok }
         // The text for people has the failed step among the others.
         if session.output.json, let failed { session.output.note("\(failed.name): \(failed.detail)") }
+        if let fix = failed?.error?.command { session.output.note("  -> \(fix)\(Self.unitHint(failed?.error))") }
         throw Exit(code: failed?.error?.exit ?? 7)
+    }
+
+    /// The packaged unit runs the program without anybody's code where it is not told another.
+    private static func unitHint(_ error: EvstoreError?) -> String {
+        guard case .programNeeded? = error else { return "" }
+        return "; the unit evstore-drill@ runs what Environment=EVSTORE_PROGRAM= names"
     }
 
     private func show(_ report: DrillReport, _ output: Output) throws {
