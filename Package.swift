@@ -253,7 +253,7 @@ let package = Package(
             name: "EvstoreClusterTests",
             dependencies: [
                 "Bytes", "Hashing", "Platform", "PostgreSQL", "EventModel", "EventLog", "SchemaEvolution", "ClusterLog", "Evstore",
-                "EvstoreCluster",
+                "EvstoreCluster", "EvstoreWeb",
                 "EvstoreTesting", "TestSupport", "Torturing", "evstore", "StoreWorker",
             ], swiftSettings: house),
         .testTarget(

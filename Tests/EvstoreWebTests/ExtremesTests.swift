@@ -48,7 +48,7 @@ struct ExtremesTests {
         var event = try note(#"{"id":"1"}"#)
         event.time = Timestamp(microseconds: microseconds)
         // An append may refuse it; logs that were written before hold it.
-        do { _ = try await temporary.store.append([event]) } catch { #expect(error.code == "usage", "\(error)") }
+        do { _ = try await temporary.store.append([event]) } catch { #expect(error.code == "invalidLine", "\(error)") }
         _ = try await temporary.store.append([note(#"{"id":"1","text":"x"}"#)])
         _ = try await temporary.store.query("notes", key: "1")
         let directory = try TemporaryDirectory()
@@ -95,7 +95,7 @@ struct ExtremesTests {
     @Test("events that are nested deep, and many large ones, make pages that a browser can show, which say what is left out")
     func large() async throws {
         let temporary = try await store()
-        let many = String(repeating: #""<<<<","#, count: 100_000) + "1"
+        let many = String(repeating: #""<<<<","#, count: 9_000) + "1"
         let deep = String(repeating: #"{"a":["#, count: 28) + many + String(repeating: "]}", count: 28)
         let text = String(repeating: "'", count: 200_000)
         for _ in 0 ..< 12 { _ = try await temporary.store.append([note(#"{"id":"1","text":"\#(text)","deep":\#(deep)}"#)]) }

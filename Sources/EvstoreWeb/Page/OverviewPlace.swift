@@ -41,6 +41,7 @@ extension Page {
     private static let placesOfComplaints = [
         "parked": "/consumers", "consumerFailing": "/consumers", "quarantined": "/quarantine", "drillFailed": "/drills",
         "diskFull": "/storage", "longReader": "/storage", "clusterUnreachable": "/cluster",
+        "forked": "/cluster", "takenOut": "/cluster", "twin": "/cluster",
     ]
 
     /// Floor to head, with what stands at each.
