@@ -24,6 +24,8 @@ struct Admission {
     private var found: [Int] = []
     /// As many names as the processor's nearest memory holds with their entries.
     private static let foundTogether = 64
+    /// Whether the rows of streams were seen to be complete.
+    private var knowsStreams = false
     private var lastType: (name: String, id: TypeID) = ("", 0)
     private var typesCount: TypeID
 
@@ -36,7 +38,7 @@ struct Admission {
     }
 
     /// How many events have been admitted.
-    var count: Int { Int(next.rawValue - first.rawValue) }
+    var count: Int { Int(clamping: next.events(after: first)) }
 
     /// Checks an append against the log and everything admitted before it, ids first, then conditions; returns its outcome where it is
     /// not to be admitted, else nil.
@@ -84,7 +86,7 @@ struct Admission {
 
     // MARK: Conditions
 
-    private func check(
+    private mutating func check(
         _ condition: StreamCondition, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
     ) throws {
         if let seen = condition.asOf, seen.epoch != moment.epoch,
@@ -107,7 +109,7 @@ struct Admission {
     }
 
     /// The index of a stream's entry, whose head is that after everything admitted so far.
-    private func stream(
+    private mutating func stream(
         _ name: StreamName, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
     ) throws -> Int {
         let index = streams.index(of: name.text)
@@ -115,11 +117,16 @@ struct Admission {
         return index
     }
 
-    private func learn(
+    private mutating func learn(
         _ index: Int, _ name: StreamName, _ streams: inout StreamTable, _ transaction: borrowing ReadTransaction
     ) throws {
         let known = streams[index].id
         let id = known > 0 ? known : try moment.streamID(name.text, transaction, access)
+        if id == nil, !knowsStreams {
+            // Once for a commit, which takes no rows away: a stream that is there and not found would be begun a second time.
+            try Indexes.requireStreams(transaction, access.tables)
+            knowsStreams = true
+        }
         let head = try id.flatMap { try moment.knownHead($0, transaction, access) }
         streams.learn(index, id, head)
     }
@@ -160,7 +167,7 @@ struct Admission {
             revision = place.revision
         }
         return AppendReceipt(
-            positions: begin.rawValue ... next.rawValue - 1, stream: events[events.count - 1].stream, revision: Revision(revision),
+            positions: begin.through(next.previous), stream: events[events.count - 1].stream, revision: Revision(revision),
             id: events[0].id ?? EventID(uuid: firstMade), epoch: moment.epoch, duplicate: false)
     }
 
@@ -181,7 +188,7 @@ struct Admission {
     private func jump(after head: StreamTable.Entry, _ transaction: borrowing ReadTransaction) throws -> UInt64 {
         guard JumpList.isMerging(head.revision + 1) else { return head.position }
         if head.jumps.1 > 0 { return head.jumps.1 }
-        if head.jumps.0 >= first.rawValue { return jumps[Int(head.jumps.0 - first.rawValue)].rawValue }
+        if head.jumps.0 >= first.rawValue { return jumps[Int(clamping: Position(head.jumps.0).events(after: first))].rawValue }
         guard let record = try Blocks.record(at: Position(head.jumps.0), transaction, access) else { throw Indexes.damaged("heads") }
         return record.jump.rawValue
     }

@@ -81,7 +81,13 @@ package struct RecordView: ~Escapable {
 
     /// The stream's name, which only its first event carries.
     package var streamName: StreamName? {
-        nameCount == 0 ? nil : StreamName(unchecked: String(utf8: block.slice(afterID, nameCount)) ?? "")
+        nameCount == 0 ? nil : StreamName(unchecked: String(utf8: nameBytes) ?? "")
+    }
+
+    /// Its bytes; empty of every later event.
+    var nameBytes: RawSpan {
+        @_lifetime(copy self)
+        get { block.slice(afterID, nameCount) }
     }
 
     /// The payload's bytes, as they were appended.

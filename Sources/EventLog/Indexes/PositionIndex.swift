@@ -50,18 +50,21 @@ struct PositionIndex: Sendable {
 
     func removeAll(_ transaction: inout WriteTransaction) throws { try rows?.removeAll(&transaction) }
 
-    /// How many keys its table has.
-    func count(_ transaction: borrowing ReadTransaction) throws -> Int {
-        guard let rows else { return 0 }
-        return try rows.count(transaction) - (mark(transaction) == nil ? 0 : 1)
-    }
-
     /// Looks a key up in its table.
     func find(_ key: [UInt8], _ numbers: StateRows.Numbers, _ transaction: borrowing ReadTransaction) throws -> Answer {
         guard let rows, try mark(transaction) == numbers.indexedTo else { return .unknown }
         guard let row = try rows.get(([1] + key).lent, transaction) else { return .nowhere }
         guard row.byteCount == 8 else { throw Indexes.damaged(name) }
         return .at(Position(row.load(UInt64.self, at: 0)))
+    }
+}
+
+extension PositionIndex: PositionRows {
+    func forEachPosition(_ transaction: borrowing ReadTransaction, _ body: (_ key: RawSpan, _ position: UInt64) throws -> Bool) throws {
+        try rows?.forEach(from: [1], transaction) { key, row in
+            guard row.byteCount == 8 else { throw Indexes.damaged(name) }
+            return try body(key.slice(1, key.byteCount - 1), row.load(UInt64.self, at: 0))
+        }
     }
 }
 

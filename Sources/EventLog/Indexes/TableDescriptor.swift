@@ -72,7 +72,7 @@ package struct TableDescriptor: Sendable {
 
     static let blocks = TableDescriptor("blocks", key: .integer, number: nil, .blocks)
     /// Blocks name the types of their events too.
-    static let types = TableDescriptor("types", number: 1, .kept(Kept(isMissed: false)))
+    package static let types = TableDescriptor("types", number: 1, .kept(Kept(isMissed: false)))
     package static let streams = TableDescriptor("streams", number: 2, .index(.streams))
     static let heads = TableDescriptor("heads", key: .integer, number: 3, .index(.heads))
     static let ids = TableDescriptor("ids", number: 4, .index(.ids))

@@ -67,7 +67,7 @@ package struct Tables: Sendable {
         checks = store.hasRowChecksums ? descriptors.rowChecks(of: store.id.tag, codes) : [:]
     }
 
-    subscript(catalogue: Catalogue) -> RowTable {
+    package subscript(catalogue: Catalogue) -> RowTable {
         guard let table = catalogues[catalogue] else {
             preconditionFailure("every catalogue has its table")
         }
@@ -93,10 +93,28 @@ struct IDKey: Hashable, Comparable, Sendable {
     let high: UInt64
     let low: UInt64
 
+    init(kind: UInt8, high: UInt64, low: UInt64) { (self.kind, self.high, self.low) = (kind, high, low) }
+
+    private static let bytes = 17
     static let uuid: UInt8 = 1
     static let text: UInt8 = 2
 
-    var bytes: [UInt8] { [kind] + sortable(high) + sortable(low) }
+    var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Self.bytes)
+        bytes.append(kind)
+        for word in [high, low] {
+            for shift in stride(from: 56, through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift))) }
+        }
+        return bytes
+    }
+
+    /// The key of a row; nil where the bytes are none.
+    init?(row key: RawSpan) {
+        guard key.byteCount == Self.bytes else { return nil }
+        self.init(
+            kind: key.byte(at: 0), high: key.load(UInt64.self, at: 1).byteSwapped, low: key.load(UInt64.self, at: 9).byteSwapped)
+    }
 
     static func < (a: IDKey, b: IDKey) -> Bool { (a.kind, a.high, a.low) < (b.kind, b.high, b.low) }
 }

@@ -64,10 +64,10 @@ enum Unindexing {
         var cursor = try transaction.cursor(access.tables.blocks)
         var earlier = try transaction.cursor(access.tables.blocks)
         var isThere = try Blocks.seek(&cursor, holding: done.next)
-        while isThere, part.through.rawValue - done.rawValue < eventsAtOnce {
+        while isThere, part.through.events(after: done) < eventsAtOnce {
             let block = try Blocks.view(cursor, access)
             if block.last > part.through {
-                let start = part.through < block.first ? 0 : Int(part.through.rawValue - block.first.rawValue) + 1
+                let start = block.index(after: part.through)
                 for index in start ..< block.count { try add(block.record(index), to: &part, &earlier, access) }
                 part.through = block.last
             }
@@ -89,7 +89,8 @@ enum Unindexing {
             part.streams.append(Array(name.text.utf8))
             part.heads.append((record.streamID, nil))
         } else if record.previous <= part.kept {
-            // The first of the stream's events that go.
+            // The first of the stream's events that go. A stream that begins behind `indexed` needs no head: the next sweep writes it.
+            guard record.streamID <= part.indexed.rawValue else { return part.heads.append((record.streamID, nil)) }
             guard let last = try Blocks.record(at: record.previous, &earlier, access), last.streamID == record.streamID else {
                 throw EvstoreError.corruptBlock(position: record.position, reason: "its pointer leads to no event of its stream")
             }

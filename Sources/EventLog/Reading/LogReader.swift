@@ -55,7 +55,7 @@ package struct LogReader: ~Copyable {
 
     /// The last event of a stream; nil where it has none.
     package func head(of stream: StreamName) throws -> StreamHead? {
-        guard let id = try moment.streamID(stream.text, transaction, access) else { return nil }
+        guard let id = try moment.knownStreamID(stream.text, transaction, access) else { return nil }
         return try moment.knownHead(id, transaction, access)
     }
 
@@ -73,7 +73,7 @@ package struct LogReader: ~Copyable {
     }
 
     func walk(_ name: StreamName) throws -> StreamWalk? {
-        guard let id = try moment.streamID(name.text, transaction, access), let head = try moment.knownHead(id, transaction, access) else {
+        guard let id = try moment.knownStreamID(name.text, transaction, access), let head = try moment.knownHead(id, transaction, access) else {
             return nil
         }
         return StreamWalk(id, head, access)
@@ -87,7 +87,7 @@ package struct LogReader: ~Copyable {
         while isThere {
             var block = try Blocks.view(cursor, access)
             if block.last >= from {
-                if from > block.first { block.indices = Int(from.rawValue - block.first.rawValue) ..< block.count }
+                if from > block.first { block.indices = block.index(after: from.previous) ..< block.count }
                 if try !access.open(block, transaction, body) { return }
             }
             isThere = try cursor.next()
@@ -122,7 +122,7 @@ package struct LogReader: ~Copyable {
 
     /// The birth version of a stream's first event; nil where the stream has none.
     package func birth(ofStream name: StreamName) throws -> SchemaVersion? {
-        guard let id = try moment.streamID(name.text, transaction, access) else { return nil }
+        guard let id = try moment.knownStreamID(name.text, transaction, access) else { return nil }
         return try birth(ofStream: id)
     }
 

@@ -28,9 +28,7 @@ struct LogVerifier {
     private var types: [TypeID: String] = [:]
     /// Known after the first look at them.
     private var hasIndexes: Bool?
-    private var census: [IndexEntries.Kind: UInt64] = [:]
-    /// How many keys each further index has, and `ids`, by their names.
-    private var keyCounts: [String: Int] = [:]
+    private var indexes: IndexComparison
     private let asked: Position?
     private var linkAsked: Digest?
     private var cuts: [Checkpoint] = []
@@ -43,6 +41,7 @@ struct LogVerifier {
     /// - Parameter asked: where the chain's link is wanted.
     init(_ access: LogAccess, _ overlays: Overlays, _ options: Options, deep: Bool, asking asked: Position? = nil) {
         (self.access, self.overlays, self.options, isDeep, self.asked) = (access, overlays, options, deep, asked)
+        indexes = IndexComparison(access.tables)
         if asked == .start { linkAsked = Epochs.genesis(access.storeID) }
     }
 
@@ -87,7 +86,8 @@ struct LogVerifier {
         }
         progress(moment.last.rawValue, moment.last.rawValue)
         cuts = try Epochs.all(transaction, access.tables)
-        if isDeep { try compareIndexes(moment, transaction) }
+        // After a damaged block the walk does not know what the indexes must hold.
+        if findings.isEmpty, try !compareIndexes(moment, transaction, until: end) { return true }
         findings += slots.findings(access.keys?.store ?? "")
         if let keys = access.keys {
             findings += (revived ?? []).prefix(Self.findingsMax).map { slot in
@@ -120,7 +120,11 @@ struct LogVerifier {
         last = block.last
         if last == asked { linkAsked = block.link }
         for index in 0 ..< block.count { try checkSum(block, index) }
-        for index in 0 ..< block.count where isDeep { try take(block.record(index), moment, transaction) }
+        for index in 0 ..< block.count {
+            let record = block.record(index)
+            indexes.take(record, access.tables)
+            if isDeep { try take(record, moment, transaction) }
+        }
         guard block.isSealed, let keys = access.keys else { return }
         if slots.wantsNames || revived?.isEmpty == false { for index in 0 ..< block.count { noteName(of: block.record(index), keys) } }
         if isDeep { try checkOpening(block, transaction) }
@@ -145,7 +149,7 @@ struct LogVerifier {
     }
 
     private mutating func checkSum(_ block: BlockView, _ index: Int) throws {
-        let position = Position(block.first.rawValue + UInt64(index))
+        let position = block.first.plus(UInt64(index))
         do throws(EvstoreError) {
             _ = try BlockLayout.checkRecord(block.bytes, at: position, after: block.first, storeTag: access.storeID.tag)
         } catch { note("STORE001", at: position, error.message) }
@@ -183,7 +187,6 @@ struct LogVerifier {
     }
 
     private mutating func take(_ record: RecordView, _ moment: Moment, _ transaction: borrowing ReadTransaction) throws {
-        census[IndexEntries.Kind(type: record.type, born: record.born.rawValue), default: 0] += 1
         checkPointers(record)
         if try indexesAreReadable(moment, transaction) { try checkIndexes(record, moment, transaction) }
     }
@@ -202,14 +205,12 @@ struct LogVerifier {
             note("STORE005", at: record.position, "the stream \(name) is not found where it begins")
         }
         if record.idGiven {
-            keyCounts[TableDescriptor.ids.name, default: 0] += 1
             if try moment.position(IDKey(record), transaction, access) != record.position {
                 note("STORE005", at: record.position, "the id \(record.id) does not lead to its event")
             }
         }
         for index in access.tables.positionIndexes {
             guard let key = index.key(record) else { continue }
-            keyCounts[index.name, default: 0] += 1
             // An index that lacks a part is no damage: the next opening for writing completes it.
             let answer = try moment.find(key, in: index, transaction, access)
             if answer != .at(record.position), answer != .unknown {
@@ -243,34 +244,28 @@ struct LogVerifier {
         streams[record.streamID] = stream
     }
 
-    private mutating func compareIndexes(_ moment: Moment, _ transaction: borrowing ReadTransaction) throws {
-        // After a damaged block the walk does not know every stream.
-        guard findings.isEmpty else { return }
-        if try moment.census(transaction, access) != census { note("STORE006", at: nil, "the census differs from the log") }
+    private static let wrongHead = "the head of the stream that begins here is not its last event"
+
+    /// Compares the indexes with what was walked; false where more is to be looked at in another transaction.
+    private mutating func compareIndexes(
+        _ moment: Moment, _ transaction: borrowing ReadTransaction, until end: ContinuousClock.Instant
+    ) throws -> Bool {
+        do throws {
+            for stream in try indexes.lookAtHeads(until: end, transaction, access) { note("STORE005", at: stream, Self.wrongHead) }
+            if indexes.hasHeads { return false }
+            if isDeep { try compareHeads(moment, transaction) }
+            if findings.isEmpty { findings += try indexes.end(moment, transaction, access) }
+        } catch EvstoreError.corruptBlock(_, let reason) { note("STORE005", at: nil, reason) }
+        return true
+    }
+
+    /// Names the streams whose heads are not their last events.
+    private mutating func compareHeads(_ moment: Moment, _ transaction: borrowing ReadTransaction) throws {
         for (id, stream) in streams {
             let head = try moment.head(id, transaction, access)
             if head?.revision.rawValue != stream.revision || head?.position != stream.chain.last {
-                note("STORE005", at: Position(id), "the head of the stream that begins here is not its last event")
+                note("STORE005", at: Position(id), Self.wrongHead)
             }
-        }
-        for table in access.tables.descriptors { try compareCount(of: table, transaction) }
-    }
-
-    /// The walk looks up the rows that events lead to; rows that no event leads to show in the number of rows.
-    private mutating func compareCount(of table: TableDescriptor, _ transaction: borrowing ReadTransaction) throws {
-        guard let index = table.index, let rows = access.tables[table] else { return }
-        switch index {
-        case .census: return
-        case .streams, .heads:
-            if try rows.count(transaction) <= streams.count { return }
-            note("STORE005", at: nil, "the index \(table.name) has rows for streams that are not in the log")
-        case .ids:
-            if try rows.count(transaction) <= keyCounts[table.name] ?? 0 { return }
-            note("STORE005", at: nil, "the index \(table.name) has rows for events that are not in the log")
-        case .positions:
-            let index = access.tables.positionIndexes.first { $0.name == table.name }
-            if try index?.count(transaction) ?? 0 <= keyCounts[table.name] ?? 0 { return }
-            note("STORE005", at: nil, "the index \(table.name) has rows for events that are not in the log")
         }
     }
 }

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventModel
 internal import Hashing
 internal import LMDB
@@ -16,16 +17,13 @@ struct Moment {
     init?(_ transaction: borrowing ReadTransaction, _ access: LogAccess, _ overlays: Overlays) throws {
         numbers = try StateRows.numbers(transaction, access.tables)
         last = try Blocks.last(transaction, access)
+        try numbers.check(last)
         guard let overlay = overlays.overlay(numbers) else { return nil }
         self.overlay = overlay
     }
 
-    /// The same moment with an overlay of its own, for when other threads have extended the shared one
-    /// beyond what this transaction sees.
-    private init(alone moment: Moment) {
-        (numbers, last) = (moment.numbers, moment.last)
-        overlay = Overlay(epoch: moment.epoch, base: moment.numbers.indexed)
-    }
+    /// An overlay of its own, for when other threads have extended the shared one beyond what this transaction sees.
+    private var alone: Overlay { Overlay(epoch: epoch, base: numbers.indexed) }
 
     func streamID(_ name: String, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> UInt64? {
         let found = try overlay.look(asOf: last, transaction, access) { $0.streams[name] }.answer
@@ -33,10 +31,24 @@ struct Moment {
         return found <= last.rawValue ? found : nil
     }
 
+    /// The same; one that is not found where rows of `streams` are missing means a damaged index, not an unknown stream.
+    func knownStreamID(_ name: String, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> UInt64? {
+        let found = try streamID(name, transaction, access)
+        if found == nil { try Indexes.requireStreams(transaction, access.tables) }
+        return found
+    }
+
     func head(_ stream: UInt64, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> StreamHead? {
-        let found = try overlay.look(asOf: last, transaction, access) { $0.heads[stream] }.answer
-        guard let found else { return try Indexes.head(stream, transaction, access.tables) }
-        return found.position <= last ? found : try Moment(alone: self).head(stream, transaction, access)
+        var found = try overlay.look(asOf: last, transaction, access) { $0.heads[stream] }.answer
+        if let head = found, head.position > last {
+            found = try alone.look(asOf: last, transaction, access) { $0.heads[stream] }.answer
+        }
+        guard let head = try found ?? Indexes.head(stream, transaction, access.tables) else { return nil }
+        // Of a row that no store has written, not even the next revision could be counted.
+        guard head.position <= last, head.jump <= head.position, head.revision.rawValue < head.position.rawValue else {
+            throw Indexes.damaged("heads")
+        }
+        return head
     }
 
     /// The head of a stream that has events; one without a head means a damaged index, not an unknown stream.
@@ -61,8 +73,11 @@ struct Moment {
     }
 
     func census(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> [IndexEntries.Kind: UInt64] {
-        let (later, through) = try overlay.look(asOf: last, transaction, access) { $0.census }
-        if through > last { return try Moment(alone: self).census(transaction, access) }
-        return try Indexes.census(transaction, access.tables).merging(later) { $0 + $1 }
+        var (later, through) = try overlay.look(asOf: last, transaction, access) { $0.census }
+        if through > last { (later, through) = try alone.look(asOf: last, transaction, access) { $0.census } }
+        let census = try Indexes.census(transaction, access.tables).merging(later) { $0.plus($1) }
+        // Each event is counted once.
+        guard census.values.sum({ $0 }) <= last.rawValue else { throw Indexes.damaged("census") }
+        return census
     }
 }

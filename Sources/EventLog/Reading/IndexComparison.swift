@@ -1,0 +1,190 @@
+internal import Bytes
+internal import EventModel
+internal import Hashing
+internal import LMDB
+
+/// Compares the indexes with the log: gathers on the walk over the log what they must hold, and looks at their rows at its end. What it keeps
+/// does not grow with the log.
+///
+/// 1. The rows of `streams`, `ids` and of further indexes are summed up (`RowSum`), and so is what the events say.
+/// 2. Each row of `heads` leads to an event of its stream, and says of it what the event says. There is one for each stream, and the events
+///    that they count are all events: so each leads to the last one.
+/// 3. The census is counted again.
+/// 4. The numbers of types are 1, 2, 3 …, as many as there are names.
+///
+/// Rows of events behind `indexed` may be there already, where a sweep is under way, and those of `heads` may be older than the events there:
+/// such rows are held against the events themselves (`Overlay`).
+struct IndexComparison {
+    /// A set of rows as one number, in whatever order they come: the sum of their hashes. Two sets that differ have one sum by a chance of
+    /// 1 in 2^64, since nobody knows the seed before.
+    private struct RowSum: Hashable {
+        private static let seed = UInt64.random(in: .min ... .max)
+        private(set) var count: UInt64 = 0
+        private var sum: UInt64 = 0
+
+        private static func hash(_ key: RawSpan, _ position: UInt64) -> UInt64 {
+            seededHash(key, seed &+ position &* 0x9e37_79b9_7f4a_7c15)
+        }
+
+        mutating func add(_ key: RawSpan, _ position: UInt64) {
+            count &+= 1
+            sum &+= Self.hash(key, position)
+        }
+
+        mutating func remove(_ key: RawSpan, _ position: UInt64) {
+            count &-= 1
+            sum &-= Self.hash(key, position)
+        }
+    }
+
+    private var streams = RowSum()
+    private var ids = RowSum()
+    /// Of each further index, in their order.
+    private var positions: [RowSum]
+    private(set) var census: [IndexEntries.Kind: UInt64] = [:]
+    /// The kind counted last: consecutive events are mostly of one kind.
+    private var run: (kind: IndexEntries.Kind, count: UInt64) = (IndexEntries.Kind(type: 0, born: 0), 0)
+    /// The next stream whose row of `heads` is to be looked at; nil where all were.
+    private var nextHead: UInt64? = 0
+
+    init(_ tables: Tables) { positions = tables.positionIndexes.map { _ in RowSum() } }
+
+    /// Adds what an event makes the indexes hold.
+    mutating func take(_ record: borrowing RecordView, _ tables: Tables) {
+        let position = record.position.rawValue
+        if record.nameBytes.byteCount > 0 { streams.add(record.nameBytes, position) }
+        if record.idGiven { ids.add(IDKey(record).bytes.lent, position) }
+        for (number, index) in tables.positionIndexes.enumerated() {
+            if let key = index.key(record) { positions[number].add(key.lent, position) }
+        }
+        let kind = IndexEntries.Kind(type: record.type, born: record.born.rawValue)
+        if kind != run.kind {
+            countRun()
+            run.kind = kind
+        }
+        run.count += 1
+    }
+
+    private mutating func countRun() {
+        if run.count > 0 { census[run.kind, default: 0] += run.count }
+        run.count = 0
+    }
+
+    // MARK: Heads
+
+    /// Whether rows of `heads` are left to be looked at.
+    var hasHeads: Bool { nextHead != nil }
+
+    /// Looks at the rows of `heads` until a time; returns the streams whose row leads elsewhere.
+    mutating func lookAtHeads(
+        until end: ContinuousClock.Instant, _ transaction: borrowing ReadTransaction, _ access: LogAccess
+    ) throws -> [Position] {
+        guard let first = nextHead else { return [] }
+        var next: UInt64?
+        var wrong: [Position] = []
+        try access.tables.heads.forEach(from: bytes(first), transaction) { key, row in
+            let (stream, head) = try Self.head(key, row)
+            if stream > first, ContinuousClock.now >= end {
+                next = stream
+                return false
+            }
+            let record = try Blocks.record(at: head.position, transaction, access)
+            if record?.streamID != stream || record?.revision != head.revision || record?.jump != head.jump {
+                wrong.append(Position(stream))
+            }
+            return true
+        }
+        nextHead = next
+        return wrong
+    }
+
+    private static func head(_ key: RawSpan, _ row: RawSpan) throws -> (stream: UInt64, head: StreamHead) {
+        guard key.byteCount == 8, let head = StreamHead(row: row) else { throw Indexes.damaged("heads") }
+        return (key.load(UInt64.self, at: 0), head)
+    }
+
+    // MARK: At the end of the walk
+
+    /// Compares, in the transaction in which the walk has come to the log's end; returns what is wrong.
+    mutating func end(_ moment: Moment, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> [Finding] {
+        var findings: [Finding] = []
+        func note(_ id: String, _ message: String) { findings.append(Finding(id: id, position: nil, message: message)) }
+        countRun()
+        let (tables, indexed) = (access.tables, moment.numbers.indexed)
+        // The one that is shared may be of a later moment than the transaction.
+        let tail = try Overlay(epoch: moment.epoch, base: indexed).look(asOf: moment.last, transaction, access) { $0 }.answer
+        let begun = streams.count
+        for (name, position) in tail.streams { streams.remove(Array(name.utf8).lent, position) }
+        for (id, position) in tail.ids { ids.remove(id.bytes.lent, position) }
+        if try sum(tables.streams, through: indexed, transaction, { tail.streams[String(utf8: $0) ?? ""] }) != streams {
+            note("STORE005", "the index streams does not agree with the log: a stream is not found, or another one in its place")
+        }
+        if try sum(tables.ids, through: indexed, transaction, { IDKey(row: $0).flatMap { tail.ids[$0] } }) != ids {
+            note("STORE005", "the index ids does not agree with the log: an id is not found, or another event in its place")
+        }
+        for (number, index) in tables.positionIndexes.enumerated() {
+            let keys = tail.positions[index.name] ?? [:]
+            for (key, position) in keys { positions[number].remove(key.lent, position) }
+            // An index that lacks a part is no damage: the next opening for writing completes it.
+            guard try index.mark(transaction) == moment.numbers.indexedTo else { continue }
+            let rows = try sum(index, through: indexed, transaction) { keys[[UInt8](copying: $0)] }
+            if rows != positions[number] { note("STORE005", "the index \(index.name) does not agree with the log") }
+        }
+        if try !headsAreAll(begun.minus(UInt64(tail.streams.count)), moment, tail, transaction, tables) {
+            note("STORE005", "the index heads does not agree with the log: a stream lacks its head, or has an event behind it")
+        }
+        if try Indexes.census(transaction, tables).merging(tail.census, uniquingKeysWith: { $0.plus($1) }) != census {
+            note("STORE006", "the census differs from the log")
+        }
+        let types = try Indexes.types(transaction, tables)
+        if try tables.types.count(transaction) != types.count || types.keys.contains(where: { $0 < 1 || $0 > types.count }) {
+            note("STORE005", "the table of types has a number twice, or lacks one")
+        }
+        return findings
+    }
+
+    /// - Parameter later: where the event behind `indexed` lies that has a key; nil where there is none.
+    private func sum(
+        _ rows: some PositionRows, through indexed: Position, _ transaction: borrowing ReadTransaction, _ later: (RawSpan) -> UInt64?
+    ) throws -> RowSum? {
+        var sum = RowSum()
+        var isRight = true
+        try rows.forEachPosition(transaction) { key, position in
+            if position <= indexed.rawValue { sum.add(key, position) } else if later(key) != position { isRight = false }
+            return isRight
+        }
+        return isRight ? sum : nil
+    }
+
+    /// - Parameter begun: how many streams have begun through `indexed`.
+    private func headsAreAll(
+        _ begun: UInt64, _ moment: Moment, _ tail: IndexEntries, _ transaction: borrowing ReadTransaction, _ tables: Tables
+    ) throws -> Bool {
+        var (found, events): (UInt64, UInt64) = (0, 0)
+        var isRight = true
+        try tables.heads.forEach(transaction) { key, row in
+            let (stream, head) = try Self.head(key, row)
+            let isLater = tail.heads[stream] != nil
+            if !isLater { events = events.plus(head.revision.rawValue.plus(1)) }
+            if stream <= moment.numbers.indexed.rawValue { found += 1 } else if !isLater { isRight = false }
+            return isRight
+        }
+        for stream in tail.heads.ids { events = events.plus(tail.heads[stream]?.revision.rawValue.plus(1) ?? 0) }
+        return isRight && found == begun && events == moment.last.rawValue
+    }
+}
+
+/// A table, or a part of one, whose rows lead from keys to positions.
+protocol PositionRows {
+    /// Lends its rows until `body` returns false.
+    func forEachPosition(_ transaction: borrowing ReadTransaction, _ body: (_ key: RawSpan, _ position: UInt64) throws -> Bool) throws
+}
+
+extension RowTable: PositionRows {
+    func forEachPosition(_ transaction: borrowing ReadTransaction, _ body: (_ key: RawSpan, _ position: UInt64) throws -> Bool) throws {
+        try forEach(transaction) { key, row in
+            guard row.byteCount == 8 else { throw Indexes.damaged(name) }
+            return try body(key, row.load(UInt64.self, at: 0))
+        }
+    }
+}
