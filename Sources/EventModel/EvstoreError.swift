@@ -7,6 +7,8 @@ public enum EvstoreError: Error, Hashable, Sendable {
     case storeExists(path: String)
     case notAStore(path: String, reason: String)
     case storeNewer(path: String, format: Int, known: Int)
+    /// The library of LMDB, or the file, is of another release than the one whose files this program knows; nothing is damaged.
+    case otherLMDB(path: String, reason: String)
     case storeDamaged(path: String, reason: String)
     case unsafePermissions(path: String, reason: String)
     case unsafeFileSystem(path: String, kind: String)
@@ -121,6 +123,8 @@ public struct ImageFailure: Hashable, Sendable {
     public var pointer: String
     public var expected: String
     public var found: String
+    /// Whether a codec can't read the value, whichever op uses it.
+    package var isByCodec = false
 
     public init(
         position: Position? = nil, type: String, born: SchemaVersion, target: SchemaVersion, step: SchemaVersion,

@@ -22,7 +22,7 @@ extension EvstoreError: CommandError {
             .consumerStopped, .clusterMismatch:
             3
         case .locked, .deadlinePassed, .migrationInProgress, .logUnavailable: 5
-        case .storeNewer, .schemaNewer, .programNeeded: 6
+        case .storeNewer, .otherLMDB, .schemaNewer, .programNeeded: 6
         case .storeDamaged, .corruptBlock, .backupDamaged, .nothingToSalvage, .signatureInvalid, .verificationFailed, .clusterWentBack,
             .clusterDamaged:
             7

@@ -6,8 +6,8 @@ internal import Platform
 enum MetaCheck {
     static func check(_ file: File) throws(StorageError) {
         if try file.status().bytes == 0 { throw StorageError(invalid: "\(file.path) is empty") }
-        let first = try MetaPage(0, of: file, at: 0)
-        let second = try MetaPage(1, of: file, at: first.pageBytes)
+        let first = try MetaPage.first(of: file)
+        let second = try MetaPage.second(of: file, after: first)
         guard first.pageBytes == second.pageBytes else {
             throw StorageError(invalid: "\(file.path): the two meta pages differ in page size")
         }

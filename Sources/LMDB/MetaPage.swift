@@ -14,6 +14,11 @@ package import Platform
 package struct MetaPage: Hashable, Sendable {
     /// What LMDB uses of the page.
     package static let size = 152
+    private static let magic: UInt32 = 0xbeef_c0de
+    private static let magicOffset = 16
+    /// In files of LMDB 1.0.
+    private static let magicOffsetOfLater = 24
+    private static let format: UInt32 = 1
     static let address = 24
     static let freeRecord = 40
     static let mainRecord = 88
@@ -23,10 +28,15 @@ package struct MetaPage: Hashable, Sendable {
     package init(_ bytes: [UInt8], number: UInt64, in name: String) throws(StorageError) {
         let page = bytes.lent
         guard bytes.count == Self.size else { throw StorageError(invalid: "\(name) is too short for its meta pages") }
-        guard page.load(UInt64.self, at: 0) == number, page.load(UInt16.self, at: 10) == 8,
-            page.load(UInt32.self, at: 16) == 0xbeef_c0de
+        func isMarked(at offset: Int) -> Bool { page.load(UInt32.self, at: offset) == Self.magic }
+        // LMDB 1.0 has a longer header before it.
+        guard isMarked(at: Self.magicOffset) || !isMarked(at: Self.magicOffsetOfLater) else {
+            throw Self.other(page.load(UInt32.self, at: Self.magicOffsetOfLater + 4), name)
+        }
+        guard page.load(UInt64.self, at: 0) == number, page.load(UInt16.self, at: 10) == 8, isMarked(at: Self.magicOffset)
         else { throw StorageError(invalid: "\(name) is no LMDB file: meta page \(number) is not one") }
-        guard page.load(UInt32.self, at: 20) == 1 else { throw StorageError(lmdb: MDB_VERSION_MISMATCH, "opening \(name)") }
+        let format = page.load(UInt32.self, at: Self.magicOffset + 4)
+        guard format == Self.format else { throw Self.other(format, name) }
         let pageBytes = page.load(UInt32.self, at: 40)
         guard pageBytes.nonzeroBitCount == 1, (512 ... 32_768).contains(pageBytes) else {
             throw StorageError(invalid: "\(name): meta page \(number) names pages of \(pageBytes) bytes")
@@ -34,8 +44,40 @@ package struct MetaPage: Hashable, Sendable {
         self.bytes = bytes
     }
 
+    private static func other(_ format: UInt32, _ name: String) -> StorageError {
+        StorageError(otherLMDB: "\(name) has the data format \(format) of another LMDB; that of LMDB 0.9 is \(Self.format)")
+    }
+
     init(_ number: UInt64, of file: File, at offset: Int) throws(StorageError) {
         self = try MetaPage(file.read(Self.size, at: offset), number: number, in: file.path)
+    }
+
+    /// The first of a file's two.
+    /// - Throws: `StorageError`: where both are of another format, with `isOtherLMDB`; where one alone is, that one is damaged.
+    static func first(of file: File) throws(StorageError) -> MetaPage {
+        do throws(StorageError) { return try MetaPage(0, of: file, at: 0) } catch {
+            guard error.isOtherLMDB, try hasSecond(file) else { throw error }
+            throw different(file)
+        }
+    }
+
+    /// The second, of a file whose first one is sound.
+    static func second(of file: File, after first: MetaPage) throws(StorageError) -> MetaPage {
+        do throws(StorageError) { return try MetaPage(1, of: file, at: first.pageBytes) } catch {
+            throw error.isOtherLMDB ? different(file) : error
+        }
+    }
+
+    private static func hasSecond(_ file: File) throws(StorageError) -> Bool {
+        for shift in 9 ... 15 {
+            let bytes = try file.read(size, at: 1 << shift)
+            do throws(StorageError) { if try MetaPage(bytes, number: 1, in: file.path).pageBytes == 1 << shift { return true } } catch {}
+        }
+        return false
+    }
+
+    private static func different(_ file: File) -> StorageError {
+        StorageError(invalid: "\(file.path): the two meta pages differ in format")
     }
 
     package var pageBytes: Int { Int(bytes.lent.load(UInt32.self, at: 40)) }

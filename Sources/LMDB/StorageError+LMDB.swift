@@ -20,7 +20,7 @@ extension StorageError {
     package var isMapFull: Bool { code == MDB_MAP_FULL }
     /// The bytes themselves can't be right.
     package var isDamage: Bool {
-        [MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_INVALID, MDB_VERSION_MISMATCH].contains(code)
+        [MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_INVALID].contains(code)
     }
     /// LMDB has come upon a page that is not what it should be.
     package var isDamagedPage: Bool { code == MDB_CORRUPTED || code == MDB_PAGE_NOTFOUND }

@@ -17,6 +17,7 @@ package func storeError(
             return .diskFull(path: error.commit?.directory ?? path, freeBytes: error.commit?.freeBytes ?? freeBytes(path))
         }
         if error.isReadOnly { return .readOnly(path: path) }
+        if error.isOtherLMDB { return .otherLMDB(path: path, reason: error.message) }
         if error.isDamage { return .storeDamaged(path: path, reason: error.message) }
         return .ioFailure(doing: doing, reason: error.description)
     default: return .ioFailure(doing: doing, reason: String(describing: error))

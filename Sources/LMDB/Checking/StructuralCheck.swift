@@ -103,9 +103,9 @@ package struct StructuralCheck {
 
     private static func newest(of file: File) throws -> MetaPage {
         let size = try file.status().bytes
-        let first = try MetaPage(0, of: file, at: 0)
+        let first = try MetaPage.first(of: file)
         guard size >= 2 * first.pageBytes else { throw damaged(first, 1, "the file has \(size) bytes, less than two pages") }
-        let second = try MetaPage(1, of: file, at: first.pageBytes)
+        let second = try MetaPage.second(of: file, after: first)
         guard first.pageBytes == second.pageBytes else { throw damaged(second, 2, "the two meta pages differ in page size") }
         let (older, newer) = (min(first.transaction, second.transaction), max(first.transaction, second.transaction))
         // A new file has two meta pages without a commit.

@@ -118,6 +118,19 @@ extension BuiltProgram {
         return program
     }
 
+    private static let lmdb: Result<String, any Error> = Result {
+        try FaultyDisk.build("lmdb.c", as: "evstore-lmdb", "-shared", "-fPIC", "-ldl")
+    }
+
+    /// This program with a library of LMDB that says it is another release, or writes another data format.
+    package func withLMDB(says release: String? = nil, writes format: Int? = nil) throws -> BuiltProgram {
+        var program = self
+        program.environment["LD_PRELOAD"] = try Self.lmdb.get()
+        program.environment["LMDB_SAYS"] = release
+        program.environment["LMDB_WRITES"] = format.map(String.init)
+        return program
+    }
+
     /// This program, where something happens at a call on the files whose paths end so.
     package func withFault(_ fault: DiskFault, at calls: String, of file: String) throws -> BuiltProgram {
         var disk = FaultyDisk(root: FileManager.default.temporaryDirectory.path)
