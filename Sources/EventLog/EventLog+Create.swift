@@ -17,10 +17,7 @@ extension EventLog {
     static func create(
         at store: String, options: Options, logger: Logger? = nil, _ tables: [TableDescriptor], _ first: (inout LogUpdate) throws -> Void
     ) throws -> EventLog {
-        do { try StoreFiles.checkPlace(Directory.parent(of: store), options, silent) } catch {
-            throw storeError(error, store, doing: "making \(store)")
-        }
-        try make(at: store) { made in
+        try make(at: store, options, tables) { made in
             let access = try lay(made, StoreID.make(), options, options.secret.map { .made($0) }, tables)
             defer { access.environment.close() }
             try access.update(first)
@@ -28,19 +25,32 @@ extension EventLog {
         return try open(at: store, options: options, logger: logger, tables)
     }
 
-    /// Runs `fill` on a new directory, which is at `store` when it is whole.
-    package static func make(at store: String, _ fill: (String) throws -> Void) throws {
+    /// Runs `fill` on a new directory, opens what it has made as every store is opened, and gives it its path (`StorePlace`): the one way in
+    /// which a store comes to be.
+    /// - Parameter options: those of the new store, which open it.
+    /// - Throws: `EvstoreError`: storeExists, otherLMDB, unsafeFileSystem, unsafePermissions, usage, and what `fill` throws.
+    package static func make(at store: String, _ options: Options, _ fill: (String) throws -> Void) throws {
+        try make(at: store, options, TableDescriptor.log, fill)
+    }
+
+    private static func make(
+        at store: String, _ options: Options, _ tables: [TableDescriptor], _ fill: (String) throws -> Void
+    ) throws {
         do {
-            if try Directory.status(store) != nil, try !Directory.isEmpty(store) { throw EvstoreError.storeExists(path: store) }
-            try OwnedDirectory.sweep(store + suffix, overwriting: KeyedFiles.isOne)
-            let owned = try OwnedDirectory(store + suffix)
+            // Order: before a byte is written.
+            try Library.require()
+            let place = try StorePlace(store)
+            try place.check(options)
+            try place.sweep()
+            let owned = try OwnedDirectory(place.prefix)
             defer { withExtendedLifetime(owned) {} }
             let made = owned.path
             do {
                 try fill(made)
+                try requireOpening(made, options, tables)
                 try Directory.sync(made + "/log")
                 try Directory.sync(made)
-                try moveIntoPlace(made, store)
+                try place.move(made)
             } catch {
                 try Directory.remove(made, overwriting: KeyedFiles.isOne)
                 throw error
@@ -48,7 +58,18 @@ extension EventLog {
         } catch { throw storeError(error, store, doing: "making \(store)") }
     }
 
-    private static let suffix = ".new-"
+    /// Whether a store can be made at a path: nothing is there, or a directory that holds nothing.
+    package static func isFree(_ path: String) throws -> Bool {
+        do { return try StorePlace.isFree(path) } catch { throw storeError(error, path, doing: "looking at \(path)") }
+    }
+
+    /// Removes a store that this process alone has open; nobody finds it from here on.
+    /// - Parameter keepsDirectory: leaves the directory, which was there before the store.
+    package static func discard(_ path: String, keepsDirectory: Bool) throws {
+        do { try StorePlace(path).discard(keepsDirectory: keepsDirectory) } catch {
+            throw storeError(error, path, doing: "removing \(path)")
+        }
+    }
 
     /// Makes the files of a store without events; the caller closes the environment.
     package static func lay(
@@ -71,15 +92,5 @@ extension EventLog {
             for index in access.tables.positionIndexes { try index.put(mark: .start, &transaction) }
         }
         return access
-    }
-
-    /// The name appears when everything below it is durable.
-    private static func moveIntoPlace(_ made: String, _ store: String) throws {
-        do throws(StorageError) {
-            try Directory.rename(made, to: store)
-        } catch {
-            throw error.name == "ENOTEMPTY" || error.name == "EEXIST" ? EvstoreError.storeExists(path: store) : error
-        }
-        try Directory.sync(Directory.parent(of: store))
     }
 }

@@ -46,6 +46,11 @@ package enum Directory {
         throw .system("asking for the status of \(path)")
     }
 
+    /// Removes a directory that nothing is in; one that is gone, or that has something in it, is no error.
+    package static func removeEmpty(_ path: String) throws(StorageError) {
+        if unsafe rmdir(path) != 0, ![ENOENT, ENOTEMPTY, EEXIST].contains(errno) { throw .system("removing \(path)") }
+    }
+
     package static func rename(_ path: String, to target: String) throws(StorageError) {
         if unsafe Glibc.rename(path, target) != 0 { throw .system("renaming \(path) to \(target)") }
     }
@@ -99,7 +104,8 @@ package enum Directory {
 
     /// The directory that a path's last name stands in.
     package static func parent(of path: String) -> String {
-        guard let slash = trimmed(path).lastIndex(of: "/") else { return "." }
+        let path = trimmed(path)
+        guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
@@ -114,9 +120,10 @@ package enum Directory {
         return unsafe String(cString: current) + "/" + path
     }
 
-    private static func trimmed(_ path: String) -> Substring {
-        var path = path[...]
-        while path.count > 1 && path.hasSuffix("/") { path.removeLast() }
+    /// The path without slashes at its end.
+    package static func trimmed(_ path: String) -> String {
+        var path = path
+        while path.utf8.count > 1 && path.hasSuffix("/") { path.removeLast() }
         return path
     }
 

@@ -12,7 +12,7 @@ package final class OwnedDirectory: Sendable {
     package init(_ prefix: String) throws(StorageError) {
         // Another process that sweeps may remove it before it is locked.
         for _ in 0 ..< Self.attemptsMax {
-            let path = prefix + String(UInt64.random(in: 1 << 60 ... .max), radix: 16)
+            let path = prefix + Self.number()
             do throws(StorageError) { try Directory.create(path) } catch {
                 // It was swept before it was locked; where the parent directory is missing, another try won't help.
                 if error.code == ENOENT, try Directory.status(Directory.parent(of: path)) != nil { continue }
@@ -30,6 +30,9 @@ package final class OwnedDirectory: Sendable {
         throw StorageError(EWOULDBLOCK, "locking a new directory at \(prefix)…")
     }
 
+    /// A number as such names end in.
+    package static func number() -> String { String(UInt64.random(in: 1 << 60 ... .max), radix: 16) }
+
     deinit { LockedFiles.close(descriptor) }
 
     /// Removes the directories made with this prefix whose makers have ended; leaves whatever has another form of name, or
@@ -37,12 +40,13 @@ package final class OwnedDirectory: Sendable {
     /// - Parameter overwriting: says by their names which files are overwritten first.
     package static func sweep(_ prefix: String, overwriting: (String) -> Bool = { _ in false }) throws(StorageError) {
         let (parent, start) = (Directory.parent(of: prefix), Directory.name(of: prefix))
-        for name in try Directory.names(parent) where isMade(name, start) {
+        for name in try Directory.names(parent) where isMade(name, behind: start) {
             try removeIfLeft("\(parent)/\(name)", overwriting: overwriting)
         }
     }
 
-    private static func isMade(_ name: String, _ start: String) -> Bool {
+    /// Whether a name is a prefix and a number, as those of the directories that are made here.
+    package static func isMade(_ name: String, behind start: String) -> Bool {
         let number = name.utf8.dropFirst(start.utf8.count)
         return name.hasPrefix(start) && number.count == digits
             && number.allSatisfy {
@@ -53,9 +57,14 @@ package final class OwnedDirectory: Sendable {
     /// Removes a directory whose maker has ended; false where the maker lives.
     @discardableResult
     package static func removeIfLeft(_ path: String, overwriting: (String) -> Bool = { _ in false }) throws(StorageError) -> Bool {
+        try ifLeft(path) { () throws(StorageError) in try Directory.remove(path, overwriting: overwriting) }
+    }
+
+    /// Runs `body` on a directory whose maker has ended, which nobody else does meanwhile; false where the maker lives.
+    package static func ifLeft(_ path: String, _ body: () throws(StorageError) -> Void) throws(StorageError) -> Bool {
         guard let descriptor = try lock(path) else { return false }
         defer { LockedFiles.close(descriptor) }
-        try Directory.remove(path, overwriting: overwriting)
+        try body()
         return true
     }
 

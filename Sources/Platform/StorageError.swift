@@ -63,6 +63,8 @@ package struct StorageError: Error, Hashable, CustomStringConvertible {
     package var isMisuse: Bool { code == Self.misuseCode }
     package var isHeld: Bool { code == Self.heldCode }
     package var isNotFound: Bool { code == ENOENT }
+    /// The name is taken.
+    package var isThere: Bool { code == EEXIST }
     package var isDiskFull: Bool { code == ENOSPC || code == EDQUOT }
     package var isReadOnly: Bool { code == EACCES || code == EROFS || code == EPERM }
     package var isNotSupported: Bool { code == EINVAL || code == EOPNOTSUPP || code == ENOSYS }

@@ -74,6 +74,8 @@ struct StoreTests {
     @Test("a path without a store, and one that already has a store, is refused with an error that names it")
     func refusals() async throws {
         #expect(throws: EvstoreError.storeNotFound(path: directory.store)) { try EventLog.open(at: directory.store, options: .small()) }
+        #expect(throws: EvstoreError.storeNotFound(path: directory.path)) { try EventLog.open(at: directory.path, options: .small()) }
+        try directory.write("something else", to: "file")
         #expect(throws: EvstoreError.notAStore(path: directory.path, reason: "it has no evstore.json")) {
             try EventLog.open(at: directory.path, options: .small())
         }

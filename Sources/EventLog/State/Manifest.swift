@@ -95,9 +95,10 @@ package struct Manifest: Codable {
     private static func whole(at store: String) throws -> Manifest {
         guard try Directory.status(store) != nil else { throw EvstoreError.storeNotFound(path: store) }
         guard try Directory.status(store + "/" + name) != nil else {
+            if try StorePlace.isFree(store) { throw EvstoreError.storeNotFound(path: store) }
             throw EvstoreError.notAStore(path: store, reason: "it has no \(name)")
         }
-        let bytes = try File(store + "/" + name, .read).read(65_536)
+        let bytes = try StoreFiles.contents(name, of: store, bytesMax: 65_536)
         do { return try JSONDecoder().decode(Manifest.self, from: Data(bytes)) } catch {
             throw EvstoreError.notAStore(path: store, reason: "\(name) can't be read as a manifest")
         }

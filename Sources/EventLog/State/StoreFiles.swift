@@ -5,22 +5,49 @@ internal import Platform
 
 /// Checks of a store's files that come before any of them is used.
 package enum StoreFiles {
-    /// Everything that a store has but its temporary files (`scratch`).
-    private static let names = [
-        "evstore.json", "evstore.lock", "anchor", "ballast", "keys", "subjects", "log", "generations", "drills", "archive",
+    /// Everything that a store has, beside files that are written under another name first.
+    static let names = [
+        Manifest.name, "evstore.lock", "anchor", "ballast", "keys", "subjects", "cluster", "log", "generations", "drills", "archive",
+        "scratch", "follow.new", "unconfirmed.jsonl",
     ]
 
     /// The store's own directory may be a link, and nothing below it.
     /// - Throws: `EvstoreError.unsafePermissions` where another user could change a file, or put a link in its place.
     static func check(_ store: String) throws {
-        try check(store, Directory.status(store), store)
+        try checkOwn(store)
         for name in names { try checkTree("\(store)/\(name)", store) }
+    }
+
+    /// The same of a store's own directory.
+    static func checkOwn(_ store: String) throws { try check(store, Directory.status(store), store) }
+
+    /// The first bytes of a file of a store, which is opened without following a link, and looked at as it is open.
+    /// - Throws: `EvstoreError.unsafePermissions`.
+    package static func contents(_ name: String, of store: String, bytesMax: Int) throws -> [UInt8] {
+        let path = "\(store)/\(name)"
+        let file = try File(path, .read)
+        try check(path, file.status(), store)
+        return try file.read(bytesMax)
+    }
+
+    /// The path of a directory of a store, which is made where it is missing. Each use looks at it: who owns the store may put a link in its
+    /// place, and what root did there would be done elsewhere.
+    /// - Throws: `EvstoreError.unsafePermissions`.
+    package static func directory(_ name: String, of store: String) throws -> String {
+        let path = "\(store)/\(name)"
+        if try Directory.ownStatus(path) == nil {
+            // Another process may make it meanwhile.
+            do throws(StorageError) { try Directory.create(path) } catch { if !error.isThere { throw error } }
+        }
+        try check(path, Directory.ownStatus(path), store)
+        return path
     }
 
     private static func checkTree(_ path: String, _ store: String) throws {
         guard let status = try Directory.ownStatus(path) else { return }
         try check(path, status, store)
-        guard status.isDirectory else { return }
+        // What lies in `scratch` comes and goes with other processes' work.
+        guard status.isDirectory, Directory.name(of: path) != "scratch" else { return }
         for name in try namesLeft(in: path) { try checkTree("\(path)/\(name)", store) }
     }
 
@@ -53,12 +80,22 @@ package enum StoreFiles {
         try Directory.syncName(of: store)
     }
 
+    /// The kind of file system that a path lies on and why its files don't stay; nil where they do.
+    static func passingPlace(_ path: String) throws -> String? {
+        guard case .passing(let kind, let reason) = try FileSystem.of(path) else { return nil }
+        return words(kind, reason)
+    }
+
+    private static func words(_ kind: String, _ reason: String) -> String { "\(kind): \(reason)" }
+
     /// - Throws: `EvstoreError`: unsafeFileSystem, usage where there is no such directory.
     package static func checkPlace(_ path: String, _ options: Options, _ logger: Logger) throws {
-        guard try Directory.status(path) != nil else { throw EvstoreError.usage("there is no directory \(path)") }
+        guard try Directory.status(path)?.isDirectory == true else {
+            throw EvstoreError.usage("there is no directory \(path)", fix: "make it first, or name another path")
+        }
         switch try FileSystem.of(path) {
         case .lasting: return
-        case .passing(let kind, let reason): logger.notice("\(path) lies on \(kind): \(reason)")
+        case .passing(let kind, let reason): logger.notice("\(path) lies on \(words(kind, reason))")
         case .unknown(let kind):
             if options.allowsUnsafeFileSystem || !Guard.fileSystem.isOn {
                 return logger.warning("\(path) lies on a file system \(kind), which is not known to be safe")

@@ -20,7 +20,7 @@ struct RecipherCommand: Command {
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
     @OptionGroup var new: NewSecretOptions
 
-    @Option(help: ArgumentHelp("Where the new store is made; nothing may be there.", valueName: "dir")) var into: String
+    @Option(help: ArgumentHelp("Where the new store is made: nothing is there, or an empty directory.", valueName: "dir")) var into: String
     @Flag(help: "The new store's events are not sealed.") var plain = false
     @Option(help: ArgumentHelp("aes-256-gcm, or aes-256-cbc-hmac-sha256 for older systems.", valueName: "suite"), transform: oneOf)
     var suite: CipherSuite?

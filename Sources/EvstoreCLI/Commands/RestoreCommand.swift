@@ -22,7 +22,7 @@ struct RestoreCommand: Command {
     @Argument(help: ArgumentHelp("A backup's directory (its newest run), a file, or -.", valueName: "dir|file|-")) var source: String
     @Option(name: .customLong("run"), help: ArgumentHelp("Which run of the directory; the newest where it is not given.", valueName: "n"))
     var number: UInt64?
-    @Option(help: ArgumentHelp("Where the store is made; nothing may be there.", valueName: "dir")) var into: String
+    @Option(help: ArgumentHelp("Where the store is made: nothing is there, or an empty directory.", valueName: "dir")) var into: String
     @Option(help: ArgumentHelp("The last position, or the time of the last commit (RFC 3339).", valueName: "position|time"))
     var to: String?
 
@@ -56,7 +56,7 @@ struct RestoreCommand: Command {
                 "leftOut": report.leftOut.map { ["from": .count($0.lowerBound), "to": .count($0.upperBound)] } ?? nil,
             ])
         } else {
-            let left = report.backupPosition.rawValue - report.position.rawValue
+            let left = report.backupPosition.events(after: report.position)
             let rest = left == 0 ? "" : ", \(counted(left, "event")) of the backup left out"
             try session.output.line("restored   \(into) up to position \(grouped(report.position.rawValue))\(rest); checked in full")
         }

@@ -28,7 +28,7 @@ struct SalvageCommand: Command {
 
     @OptionGroup(title: "Everywhere") var global: GlobalOptions
 
-    @Option(help: ArgumentHelp("Where the new store is made; nothing may be there.", valueName: "dir")) var into: String
+    @Option(help: ArgumentHelp("Where the new store is made: nothing is there, or an empty directory.", valueName: "dir")) var into: String
 
     func run(in session: Session) async throws {
         let report = try await EventStore.salvage(

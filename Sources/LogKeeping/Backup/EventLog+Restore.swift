@@ -33,10 +33,7 @@ extension EventLog {
         progress: (UInt64) throws -> Void = { _ in }, finish: @escaping (inout LogUpdate) throws -> Void = { _ in }
     ) throws -> RestoreSummary {
         var summary: RestoreSummary?
-        do { try StoreFiles.checkPlace(Directory.parent(of: store), options, silent) } catch {
-            throw storeError(error, store, doing: "restoring \(name)")
-        }
-        try make(at: store) { made in
+        try make(at: store, options) { made in
             do {
                 let target = RestoredStore(at: made, to: point, options: options, as: origin)
                 var restoring = try Restoring(FrameReader(source), named: name, into: target, ledger)
@@ -164,9 +161,8 @@ private struct Restoring {
 
     private mutating func noteAppendEnd(_ block: BlockView) {
         guard case .position(let position) = point, appendEnd == nil, block.last > position else { return }
-        let next = max(position.next, block.first)
-        for index in Int(next.rawValue - block.first.rawValue) ..< block.count where !block.record(index).continuesAppend {
-            return appendEnd = Position(block.first.rawValue + UInt64(index) - 1)
+        for index in block.index(after: position) ..< block.count where !block.record(index).continuesAppend {
+            return appendEnd = block.record(index).position.previous
         }
     }
 
@@ -211,9 +207,10 @@ private struct Restoring {
         try access.environment.read { transaction in
             let state = try StateRows.state(transaction, access.tables)
             guard state.storeID == access.storeID else { throw BackupDamage("its rows are of another store") }
-            guard state.format == StateRows.format, state.epoch.rawValue < .max, state.numbers.isInOrder else {
-                throw BackupDamage("its numbers are those of no store")
-            }
+            let versions = try access.tables[.schemas].count(transaction)
+            guard state.format == StateRows.format, state.epoch < Epoch(.max), state.numbers.head <= .largest,
+                versions == 0 ? state.numbers.isInOrder : state.numbers.fit(versions)
+            else { throw BackupDamage("its numbers are those of no store") }
         }
     }
 
@@ -248,7 +245,7 @@ private struct Restoring {
     /// The append behind `last`, where it holds the requested position.
     private func leftOut(after last: Position, _ backup: Checkpoint) -> ClosedRange<UInt64>? {
         guard case .position(let wanted) = point, wanted > last else { return nil }
-        return last.next.rawValue ... (appendEnd ?? backup.position).rawValue
+        return last.next.through(appendEnd ?? backup.position)
     }
 
     /// Overwrites the keys of what was forgotten, before the backup or since.
@@ -283,7 +280,7 @@ private struct Restoring {
     private func lastWhole(_ position: Position, _ transaction: borrowing ReadTransaction) throws -> Position {
         var position = position
         while position > .start, let next = try Blocks.record(at: position.next, transaction, access), next.continuesAppend {
-            position = Position(position.rawValue - 1)
+            position = position.previous
         }
         return position
     }

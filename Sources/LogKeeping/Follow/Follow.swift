@@ -67,7 +67,7 @@ package enum Follow {
         let run = try number.map { try BackupDirectory(source.name).run($0) }
         let origin = ReplicaOrigin(source: run == nil ? "" : Directory.absolute(source.name), run: run)
         var report: FollowReport
-        if try Directory.status(replica) == nil || Directory.isEmpty(replica) {
+        if try EventLog.isFree(replica) {
             report = try make(source, origin, at: replica, options, control)
         } else {
             guard let mark = try EventLog.replica(at: replica) else {

@@ -17,13 +17,10 @@ extension EventLog {
         into target: String, secret: StoreSecret?, suite: Suite = .gcm, progress: (Position, Position) throws -> Void = { _, _ in },
         finish: (inout LogUpdate) throws -> Void = { _ in }
     ) throws -> RestoreSummary {
-        do { try StoreFiles.checkPlace(Directory.parent(of: target), options, Self.silent) } catch {
-            throw storeError(error, target, doing: "making \(target)")
-        }
         var summary: RestoreSummary?
-        try Self.make(at: target) { made in
-            var own = options
-            own.secret = secret
+        var own = options
+        own.secret = secret
+        try Self.make(at: target, own) { made in
             let log = try NewLog(at: made, .make(), own, secret.map { .made($0, suite) })
             defer { log.access.environment.close() }
             summary = try Reciphering(self, log, own).run(progress, finish)
@@ -107,14 +104,14 @@ private struct Reciphering {
                     return false
                 }
             }
-            try progress(Position(state.next.rawValue - 1), last)
+            try progress(state.next.previous, last)
             return state.next <= last
         }
     }
 
     private func copy(_ block: borrowing BlockView, _ state: inout State, _ put: BlockWriter.Store) throws {
         if block.epoch > state.epoch {
-            let at = Position(block.first.rawValue - 1)
+            let at = block.first.previous
             state.cuts.append((block.epoch, at, state.link))
             (state.link, state.epoch) = (Epochs.link(block.epoch, cut: at, link: state.link), block.epoch)
         }

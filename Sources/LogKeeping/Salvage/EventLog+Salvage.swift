@@ -2,6 +2,7 @@ internal import Bytes
 package import EventLog
 package import EventModel
 internal import Hashing
+internal import LMDB
 internal import Platform
 
 /// The result of salvaging a log.
@@ -58,9 +59,10 @@ extension EventLog {
         finish: @escaping (inout LogUpdate, SalvagedRows) throws -> Void
     ) throws -> SalvageSummary {
         do {
+            // Order: before the lock, which leaves a hint.
+            try Library.require()
             let files = try SalvageSource(source)
-            if try Directory.status(target) != nil, try !Directory.isEmpty(target) { throw EvstoreError.storeExists(path: target) }
-            try StoreFiles.checkPlace(Directory.parent(of: target), options, silent)
+            guard try isFree(target) else { throw EvstoreError.storeExists(path: target) }
             let lock = try files.lock()
             defer { withExtendedLifetime(lock) {} }
             let salvage = try Salvage(files, SalvagedKeys.open(beside: files, options), progress)
@@ -68,7 +70,7 @@ extension EventLog {
                 throw EvstoreError.nothingToSalvage(path: source)
             }
             var summary: SalvageSummary?
-            try make(at: target) { made in
+            try make(at: target, options) { made in
                 let writing = try SalvageWriting(salvage, made, options, progress)
                 summary = try writing.run(unconfirmed, finish)
             }

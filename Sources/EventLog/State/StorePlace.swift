@@ -1,0 +1,132 @@
+internal import EventModel
+internal import LMDB
+internal import Platform
+
+/// Where a store is made, and how it comes to its path: whole, or not at all, at whatever call the process is killed.
+///
+/// Where nothing is at the path, the store is made beside it and renamed in one step. A directory that is there may be one that can't be
+/// renamed (a mount point, what a link leads to, one whose owner may not write around it): in it the store is made in a directory of its own,
+/// whose names are then moved up one after the other. `evstore.json` comes last, and makes the directory a store.
+///
+///     PATH.new-<16 hex>    beside the path: a store that is being made
+///     PATH/.new-<16 hex>   within: the same
+///     PATH/.moving         within: a store that is made, whose names are being moved up; one maker at a time has that name
+///
+/// Each has the lock of its maker (`OwnedDirectory`), so that the next maker knows what was left and takes it away.
+struct StorePlace {
+    private static let made = ".new-"
+    private static let moving = ".moving"
+    /// At the root of every file system of some kinds.
+    private static let lostAndFound = "lost+found"
+
+    private let path: String
+    private let isThere: Bool
+
+    /// - Throws: `EvstoreError.usage` where a link leads nowhere.
+    init(_ store: String) throws {
+        path = Directory.trimmed(store)
+        isThere = try Directory.status(path) != nil
+        if !isThere, try Directory.ownStatus(path) != nil {
+            throw EvstoreError.usage("\(path) is a link that leads to no directory", fix: "make that directory, or name another path")
+        }
+    }
+
+    /// What a new directory's name begins with.
+    var prefix: String { isThere ? "\(path)/\(Self.made)" : path + Self.made }
+
+    /// Whether a store can be made there: nothing is there, or a directory without anything but what makers leave.
+    static func isFree(_ path: String) throws -> Bool {
+        guard let status = try Directory.status(path) else { return true }
+        guard status.isDirectory else { return false }
+        let names = try Directory.names(path)
+        return names.contains(moving) && !names.contains(Manifest.name) || names.allSatisfy(isLeft)
+    }
+
+    private static func isLeft(_ name: String) -> Bool {
+        name == moving || name == lostAndFound || OwnedDirectory.isMade(name, behind: made)
+    }
+
+    /// - Throws: `EvstoreError`: unsafeFileSystem, unsafePermissions, usage, storeExists.
+    func check(_ options: Options) throws {
+        guard isThere else { return try StoreFiles.checkPlace(Directory.parent(of: path), options, EventLog.silent) }
+        try sweepMoved()
+        guard try Self.isFree(path) else { throw EvstoreError.storeExists(path: path) }
+        try StoreFiles.checkPlace(path, options, EventLog.silent)
+        try StoreFiles.checkOwn(path)
+    }
+
+    /// Removes what makers have left that were killed.
+    func sweep() throws {
+        if isThere { try sweepMoved() }
+        try OwnedDirectory.sweep(prefix, overwriting: KeyedFiles.isOne)
+    }
+
+    /// The same in a store, where a maker was killed behind its last step, or another one was quicker.
+    static func sweepStore(_ store: String) throws {
+        let names = try Directory.names(store)
+        guard names.contains(where: { $0 != lostAndFound && isLeft($0) }) else { return }
+        try StorePlace(store).sweep()
+    }
+
+    private func sweepMoved() throws {
+        if try Directory.ownStatus(own(Self.moving)) == nil { return }
+        _ = try OwnedDirectory.ifLeft(own(Self.moving)) { () throws(StorageError) in try takeBack() }
+    }
+
+    private func own(_ name: String) -> String { "\(path)/\(name)" }
+
+    /// Gives a store that was made under a name with the prefix its path.
+    func move(_ made: String) throws {
+        guard isThere else { return try rename(made, path, syncing: Directory.parent(of: path)) }
+        do throws(StorageError) { try Directory.rename(made, to: own(Self.moving)) } catch { throw taken(error) }
+        do {
+            // Order: behind the rename, since no other maker moves anything up from there on.
+            guard try Directory.names(path).allSatisfy(Self.isLeft) else { throw EvstoreError.storeExists(path: path) }
+            let names = try Directory.names(own(Self.moving)).filter { $0 != Manifest.name }
+            for name in names { try Directory.rename(own("\(Self.moving)/\(name)"), to: own(name)) }
+            // Order: everything else has its name durably before the one that makes it a store.
+            try Directory.sync(path)
+            try Directory.rename(own("\(Self.moving)/\(Manifest.name)"), to: own(Manifest.name))
+        } catch {
+            try takeBack()
+            throw error
+        }
+        try Directory.removeEmpty(own(Self.moving))
+        try Directory.sync(path)
+        try Directory.syncName(of: path)
+    }
+
+    private func rename(_ made: String, _ path: String, syncing parent: String) throws {
+        do throws(StorageError) { try Directory.rename(made, to: path) } catch { throw taken(error) }
+        try Directory.sync(parent)
+    }
+
+    private func taken(_ error: StorageError) -> any Error {
+        error.name == "ENOTEMPTY" || error.name == "EEXIST" ? EvstoreError.storeExists(path: path) : error
+    }
+
+    /// Removes what was moved up, and the rest.
+    private func takeBack() throws(StorageError) {
+        let moving = own(Self.moving)
+        if try Directory.ownStatus("\(moving)/\(Manifest.name)") != nil, try Directory.ownStatus(own(Manifest.name)) == nil {
+            for name in StoreFiles.names { try Directory.remove(own(name), overwriting: KeyedFiles.isOne) }
+        }
+        // Order: in one step, since another maker may take a name under which nothing is left.
+        let left = own(Self.made) + OwnedDirectory.number()
+        try Directory.rename(moving, to: left)
+        try Directory.remove(left, overwriting: KeyedFiles.isOne)
+        try Directory.sync(path)
+    }
+
+    /// Removes a store that this process alone has open: it is none from the first step on, and what a killed process leaves is what a
+    /// maker leaves.
+    /// - Parameter keepsDirectory: leaves the directory, which was there before the store.
+    func discard(keepsDirectory: Bool) throws {
+        let owned = try OwnedDirectory(own(Self.made))
+        defer { withExtendedLifetime(owned) {} }
+        try Directory.rename(owned.path, to: own(Self.moving))
+        try Directory.rename(own(Manifest.name), to: own("\(Self.moving)/\(Manifest.name)"))
+        try takeBack()
+        if !keepsDirectory { try Directory.removeEmpty(path) }
+    }
+}
