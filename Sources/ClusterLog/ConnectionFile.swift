@@ -20,8 +20,7 @@ package enum ConnectionFile {
                     "nothing says how the cluster log of \(store) is reached",
                     fix: "set \(variable) to a connection string of PostgreSQL, such as host=db1,db2 dbname=orders")
             }
-            let file = try File(store + name, .read)
-            let text = String(decoding: try file.read(bytesMax), as: UTF8.self)
+            let text = String(decoding: try StoreFiles.contents(Directory.name(of: name), of: store, bytesMax: bytesMax), as: UTF8.self)
             return try checked(String(text.prefix { !$0.isNewline }))
         } catch { throw storeError(error, store, doing: "reading \(store)\(name)") }
     }
@@ -46,12 +45,19 @@ package enum ConnectionFile {
 
     package static func remove(at store: String) throws { try Directory.remove(store + name) }
 
+    /// What is to be said of a connection string: that it leads over a network and does not ask who the server is.
+    package static func warning(_ connection: String) throws(EvstoreError) -> String? {
+        do { return try PostgresConnection.warning(connection) } catch { throw unreadable(error) }
+    }
+
+    private static func unreadable(_ error: PostgresError) -> EvstoreError {
+        .usage("the connection string can't be read: \(error.message)", fix: "write it as libpq has it: host=db1 dbname=orders")
+    }
+
     /// - Throws: `EvstoreError.usage` where it can't be read, or has a password in it.
     package static func checked(_ connection: String) throws(EvstoreError) -> String {
         let members: [String: String]
-        do { members = try PostgresConnection.parse(connection) } catch {
-            throw .usage("the connection string can't be read: \(error.message)", fix: "write it as libpq has it: host=db1 dbname=orders")
-        }
+        do { members = try PostgresConnection.parse(connection) } catch { throw unreadable(error) }
         guard members["password", default: ""].isEmpty, members["sslpassword", default: ""].isEmpty else {
             throw .usage(
                 "a connection string with a password in it would be seen by others",

@@ -57,7 +57,7 @@ public struct StatusReport: Hashable, Sendable {
         Dictionary(grouping: types, by: \.born).map { ($0, $1.sum(\.count)) }.sorted { $0.0 < $1.0 }
     }
 
-    /// Whether a rollback is possible.
+    /// Whether other versions than the live one are promised: a rollback leads to those below it, a replay to those above.
     public var window: Bool { versions.floor < versions.top }
 
     public var healthy: Bool { complaints.isEmpty }

@@ -34,7 +34,7 @@ package enum Archive {
         let place = Place(directory: "\(site.store)/archive", after: position, through: last)
         let (directory, name, path) = (place.directory, place.name, place.path)
         try migrating {
-            if try Directory.status(directory) == nil { try Directory.create(directory) }
+            _ = try StoreFiles.directory("archive", of: site.store)
             try Directory.removeFiles(in: directory, overwriting: false) { $0 == "\(name).jsonl.tmp" || $0 == "\(name).tmp" }
             let file = try File("\(path).tmp", .createNew)
             let digest = try writeLines(of: place, to: file, site)
@@ -87,7 +87,7 @@ package enum Archive {
             try file.write(buffer.array(), at: offset)
             offset += buffer.count
             buffer.removeAll()
-            site.say("archive", done: next.rawValue - position.next.rawValue, total: last.rawValue - position.rawValue)
+            site.say("archive", done: next.previous.events(after: position), total: last.events(after: position))
         }
         return hasher.finalize()
     }

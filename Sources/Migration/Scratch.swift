@@ -6,18 +6,15 @@ internal import Platform
 
 /// A directory for work that is thrown away: below the store, or below TMPDIR where the store can't be written.
 package struct Scratch: Sendable {
+    private static let scratch = "scratch"
     private static let name = "/evstore-"
     private let directory: OwnedDirectory
 
     package var path: String { directory.path }
 
     package static func make(_ site: MigrationSite) throws(EvstoreError) -> Scratch {
-        let parent = "\(site.store)/scratch"
-        return try migrating {
-            if !site.log.isReadOnly {
-                if try Directory.status(parent) == nil { try Directory.create(parent) }
-                return try make(below: parent)
-            }
+        try migrating {
+            if !site.log.isReadOnly { return try make(below: StoreFiles.directory(scratch, of: site.store)) }
             return try make(below: ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp")
         }
     }
@@ -29,10 +26,10 @@ package struct Scratch: Sendable {
 
     /// Removes the directories that killed processes have left below a store; returns the names of those in use.
     package static func sweep(_ site: MigrationSite) throws -> [String] {
-        let parent = "\(site.store)/scratch"
-        guard try Directory.status(parent) != nil else { return [] }
+        guard try Directory.ownStatus("\(site.store)/\(scratch)") != nil else { return [] }
+        let parent = try StoreFiles.directory(scratch, of: site.store)
         try OwnedDirectory.sweep(parent + name, overwriting: KeyedFiles.isOne)
-        return try Directory.names(parent).filter { ("/" + $0).hasPrefix(name) }.map { "scratch/" + $0 }
+        return try Directory.names(parent).filter { ("/" + $0).hasPrefix(name) }.map { "\(scratch)/\($0)" }
     }
 
     private static func make(below parent: String) throws -> Scratch {

@@ -1,3 +1,4 @@
+import Evstore
 import EvstoreTesting
 import Foundation
 import TestSupport
@@ -26,13 +27,21 @@ struct SecretsTests {
         }
     }
 
-    @Test("a file of 32 bytes of text is no key, and one of 32 random bytes is")
+    @Test("a file of 32 bytes of text is no key, nor is one of zeros, and one of 32 random bytes is")
     func text() throws {
         let sealed = try SealedShop()
         for text in ["correct horse battery staple, ok", "0123456789abcdef0123456789abcde\n"] {
             try sealed.secret("text", text)
             #expect(try sealed.refusal("init --schemas SCHEMAS --key-file \(sealed.path("text"))") == "keyUnusable 2", "\(text)")
         }
+        // As a file that somebody has reserved room for and never written.
+        try Data(repeating: 0, count: 32).write(to: URL(filePath: sealed.path("zeros")))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: sealed.path("zeros"))
+        try sealed.secret("digits", String(repeating: "0", count: 64))
+        for zeros in ["zeros", "digits"] {
+            #expect(try sealed.refusal("init --schemas SCHEMAS --key-file \(sealed.path(zeros))") == "keyUnusable 2", "\(zeros)")
+        }
+        #expect(throws: EvstoreError.self) { try SigningKey(parsing: Array(repeating: UInt8(ascii: "0"), count: 64)) }
         try Data((0 ..< 32).map { UInt8($0 * 7 % 251) }).write(to: URL(filePath: sealed.path("random")))
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: sealed.path("random"))
         #expect(try sealed.shop.run("init --schemas SCHEMAS --key-file \(sealed.path("random"))").exit == 0)

@@ -196,6 +196,7 @@ extension KeySecret {
         switch secret.kind {
         case .key(let bytes):
             guard let key = SecretKey(bytes) else { throw .limit("a key has \(SecretKey.byteCount) bytes") }
+            if bytes.allSatisfy({ $0 == 0 }) { throw .limit("bytes of 0 are no key: everybody knows them") }
             self = .key(key)
         case .passphrase(let bytes): self = .passphrase(bytes)
         }

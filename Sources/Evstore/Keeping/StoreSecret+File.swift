@@ -46,6 +46,12 @@ extension StoreSecret {
     }
 
     private static func key(_ bytes: [UInt8], named path: String) throws(EvstoreError) -> StoreSecret {
+        let key = try keyBytes(bytes, named: path)
+        if key.allSatisfy({ $0 == 0 }) { throw .keyUnusable(path: path, reason: "it holds 32 bytes of 0, which everybody knows") }
+        return .key(key)
+    }
+
+    private static func keyBytes(_ bytes: [UInt8], named path: String) throws(EvstoreError) -> [UInt8] {
         if bytes.count == keyBytes {
             // Of 32 random bytes, one file in 10^13 is text.
             if bytes.allSatisfy({ (0x20 ... 0x7e).contains($0) || (0x09 ... 0x0d).contains($0) }) {
@@ -54,13 +60,13 @@ extension StoreSecret {
                     reason: "it holds 32 bytes of text, which are no random ones: a passphrase is not read as a key. A store that "
                         + " was made with it is opened by its 64 hexadecimal digits (xxd -p -c 64)")
             }
-            return .key(bytes)
+            return bytes
         }
         let digits = bytes.last == UInt8(ascii: "\n") ? bytes.dropLast() : bytes[...]
         guard digits.count == 2 * keyBytes, let text = String(utf8: Array(digits).lent), let key = Bytes.bytes(hex: text) else {
             throw .keyUnusable(path: path, reason: "it holds neither 32 bytes nor 64 hexadecimal digits")
         }
-        return .key(key)
+        return key
     }
 
     private static func passphrase(_ bytes: [UInt8], named path: String) throws(EvstoreError) -> StoreSecret {

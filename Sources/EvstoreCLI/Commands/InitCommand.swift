@@ -23,7 +23,7 @@ struct InitCommand: Command {
         let store = try await EventStore.create(
             at: global.storePath(), schemas: schemas, version: version, steps: session.application.steps,
             projections: session.application.projections, options: session.options(), logger: session.logger)
-        let versions = try store.versions
+        let (versions, passingPlace) = try (store.versions, store.status().passingPlace)
         try await store.close()
         if session.output.json {
             try session.output.object([
@@ -33,5 +33,6 @@ struct InitCommand: Command {
         } else {
             try session.output.line("made \(store.path): \(versions.live) is live, \(versions.head) is the newest it knows")
         }
+        if let passingPlace { session.output.note("note: \(store.path) lies on \(passingPlace)") }
     }
 }

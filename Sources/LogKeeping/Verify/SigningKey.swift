@@ -14,6 +14,7 @@ public struct SigningKey: Sendable, CustomStringConvertible {
     public init(parsing text: [UInt8], named name: String = "the key") throws(EvstoreError) {
         let prefix: [UInt8] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20]
         let seed = try KeyText.bytes(text, label: "PRIVATE KEY", prefix: prefix, name)
+        if seed.allSatisfy({ $0 == 0 }) { throw .keyUnusable(path: name, reason: "it holds 32 bytes of 0, which everybody knows") }
         guard let key = Ed25519.publicKey(ofSeed: seed) else { throw .keyUnusable(path: name, reason: "it is no Ed25519 key") }
         (self.seed, publicKey) = (seed, PublicKey(bytes: key))
     }

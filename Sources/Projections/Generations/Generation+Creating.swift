@@ -15,8 +15,7 @@ extension Generation {
     ///   - log: the log whose events it is built from; its rows are sealed where those are.
     package static func create(for definition: Definition, in store: String, of log: EventLog) throws(EvstoreError) -> Generation {
         try converting("making a generation of \(definition.name)", at: store) {
-            let home = home(in: store)
-            if try Directory.status(home) == nil { try Directory.create(home) }
+            let home = try StoreFiles.directory(Directory.name(of: home(in: store)), of: store)
             // Also where another process has made it, since that one may have been killed before its sync.
             try Directory.sync(store)
             let name = try freeName(String(definition.fingerprint.hex.prefix(16)), in: home)
