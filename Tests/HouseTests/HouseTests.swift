@@ -13,7 +13,8 @@ let importsByRoom: [String: Set<String>] = [
     "EventLog": ["Bytes", "Platform", "Hashing", "Sealing", "LMDB", "EventModel", "Logging"],
     "ClusterLog": ["Bytes", "Hashing", "Platform", "PostgreSQL", "LMDB", "EventModel", "EventLog"],
     "EvstoreCluster": [
-        "Hashing", "Platform", "EventModel", "EventLog", "SchemaEvolution", "Projections", "ClusterLog", "Migration", "Evstore", "Logging",
+        "Bytes", "Hashing", "Platform", "EventModel", "EventLog", "SchemaEvolution", "Projections", "ClusterLog", "Migration", "Evstore",
+        "Logging",
     ],
     "SchemaEvolution": ["Bytes", "Hashing", "JSONText", "EventModel", "Yams"],
     "SchemaTools": ["Bytes", "JSONText", "EventModel", "SchemaEvolution"],
