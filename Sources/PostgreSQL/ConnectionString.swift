@@ -1,5 +1,9 @@
 internal import Glibc
 
+extension Character {
+    fileprivate var isOfAddress: Bool { self == "." || ("0" ... "9").contains(self) }
+}
+
 /// A connection string as libpq reads it (PostgreSQL's documentation, 34.1.1): `host=a,b dbname=events`, or a URI.
 struct ConnectionString: Sendable {
     let text: String
@@ -64,10 +68,43 @@ struct ConnectionString: Sendable {
         ("tcp_user_timeout", nil, "10000"),
     ]
 
+    // MARK: TLS
+
+    private static let (verified, said) = ("verify-full", "sslmode")
+
+    /// How the string or the environment has the server prove who it is; nil where neither says.
+    private var saidMode: String? { members[Self.said] ?? Self.variable("PGSSLMODE") }
+
+    /// Whether no network lies between: sockets of the system, and addresses of this machine. Of a service file nobody knows.
+    private var isLocal: Bool {
+        if members["service"] ?? Self.variable("PGSERVICE") != nil { return false }
+        let text = members["hostaddr"] ?? Self.variable("PGHOSTADDR") ?? members["host"] ?? Self.variable("PGHOST") ?? ""
+        return text.split(separator: ",").allSatisfy { host in
+            ["/", "@"].contains(host.first) || ["localhost", "::1"].contains(host)
+                || (host.hasPrefix("127.") && host.allSatisfy(\.isOfAddress))
+        }
+    }
+
+    /// Over a network the server has to prove that it is the one, where nobody says otherwise: libpq itself would be content with anyone.
+    private var tls: [(name: String, value: String)] { isLocal || saidMode != nil ? [] : [(Self.said, Self.verified)] }
+
+    /// What libpq says of a connection that was not made, and why it was asked for what it lacks.
+    func explained(_ message: String) -> String {
+        guard !tls.isEmpty, message.contains("SSL") || message.contains("certificate") else { return message }
+        return message + "; over a network sslmode=verify-full is asked for where the connection string says nothing else"
+    }
+
+    /// What is to be said of a connection over a network that does not ask who the server is; nil of any other.
+    var warning: String? {
+        guard let saidMode, saidMode != Self.verified, !isLocal else { return nil }
+        return "the connection does not ask PostgreSQL to prove who it is (sslmode=\(saidMode)): whoever stands between reads and writes "
+            + "along; say sslmode=verify-full sslrootcert=FILE"
+    }
+
     /// Every member that libpq is given, in its order: a later one wins, and the string is one of them, expanded.
     func all(application: String, hosts: [PostgresHost]) -> [(name: String, value: String)] {
         let usual = Self.usual.filter { members[$0.name] == nil && $0.variable.flatMap(Self.variable) == nil }
-        return usual.map { ($0.name, $0.value) } + [("dbname", text)] + PostgresHost.members(of: hosts)
+        return usual.map { ($0.name, $0.value) } + tls + [("dbname", text)] + PostgresHost.members(of: hosts)
             + [("client_encoding", "UTF8"), ("application_name", application)]
     }
 

@@ -38,4 +38,10 @@ struct Readiness: OptionSet {
         let ready = wanted.intersection(Readiness(rawValue: asked.revents))
         return ready.isEmpty ? wanted : ready
     }
+
+    /// How many bytes a socket has for its reader.
+    static func waitingBytes(_ socket: Int32) -> Int {
+        var count: Int32 = 0
+        return unsafe ioctl(socket, UInt(FIONREAD), &count) == 0 ? Int(count) : 0
+    }
 }

@@ -18,6 +18,8 @@ struct Libpq: @unchecked Sendable {
     let status: @convention(c) (Connection) -> Int32
     let transactionStatus: @convention(c) (Connection) -> Int32
     let socket: @convention(c) (Connection) -> Int32
+    let user: @convention(c) (Connection) -> Text?
+    let database: @convention(c) (Connection) -> Text?
     let host: @convention(c) (Connection) -> Text?
     let hostAddress: @convention(c) (Connection) -> Text?
     let port: @convention(c) (Connection) -> Text?
@@ -47,6 +49,7 @@ struct Libpq: @unchecked Sendable {
     let tupleCount: @convention(c) (Result) -> Int32
     let fieldCount: @convention(c) (Result) -> Int32
     let fieldType: @convention(c) (Result, Int32) -> UInt32
+    let fieldFormat: @convention(c) (Result, Int32) -> Int32
     let isNull: @convention(c) (Result, Int32, Int32) -> Int32
     let length: @convention(c) (Result, Int32, Int32) -> Int32
     let value: @convention(c) (Result, Int32, Int32) -> UnsafeRawPointer?
@@ -82,6 +85,8 @@ struct Libpq: @unchecked Sendable {
         unsafe status = try find("PQstatus")
         unsafe transactionStatus = try find("PQtransactionStatus")
         unsafe socket = try find("PQsocket")
+        unsafe user = try find("PQuser")
+        unsafe database = try find("PQdb")
         unsafe host = try find("PQhost")
         unsafe hostAddress = try find("PQhostaddr")
         unsafe port = try find("PQport")
@@ -106,6 +111,7 @@ struct Libpq: @unchecked Sendable {
         unsafe tupleCount = try find("PQntuples")
         unsafe fieldCount = try find("PQnfields")
         unsafe fieldType = try find("PQftype")
+        unsafe fieldFormat = try find("PQfformat")
         unsafe isNull = try find("PQgetisnull")
         unsafe length = try find("PQgetlength")
         unsafe value = try find("PQgetvalue")
@@ -116,8 +122,15 @@ struct Libpq: @unchecked Sendable {
         unsafe freeMemory = try find("PQfreemem")
     }
 
-    /// A copy of a text of libpq's.
-    static func text(_ pointer: Text?) -> String { unsafe pointer.map { unsafe String(cString: $0) } ?? "" }
+    /// What a server says may be as long as it likes.
+    private static let textBytesMax = 4_096
+
+    /// A copy of a text of libpq's, or of its beginning.
+    static func text(_ pointer: Text?) -> String {
+        guard let pointer = unsafe pointer else { return "" }
+        let bytes = unsafe UnsafeRawBufferPointer(start: pointer, count: strnlen(pointer, textBytesMax))
+        return unsafe String(decoding: bytes, as: UTF8.self)
+    }
 
     /// What libpq says of a connection, on one line.
     func message(_ connection: Connection) -> String { unsafe Self.oneLine(Self.text(errorMessage(connection))) }

@@ -9,6 +9,8 @@ package struct PostgresError: Error, Hashable, Sendable, CustomStringConvertible
         case connectionLost
         /// The server answered with an error: nothing of the statement was done.
         case refused
+        /// The server answered otherwise than PostgreSQL does: whether the statement was done is not known.
+        case malformed
     }
 
     package var kind: Kind

@@ -1,13 +1,13 @@
 internal import Bytes
 
-/// What a statement answered: rows of columns, both counted from 0. A value is read only after `count` said that there is a row.
+/// What a statement answered: rows of columns, both counted from 0.
 @safe
 package struct PostgresRows: ~Copyable {
     private let libpq: Libpq
     /// Owned by this value alone.
     private let result: OpaquePointer
     package let count: Int
-    private let columns: Int
+    let columns: Int
 
     init(_ libpq: Libpq, owning result: OpaquePointer) {
         self.libpq = libpq
@@ -22,15 +22,21 @@ package struct PostgresRows: ~Copyable {
 
     /// What went wrong, where this is no answer but an error.
     var failure: PostgresError {
-        let state = unsafe libpq.resultErrorField(result, Libpq.sqlStateField).map { unsafe String(cString: $0) }
+        let state = unsafe libpq.resultErrorField(result, Libpq.sqlStateField).map { unsafe Libpq.text($0) }
         let said = unsafe libpq.resultErrorField(result, Libpq.primaryField) ?? libpq.resultErrorMessage(result)
         return unsafe PostgresError(.refused, sqlState: state, Libpq.oneLine(Libpq.text(said)))
     }
 
+    /// The number of a column's type in every server (`pg_type.dat`); 0 where there is no such column.
+    func type(_ column: Int) -> UInt32 { unsafe libpq.fieldType(result, Int32(truncatingIfNeeded: column)) }
+
+    /// Whether a column is in its type's binary format.
+    func isBinary(_ column: Int) -> Bool { unsafe libpq.fieldFormat(result, Int32(truncatingIfNeeded: column)) == 1 }
+
     /// The value of a column of the type `int2`, `int4`, `int8` or `bool` (0 and 1); nil for a null, and for a column of another type.
     package func int(_ row: Int, _ column: Int) -> Int64? {
         let bytes: Int? =
-            switch unsafe libpq.fieldType(result, Int32(truncatingIfNeeded: column)) {
+            switch type(column) {
             case 16: 1
             case 20: 8
             case 21: 2
@@ -56,9 +62,9 @@ package struct PostgresRows: ~Copyable {
     }
 
     /// Lends a value in its type's binary format, for `bytea` its bytes.
-    /// - Returns: nil for a null.
+    /// - Returns: nil for a null, and where there is no such row or column.
     package func withBytes<R, E: Error>(_ row: Int, _ column: Int, _ body: (RawSpan) throws(E) -> R) throws(E) -> R? {
-        precondition(row >= 0 && row < count && column >= 0 && column < columns, "a value of a row that was answered")
+        guard (0 ..< count).contains(row), (0 ..< columns).contains(column) else { return nil }
         let (row, column) = (Int32(row), Int32(column))
         guard unsafe libpq.isNull(result, row, column) == 0, let start = unsafe libpq.value(result, row, column) else { return nil }
         // Lent as long as the result is borrowed by this call.

@@ -112,7 +112,7 @@ private struct Trial {
             async let cut = isCutting ? Self.cut(a, to: good, in: seen) : nil
             var migrated: End?
             if let store = migrating.flatMap({ stores[$0] }) { migrated = await Self.migrate(store) }
-            return (fates: try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }, migrated: migrated, cut: await cut)
+            return (fates: try await group.reduce(into: [String: Fate]()) { $0[$1.0] = $1.1 }, migrated: migrated, cut: await cut)
         }
         count("migrations", ends.migrated)
         count("cuts", ends.cut)

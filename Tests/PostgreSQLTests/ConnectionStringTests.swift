@@ -45,4 +45,25 @@ struct ConnectionStringTests {
             #expect(PostgresHost.all(members).isEmpty)
         }
     }
+
+    @Test("over a network the server has to prove who it is, unless the string says otherwise, of which is warned")
+    func verifies() throws {
+        func mode(_ conninfo: String) throws -> String? {
+            try ConnectionString(conninfo, Libpq.shared).all(application: "tests", hosts: []).first { $0.name == "sslmode" }?.value
+        }
+        let remotes = [
+            "host=db1 dbname=a", "host=localhost,db2", "host=127.0.0.1.example.org", "host=localhost hostaddr=10.0.0.1",
+            "postgresql://me@db1/a", "service=orders", "host=/run/postgresql,db2", "hostaddr=::2",
+        ]
+        for remote in remotes {
+            #expect(try mode(remote) == "verify-full" && PostgresConnection.warning(remote) == nil, "\(remote)")
+        }
+        for local in ["dbname=a", "host=/run/postgresql", "host=localhost,127.0.0.1", "hostaddr=::1", "host=db1 hostaddr=127.0.0.2"] {
+            #expect(try mode(local) == nil && PostgresConnection.warning(local + " sslmode=disable") == nil, "\(local)")
+        }
+        for weaker in ["disable", "prefer", "require", "verify-ca"] {
+            let warning = try PostgresConnection.warning("host=db1 sslmode=\(weaker)")
+            #expect(try mode("host=db1 sslmode=\(weaker)") == nil && warning?.contains(weaker) == true, "\(weaker)")
+        }
+    }
 }

@@ -1,4 +1,5 @@
 import PostgreSQL
+import TestSupport
 
 /// Long enough for whatever should succeed.
 var soon: ContinuousClock.Instant { .now + .seconds(30) }

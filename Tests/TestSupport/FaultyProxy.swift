@@ -129,21 +129,37 @@ package final class FaultyProxy: Sendable {
 
     /// Carries what comes from one socket to the other; less than all ends both.
     private static func pump(from source: Int32, to target: Int32, _ allowed: ([UInt8]) -> Int?) {
+        carry(from: source, to: target) { bytes in
+            let wanted = allowed(bytes) ?? 0
+            return wanted < bytes.count ? .last(Array(bytes[..<wanted])) : .more(bytes)
+        }
+    }
+
+    enum Carried {
+        case more([UInt8])
+        /// Both sockets end behind it.
+        case last([UInt8])
+    }
+
+    /// Carries what `change` makes of what comes from one socket to the other.
+    static func carry(from source: Int32, to target: Int32, _ change: ([UInt8]) -> Carried) {
         var buffer = [UInt8](repeating: 0, count: 1 << 18)
-        while true {
+        var isLast = false
+        while !isLast {
             let count = unsafe read(source, &buffer, buffer.count)
             if count <= 0 { break }
-            let bytes = Array(buffer[..<count])
-            let wanted = allowed(bytes) ?? 0
+            let bytes: [UInt8]
+            switch change(Array(buffer[..<count])) {
+            case .more(let changed): bytes = changed
+            case .last(let changed): (bytes, isLast) = (changed, true)
+            }
             var sent = 0
-            while sent < wanted {
-                let more = unsafe bytes[sent ..< wanted].withUnsafeBytes {
-                    unsafe send(target, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-                }
+            while sent < bytes.count {
+                let more = unsafe bytes[sent...].withUnsafeBytes { unsafe send(target, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
                 if more <= 0 { break }
                 sent += more
             }
-            if sent < count { break }
+            if sent < bytes.count { break }
         }
         shutdown(source, Int32(SHUT_RDWR))
         shutdown(target, Int32(SHUT_RDWR))
@@ -159,7 +175,7 @@ package final class FaultyProxy: Sendable {
 
     private static func socket() -> Int32 { Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0) }
 
-    private static func connect(to port: Int) -> Int32 {
+    static func connect(to port: Int) -> Int32 {
         let descriptor = socket()
         var address = address(port)
         let code = unsafe withUnsafeMutablePointer(to: &address) { pointer in
@@ -172,7 +188,7 @@ package final class FaultyProxy: Sendable {
         return -1
     }
 
-    private static func listen() throws -> (Int32, Int) {
+    static func listen() throws -> (Int32, Int) {
         let descriptor = socket()
         var address = address(0)
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)

@@ -1,0 +1,104 @@
+/// A statement, with what its answer has to look like: a server, or whoever stands in its place, may answer anything.
+package struct PostgresStatement: Sendable {
+    let sql: String
+    /// Under which the server keeps it for further calls, which it then need not parse and plan; nil where it keeps none. One name is one
+    /// statement's, whose parameters have the same types each time.
+    let name: String?
+    /// Nil takes columns as the server has them.
+    let columns: [PostgresColumn]?
+    let rows: ClosedRange<Int>
+    /// How much may come until the answer is complete.
+    let bytesMax: Int
+
+    /// - Parameters:
+    ///   - columns: what a row of the answer has; none for a statement without rows.
+    ///   - rows: how many rows there may be.
+    package init(
+        _ sql: String, answers columns: [PostgresColumn]? = [], rows: ClosedRange<Int> = 0 ... 0, keptAs name: String? = nil,
+        bytesMax: Int = 1 << 20
+    ) {
+        precondition(!sql.utf8.contains(0), "a statement without a zero character")
+        (self.sql, self.columns, self.rows, self.name, self.bytesMax) = (sql, columns, rows, name, bytesMax)
+    }
+
+    /// The statement where the server does not keep it.
+    var withoutName: PostgresStatement { PostgresStatement(sql, answers: columns, rows: rows, bytesMax: bytesMax) }
+}
+
+/// A column of an answer, by the types of PostgreSQL (`pg_type.dat`).
+package struct PostgresColumn: Sendable {
+    enum Kind: Sendable {
+        case number(ClosedRange<Int64>)
+        case truth
+        case text
+        case bytes
+    }
+
+    let kind: Kind
+    /// How long a value is in its binary format.
+    let lengths: ClosedRange<Int>
+    let isOptional: Bool
+
+    private init(_ kind: Kind, _ lengths: ClosedRange<Int>, isOptional: Bool = false) {
+        (self.kind, self.lengths, self.isOptional) = (kind, lengths, isOptional)
+    }
+
+    /// An `int8` within bounds.
+    package static func number(_ range: ClosedRange<Int64> = .min ... .max, isOptional: Bool = false) -> PostgresColumn {
+        PostgresColumn(.number(range), 8 ... 8, isOptional: isOptional)
+    }
+
+    /// A `bool`.
+    package static let truth = PostgresColumn(.truth, 1 ... 1)
+
+    /// A `text`, `varchar` or `name` of so many bytes at most.
+    package static func text(upTo bytes: Int) -> PostgresColumn { PostgresColumn(.text, 0 ... bytes) }
+
+    /// A `bytea`.
+    package static func bytes(_ lengths: ClosedRange<Int>, isOptional: Bool = false) -> PostgresColumn {
+        PostgresColumn(.bytes, lengths, isOptional: isOptional)
+    }
+
+    /// A `bytea` of one length.
+    package static func bytes(_ length: Int) -> PostgresColumn { bytes(length ... length) }
+
+    var types: Set<UInt32> {
+        switch kind {
+        case .number: [20]
+        case .truth: [16]
+        case .text: [25, 1_043, 19]
+        case .bytes: [17]
+        }
+    }
+}
+
+extension PostgresRows {
+    /// Why this is no answer to the statement; nil where it is one.
+    borrowing func flaw(as answer: PostgresStatement) -> String? {
+        guard let wanted = answer.columns else { return nil }
+        if columns != wanted.count { return "it has \(columns) columns in place of \(wanted.count)" }
+        if !answer.rows.contains(count) { return "it has \(count) rows" }
+        for (index, column) in wanted.enumerated() where !isBinary(index) || !column.types.contains(type(index)) {
+            return "its column \(index + 1) has another type"
+        }
+        for row in 0 ..< count {
+            for (index, column) in wanted.enumerated() {
+                if let flaw = flaw(row, index, column) { return "its row \(row + 1), column \(index + 1) \(flaw)" }
+            }
+        }
+        return nil
+    }
+
+    private borrowing func flaw(_ row: Int, _ index: Int, _ column: PostgresColumn) -> String? {
+        guard let bytes = withBytes(row, index, { $0.byteCount }) else { return column.isOptional ? nil : "is null" }
+        if !column.lengths.contains(bytes) { return "has \(bytes) bytes" }
+        switch column.kind {
+        case .number(let range):
+            guard let number = int(row, index), range.contains(number) else { return "is a number out of its bounds" }
+        case .text:
+            guard text(row, index) != nil else { return "is no UTF-8" }
+        case .truth, .bytes: break
+        }
+        return nil
+    }
+}

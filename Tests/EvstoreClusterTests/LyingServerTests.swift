@@ -1,0 +1,57 @@
+import EventModel
+import Evstore
+import EvstoreCluster
+import Foundation
+import PostgreSQL
+import TestSupport
+import Testing
+
+@Suite("A server that lies", .serialized)
+struct LyingServerTests {
+    @Test("whatever a server answers, a node says an error or what is so, and has its events afterwards")
+    func lies() async throws {
+        let all = SeededGenerator.announced()
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let proxy = try LyingProxy(to: server.port)
+            let a = try await shop.join("a")
+            try await shop.join("b", port: proxy.port)
+            try await shop.close("b")
+            let node = try await shop.open("b", deadline: 1)
+            var outcomes: [String: Int] = [:]
+            for number in 0 ..< 240 {
+                var generator = all
+                for _ in 0 ... number { _ = generator.next() }
+                try await a.append([ShopCluster.placed("\(number % 7)", number)])
+                proxy.lie(generator, oneIn: [2, 5, 20][number % 3])
+                let outcome = await Self.code {
+                    switch number % 4 {
+                    case 0: _ = try await shop.cluster(port: proxy.port).status()
+                    case 1: _ = try node.rescue { _ in true }
+                    case 2:
+                        try await EventStore.join(
+                            shop.cluster(port: proxy.port), as: "c\(number)", at: shop.path("c\(number)"),
+                            options: ShopCluster.options(deadline: 1))
+                    default: try await node.catchUp()
+                    }
+                }
+                outcomes[outcome, default: 0] += 1
+                proxy.lie(nil, oneIn: 1)
+            }
+            print("outcomes \(outcomes)")
+            #expect(outcomes["none", default: 0] > 0 && outcomes.count > 3)
+            try await node.catchUp()
+            #expect(try ShopCluster.lines(node) == ShopCluster.lines(a))
+            try await node.append([ShopCluster.placed("last")])
+            #expect(try await node.verify(deep: true).ok)
+            try await shop.close()
+        }
+    }
+
+    private static func code(_ body: () async throws -> Void) async -> String {
+        do {
+            try await body()
+            return "none"
+        } catch { return (error as? EvstoreError)?.code ?? "\(type(of: error))" }
+    }
+}
