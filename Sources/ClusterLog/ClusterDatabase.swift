@@ -12,6 +12,8 @@ package struct ClusterRow: Hashable, Sendable {
     package var last: Checkpoint
     /// Whether all that it was made of has been copied.
     package var isReady: Bool
+    /// The last of the frames that were pruned; 0 where all are there.
+    package var pruned: UInt64
 }
 
 /// A node as it has reported itself.
@@ -39,30 +41,28 @@ package final class ClusterDatabase {
     }
 
     private func ask<R>(
-        _ sql: String, _ values: [PostgresValue], _ body: (borrowing PostgresRows) throws(EvstoreError) -> R
+        _ statement: PostgresStatement, _ values: [PostgresValue], _ body: (borrowing PostgresRows) throws(EvstoreError) -> R
     ) throws(EvstoreError) -> R {
         try connection.connect(by: .now + Self.connectInterval)
-        return try connection.ask(sql, values, by: .now + Self.interval, body)
+        return try connection.ask(statement, values, by: .now + Self.interval, body)
     }
 
-    private func change(_ sql: String, _ values: [PostgresValue]) throws(EvstoreError) {
-        try ask(sql, values) { _ throws(EvstoreError) in }
+    func change(_ statement: PostgresStatement, _ values: [PostgresValue]) throws(EvstoreError) {
+        try ask(statement, values) { _ throws(EvstoreError) in }
     }
 
     /// The row; nil where there is no cluster log of the name.
     package func row() throws(EvstoreError) -> ClusterRow? {
         try ask(FrameTable.row, [.text(log)]) { rows throws(EvstoreError) in
-            guard rows.count == 1 else { return nil }
-            if let format = rows.int(0, 0), format > FrameTable.format {
-                throw .storeNewer(path: "the cluster log \(self.log)", format: Int(format), known: Int(FrameTable.format))
-            }
+            guard let format = rows.int(0, 0) else { return nil }
+            try FrameTable.requireKnown(format, self.log)
             guard let id = rows.bytes(0, 1), let store = rows.bytes(0, 2), let frame = rows.int(0, 3), let link = rows.bytes(0, 4),
-                let epoch = rows.int(0, 5), let position = rows.int(0, 6), let ready = rows.int(0, 7), id.count == 16, link.count == 32
-            else { throw .clusterDamaged(log: self.log, frame: 0, reason: "its row is not one") }
+                let epoch = rows.int(0, 5), let position = rows.int(0, 6), let ready = rows.int(0, 7), let pruned = rows.int(0, 8)
+            else { return nil }
             return ClusterRow(
                 id: id, store: store, end: FrameEnd(number: UInt64(clamping: frame), link: link),
-                last: Checkpoint(epoch: Epoch(UInt32(clamping: epoch)), position: Position(UInt64(clamping: position))), isReady: ready != 0
-            )
+                last: Checkpoint(epoch: Epoch(UInt32(clamping: epoch)), position: Position(UInt64(clamping: position))),
+                isReady: ready != 0, pruned: UInt64(clamping: pruned))
         }
     }
 
@@ -84,8 +84,9 @@ package final class ClusterDatabase {
     /// whoever is still at it finds that its frames follow nothing any more.
     /// - Throws: `EvstoreError.usage` where there is a cluster log of the name.
     package func begin(store: [UInt8], node: String) throws(EvstoreError) -> Membership {
-        for sql in FrameTable.creating { try change(sql, []) }
-        for sql in [FrameTable.removeUnready, FrameTable.removeFrames, FrameTable.removeNodes] { try change(sql, [.text(log)]) }
+        // A role that has been let to use the tables may not be let to make them.
+        if try !hasTables() { for statement in FrameTable.creating { try change(statement, []) } }
+        for statement in [FrameTable.removeUnready, FrameTable.removeFrames, FrameTable.removeNodes] { try change(statement, [.text(log)]) }
         let membership = Membership(log: log, id: StoreID.make().bytes, node: node)
         try change(
             FrameTable.insert,
@@ -94,6 +95,10 @@ package final class ClusterDatabase {
             throw .usage("there is already a cluster log \(quoted(log))", fix: "join it, or choose another name")
         }
         return membership
+    }
+
+    private func hasTables() throws(EvstoreError) -> Bool {
+        try ask(FrameTable.newest, []) { rows throws(EvstoreError) in rows.int(0, 0) == FrameTable.newestColumns }
     }
 
     package func finish(_ id: [UInt8]) throws(EvstoreError) { try change(FrameTable.ready, [.text(log), .bytes(id)]) }
@@ -113,14 +118,15 @@ package final class ClusterDatabase {
 
     package func forget(node: String) throws(EvstoreError) { try change(FrameTable.removeNode, [.text(log), .text(node)]) }
 
-    /// Whether every frame up to the end is there: one pass over an index.
+    /// Whether every frame up to the end is there, but for those that were pruned: one pass over an index.
     /// - Throws: `EvstoreError.clusterDamaged` where one is missing.
     package func requireWhole(_ row: ClusterRow) throws(EvstoreError) {
-        let end = Int64(clamping: row.end.number)
-        try ask(FrameTable.whole, [.text(log), .int(end)]) { rows throws(EvstoreError) in
+        let (pruned, end) = (Int64(clamping: row.pruned), Int64(clamping: row.end.number))
+        try ask(FrameTable.whole, [.text(log), .int(pruned), .int(end)]) { rows throws(EvstoreError) in
             let (count, first) = (rows.int(0, 0) ?? 0, rows.int(0, 1) ?? 0)
-            if count == end, first == 1 || end == 0 { return }
-            throw .clusterDamaged(log: self.log, frame: 0, reason: "\(count) of \(end) frames are there")
+            let wanted = end.minus(pruned)
+            if count == wanted, first == (wanted > 0 ? pruned + 1 : 0) { return }
+            throw .clusterDamaged(log: self.log, frame: 0, reason: "\(count) of \(wanted) frames are there")
         }
     }
 
@@ -128,15 +134,17 @@ package final class ClusterDatabase {
     /// takes them back.
     package func frames(upTo epoch: Epoch, of row: ClusterRow) throws(EvstoreError) -> (epoch: Epoch, numbers: ClosedRange<UInt64>)? {
         let behind = try firstFrame(row) { $0 > epoch }
-        guard behind > 1, let own = try head(behind - 1) else { return nil }
-        return (own.epoch, try firstFrame(row) { $0 >= own.epoch } ... behind - 1)
+        guard behind > row.pruned + 1, let own = try head(behind - 1), own.epoch <= epoch else { return nil }
+        let first = try firstFrame(row) { $0 >= own.epoch }
+        guard first < behind else { throw .clusterDamaged(log: log, frame: first, reason: "the epochs of its frames do not rise") }
+        return (own.epoch, first ... behind - 1)
     }
 
     /// The first frame of an epoch that is wanted, by halves; the number behind the last one where none is.
     private func firstFrame(_ row: ClusterRow, _ isWanted: (Epoch) -> Bool) throws(EvstoreError) -> UInt64 {
-        var (low, high) = (UInt64(1), row.end.number + 1)
+        var (low, high) = (row.pruned + 1, row.end.number + 1)
         while low < high {
-            let middle = (low + high) / 2
+            let middle = low + (high - low) / 2
             if let found = try head(middle), !isWanted(found.epoch) { low = middle + 1 } else { high = middle }
         }
         return low
@@ -144,7 +152,7 @@ package final class ClusterDatabase {
 
     private func head(_ number: UInt64) throws(EvstoreError) -> ClusterFrame.Head? {
         try ask(FrameTable.head, [.text(log), .int(Int64(clamping: number))]) { rows throws(EvstoreError) in
-            rows.count == 1 ? rows.bytes(0, 1).flatMap { ClusterFrame.Head($0) } : nil
+            rows.bytes(0, 0).flatMap { ClusterFrame.Head($0) }
         }
     }
 
@@ -160,21 +168,45 @@ package final class ClusterDatabase {
             .int(Int64(clamping: range.numbers.upperBound)),
         ]
         // A log that has nothing but the cut which began its epoch has that frame to the end.
-        let first = range.numbers.lowerBound > 1 ? try head(range.numbers.lowerBound) : nil
-        return try ask(FrameTable.frameBefore, values) { rows throws(EvstoreError) in
-            guard rows.count == 1 else { return first.map { ($0.end, $0.last) } ?? (.start, .start) }
-            guard let number = rows.int(0, 0), let last = rows.int(0, 1), let link = rows.bytes(0, 2), link.count == 32 else {
-                throw .clusterDamaged(log: self.log, frame: UInt64(clamping: rows.int(0, 0) ?? 0), reason: "it is none")
+        let first = range.numbers.lowerBound > row.pruned + 1 ? try head(range.numbers.lowerBound) : nil
+        let before: (end: FrameEnd, last: Position)? = try ask(FrameTable.frameBefore, values) { rows throws(EvstoreError) in
+            guard let number = rows.int(0, 0), let last = rows.int(0, 1), let link = rows.bytes(0, 2) else {
+                return first.map { ($0.end, $0.last) }
             }
             return (FrameEnd(number: UInt64(clamping: number), link: link), Position(UInt64(clamping: last)))
         }
+        if let before { return before }
+        try requireUnpruned(from: 0, row)
+        return (.start, .start)
     }
 
     /// A frame's last position, and the position and the link of its last block where it has blocks; nil where the frame is missing.
     package func blockEnd(ofFrame number: UInt64) throws(EvstoreError) -> (last: Position, link: Digest?)? {
-        try ask(FrameTable.frame, [.text(log), .int(Int64(clamping: number))]) { rows throws(EvstoreError) in
-            guard rows.count == 1, let bytes = rows.bytes(0, 0) else { return nil }
-            return ClusterFrame.blockEnd(of: bytes)
+        guard let head = try head(number), head.end.number == number else { return nil }
+        let bytes = try connection.frame(number, byteCount: head.byteCount, by: .now + Self.interval)
+        return bytes.flatMap { ClusterFrame.blockEnd(of: $0) }
+    }
+}
+
+extension FrameTable {
+    /// - Throws: `EvstoreError.storeNewer`.
+    static func requireKnown(_ format: Int64, _ log: String) throws(EvstoreError) {
+        if format > Self.format { throw .storeNewer(path: "the cluster log \(log)", format: Int(format), known: Int(Self.format)) }
+    }
+}
+
+extension ClusterConnection {
+    /// A frame, piece by piece, so that no answer is larger than one; nil where it is missing, or not as large as it says.
+    func frame(_ number: UInt64, byteCount: Int, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> [UInt8]? {
+        guard byteCount <= ClusterFrame.bytesMax else { return nil }
+        var bytes: [UInt8] = []
+        while bytes.count < byteCount {
+            let values: [PostgresValue] = [.text(log), .int(Int64(clamping: number)), .int(Int64(bytes.count + 1))]
+            let piece = try ask(FrameTable.piece, values, by: deadline) { rows throws(EvstoreError) in rows.bytes(0, 0) }
+            // What the frame says of itself has to be so, before the rest is fetched.
+            guard let piece, !piece.isEmpty, !bytes.isEmpty || ClusterFrame.Head(piece)?.byteCount == byteCount else { return nil }
+            bytes += piece
         }
+        return bytes.count == byteCount ? bytes : nil
     }
 }

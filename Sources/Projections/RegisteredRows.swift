@@ -35,12 +35,7 @@ package enum RegisteredRows {
     /// - Throws: `EvstoreError.storeDamaged` where a row is not what was written, `schemaNewer` where this program can't read it.
     package static func history(_ rows: Rows, in store: String) throws(EvstoreError) -> History {
         var stored: [StoredVersion] = []
-        for row in rows {
-            guard row.key.count == 4, row.value.count > 32 else {
-                throw .storeDamaged(path: store, reason: "a row of the registered versions is malformed")
-            }
-            stored.append(StoredVersion(number: number(row.key), canonical: Array(row.value.dropFirst(32))))
-        }
+        for row in rows { stored.append(try version(row.key, row.value, in: store)) }
         if stored.isEmpty { return .empty }
         let history = try History(stored: stored)
         for (version, row) in zip(history.versions, rows) where version.digest.bytes != Array(row.value.prefix(32)) {
@@ -49,12 +44,36 @@ package enum RegisteredRows {
         return history
     }
 
-    package static func definitions(_ rows: Rows) throws(EvstoreError) -> DefinitionSet {
-        try DefinitionSet(
-            stored: rows.map { row in
-                StoredDefinition(
-                    name: String(decoding: row.key.dropLast(5), as: UTF8.self), since: number(row.key.suffix(4)), json: row.value)
-            })
+    /// A row of a version file, as it lies in its table; what is in the file is not looked at.
+    /// - Throws: `EvstoreError.storeDamaged`.
+    package static func version(_ key: [UInt8], _ value: [UInt8], in store: String) throws(EvstoreError) -> StoredVersion {
+        guard key.count == 4, value.count > 32, (SchemaVersion(1) ... .largest).contains(number(key)) else {
+            throw .storeDamaged(path: store, reason: "a row of the registered versions is malformed")
+        }
+        return StoredVersion(number: number(key), canonical: Array(value.dropFirst(32)))
+    }
+
+    package static func definitions(_ rows: Rows, in store: String = "definitions") throws(EvstoreError) -> DefinitionSet {
+        var stored: [StoredDefinition] = []
+        for row in rows { stored.append(try definition(row.key, row.value, in: store)) }
+        return try DefinitionSet(stored: stored)
+    }
+
+    /// The same of a row of a projection's definition.
+    package static func definition(_ key: [UInt8], _ value: [UInt8], in store: String) throws(EvstoreError) -> StoredDefinition {
+        guard key.count > 5, key[key.count - 5] == 0, let name = String(utf8: Array(key.dropLast(5)).lent), number(key.suffix(4)) <= .largest
+        else { throw .storeDamaged(path: store, reason: "a row of the registered projections is malformed") }
+        return StoredDefinition(name: name, since: number(key.suffix(4)), json: value)
+    }
+
+    /// Refuses what a frame of a cluster log would register where no program could read it.
+    /// - Throws: `EvstoreError`: storeDamaged, schemaInvalid; schemaNewer where a newer program can.
+    package static func judge(_ registered: RegisteredCatalogues) throws(EvstoreError) {
+        _ = try history(registered.schemas, in: "the frame")
+        _ = try definitions(registered.definitions, in: "the frame")
+        guard digest(schemas: registered.schemas, definitions: registered.definitions) == registered.history else {
+            throw .storeDamaged(path: "the frame", reason: "what is registered does not have its digest")
+        }
     }
 
     /// The digest of what is registered.

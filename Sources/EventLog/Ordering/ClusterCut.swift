@@ -53,20 +53,29 @@ extension ClusterFrame {
     }
 }
 
+extension ClusterCut {
+    /// Checks that this node's log is the one that was to be cut, before anything is done for it.
+    /// - Throws: `FrameDamage`.
+    func check(_ transaction: borrowing ReadTransaction, _ access: LogAccess) throws {
+        let state = try StateRows.state(transaction, access.tables)
+        let last = try Blocks.last(transaction, access)
+        guard epoch > state.epoch, epoch.rawValue < .max, position <= last else {
+            throw FrameDamage("its cut at position \(position) does not follow epoch \(state.epoch), position \(last)")
+        }
+        guard try Cut.link(at: position, transaction, access) == link else {
+            throw FrameDamage("its cut at position \(position) leaves another log than the other nodes have")
+        }
+    }
+}
+
 extension Cut {
     /// Makes a cut that the cluster log has ordered.
     /// - Throws: `FrameDamage` where this node's log is not the one that was to be cut.
     static func run(_ cut: ClusterCut, _ transaction: inout WriteTransaction, _ access: LogAccess) throws {
+        try cut.check(transaction.reads, access)
         var state = try StateRows.state(transaction.reads, access.tables)
-        let last = try Blocks.last(transaction.reads, access)
-        guard cut.epoch > state.epoch, cut.position <= last else {
-            throw FrameDamage("its cut at position \(cut.position) does not follow epoch \(state.epoch), position \(last)")
-        }
         let before = try StateRows.numbers(transaction.reads, access.tables).indexedTo
-        let (link, indexed) = try run(to: cut.position, &transaction, access)
-        guard link == cut.link else {
-            throw FrameDamage("its cut at position \(cut.position) leaves another log than the other nodes have")
-        }
+        let (_, indexed) = try run(to: cut.position, &transaction, access)
         try Epochs.put(cut.epoch, cut: cut.position, link: cut.link, &transaction, access.tables)
         try markIndexes(from: before, to: Checkpoint(epoch: cut.epoch, position: indexed), &transaction, access)
         (state.epoch, state.indexed) = (cut.epoch, indexed)

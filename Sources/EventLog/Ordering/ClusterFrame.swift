@@ -17,7 +17,8 @@ internal import LMDB
 /// A row: u8 length, table, u16 length, key, u32 length of the value and one more, 0 where the row is removed, value. The tables are those
 /// whose rows are the cluster's (`SharedRows`).
 package struct ClusterFrame: ~Escapable {
-    static let magic: UInt32 = 0x01_63_76_65
+    static let format = 1
+    static let magic: UInt32 = 0x63_76_65 | UInt32(format) << 24
     package static let headerBytes = 72
     static let linkedBytes = 40
     /// A frame holds what a commit does, and a commit has its limit.
@@ -32,23 +33,16 @@ package struct ClusterFrame: ~Escapable {
     /// - Throws: `FrameDamage`.
     @_lifetime(copy bytes)
     package init(checking bytes: RawSpan, after end: FrameEnd) throws {
-        let number = end.number + 1
-        guard bytes.byteCount >= Self.headerBytes else { throw FrameDamage("it is shorter than its header") }
-        let magic = bytes.load(UInt32.self, at: 0)
-        guard magic == Self.magic else {
-            throw FrameDamage(magic & 0xff_ff_ff == Self.magic & 0xff_ff_ff ? "its format is newer than this program's" : "it is none")
-        }
-        guard bytes.load(UInt64.self, at: 8) == number else { throw FrameDamage("its number is \(bytes.load(UInt64.self, at: 8))") }
-        let (rowsBytes, blocksBytes) = (bytes.load(UInt64.self, at: 24), bytes.load(UInt64.self, at: 32))
-        let body = UInt64(bytes.byteCount - Self.headerBytes)
-        guard rowsBytes <= body, blocksBytes == body - rowsBytes else { throw FrameDamage("its parts do not have its size") }
+        let head = try Head(checking: bytes)
+        guard head.end.number == end.number.plus(1) else { throw FrameDamage("its number is \(head.end.number)") }
+        guard head.byteCount == bytes.byteCount else { throw FrameDamage("its parts do not have its size") }
         let rest = bytes.slice(Self.headerBytes, bytes.byteCount - Self.headerBytes)
         let link = Self.link(after: end, bytes.slice(0, Self.linkedBytes), rest)
-        guard link.bytes.lent.equals(bytes.slice(Self.linkedBytes, 32)) else { throw FrameDamage("it does not follow the one before it") }
-        self.end = FrameEnd(number: number, link: link.bytes)
-        last = Checkpoint(epoch: Epoch(bytes.load(UInt32.self, at: 4)), position: Position(bytes.load(UInt64.self, at: 16)))
-        rows = rest.slice(0, Int(rowsBytes))
-        blocks = rest.slice(Int(rowsBytes), Int(blocksBytes))
+        guard link.bytes == head.end.link else { throw FrameDamage("it does not follow the one before it") }
+        self.end = head.end
+        last = Checkpoint(epoch: head.epoch, position: head.last)
+        rows = rest.slice(0, head.rowsBytes)
+        blocks = rest.slice(head.rowsBytes, head.blocksBytes)
     }
 
     private static func link(after end: FrameEnd, _ header: RawSpan, _ body: RawSpan) -> Digest {
@@ -91,19 +85,36 @@ extension NewFrame {
 }
 
 extension ClusterFrame {
-    /// What a frame says of itself, without a look at the rest.
+    /// What a frame says of itself, without a look at the rest: numbers that a cluster log can have.
     package struct Head: Sendable {
         package let epoch: Epoch
         package let end: FrameEnd
         package let last: Position
+        let rowsBytes, blocksBytes: Int
+        /// How large the frame is, with its head.
+        package var byteCount: Int { headerBytes + rowsBytes + blocksBytes }
+
+        /// - Throws: `FrameDamage`.
+        init(checking text: RawSpan) throws(FrameDamage) {
+            guard text.byteCount >= headerBytes else { throw FrameDamage("it is shorter than its header") }
+            let (word, first) = (text.load(UInt32.self, at: 0), magic & 0xff_ff_ff)
+            guard word & 0xff_ff_ff == first else { throw FrameDamage("it is none") }
+            guard word == magic else { throw FrameDamage("its format is newer than this program's", format: Int(word >> 24)) }
+            epoch = Epoch(text.load(UInt32.self, at: 4))
+            let (number, end) = (text.load(UInt64.self, at: 8), Position(text.load(UInt64.self, at: 16)))
+            guard epoch >= .first, epoch.rawValue < .max, number > 0, number < Position.largest.rawValue, end <= .largest else {
+                throw FrameDamage("its numbers are those of no frame")
+            }
+            let (rows, blocks) = (text.load(UInt64.self, at: 24), text.load(UInt64.self, at: 32))
+            guard rows.plus(blocks) <= UInt64(bytesMax) else { throw FrameDamage("it is larger than a frame is") }
+            (rowsBytes, blocksBytes) = (Int(rows), Int(blocks))
+            self.end = FrameEnd(number: number, link: [UInt8](copying: text.slice(linkedBytes, 32)))
+            last = end
+        }
 
         /// Nil where the bytes are no head of a frame.
         package init?(_ bytes: [UInt8]) {
-            let text = bytes.lent
-            guard text.byteCount >= headerBytes, text.load(UInt32.self, at: 0) == magic else { return nil }
-            epoch = Epoch(text.load(UInt32.self, at: 4))
-            end = FrameEnd(number: text.load(UInt64.self, at: 8), link: [UInt8](copying: text.slice(linkedBytes, 32)))
-            last = Position(text.load(UInt64.self, at: 16))
+            do { try self.init(checking: bytes.lent) } catch { return nil }
         }
     }
 
@@ -113,25 +124,26 @@ extension ClusterFrame {
     /// The last position of a frame, and the link of its last block where it has blocks, without a look at the frame before it; nil where the
     /// bytes are no frame.
     package static func blockEnd(of bytes: [UInt8]) -> (last: Position, link: Digest?)? {
+        guard let head = Head(bytes), head.byteCount == bytes.count else { return nil }
         let text = bytes.lent
-        guard text.byteCount >= headerBytes, text.load(UInt32.self, at: 0) == magic else { return nil }
-        let (rowsBytes, blocksBytes) = (text.load(UInt64.self, at: 24), text.load(UInt64.self, at: 32))
-        guard rowsBytes <= UInt64(bytesMax), blocksBytes <= UInt64(bytesMax),
-            UInt64(text.byteCount) == UInt64(headerBytes) + rowsBytes + blocksBytes
-        else { return nil }
-        var offset = headerBytes + Int(rowsBytes)
+        var offset = headerBytes + head.rowsBytes
         var link: Digest?
-        while offset + BlockLayout.headerBytes <= text.byteCount {
+        while offset < text.byteCount {
+            guard text.byteCount - offset >= BlockLayout.headerBytes else { return nil }
             link = Digest([UInt8](copying: text.slice(offset + BlockLayout.Header.link, BlockLayout.Header.linkBytes)))
-            offset += max(Int(text.load(UInt32.self, at: offset + BlockLayout.Header.bytes)), 1)
+            let size = Int(text.load(UInt32.self, at: offset + BlockLayout.Header.bytes))
+            guard size >= BlockLayout.headerBytes, size <= text.byteCount - offset else { return nil }
+            offset += size
         }
-        return (Position(text.load(UInt64.self, at: 16)), link)
+        return (head.last, link)
     }
 }
 
 /// What is wrong with a frame.
 package struct FrameDamage: Error {
     package let reason: String
+    /// Of one that a newer program has written, its format.
+    let format: Int?
 
-    init(_ reason: String) { self.reason = reason }
+    init(_ reason: String, format: Int? = nil) { (self.reason, self.format) = (reason, format) }
 }

@@ -7,20 +7,21 @@ enum FrameIntake {
     /// - Parameters:
     ///   - checksLinks: whether the blocks' own are checked, beside the frame's; false where the whole log is verified afterwards.
     ///   - journal: the row that a cut leaves in the journal, by the version that is live behind it.
+    ///   - judge: as of `SharedRows.put`.
     /// - Returns: the node with the frame.
     /// - Throws: `EvstoreError`: clusterDamaged where it is not the frame that follows `node.end`, or does not fit the log.
     static func run(
         _ bytes: RawSpan, _ node: StateRows.Node, _ transaction: inout WriteTransaction, _ access: LogAccess,
-        checksLinks: Bool = true, journal: ((SchemaVersion) -> [UInt8])? = nil
+        checksLinks: Bool = true, journal: ((SchemaVersion) -> [UInt8])? = nil, judge: CatalogueJudge? = nil
     ) throws -> StateRows.Node {
-        let number = node.end.number + 1
+        let number = node.end.number.plus(1)
         func damaged(_ reason: String) -> EvstoreError { .clusterDamaged(log: node.membership.log, frame: number, reason: reason) }
         do {
             let frame = try ClusterFrame(checking: bytes, after: node.end)
             let cut = try frame.cut
             if let cut { try Cut.run(cut, &transaction, access) }
             // Order: the rows first, since the epochs of blocks are rows.
-            try SharedRows.put(frame.rows, of: node.membership.node, &transaction, access.tables)
+            try SharedRows.put(frame.rows, of: node.membership.node, judge, &transaction, access.tables)
             var blocks = try BlockIntake(transaction.reads, access, isOfThisEpoch: false, checksLinks: checksLinks)
             let before = blocks.last
             var offset = 0
@@ -35,7 +36,9 @@ enum FrameIntake {
             try StateRows.put(taken, &transaction, access.tables)
             return taken
         } catch let damage as FrameDamage {
-            throw damaged(damage.reason)
+            guard let format = damage.format else { throw damaged(damage.reason) }
+            throw EvstoreError.storeNewer(
+                path: "frame \(number) of the cluster log \(node.membership.log)", format: format, known: ClusterFrame.format)
         } catch let gap as BlockGap {
             // It has another block where this node has one: after a power cut the log may be ahead of the node's row.
             let last = try Blocks.last(transaction.reads, access)

@@ -65,10 +65,16 @@ enum SharedRows {
     // MARK: Taking in
 
     /// Writes the rows of a frame to their tables.
-    /// - Throws: `FrameDamage`.
-    static func put(_ rows: RawSpan, of node: String, _ transaction: inout WriteTransaction, _ tables: Tables) throws {
+    /// - Parameter judge: nil where the registered versions are judged afterwards, before anybody uses them.
+    /// - Throws: `FrameDamage`; `EvstoreError.schemaNewer`.
+    static func put(
+        _ rows: RawSpan, of node: String, _ judge: CatalogueJudge?, _ transaction: inout WriteTransaction, _ tables: Tables
+    ) throws {
         var reading = Reading(rows)
+        var hasRegistered = false
         while let row = try reading.next() {
+            try check(row, transaction.reads, tables)
+            hasRegistered = hasRegistered || isRegistered(row)
             switch row.name {
             case numbers: try putNumbers(row.value, &transaction, tables)
             // Made before any row is written.
@@ -79,6 +85,7 @@ enum SharedRows {
             }
         }
         if rows.byteCount > 0 { try settleNumbers(of: node, &transaction, tables) }
+        if hasRegistered, let judge { try self.judge(judge, transaction.reads, tables) }
     }
 
     struct Row: ~Escapable {

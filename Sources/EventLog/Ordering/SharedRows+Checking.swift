@@ -1,0 +1,79 @@
+internal import Bytes
+internal import EventModel
+package import Hashing
+internal import LMDB
+
+/// The registered versions and definitions that a frame would leave, as rows: the log does not know what they say.
+package struct RegisteredCatalogues: Sendable {
+    package typealias Rows = [(key: [UInt8], value: [UInt8])]
+    package var schemas, definitions: Rows
+    /// What the numbers say of them.
+    package var history: Digest
+}
+
+/// Refuses versions and definitions that no program could read, before a node takes them in.
+/// - Throws: `EvstoreError`: schemaNewer where a newer program could.
+package typealias CatalogueJudge = @Sendable (RegisteredCatalogues) throws -> Void
+
+/// Who has PostgreSQL's password can write frames that follow: their rows are read before they are taken in as they are read afterwards,
+/// since a row that nobody can read would end every program of every node.
+extension SharedRows {
+    /// - Throws: `FrameDamage`.
+    static func check(_ row: borrowing Row, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
+        if row.name == TableDescriptor.types.name { return try checkType(row, transaction, tables) }
+        if row.name == TableDescriptor.epochs.name { return try checkEpoch(row, transaction, tables) }
+        guard let catalogue = Catalogue(rawValue: row.name), !row.isRemoved else { return }
+        let (key, value) = ([UInt8](copying: row.key), [UInt8](copying: row.value))
+        switch catalogue {
+        case .notes:
+            guard let node = NodeRow(key, value), NodeRow.isName(node.name) else { throw FrameDamage("its row of a node is none") }
+        case .imports:
+            guard value.count >= 8, Position(row.value.load(UInt64.self, at: 0)) <= .largest else {
+                throw FrameDamage("its mark of an import is none")
+            }
+        // Judged together, when all rows are there.
+        case .schemas, .definitions: break
+        case .journal, .snapshots: break
+        }
+    }
+
+    /// One name has one number, and one number one name.
+    private static func checkType(_ row: borrowing Row, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
+        guard !row.isRemoved, let name = String(utf8: row.key), row.value.byteCount == MemoryLayout<TypeID>.size else {
+            throw FrameDamage("its row of a type is none")
+        }
+        let id = row.value.load(TypeID.self, at: 0)
+        if let known = try Indexes.type(name, transaction, tables) {
+            if known != id { throw FrameDamage("its type \(quoted(name)) has another number here") }
+            return
+        }
+        guard id > 0, id < .max, try !Indexes.types(transaction, tables).keys.contains(id) else {
+            throw FrameDamage("the number of its type \(quoted(name)) is another one's")
+        }
+    }
+
+    private static func checkEpoch(_ row: borrowing Row, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
+        guard !row.isRemoved, let cut = Epochs.cut(row.key, row.value), cut.position <= .largest, cut.epoch.rawValue < .max else {
+            throw FrameDamage("its row of an epoch is none")
+        }
+        if let known = try tables.epochs.get(row.key, transaction), !known.equals(row.value) {
+            throw FrameDamage("epoch \(cut.epoch) began otherwise here")
+        }
+    }
+
+    /// Whether a row is one of those that are judged together.
+    static func isRegistered(_ row: borrowing Row) -> Bool {
+        row.name == Catalogue.schemas.rawValue || row.name == Catalogue.definitions.rawValue || row.name == numbers
+    }
+
+    static func judge(_ judge: CatalogueJudge, _ transaction: borrowing ReadTransaction, _ tables: Tables) throws {
+        let catalogues = RegisteredCatalogues(
+            schemas: try Rows.all([], transaction, tables[.schemas]), definitions: try Rows.all([], transaction, tables[.definitions]),
+            history: try StateRows.state(transaction, tables).history)
+        do { try judge(catalogues) } catch let error as EvstoreError {
+            // A newer program can read them.
+            if case .schemaNewer = error { throw error }
+            throw FrameDamage("the versions that it registers are none: \(error.message)")
+        }
+    }
+}
