@@ -24,6 +24,22 @@ public struct Cluster: Sendable {
         self.connection = try ConnectionFile.given(connection)
     }
 
+    /// The cluster log that the store at a path is a node of, reached as the node does.
+    /// - Parameter connection: in the place of the node's own.
+    /// - Throws: `EvstoreError`: usage where it belongs to none; as opening it for reading does.
+    public init(of path: String, connection: String? = nil) throws(EvstoreError) {
+        do {
+            guard let membership = try EventLog.node(at: path)?.membership else {
+                throw EvstoreError.usage("\(path) belongs to no cluster log", fix: "name the cluster log and its connection string")
+            }
+            self.name = membership.log
+            self.connection = if let connection { try ConnectionFile.given(connection) } else { try ConnectionFile.find(at: path) }
+        } catch { throw storeError(error, path, doing: "reading \(path)") }
+    }
+
+    /// What is to be said of the connection string: that it leads over a network and does not ask who the server is.
+    package var warning: String? { get throws(EvstoreError) { try ConnectionFile.warning(connection) } }
+
     func database() -> ClusterDatabase { ClusterDatabase(log: name, connection) }
 
     /// - Throws: `EvstoreError.usage`.

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import EventModel
 internal import EvstoreCluster
 
 /// Which cluster log a command is about.
@@ -11,5 +12,31 @@ struct ClusterOptions: ParsableArguments {
 
     @Option(help: ArgumentHelp("The cluster log's name in its database.", valueName: "name")) var name: String
 
-    func cluster() throws -> Cluster { try Cluster(name, connection: log) }
+    func cluster(_ session: Session) throws -> Cluster { try Cluster(name, connection: log).noted(session) }
+}
+
+/// The same where a node may say it.
+struct KnownClusterOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "A connection string of PostgreSQL; EVSTORE_LOG, then that of the node at --store, where it is not given.",
+            valueName: "conninfo"))
+    var log: String?
+
+    @Option(
+        help: ArgumentHelp("The cluster log's name in its database; that of the node at --store where it is not given.", valueName: "name"))
+    var name: String?
+
+    func cluster(_ session: Session) throws -> Cluster {
+        if let name { return try Cluster(name, connection: log).noted(session) }
+        return try Cluster(of: session.global.storePath(), connection: log).noted(session)
+    }
+}
+
+extension Cluster {
+    /// The cluster log, once what is to be said of its connection has been.
+    fileprivate func noted(_ session: Session) throws -> Cluster {
+        if let warning = try warning { session.output.note("warning: \(warning)") }
+        return self
+    }
 }

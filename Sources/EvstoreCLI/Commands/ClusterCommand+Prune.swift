@@ -1,0 +1,42 @@
+internal import ArgumentParser
+internal import EventModel
+internal import Evstore
+internal import EvstoreCluster
+
+extension ClusterCommand {
+    struct Prune: Command {
+        static let configuration = CommandConfiguration(
+            commandName: "prune", abstract: "Removes the frames from PostgreSQL that every node and a backup of this node have.",
+            discussion: """
+                This node is backed up into the directory, as `backup` does, and the whole backup is read again. Then the frames go that it and \
+                every node have; those that a node lacks stay, and its name is printed. From then on a new node begins with a replica of a backup: \
+                `follow --once`, then `join`.
+
+                Example: evstore --store orders cluster prune /mnt/copies
+                """)
+
+        @OptionGroup(title: "Everywhere") var global: GlobalOptions
+
+        @Argument(help: ArgumentHelp("The directory of this node's backups.", valueName: "dir")) var backups: String
+
+        func run(in session: Session) async throws {
+            let (log, report) = try await session.withStore { store in
+                guard let node = store.clusterNode else { throw EvstoreError.usage("\(store.path) belongs to no cluster log") }
+                return (
+                    node.log,
+                    try await store.pruneFrames(backingUpInto: backups, cancellation: session.cancellation, progress: session.progress)
+                )
+            }
+            if session.output.json {
+                return try session.output.object([
+                    "name": .text(log), "through": .count(report.through), "removed": .count(report.removed), "left": .count(report.left),
+                    "neededBy": .list(report.neededBy.map { .text($0) }),
+                ])
+            }
+            let needing = report.neededBy.joined(separator: ", ")
+            let first = needing.isEmpty ? "the last one that the backup has" : "one that \(needing) needs"
+            try session.output.line(
+                "pruned     \(counted(report.removed, "frame")) of \(log); \(grouped(report.left)) are left, from \(first) on")
+        }
+    }
+}

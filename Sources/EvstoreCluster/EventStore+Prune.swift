@@ -1,0 +1,69 @@
+internal import Bytes
+internal import ClusterLog
+internal import EventLog
+public import EventModel
+public import Evstore
+internal import Platform
+
+/// Which frames of a cluster log were removed.
+public struct PruneReport: Sendable {
+    /// The last frame that is not there any more; 0 where all are.
+    public var through: UInt64
+    /// How many frames this call has removed.
+    public var removed: UInt64
+    /// How many are left.
+    public var left: UInt64
+    /// Who needs the first of those that are left: the names of nodes; empty where it is the end of the backup.
+    public var neededBy: [String]
+}
+
+extension EventStore {
+    /// Backs this node up into a directory, reads the backup again, and removes the frames of its cluster log that the backup and every node
+    /// have: from then on a new node begins as a replica of a backup (`follow`), and takes in the frames behind its end.
+    ///
+    /// Awaits the backup and the reading of all of it, then the removal in steps between which appends go on, on the store's own threads. One
+    /// that was interrupted has removed a part.
+    /// - Throws: `EvstoreError`: usage where the store belongs to no cluster log; otherBackup, backupDamaged; logUnavailable,
+    ///   clusterWentBack, clusterDamaged, clusterMismatch, diskFull, interrupted.
+    public func pruneFrames(
+        backingUpInto directory: String, cancellation: Cancellation? = nil, progress: Progress? = nil
+    ) async throws(EvstoreError) -> PruneReport {
+        guard let membership = log.membership else { throw .usage("\(path) belongs to no cluster log") }
+        return try await StoreThreads.run { () async throws(EvstoreError) in
+            do {
+                // Order: who is a node is known before anybody's frames go.
+                try await log.takeInFrames()
+                log.reportNode()
+                let made = try backUp(into: directory, cancellation: cancellation, progress: progress)
+                let runs = try EventStore.verifyBackups(in: directory, cancellation: cancellation, progress: progress)
+                if let damage = runs.last?.damage { throw EvstoreError.backupDamaged(path: directory, reason: damage) }
+                let database = ClusterDatabase(log: membership.log, try ConnectionFile.find(at: path))
+                let nodes = try log.read { try $0.nodes() }.map(\.name)
+                return try database.prune(
+                    nodes, having: Checkpoint(epoch: made.epoch, position: made.position), membership
+                ) { done, total in
+                    if cancellation?.isCancelled == true { throw EvstoreError.interrupted(again: "prune again") }
+                    progress?(ProgressEvent(step: "prune", done: done, total: total))
+                }
+            } catch { throw storeError(error, path, doing: "pruning \(membership.log)") }
+        }
+    }
+}
+
+extension ClusterDatabase {
+    fileprivate func prune(
+        _ nodes: [String], having backup: Checkpoint, _ membership: Membership, progress: (_ done: UInt64, _ total: UInt64) throws -> Void
+    ) throws -> PruneReport {
+        let row = try readyRow()
+        // The last frame that all have stays: what follows is proved by it.
+        let backed = try end(before: backup, row).end.number
+        let reported = Dictionary(try self.nodes().map { ($0.name, $0.frame) }) { a, _ in a }
+        let having = nodes.map { (name: $0, frame: reported[$0] ?? 0) }
+        let first = min(backed, having.map(\.frame).min() ?? backed)
+        let wanted = max(first.minus(1), row.pruned)
+        let through = try pruneFrames(of: membership.id, from: row.pruned, through: wanted, progress)
+        return PruneReport(
+            through: through, removed: through.minus(row.pruned), left: row.end.number.minus(through),
+            neededBy: having.filter { $0.frame == first && first < backed }.map(\.name))
+    }
+}

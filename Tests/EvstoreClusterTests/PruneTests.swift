@@ -1,0 +1,90 @@
+import EventModel
+import Evstore
+import EvstoreCluster
+import EvstoreTesting
+import Foundation
+import PostgreSQL
+import TestSupport
+import Testing
+
+@Suite("Frames that every node and a backup have", .serialized)
+struct PruneTests {
+    private static func error(_ body: () async throws -> Void) async -> EvstoreError? {
+        do { try await body() } catch { return error as? EvstoreError }
+        return nil
+    }
+
+    @Test("are pruned, but for those that a node lacks; a new node begins with the backup, and all have the same log")
+    func prunes() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let (a, b) = (try await shop.join("a"), try await shop.join("b"))
+            for number in 0 ..< 20 { try await a.append([ShopCluster.placed("\(number % 3)", number)]) }
+            try await b.catchUp()
+            try await shop.close("b")
+            for number in 20 ..< 30 { try await a.append([ShopCluster.placed("\(number % 3)", number)]) }
+            let backups = shop.directory.path + "/backups"
+            let before = try await shop.cluster().status()
+            let first = try await a.pruneFrames(backingUpInto: backups)
+            #expect(first.neededBy == ["b"] && first.removed > 15 && first.left >= 10 && first.removed + first.left == before.frames)
+            // What is pruned is said, and is no damage; what is missing besides is.
+            let after = try await shop.cluster().status()
+            #expect(after.pruned == first.through && after.frames == first.left)
+            let again = try await shop.open("b")
+            try await again.catchUp()
+            #expect(try ShopCluster.lines(again) == ShopCluster.lines(a))
+
+            let second = try await a.pruneFrames(backingUpInto: backups)
+            #expect(second.neededBy == [] && second.through > first.through)
+            let refused = await Self.error { try await EventStore.join(shop.cluster(), as: "c", at: shop.path("c")) }
+            #expect(refused?.code == "clusterMismatch" && refused?.message.contains("pruned") == true, "\(refused?.message ?? "joined")")
+            try await a.append([ShopCluster.placed("late")])
+            _ = try await EventStore.follow(from: backups, into: shop.path("c"), options: ShopCluster.options())
+            let c = try await shop.join("c")
+            #expect(try ShopCluster.lines(c) == ShopCluster.lines(a))
+            try await c.append([ShopCluster.placed("c")])
+            try await a.catchUp()
+            #expect(try await c.verify(deep: true).ok && a.last() == c.last())
+            try await shop.close()
+        }
+    }
+
+    @Test("a node that is older than what was pruned is told how it is made anew; a frame that somebody deletes is damage still")
+    func olderFiles() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let shop = try await ShopCluster(server)
+            let a = try await shop.join("a")
+            try await a.append([ShopCluster.placed("1")])
+            try await shop.close("a")
+            try FileManager.default.copyItem(atPath: shop.path("a"), toPath: shop.path("old"))
+            let again = try await shop.open("a")
+            for number in 0 ..< 9 { try await again.append([ShopCluster.placed("1", number)]) }
+            let report = try await again.pruneFrames(backingUpInto: shop.directory.path + "/backups")
+            #expect(report.removed > 5)
+            try await shop.close("a")
+            let old = try await shop.open("old")
+            let told = await Self.error { try await old.catchUp() }
+            #expect(told?.code == "clusterMismatch" && told?.fix?.contains("follow") == true, "\(told?.message ?? "") \(told?.fix ?? "")")
+            #expect(try ShopCluster.lines(old).count == 1)
+            _ = try server.connect().run(
+                "DELETE FROM evstore_frame WHERE number = (SELECT min(number) FROM evstore_frame)", deadline: .now + .seconds(10))
+            #expect(await Self.error { _ = try await shop.cluster().status() }?.code == "clusterDamaged")
+            try await shop.close()
+        }
+    }
+
+    @Test("the backups of another store are refused, and nothing is pruned for them")
+    func otherBackups() async throws {
+        try await withPostgres(.init(fsync: false)) { server in
+            let (shop, other) = (try await ShopCluster(server), try await ShopCluster(server, name: "other"))
+            let (a, b) = (try await shop.join("a"), try await other.join("b"))
+            for number in 0 ..< 5 { try await a.append([ShopCluster.placed("1", number)]) }
+            let backups = shop.directory.path + "/backups"
+            _ = try b.backUp(into: backups)
+            #expect(await Self.error { _ = try await a.pruneFrames(backingUpInto: backups) }?.code == "otherBackup")
+            #expect(try await shop.cluster().status().pruned == 0)
+            try await shop.close()
+            try await other.close()
+        }
+    }
+}
