@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// An event's place in the whole log: 1, 2, 3 …, no gaps, never reused within an epoch.
 /// `Position.start` (0) stands before the first event.
 public struct Position: RawRepresentable, Hashable, Comparable, Sendable, CustomStringConvertible {
@@ -10,7 +12,23 @@ public struct Position: RawRepresentable, Hashable, Comparable, Sendable, Custom
     /// Before the first event.
     public static let start = Position(0)
 
-    public var next: Position { Position(rawValue + 1) }
+    /// Further than any log goes: what says more, in a file or a row, was not written by a store.
+    package static let largest = Position(1 << 62)
+
+    /// The position after it; `UInt64.max`, which no log has, stays.
+    public var next: Position { plus(1) }
+
+    /// The position before it; the start stays.
+    package var previous: Position { Position(rawValue.minus(1)) }
+
+    /// So many events further.
+    package func plus(_ events: UInt64) -> Position { Position(rawValue.plus(events)) }
+
+    /// The positions from it to another one, both included; it alone where that one is not behind it.
+    package func through(_ last: Position) -> ClosedRange<UInt64> { rawValue ... Swift.max(rawValue, last.rawValue) }
+
+    /// How many events lie behind another position, up to this one; 0 where the other one is not before it.
+    package func events(after other: Position) -> UInt64 { rawValue.minus(other.rawValue) }
 
     public static func < (a: Position, b: Position) -> Bool { a.rawValue < b.rawValue }
 
@@ -27,6 +45,12 @@ public struct Revision: RawRepresentable, Hashable, Comparable, Sendable, Custom
 
     public static let first = Revision(0)
 
+    /// The revision after it; `UInt64.max`, which no stream has, stays.
+    package var next: Revision { Revision(rawValue.plus(1)) }
+
+    /// The revision before it; the first one stays.
+    package var previous: Revision { Revision(rawValue.minus(1)) }
+
     public static func < (a: Revision, b: Revision) -> Bool { a.rawValue < b.rawValue }
 
     public var description: String { String(rawValue) }
@@ -40,14 +64,24 @@ public struct SchemaVersion: RawRepresentable, Hashable, Comparable, Sendable, C
 
     public init(_ rawValue: UInt32) { self.rawValue = rawValue }
 
-    public init(_ number: Int) { self.rawValue = UInt32(number) }
+    /// A number that no version has becomes the nearest that one may have.
+    public init(_ number: Int) { self.rawValue = UInt32(clamping: number) }
 
     public var number: Int { Int(rawValue) }
 
-    public var next: SchemaVersion { SchemaVersion(rawValue + 1) }
+    /// The version after it; `UInt32.max`, which no schema has, stays.
+    public var next: SchemaVersion { SchemaVersion(rawValue.plus(1)) }
 
     /// The version before; version 1 has the one before versions, 0, which is never opened.
-    public var previous: SchemaVersion { SchemaVersion(rawValue == 0 ? 0 : rawValue - 1) }
+    public var previous: SchemaVersion { SchemaVersion(rawValue.minus(1)) }
+
+    /// More than any store has; what says more, in a file or a row, was not written by one.
+    package static let largest = SchemaVersion(1 << 20)
+
+    /// The versions up to another one, both included; none where that one is older.
+    package func through(_ last: SchemaVersion) -> [SchemaVersion] {
+        self > last ? [] : (rawValue ... last.rawValue).map { SchemaVersion($0) }
+    }
 
     public static func < (a: SchemaVersion, b: SchemaVersion) -> Bool { a.rawValue < b.rawValue }
 
@@ -65,7 +99,11 @@ public struct Epoch: RawRepresentable, Hashable, Comparable, Sendable, CustomStr
 
     public static let first = Epoch(1)
 
-    public var next: Epoch { Epoch(rawValue + 1) }
+    /// The epoch after it; `UInt32.max`, which no log has, stays.
+    public var next: Epoch { Epoch(rawValue.plus(1)) }
+
+    /// The epoch before it; 0, which no log has, stays.
+    package var previous: Epoch { Epoch(rawValue.minus(1)) }
 
     public static func < (a: Epoch, b: Epoch) -> Bool { a.rawValue < b.rawValue }
 

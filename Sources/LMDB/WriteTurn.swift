@@ -72,7 +72,7 @@ extension Environment {
         while goesOn() {
             try Task.checkCancellation()
             if let turn = try takeTurnIfFree() { return turn }
-            try await Task.sleep(for: .microseconds(max(1_000, Int(try waiting.pauseMicroseconds()))))
+            try await Task.sleep(for: .microseconds(max(1_000, Int(clamping: try waiting.pauseMicroseconds()))))
         }
         return nil
     }

@@ -1,3 +1,5 @@
+internal import Bytes
+
 /// A set of page numbers, one bit for each page of the file.
 struct PageSet {
     /// A bit for each page of a part of the file, by its number; only of parts that something was seen of, since a file may be
@@ -23,5 +25,5 @@ struct PageSet {
 
     private static func place(_ page: UInt64) -> (word: Int, bit: UInt64) { (Int(page % pagesPerPart / 64), 1 << (page % 64)) }
 
-    var count: UInt64 { parts.values.reduce(0) { $0 + $1.reduce(0) { $0 + UInt64($1.nonzeroBitCount) } } }
+    var count: UInt64 { parts.values.sum { $0.sum { UInt64($0.nonzeroBitCount) } } }
 }

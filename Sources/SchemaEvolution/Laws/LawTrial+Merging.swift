@@ -21,7 +21,7 @@ extension LawTrial {
     ///
     /// Where the caller leaves out events of an append, those that may be merged with them are not tried either.
     package mutating func check(next event: LawEvent, at targets: [SchemaVersion]) {
-        let follows = append.last.map { $0.rawValue + 1 } == event.position?.rawValue
+        let follows = append.last?.next == event.position
         append.last = event.position
         if !event.continuesAppend {
             if follows { finishAppend(at: targets) }
@@ -131,7 +131,8 @@ extension LawTrial {
                 sources.append(index)
                 parts.append(
                     AppendedEvent(
-                        type: part.type, payload: part.payload, metadata: event.metadata, time: event.time, stream: event.stream,
+                        type: part.type, payload: part.payload, metadata: event.metadata, time: event.time,
+                        stream: event.stream(at: from, history),
                         first: first))
             }
         }

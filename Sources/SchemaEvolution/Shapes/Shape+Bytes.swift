@@ -1,3 +1,5 @@
+internal import Bytes
+
 extension Shape {
     /// The most that `bytesLeast` may be: samples and generated events are values of shapes, and have to fit into memory.
     static let bytesMax = 1 << 20
@@ -5,20 +7,10 @@ extension Shape {
     /// The least bytes of JSON text that a value with every member takes, null aside; `Int.max` where they are more.
     var bytesLeast: Int {
         switch kind {
-        case .string: Self.sum(2, minLength ?? 0)
-        case .array: Self.sum(2, Self.product(minItems ?? 0, Self.sum(1, items?.bytesLeast ?? 1)))
-        case .object: properties.reduce(2) { Self.sum($0, Self.sum($1.name.utf8.count, $1.shape.bytesLeast)) }
+        case .string: (minLength ?? 0).plus(2)
+        case .array: (minItems ?? 0).times((items?.bytesLeast ?? 1).plus(1)).plus(2)
+        case .object: properties.sum { $0.name.utf8.count.plus($0.shape.bytesLeast) }.plus(2)
         case .integer, .number, .boolean, .null, .any: 1
         }
-    }
-
-    private static func sum(_ left: Int, _ right: Int) -> Int {
-        let (value, isTooLarge) = left.addingReportingOverflow(right)
-        return isTooLarge ? .max : value
-    }
-
-    private static func product(_ left: Int, _ right: Int) -> Int {
-        let (value, isTooLarge) = left.multipliedReportingOverflow(by: right)
-        return isTooLarge ? .max : value
     }
 }
