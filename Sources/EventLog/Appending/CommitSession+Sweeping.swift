@@ -4,7 +4,7 @@ internal import LMDB
 extension CommitSession {
     func carrySweep(_ swept: inout Sweep?, _ admission: Admission, _ transaction: inout WriteTransaction) throws {
         let moment = admission.moment
-        let waiting = moment.last.rawValue - moment.numbers.indexed.rawValue
+        let waiting = moment.last.events(after: moment.numbers.indexed)
         if let sweep = swept, !sweep.fits(moment.numbers) { swept = nil }
         if swept == nil && waiting >= UInt64(options.sweepDueEvents) { swept = try Sweep(moment, transaction.reads, access) }
         guard var sweep = swept else { return }
@@ -33,7 +33,7 @@ extension CommitSession {
         let due = UInt64(options.sweepForcedEvents)
         let found = try access.environment.read { transaction -> Sweep? in
             guard let moment = try Moment(transaction, access, overlays) else { return nil }
-            if moment.last.rawValue - moment.numbers.indexed.rawValue < due { return nil }
+            if moment.last.events(after: moment.numbers.indexed) < due { return nil }
             return try Sweep(moment, transaction, access)
         }
         guard var rest = found else { return }

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventModel
 internal import Platform
 
@@ -109,7 +110,7 @@ final class CommitSignal: Sendable {
                 return (late, state.waiters.values.compactMap(\.deadline).min(), state.last.position)
             }
             for waiter in late { waiter.continuation.resume(returning: last) }
-            let untilNext = next.map { Int(now.duration(to: $0) / .milliseconds(1)) + 1 } ?? pollMilliseconds
+            let untilNext = next.map { nearest(now.duration(to: $0) / .milliseconds(1)).plus(1) } ?? pollMilliseconds
             guard state.withLock({ !$0.waiters.isEmpty }) else { continue }
             let untilLook = looks > 0 ? 1 << (Self.looksMax - looks) : pollMilliseconds
             let hasChanged = watch.wait(milliseconds: min(pollMilliseconds, untilNext, untilLook))

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventModel
 internal import Platform
 
@@ -13,7 +14,7 @@ struct FreeSpace {
 
     /// - Throws: `EvstoreError.diskFull` where less than the floor would be left.
     mutating func check(_ appends: [CommitQueue.Append]) throws {
-        let wanted = UInt64(appends.reduce(0) { $0 + 2 * $1.request.payloadBytes })
+        let wanted = UInt64(appends.sum { 2 * $0.request.payloadBytes })
         let needed = UInt64(floorBytes) + wanted
         if let known, known.bytes / 2 >= needed, known.asked.duration(to: .now) < Self.interval {
             self.known?.bytes -= wanted

@@ -40,7 +40,7 @@ package struct BlockDraft: ~Copyable {
     var isEmpty: Bool { offsets.isEmpty }
 
     /// The position behind its last record.
-    var next: Position { Position(first.rawValue + UInt64(offsets.count)) }
+    var next: Position { first.plus(UInt64(offsets.count)) }
 
     /// The memory it takes, completed.
     var roomBytes: Int { records.capacity + block.capacity }
@@ -188,7 +188,7 @@ package struct BlockDraft: ~Copyable {
         let start = block.count + BlockLayout.entryBytes * offsets.count
         for (index, offset) in offsets.enumerated() {
             let end = index + 1 < offsets.count ? offsets[index + 1] : records.count
-            let place = BlockLayout.place(commit.storeTag, commit.epoch, Position(first.rawValue + UInt64(index)))
+            let place = BlockLayout.place(commit.storeTag, commit.epoch, first.plus(UInt64(index)))
             block.append(littleEndian: UInt32(start + offset))
             block.append(littleEndian: UInt32(truncatingIfNeeded: checksum(records.bytes.slice(offset, end - offset))) ^ place)
         }

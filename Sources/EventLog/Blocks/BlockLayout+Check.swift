@@ -30,7 +30,7 @@ extension BlockLayout {
         guard bytes.load(UInt64.self, at: Header.first) == position.rawValue else { throw damaged("the block belongs at another position") }
         let offsets = Int(bytes.load(UInt32.self, at: Header.offsets))
         let count = Int(bytes.load(UInt32.self, at: Header.count))
-        guard position > .start, position.rawValue <= positionMax else { throw damaged("block position out of range") }
+        guard position > .start, position <= .largest else { throw damaged("block position out of range") }
         guard count > 0, offsets >= headerBytes, offsets <= end, count <= (end - offsets) / entryBytes else {
             throw damaged("the table of offsets lies outside the block")
         }
@@ -63,7 +63,7 @@ extension BlockLayout {
         guard end >= headerBytes, bytes.load(UInt32.self, at: 0) == magic, bytes.load(UInt32.self, at: Header.flags) & ~Mark.known == 0,
             position >= first
         else { return nil }
-        let index = position.rawValue - first.rawValue
+        let index = position.events(after: first)
         guard index < UInt64(bytes.load(UInt32.self, at: Header.count)) else { return nil }
         let entry = Int(bytes.load(UInt32.self, at: Header.offsets)) + Int(index) * entryBytes
         guard entry + entryBytes <= end else { return nil }

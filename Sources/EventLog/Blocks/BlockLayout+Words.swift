@@ -3,9 +3,6 @@ internal import EventModel
 
 /// Checks of the texts and pointers in a block: one that another program has written may have right checksums and any content.
 extension BlockLayout {
-    /// A position after which as many others can still be counted.
-    package static let positionMax: UInt64 = 1 << 62
-
     /// Rule 4, for the names of types: rising ids, valid texts, and a mask that agrees with them.
     struct NamedTypes {
         private let limit: Int

@@ -1,5 +1,5 @@
 internal import Bytes
-internal import EventModel
+package import EventModel
 
 /// The block: the unit of the log on disk. Integers are little-endian; offsets count from the
 /// block's first byte.
@@ -90,7 +90,7 @@ package enum BlockLayout {
     /// What a record's checksum is mixed with, so that it holds in its place alone: bits 32 to 63 of
     /// (store tag + position + epoch * 0xD1B54A32D192ED03) * 0x9E3779B97F4A7C15, modulo 2^64. Both are odd, so that no
     /// bit of the three is lost.
-    static func place(_ storeTag: UInt64, _ epoch: Epoch, _ position: Position) -> UInt32 {
+    package static func place(_ storeTag: UInt64, _ epoch: Epoch, _ position: Position) -> UInt32 {
         let place = storeTag &+ position.rawValue &+ (UInt64(epoch.rawValue) &* 0xD1B5_4A32_D192_ED03)
         return UInt32(truncatingIfNeeded: (place &* 0x9E37_79B9_7F4A_7C15) >> 32)
     }

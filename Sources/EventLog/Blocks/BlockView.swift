@@ -53,7 +53,7 @@ package struct BlockView: ~Escapable {
 
     package var epoch: Epoch { Epoch(bytes.load(UInt32.self, at: BlockLayout.Header.epoch)) }
     /// The position of the last record.
-    package var last: Position { Position(first.rawValue + UInt64(count) - 1) }
+    package var last: Position { first.plus(UInt64(count) - 1) }
     /// When the block was committed.
     package var time: Timestamp { Timestamp(microseconds: bytes.load(Int64.self, at: BlockLayout.Header.time)) }
     /// Bit (type id mod 64) for each type inside: a hint, never a proof.
@@ -72,12 +72,15 @@ package struct BlockView: ~Escapable {
         get { bytes.slice(BlockLayout.Header.link, BlockLayout.Header.linkBytes) }
     }
 
+    /// The index of the first record behind a position; `count` where all lie at or before it.
+    package func index(after position: Position) -> Int { min(Int(clamping: position.next.events(after: first)), count) }
+
     /// The record at `index`, from 0 to below `count`.
     @_lifetime(copy self)
     package func record(_ index: Int) -> RecordView {
         precondition(index >= 0 && index < count, "a record of the block")
         let start = Int(bytes.load(UInt32.self, at: offsets + index * entryBytes))
-        return RecordView(bytes, at: start, Position(first.rawValue + UInt64(index)))
+        return RecordView(bytes, at: start, first.plus(UInt64(index)))
     }
 
     /// The ids and names of the types inside.

@@ -87,9 +87,10 @@ package enum Blocks {
             throw EvstoreError.corruptBlock(position: first, reason: "the block is shorter than its header")
         }
         let count = UInt64(cursor.value.load(UInt32.self, at: BlockLayout.Header.count))
-        let (end, overflow) = first.rawValue.addingReportingOverflow(count)
-        guard !overflow, end > 0 else { throw EvstoreError.corruptBlock(position: first, reason: "block position out of range") }
-        return Position(end - 1)
+        guard first > .start, first <= .largest, count > 0 else {
+            throw EvstoreError.corruptBlock(position: first, reason: "block position out of range")
+        }
+        return first.plus(count - 1)
     }
 
     /// The block that holds a position, or nil where the log does not reach it.
@@ -125,7 +126,7 @@ package enum Blocks {
             if access.names.knows(record.type) { return record }
         }
         let block = try view(cursor, access)
-        return position <= block.last ? block.record(Int(position.rawValue - first.rawValue)) : nil
+        return position <= block.last ? block.record(Int(clamping: position.events(after: first))) : nil
     }
 
     /// Goes to the last block that begins at or below a position; false where none does.
@@ -199,7 +200,7 @@ package enum Blocks {
 
     /// What a block links to: the link of the one before it, or what its epoch began with.
     static func link(before block: BlockView, _ transaction: borrowing ReadTransaction, _ access: LogAccess) throws -> Digest {
-        if block.first > Position(1), let previous = try holding(Position(block.first.rawValue - 1), transaction, access),
+        if block.first > Position(1), let previous = try holding(block.first.previous, transaction, access),
             previous.epoch == block.epoch
         {
             return previous.link

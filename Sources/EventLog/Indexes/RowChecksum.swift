@@ -20,7 +20,7 @@ package struct RowChecksum: Hashable, Sendable {
         (self.number, self.storeTag) = (number, storeTag)
     }
 
-    func sum(_ key: RawSpan, _ value: RawSpan) -> UInt64 {
+    package func sum(_ key: RawSpan, _ value: RawSpan) -> UInt64 {
         seededHash(value, seededHash(key, storeTag &+ UInt64(number))) & ~0xff | UInt64(number)
     }
 

@@ -59,7 +59,7 @@ package struct RowTable: Sendable {
         return [UInt8](copying: cursor.key)
     }
 
-    func count(_ transaction: borrowing ReadTransaction) throws -> Int {
+    package func count(_ transaction: borrowing ReadTransaction) throws -> Int {
         try transaction.count(table)
     }
 

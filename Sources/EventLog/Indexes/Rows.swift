@@ -29,8 +29,9 @@ enum Rows {
 
     /// Adds a row under the next free number.
     static func append(_ value: [UInt8], to table: RowTable, _ transaction: inout WriteTransaction) throws {
-        let last = try table.lastKey(transaction.reads).map { $0.count == 8 ? $0.lent.load(UInt64.self, at: 0).byteSwapped : 0 }
-        try table.put(sortable((last ?? 0) + 1).lent, value.lent, &transaction)
+        let last = try table.lastKey(transaction.reads).map { $0.count == 8 ? $0.lent.load(UInt64.self, at: 0).byteSwapped : .max } ?? 0
+        guard last < Position.largest.rawValue else { throw Indexes.damaged(table.name) }
+        try table.put(sortable(last + 1).lent, value.lent, &transaction)
     }
 
     /// LMDB takes keys of 1 to 511 bytes.

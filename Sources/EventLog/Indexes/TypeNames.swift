@@ -1,3 +1,4 @@
+internal import EventModel
 internal import Platform
 internal import Synchronization
 
@@ -8,7 +9,7 @@ package typealias TypeID = UInt32
 package final class TypeNames: Sendable {
     private struct State {
         var names: [TypeID: String] = [:]
-        var ids: [String: TypeID] = [:]
+        var ids: [Name: TypeID] = [:]
     }
 
     private let state = Monitor(State())

@@ -11,7 +11,7 @@ extension EventLog {
     /// - Parameter epoch: of `after`, where it was noted earlier.
     /// - Throws: `EvstoreError.epochChanged` where a cut has removed events that were lent, or `after` itself.
     package func scan(
-        after: Position, in epoch: Epoch? = nil, through: Position? = nil, types: Set<String>? = nil,
+        after: Position, in epoch: Epoch? = nil, through: Position? = nil, types: Set<Name>? = nil,
         _ body: (borrowing BlockView, borrowing LogReader) throws -> Bool
     ) throws {
         var scan = LogScan(access, options, after: after, in: epoch, through: through, types: types)
@@ -24,7 +24,7 @@ package struct LogScan {
     private let access: LogAccess
     private let options: Options
     private let through: Position
-    private let types: Set<String>?
+    private let types: Set<Name>?
     private let raw: Bool
     package private(set) var done: Position
     private var epoch: Epoch?
@@ -33,7 +33,7 @@ package struct LogScan {
     /// - Parameter raw: lends sealed blocks as they lie in the log.
     package init(
         _ access: LogAccess, _ options: Options, after: Position, in epoch: Epoch? = nil, through: Position? = nil,
-        types: Set<String>? = nil, raw: Bool = false
+        types: Set<Name>? = nil, raw: Bool = false
     ) {
         (self.access, self.options, done, self.epoch, self.types, self.raw) = (access, options, after, epoch, types, raw)
         self.through = through ?? Position(.max)
@@ -47,13 +47,13 @@ package struct LogScan {
         let end = ContinuousClock.now + .milliseconds(options.readSliceMilliseconds)
         var bytes = 0
         var cursor = try transaction.cursor(access.tables.blocks)
-        var isThere = try Blocks.seek(&cursor, holding: Position(done.rawValue + 1)) || cursor.first()
+        var isThere = try Blocks.seek(&cursor, holding: done.next) || cursor.first()
         while isThere {
             if try Blocks.position(cursor.key) > through { return false }
             var block = try Blocks.view(cursor, access)
             if block.last > done {
-                let from = done < block.first ? 0 : Int(done.rawValue - block.first.rawValue) + 1
-                let to = block.last <= through ? block.count : Int(through.rawValue - block.first.rawValue) + 1
+                let from = block.index(after: done)
+                let to = block.last <= through ? block.count : block.index(after: through)
                 block.indices = from ..< max(from, to)
                 done = min(block.last, through)
                 if !block.indices.isEmpty, wanted.map({ block.holds(anyOf: $0) }) ?? true, try !lend(block, transaction, body) {
@@ -89,7 +89,7 @@ package struct LogScan {
     private func wantedTypes(_ transaction: borrowing ReadTransaction) throws -> WantedTypes? {
         guard let types else { return nil }
         var wanted = WantedTypes()
-        for type in types { if let id = try Indexes.type(type, transaction, access.tables) { wanted.insert(id) } }
+        for type in types { if let id = try Indexes.type(type.text, transaction, access.tables) { wanted.insert(id) } }
         return wanted
     }
 }

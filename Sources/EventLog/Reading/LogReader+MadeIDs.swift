@@ -38,7 +38,7 @@ extension LogReader {
         var high = try Blocks.position(cursor.key)
         // Both are where blocks begin; the first block that is not older lies between them.
         while low < high {
-            guard try Blocks.seek(&cursor, holding: Position((low.rawValue + high.rawValue) / 2)) else { return }
+            guard try Blocks.seek(&cursor, holding: low.plus(high.events(after: low) / 2)) else { return }
             let begin = try Blocks.position(cursor.key)
             if try milliseconds(cursor) >= made {
                 high = begin
@@ -52,7 +52,7 @@ extension LogReader {
             let block = try Blocks.view(cursor, access)
             for index in 0 ..< block.count {
                 let record = block.record(index)
-                if !record.idGiven { body(record.id, Position(block.first.rawValue + UInt64(index))) }
+                if !record.idGiven { body(record.id, record.position) }
             }
             if try !cursor.next() { break }
         }

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventModel
 internal import LMDB
 
@@ -50,12 +51,12 @@ struct StreamWalk {
     func forwards(
         from revision: Revision, limit: Int, _ transaction: borrowing ReadTransaction, _ body: (borrowing RecordView) throws -> Bool
     ) throws {
-        let last = revision.rawValue + min(UInt64(limit) - 1, head.revision.rawValue - revision.rawValue)
+        let last = revision.rawValue.plus(min(UInt64(limit) - 1, head.revision.rawValue.minus(revision.rawValue)))
         var cursor = try transaction.cursor(access.tables.blocks)
         var (number, position) = (last, try position(of: Revision(last), &cursor))
         // From the last run to the first; the first event of each is known when the one before it is.
         var runs = [Run(first: revision.rawValue, last: number, position: position)]
-        while number - revision.rawValue >= Self.fewEvents {
+        while number.minus(revision.rawValue) >= Self.fewEvents {
             for _ in 0 ..< Self.fewEvents {
                 position = try record(number, at: position, &cursor).previous
                 number -= 1

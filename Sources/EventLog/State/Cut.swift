@@ -86,7 +86,7 @@ enum Cut {
         guard position > .start, let block = try Blocks.holding(position, transaction, access), block.last > position else { return nil }
         let link = try Blocks.link(before: block, transaction, access)
         writer.begin(block.epoch, first: block.first, link: link, time: block.time)
-        for index in 0 ... Int(position.rawValue - block.first.rawValue) {
+        for index in 0 ... Int(clamping: position.events(after: block.first)) {
             writer.add(copyOf: block.record(index), of: block, access.names)
         }
         return block.first

@@ -52,8 +52,9 @@ package enum Epochs {
 
     /// The epoch of a row and the cut that it began with; nil where the bytes are no such row.
     package static func cut(_ key: RawSpan, _ value: RawSpan) -> Checkpoint? {
-        guard epoch(key) > .first, value.byteCount == 40 else { return nil }
-        return Checkpoint(epoch: epoch(key), position: Position(value.load(UInt64.self, at: 0)))
+        guard epoch(key) > .first, epoch(key) < Epoch(.max), value.byteCount == 40 else { return nil }
+        let cut = Checkpoint(epoch: epoch(key), position: Position(value.load(UInt64.self, at: 0)))
+        return cut.position <= .largest ? cut : nil
     }
 
     private static func epoch(_ key: RawSpan) -> Epoch { Epoch(key.byteCount == 4 ? key.load(UInt32.self, at: 0).byteSwapped : 0) }
@@ -61,7 +62,7 @@ package enum Epochs {
     private static func row(_ cut: Position, _ link: Digest) -> [UInt8] { bytes(cut.rawValue) + link.bytes }
 
     private static func damaged(_ epoch: Epoch) -> EvstoreError {
-        .corruptBlock(position: .start, reason: "the row of epoch \(epoch) in the table epochs has the wrong length")
+        .corruptBlock(position: .start, reason: "the row of epoch \(epoch) in the table epochs is none that a store has written")
     }
 }
 

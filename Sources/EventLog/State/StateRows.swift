@@ -26,8 +26,9 @@ package enum StateRows {
             let history = Digest(Array(row[40 ..< 72]))
         else { return nil }
         let stamp = StateStamp(numbers: versions(row.lent), history: history)
-        guard stamp.numbers.isInOrder else { return nil }
-        return (storeID, Epoch(row.lent.load(UInt32.self, at: 20)), stamp)
+        let epoch = Epoch(row.lent.load(UInt32.self, at: 20))
+        guard stamp.numbers.isInOrder, stamp.numbers.head <= .largest, epoch < Epoch(.max) else { return nil }
+        return (storeID, epoch, stamp)
     }
 
     /// Such a row as it was in an epoch, where it is of a later one.
@@ -47,6 +48,15 @@ package enum StateRows {
         package var epoch: Epoch
         var indexed: Position
         var stamp: StateStamp
+
+        /// - Parameter last: the log's end.
+        /// - Throws: `EvstoreError.corruptBlock` where they are those of no store, or of no store whose log ends there.
+        func check(_ last: Position) throws {
+            try StateRows.check(epoch, stamp.numbers)
+            guard indexed <= last else {
+                throw StateRows.foreign("indexed", "says that the indexes hold events up to position \(indexed), and the log ends at \(last)")
+            }
+        }
     }
 
     package static func numbers(_ transaction: borrowing ReadTransaction, _ tables: Tables) throws -> Numbers {
@@ -140,7 +150,22 @@ package enum StateRows {
         return result
     }
 
+    fileprivate static func check(_ epoch: Epoch, _ numbers: VersionNumbers) throws {
+        guard epoch < Epoch(.max), numbers.isInOrder, numbers.head <= .largest else {
+            throw foreign("numbers", "says epoch \(epoch), and \(numbers)")
+        }
+    }
+
+    static func foreign(_ row: String, _ what: String) -> EvstoreError {
+        .corruptBlock(position: .start, reason: "the row \"\(row)\" of the table state \(what)")
+    }
+
     private static func damaged(_ row: String) -> EvstoreError {
         .corruptBlock(position: .start, reason: "the row \"\(row)\" of the table state is missing or has the wrong length")
     }
+}
+
+extension StoreState {
+    /// - Throws: `EvstoreError.corruptBlock` where they are those of no store.
+    func checkNumbers() throws { try StateRows.check(epoch, numbers) }
 }

@@ -21,6 +21,15 @@ package struct VersionNumbers: Hashable, Sendable {
 
     /// Whether `floor <= live <= top <= head`, as in every store.
     package var isInOrder: Bool { floor <= live && live <= top && top <= head }
+
+    /// Whether a store with so many registered versions may have them: all are among the versions, and version 0 is none.
+    package func fit(_ versions: Int) -> Bool {
+        isInOrder && head.number <= versions && (floor > SchemaVersion(0) || versions == 0)
+    }
+}
+
+extension VersionNumbers: CustomStringConvertible {
+    package var description: String { "floor \(floor), live \(live), top \(top), head \(head)" }
 }
 
 /// What has the numbers of a store, each by its own name.

@@ -97,7 +97,7 @@ enum AheadRecovery {
         // A commit that was not finished is the last: nothing was written behind it.
         while offset < entries.count {
             if let frame = whole(entries.lent, at: offset, round), frame.first > blocks.last {
-                throw damaged(store, "what was appended from position \(blocks.last.next) to \(Position(frame.first.rawValue - 1)) is lost")
+                throw damaged(store, "what was appended from position \(blocks.last.next) to \(frame.first.previous) is lost")
             }
             offset += WriteAhead.pageBytes
         }

@@ -48,7 +48,7 @@ struct AheadWriter: ~Copyable {
         var header = try header(of: file)
         if try !fits(header, before: first, room, file) {
             header = try begin(after: header, transaction.id - 1, file)
-            self.last = Position(first.rawValue - 1)
+            self.last = first.previous
         }
         guard let header else { return false }
         try settle(header, file)

@@ -47,6 +47,7 @@ package enum WriteAhead {
     package struct Header: Hashable {
         package static let bytes = 200
         private static let magic: UInt32 = 0x01_77_76_65
+        private static let roundMax: UInt64 = 1 << 62
         static let bootDigest = checksum(Array(ProcessIdentity.boot.utf8).lent)
 
         package var round: UInt64
@@ -86,6 +87,8 @@ package enum WriteAhead {
                 let storeID = StoreID(Array(bytes[16 ..< 32]))
             else { return nil }
             (round, self.storeID) = (row.load(UInt64.self, at: 8), storeID)
+            // More than could be ended: the next one could not be counted.
+            if round > Self.roundMax { return nil }
             boot = row.load(UInt64.self, at: 32)
             let state = row.load(UInt32.self, at: 4)
             if state == 0 { return }
@@ -135,7 +138,7 @@ package enum WriteAhead {
             else { return nil }
             blocksBytes = Int(bytes.load(UInt32.self, at: 4))
             (first, last) = (Position(bytes.load(UInt64.self, at: 16)), Position(bytes.load(UInt64.self, at: 24)))
-            guard blocksBytes <= WriteAhead.blocksBytesMax, first <= last else { return nil }
+            guard blocksBytes <= WriteAhead.blocksBytesMax, first > .start, first <= last, last <= .largest else { return nil }
         }
 
         /// A whole entry of any round; nil where none lies here.
