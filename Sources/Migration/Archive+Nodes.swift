@@ -8,7 +8,7 @@ extension Archive {
         _ cut: ClusterCut, through last: Checkpoint, of evolving: EvolvingLog
     ) throws(EvstoreError) -> @Sendable (SchemaVersion) -> [UInt8] {
         let site = MigrationSite(evolving, options: evolving.options, task: "cut at position \(cut.position)")
-        let tail = last.position.rawValue - min(cut.position.rawValue, last.position.rawValue)
+        let tail = last.position.events(after: cut.position)
         if tail > 0 { _ = try writeFiles(site, after: cut.position, through: last) }
         let live = try site.state().live
         return { now in

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventLog
 package import EventModel
 internal import Hashing
@@ -23,7 +24,7 @@ package enum CutRollback {
         let (state, last) = (try site.state(), try site.last())
         try requireSame(snapshot, site)
         var report = RollbackReport(from: state.live, to: snapshot.live, position: snapshot.position)
-        report.tail = last.position.rawValue - snapshot.position.rawValue
+        report.tail = last.position.events(after: snapshot.position)
         if report.tail > 0 { try consent.require(to: report.tail, after: snapshot, site, state.epoch) }
         try GenerationSweep.run(site)
         var generationSet = try generationSet(site, snapshot, state)
@@ -36,7 +37,7 @@ package enum CutRollback {
             report.differing = try generationSet.differing(from: snapshot, site)
             let end = try await cut(site, snapshot, generationSet, state, report)
             if isNode, end.position > snapshot.position {
-                report.tail = end.position.rawValue - snapshot.position.rawValue
+                report.tail = end.position.events(after: snapshot.position)
                 report.archive = Archive.path(in: site.store, after: snapshot.position, through: end)
                 do { try await adopt(generationSet, site) } catch {
                     // Whoever asks for them finds them: the cut is made, and to fail now would have it made again.
@@ -86,7 +87,7 @@ package enum CutRollback {
             try await site.log.update { update in
                 try update.requireStamp(of: planned)
                 let end = update.last
-                guard end.position.rawValue == snapshot.position.rawValue + report.tail || update.node != nil && report.tail > 0 else {
+                guard end.position == snapshot.position.plus(report.tail) || update.node != nil && report.tail > 0 else {
                     throw EvstoreError.verificationFailed(reason: "events were appended meanwhile; nothing was cut")
                 }
                 if report.tail > 0 { try update.cut(to: snapshot.position, note: snapshot.name) }

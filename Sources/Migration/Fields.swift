@@ -16,7 +16,18 @@ package struct Fields {
             throw .storeDamaged(path: what, reason: "a row is not JSON: \(error.reason)")
         }
         guard case .object(let members) = value else { throw .storeDamaged(path: what, reason: "a row is not an object") }
+        if let number = Self.beyond(value) { throw .storeDamaged(path: what, reason: "a row has the number \(number.prefix(32))") }
         self.members = members
+    }
+
+    /// A number in a row that is greater than any position, count or time span of a store; nil where none is.
+    private static func beyond(_ value: JSONValue) -> String? {
+        switch value {
+        case .number(let text): (Double(text) ?? .nan).magnitude <= Double(Position.largest.rawValue) ? nil : text
+        case .array(let values): values.lazy.compactMap(beyond).first
+        case .object(let members): members.lazy.compactMap { beyond($0.value) }.first
+        case .null, .bool, .string: nil
+        }
     }
 
     /// No member where the value is no object.

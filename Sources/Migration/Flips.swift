@@ -21,13 +21,14 @@ struct Flips {
         list.append(Flip(from: from, to: to, position: position))
     }
 
-    /// Where a rollback leads: to the version from which the last replay reached the live one where `version` is nil.
+    /// Where a rollback leads: where `version` is nil, to the version from which the last replay reached or passed the live one, or to the
+    /// floor where that lies higher. So there is a way back wherever the floor is below the live version.
     /// - Throws: `EvstoreError`: nothingToRollBackTo, unknownVersion, belowFloor, usage.
     func target(_ version: SchemaVersion?, _ state: StoreState) throws(EvstoreError) -> SchemaVersion {
         guard let version else {
-            let came = list.last { $0.to == state.live && $0.from < state.live }?.from
-            guard let came, came >= state.floor else { throw .nothingToRollBackTo(live: state.live) }
-            return came
+            let came = list.last { $0.to >= state.live && $0.from < state.live }?.from ?? state.floor
+            guard state.floor < state.live else { throw .nothingToRollBackTo(live: state.live) }
+            return max(came, state.floor)
         }
         guard version <= state.head else {
             throw .unknownVersion(version.description, known: (1 ... state.head.number).map { "v\($0)" })

@@ -78,6 +78,9 @@ extension JournalRow {
         guard let time = fields.text("time").flatMap({ Timestamp($0) }), let what = fields.text("what"),
             let outcome = fields.text("outcome")
         else { throw .storeDamaged(path: "journal", reason: "a row lacks its time, what or outcome") }
+        guard key.count == 8, Position(Self.number(of: key)) < .largest else {
+            throw .storeDamaged(path: "journal", reason: "the row of \(what) has a number that no row has")
+        }
         number = Self.number(of: key)
         (self.time, self.what, self.outcome) = (time, what, outcome)
         (from, to, position) = (fields.version("from"), fields.version("to"), fields.number("position").map { Position($0) })
@@ -90,7 +93,7 @@ extension JournalRow {
 
 /// Seconds with six digits of fraction, without a trailing zero.
 func shortDecimal(_ seconds: Double) -> String {
-    let micros = Int64((Swift.max(0, seconds) * 1_000_000).rounded())
+    let micros = Int64(nearest(Swift.max(0, seconds) * 1_000_000))
     var text = "\(micros / 1_000_000).\(padded(micros % 1_000_000, 6))"
     while text.hasSuffix("0") { text.removeLast() }
     if text.hasSuffix(".") { text.removeLast() }

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventModel
 internal import SchemaEvolution
 
@@ -15,7 +16,7 @@ extension LossAccount {
             found.append(
                 PlannedLoss(
                     version: loss.version, type: loss.type, what: loss.words, declared: true, asks: false,
-                    count: entries.reduce(0) { $0 + $1.value.events }, first: entries.map(\.value.first).min()))
+                    count: entries.sum(\.value.events), first: entries.map(\.value.first).min()))
         }
         let others = rest.map { entry, count in
             PlannedLoss(

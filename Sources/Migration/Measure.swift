@@ -63,7 +63,7 @@ struct Measure {
             }
         }
         adoption?.notKept = viewer.leftBehind.mapValues { UInt64($0) }
-        adoption?.quarantined = failed.reduce(0) { $0 + ($1.key.born.rawValue == 0 ? $1.value : 0) }
+        adoption?.quarantined = failed.sum { $0.key.born.rawValue == 0 ? $0.value : 0 }
     }
 
     /// What becomes of the events of one type and birth version.

@@ -36,8 +36,8 @@ extension Register {
     /// The fingerprints of every promised version's read models: equal where registering changes none of them.
     static func promised(_ history: History, _ definitions: DefinitionSet, _ state: StoreState) throws(EvstoreError) -> [Set<Digest>] {
         var result: [Set<Digest>] = []
-        for number in state.floor.rawValue ... state.top.rawValue {
-            result.append(Set(try definitions.definitions(at: SchemaVersion(number), history).map(\.fingerprint)))
+        for version in state.floor.through(state.top) {
+            result.append(Set(try definitions.definitions(at: version, history).map(\.fingerprint)))
         }
         return result
     }

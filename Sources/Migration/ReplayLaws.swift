@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import Hashing
@@ -19,7 +20,7 @@ struct ReplayLaws {
     init(_ site: MigrationSite) throws(EvstoreError) {
         self.site = site
         last = try site.last()
-        through = Checkpoint(epoch: last.epoch, position: Position(min(last.position.rawValue, Self.eventsMax)))
+        through = Checkpoint(epoch: last.epoch, position: min(last.position, Position(Self.eventsMax)))
     }
 
     /// Events that the read models were built from.
@@ -55,8 +56,8 @@ struct ReplayLaws {
     mutating func checkShared(_ state: StoreState) throws(EvstoreError) {
         let evolution = try site.evolving.current()
         var lists: [[Definition]] = []
-        for number in state.floor.rawValue ... state.top.rawValue {
-            lists.append(try evolution.definitions(at: SchemaVersion(number)).filter(\.isAvailable))
+        for version in state.floor.through(state.top) {
+            lists.append(try evolution.definitions(at: version).filter(\.isAvailable))
         }
         let uses = lists.joined().reduce(into: [:]) { $0[$1.fingerprint, default: 0] += 1 }
         lists = lists.map { $0.filter { uses[$0.fingerprint, default: 0] > 1 } }.filter { !$0.isEmpty }
@@ -107,7 +108,7 @@ struct ReplayLaws {
         let generationSet = try GenerationSet.registered(site, at: version, state)
         var found: [String: GenerationHeader] = [:]
         for (entry, header) in try generationSet.headers(site)
-        where header.isReady && 1 ... through.position.rawValue ~= header.checkpoint.position.rawValue {
+        where header.isReady && header.checkpoint.position > .start && header.checkpoint.position <= through.position {
             found[entry.name] = header
         }
         return found
@@ -135,7 +136,7 @@ private struct ReplayBench {
     /// Replays up to a position and follows from there on, each half of the rest with a follower of its own.
     func follow(after start: Position, to end: Position) throws(EvstoreError) -> [GenerationHeader] {
         var headers: [GenerationHeader] = []
-        let middle = Position((start.rawValue + end.rawValue) / 2)
+        let middle = start.plus(end.events(after: start) / 2)
         for (definition, generation) in zip(definitions, try build(jobs: 1, chunkEvents: 1_024, through: start)) {
             for position in [middle, end] {
                 try Follower(site.evolving).catchUp(generation, definition, to: position, cancellation: site.cancellation)

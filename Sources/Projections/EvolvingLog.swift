@@ -85,6 +85,7 @@ package final class EvolvingLog: Sendable {
     /// The same, in a read that is under way.
     package func current(_ reader: borrowing LogReader) throws -> Evolution {
         let state = try reader.state
+        try requireFitting(state.numbers, try reader.count(.schemas))
         if let assumed {
             return Evolution(state: state, last: reader.last, history: assumed.history, definitions: assumed.definitions)
         }
@@ -98,6 +99,12 @@ package final class EvolvingLog: Sendable {
             state: state, last: reader.last, history: history, definitions: definitions.adding(swiftProjections))
         known.withLock { $0 = evolution }
         return evolution
+    }
+
+    /// Refuses numbers that name versions which nobody has registered: going through them would take ever so long, and find nothing.
+    private func requireFitting(_ numbers: VersionNumbers, _ versions: Int) throws(EvstoreError) {
+        if numbers.fit(versions) { return }
+        throw .storeDamaged(path: log.path, reason: "its numbers are \(numbers), and it has \(versions) registered versions")
     }
 
     /// The history alone, in a read that is under way: does not read the rest of the store's state.

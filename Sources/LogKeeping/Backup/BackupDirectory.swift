@@ -40,6 +40,13 @@ struct BackupDirectory {
         var content: String
         var blocks: [Blocks]
         var rows: String
+
+        /// Whether its numbers are those that a log and files may have: nothing of them is summed up or shown else.
+        var isPossible: Bool {
+            let most = Position.largest.rawValue
+            return position <= most && epoch < .max
+                && blocks.allSatisfy { $0.position <= most && $0.frame <= most && $0.bytes >= 0 && $0.bytes <= most && $0.epoch < .max }
+        }
     }
 
     let path: String
@@ -88,6 +95,7 @@ struct BackupDirectory {
         guard run.number == number, run.rows == Self.rowsName(number), run.blocks.allSatisfy({ Self.isBlocksName($0.file) }) else {
             throw damaged("\(name) names files that are none of a backup")
         }
+        guard run.isPossible else { throw damaged("\(name) has a number that no backup has") }
         return run
     }
 

@@ -1,6 +1,9 @@
 internal import Bytes
 internal import EventLog
+internal import EventModel
 internal import LMDB
+internal import Migration
+internal import Platform
 
 /// The rows that a backup holds beside the blocks, because they can't be made from these.
 enum BackupRows {
@@ -68,8 +71,55 @@ enum BackupRows {
             guard let entry = known.first(where: { $0.table.name == name }), entry.only.map({ key.equals($0.lent) }) ?? true,
                 (1 ... 511).contains(keyBytes)
             else { throw BackupDamage("it has a row for a table that no backup holds") }
+            if let complaint = complaint(entry.table.name, [UInt8](copying: key), [UInt8](copying: value)) { throw BackupDamage(complaint) }
             try each(entry.table, key, value)
         }
+    }
+
+    // MARK: What rows say
+
+    /// Why a row is none that a store has written, though its checksums are right; nil for one that is.
+    private static func complaint(_ table: String, _ key: [UInt8], _ value: [UInt8]) -> String? {
+        switch table {
+        case TableDescriptor.types.name:
+            let isType = String(utf8: key.lent) != nil && value.count == 4 && value.lent.load(TypeID.self, at: 0) > 0
+            return isType ? nil : "a row of the types is none"
+        case TableDescriptor.epochs.name: return Epochs.cut(key.lent, value.lent) == nil ? "a row of the epochs is none" : nil
+        case TableDescriptor.state.name:
+            return StateRows.numbers(of: value) == nil ? "its numbers are those of no store" : nil
+        default:
+            guard let catalogue = Catalogue(rawValue: table) else { return "the table \(table) is none of a store" }
+            do throws(EvstoreError) { try KeptRows.check(catalogue, key, value, in: table) } catch {
+                return "a row of the table \(table): \(error.message)"
+            }
+            return nil
+        }
+    }
+
+    /// The finding of a row that no store has written.
+    static let foreignRow = "STORE022"
+
+    /// What is wrong with the rows of a log that can't be made from its events. The first rows of each table that are, up to `most`.
+    static func findings(_ log: EventLog, most: Int = 10) throws -> [Finding] {
+        var findings: [Finding] = []
+        try log.read { reader in
+            for (table, only) in tables(log.access.tables) {
+                var left = most
+                try table.forEach(reader.transaction) { key, value in
+                    guard only.map({ key.equals($0.lent) }) ?? true else { return true }
+                    guard let complaint = complaint(table.name, [UInt8](copying: key), [UInt8](copying: value)) else { return true }
+                    findings.append(Finding(id: foreignRow, message: complaint))
+                    left -= 1
+                    return left > 0
+                }
+            }
+            let (numbers, versions) = (try reader.state.numbers, try reader.count(.schemas))
+            if !numbers.fit(versions) {
+                findings.append(
+                    Finding(id: foreignRow, message: "the store's numbers are \(numbers), and it has \(versions) registered versions"))
+            }
+        }
+        return findings
     }
 
     /// Makes a log's rows what `wanted` has, by table and key: others are removed, and what is the same is not written.

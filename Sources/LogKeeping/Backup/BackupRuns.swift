@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventLog
 package import EventModel
 internal import LMDB
@@ -85,6 +86,6 @@ extension BackupRun {
         let rows = try Directory.status(directory.path + "/" + run.rows)?.bytes ?? 0
         self.init(
             number: run.number, time: time, position: Position(run.position), epoch: Epoch(run.epoch), content: run.content,
-            bytes: UInt64(run.blocks.reduce(rows) { $0 + $1.bytes }))
+            bytes: UInt64(clamping: rows.plus(run.blocks.sum(\.bytes))))
     }
 }

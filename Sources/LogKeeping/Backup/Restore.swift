@@ -51,6 +51,12 @@ package enum Restore {
             } finish: { update in
                 // The new store builds its read models from the log.
                 update.state.generations = [:]
+                // What only a newer program can read is restored for it.
+                do { _ = try RegisteredRows.registered(update, in: name) } catch EvstoreError.schemaNewer {
+                } catch EvstoreError.storeDamaged(_, let reason) { throw BackupDamage(reason) }
+                guard try update.state.numbers.fit(update.rows(.schemas).count) else {
+                    throw BackupDamage("its numbers are \(update.state.numbers), and it has no such versions")
+                }
                 let live = update.state.live
                 try Journal.append(
                     .init("restore", to: live, position: update.last.position, seconds: began.duration(to: .now).inSeconds), to: &update)

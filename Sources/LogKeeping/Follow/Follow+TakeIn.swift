@@ -40,7 +40,7 @@ extension Follow {
         } while next != nil
         return FollowReport(
             isMade: false, isNew: true, position: end.position, epoch: end.epoch,
-            events: end.position.rawValue - min(before.position, end.position).rawValue, backupTime: newer.mark.time, bytes: bytes,
+            events: end.position.events(after: before.position), backupTime: newer.mark.time, bytes: bytes,
             seconds: 0)
     }
 

@@ -89,7 +89,7 @@ struct BlockSearch {
         guard (BlockLayout.headerBytes + BlockLayout.checksumBytes ... most).contains(count), count <= size - offset,
             header.load(UInt32.self, at: BlockLayout.Header.flags) & ~BlockLayout.Mark.known == 0,
             header.load(UInt32.self, at: BlockLayout.Header.count) > 0,
-            (BlockLayout.headerBytes ..< count).contains(offsets), (1 ... BlockLayout.positionMax).contains(first)
+            (BlockLayout.headerBytes ..< count).contains(offsets), first > 0, first <= Position.largest.rawValue
         else { return nil }
         return count
     }

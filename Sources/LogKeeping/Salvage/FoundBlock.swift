@@ -19,7 +19,7 @@ struct FoundBlock: Hashable {
     /// Whether LMDB, or an entry of `log/ahead`, would put a block at this offset; else the bytes may be a part of an event.
     let isPlaced: Bool
 
-    var last: Position { Position(first.rawValue + UInt64(count) - 1) }
+    var last: Position { first.plus(UInt64(count) - 1) }
 
     /// 32 bytes without a heap allocation.
     struct Link: Hashable {

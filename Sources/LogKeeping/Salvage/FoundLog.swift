@@ -79,7 +79,7 @@ struct FoundLog {
     /// Removes blocks: their positions become gaps.
     mutating func leaveOut(_ closed: Set<FoundBlock>) {
         if closed.isEmpty { return }
-        let left = blocks.filter { closed.contains($0) }.map { $0.first.rawValue ... $0.last.rawValue }
+        let left = blocks.filter { closed.contains($0) }.map { $0.first.through($0.last) }
         blocks.removeAll { closed.contains($0) }
         unconfirmed.removeAll { closed.contains($0) }
         var merged: [ClosedRange<UInt64>] = []
@@ -103,17 +103,17 @@ struct FoundLog {
         if current == nil { current = leftBelow(below, epoch) }
         while let index = current {
             let block = all[index]
-            if block.last.next < below { gaps.append(block.last.next.rawValue ... below.rawValue - 1) }
+            if block.last.next < below { gaps.append(block.last.next.through(below.previous)) }
             blocks.append(block)
             (below, epoch) = (block.first, block.epoch)
-            if blocks.count % 64 == 1 { try progress(end.rawValue - below.rawValue, end.rawValue) }
+            if blocks.count % 64 == 1 { try progress(end.events(after: below), end.rawValue) }
             if block.first == Position(1) {
                 hasRoot = try isRoot(block)
                 break
             }
             current = try parent(of: block) ?? leftBelow(below, epoch)
         }
-        if below > Position(1) { gaps.append(1 ... below.rawValue - 1) }
+        if below > Position(1) { gaps.append(Position(1).through(below.previous)) }
         blocks.reverse()
         gaps.reverse()
         cuts.reverse()
@@ -182,7 +182,7 @@ struct FoundLog {
 
     /// The block that a block links to.
     private mutating func parent(of block: FoundBlock) throws -> Int? {
-        guard block.first > Position(1), let candidates = byLast[Position(block.first.rawValue - 1)] else { return nil }
+        guard block.first > Position(1), let candidates = byLast[block.first.previous] else { return nil }
         let bytes = try read(block)
         for index in candidates.prefix(Self.candidatesMax) where all[index].epoch <= block.epoch {
             let before = all[index]

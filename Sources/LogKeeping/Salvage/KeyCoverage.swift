@@ -17,7 +17,7 @@ struct KeyCoverage {
     private(set) var isMixed = false
 
     /// How many events are in blocks that can't be opened.
-    var unopened: UInt64 { unopenable.reduce(0) { $0 + UInt64($1.count) } }
+    var unopened: UInt64 { unopenable.sum { UInt64($0.count) } }
 
     /// The streams that have lost personal data, by the names that the new store gives them.
     func lost(_ names: SalvagedNames) -> [(stream: StreamName, events: UInt64)] {

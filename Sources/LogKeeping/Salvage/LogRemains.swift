@@ -135,7 +135,7 @@ struct LogRemains {
 
     /// The log's end by each source, given the blocks that were found.
     func claims(_ blocks: [FoundBlock]) -> [Claim] {
-        let claims = claims.filter { $0.last.rawValue <= 2 * BlockLayout.positionMax }
+        let claims = claims.filter { $0.last <= .largest }
         guard let tip, let first = entries[tip] else { return claims }
         if let block = blocks.first(where: { $0.file == .data && $0.offset == tip }) {
             return claims + [Claim(epoch: max(epoch ?? block.epoch, block.epoch), last: block.last, link: block.link)]

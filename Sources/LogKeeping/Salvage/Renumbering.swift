@@ -12,7 +12,7 @@ final class Renumbering {
         /// How many blocks were appended.
         var blocks = 0
         var next = Position(1)
-        var types: [String: TypeID] = [:]
+        var types: [Name: TypeID] = [:]
         var newestBirth: UInt32 = 0
         fileprivate var streams: [UInt64: Stream] = [:]
         /// The old position of the last event.

@@ -67,7 +67,7 @@ struct Salvage {
     mutating func leaveOut(_ unopenable: Set<FoundBlock>) { log.leaveOut(unopenable) }
 
     /// How many events the blocks hold.
-    var events: UInt64 { log.blocks.reduce(0) { $0 + UInt64($1.count) } }
+    var events: UInt64 { log.blocks.sum { UInt64($0.count) } }
 
     /// Whether no event is missing from the first to the last one, so that the blocks can be copied as they are.
     var isWhole: Bool {

@@ -56,7 +56,7 @@ struct SalvageWriting {
         }
         return SalvageSummary(
             last: last, events: salvage.events, gaps: salvage.log.gaps,
-            unconfirmed: salvage.log.unconfirmed.reduce(0) { $0 + UInt64($1.count) }, lostNames: names.lost,
+            unconfirmed: salvage.log.unconfirmed.sum { UInt64($0.count) }, lostNames: names.lost,
             lostRows: salvage.remains.lostRows.sorted(), isEndKnown: salvage.remains.isEndKnown,
             bytesScanned: salvage.bytesScanned, isRenumbered: !isWhole, lostKeys: coverage?.lost(names) ?? [],
             unopened: coverage?.unopened ?? 0, dataKeys: coverage?.dataKeys.sorted() ?? [])
@@ -144,14 +144,14 @@ struct SalvageWriting {
             let bytes = try salvage.read(found)
             let block = try BlockView(checking: bytes.lent, at: found.first, storeTag: found.tag)
             try open(block) { try renumbering.append($0, &state, put) }
-            try progress("write", state.next.rawValue - 1, salvage.events)
+            try progress("write", state.next.previous.rawValue, salvage.events)
             return state.blocks < blocks.count
         }
         if let subjects = log.access.keys?.subjects {
             for lost in coverage?.lost(state.names) ?? [] { try subjects.lose(lost.stream) }
             try subjects.flush()
         }
-        try log.put(types: Dictionary(uniqueKeysWithValues: state.types.map { ($0.value, $0.key) }))
+        try log.put(types: Dictionary(uniqueKeysWithValues: state.types.map { ($0.value, $0.key.text) }))
         names = state.names
         return state.newestBirth
     }

@@ -24,7 +24,7 @@ package struct ConsumerRow: Hashable, Sendable {
     package var ahead: [Position] = []
 
     /// More than any store has; what a forged row says of its lock or its attempts.
-    private static let numberMax = 1 << 20
+    static let numberMax = 1 << 20
 
     package init(name: String, number: Int, place: Checkpoint, version: SchemaVersion, types: [String]?) {
         (self.name, self.number, self.place, self.version, self.types) = (name, number, place, version, types)
@@ -104,6 +104,19 @@ package struct ConsumerRow: Hashable, Sendable {
         return found
     }
 
+    /// - Throws: `EvstoreError.storeDamaged` where the row is that of a consumer or of what one has parked, and none that a store has
+    ///   written. Rows of others in the table are not looked at.
+    package static func check(_ key: [UInt8], _ value: [UInt8]) throws(EvstoreError) {
+        if let name = name(of: key) { return _ = try ConsumerRow(name: name, value) }
+        if let name = parker(of: key) { _ = try ParkedEvent(name, key: key, value) }
+    }
+
+    /// The consumer that has parked an event, by the key of its row; nil for the key of anything else.
+    private static func parker(of key: [UInt8]) -> String? {
+        guard key.starts(with: prefix), let slash = key[prefix.count...].firstIndex(of: UInt8(ascii: "/")) else { return nil }
+        return String(utf8: Array(key[prefix.count ..< slash]).lent)
+    }
+
     /// Nil for the key of anything else.
     private static func name(of key: [UInt8]) -> String? {
         let rest = key.dropFirst(prefix.count)
@@ -120,9 +133,8 @@ package struct ConsumerRow: Hashable, Sendable {
                 if consumer.place.position > end.position { consumer.place = end }
                 return (row.key, consumer.value)
             }
-            guard row.key.starts(with: prefix), let slash = row.key[prefix.count...].firstIndex(of: UInt8(ascii: "/")),
-                let name = String(utf8: Array(row.key[prefix.count ..< slash]).lent),
-                let parked = try ParkedEvent(name, key: row.key, row.value), parked.position <= end.position
+            guard let name = parker(of: row.key), let parked = try ParkedEvent(name, key: row.key, row.value),
+                parked.position <= end.position
             else { return nil }
             return row
         } catch { return nil }

@@ -55,9 +55,12 @@ extension ParkedEvent {
         let fields = try Fields(value, of: "consumers")
         guard let epoch = fields.number("epoch").flatMap(UInt32.init(exactly:)), let stream = fields.text("stream"),
             let type = fields.text("type"), let attempts = fields.number("attempts"), let error = fields.text("error"),
-            let time = fields.text("time").flatMap({ Timestamp($0) })
+            let time = fields.text("time").flatMap({ Timestamp($0) }), attempts <= ConsumerRow.numberMax
         else { throw .storeDamaged(path: "consumers", reason: "an event that \(quoted(consumer)) has parked lacks a member") }
         let position = Position(key.suffix(8).reduce(0) { $0 << 8 | UInt64($1) })
+        guard position <= .largest else {
+            throw .storeDamaged(path: "consumers", reason: "\(quoted(consumer)) has parked an event at a position that no log has")
+        }
         self.init(
             at: Checkpoint(epoch: Epoch(epoch), position: position), of: try StreamName(stream), type: type, attempts: attempts,
             error: error, time: time, isToRetry: prefix == prefixes[1])

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import Platform
@@ -57,7 +58,7 @@ final class BuildPass: Sendable {
     ) {
         (self.partitions, self.rejectionHandler, self.limits) = (partitions, rejectionHandler, limits)
         (self.check, self.report) = (check, report)
-        let bytes = partitions.reduce(0) { $1.reduce($0) { $0 + $1.bytes } }
+        let bytes = partitions.sum { $0.sum(\.bytes) }
         state = Monitor(State(chunkEvents: UInt64(max(1, limits.chunkEvents)), bytes: bytes))
     }
 

@@ -7,14 +7,14 @@ final class ChunkWorker: @unchecked Sendable {
     // Sound to share: each belongs to one thread.
     private let log: EventLog
     private let preparer: EventPreparer
-    private let types: Set<String>
+    private let types: Set<Name>
     private var through = Position.start
     /// Up to where the chunk was prepared.
     private(set) var reached = Position.start
 
     init(_ log: EventLog, _ preparer: EventPreparer, _ census: [CensusRow]) throws {
         (self.log, self.preparer) = (log, preparer)
-        types = Set(try census.filter { try preparer.isOfInterest($0.type, born: $0.born) }.map(\.type))
+        types = Set(of: try census.filter { try preparer.isOfInterest($0.type, born: $0.born) }.map(\.type))
     }
 
     /// Whether the chunk ended before its buffer held all of it.

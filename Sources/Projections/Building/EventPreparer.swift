@@ -99,7 +99,7 @@ final class EventPreparer {
     }
 
     /// Bytes of operations that are waiting to be applied.
-    var bytes: Int { targets.reduce(0) { $0 + outputs[$1].bytes } }
+    var bytes: Int { targets.sum { outputs[$0].bytes } }
 
     /// Records the operations of a block's events. An event that fails becomes a rejection of the definitions that it concerns.
     /// - Parameters:

@@ -32,7 +32,7 @@ final class FollowBatch {
                     return reader.last
                 }
                 let start = header.checkpoint.position
-                let end = min(target, now.position, Position(start.rawValue + size(for: start, before: target)))
+                let end = min(target, now.position, start.plus(size(for: start, before: target)))
                 if start < end {
                     try evolving.log.scan(after: start, in: now.epoch, through: end) { block, reader in
                         try preparer.prepare(block, reader)
@@ -59,7 +59,7 @@ final class FollowBatch {
     /// one of its rows lies on.
     private func size(for start: Position, before target: Position) -> UInt64 {
         let size = UInt64(evolving.options.followBatchEvents)
-        return target.rawValue > start.rawValue + 4 * size ? 16 * size : size
+        return target.events(after: start) / 4 > size ? size.times(16) : size
     }
 
     /// Folds what was prepared, row after row in the order of their keys: each is written once, and a tree is walked quicker than

@@ -57,7 +57,8 @@ package struct GenerationHeader: Hashable, Sendable {
         let json: JSONValue
         do { json = try JSONValue(parsing: text) } catch { throw damaged }
         func number<T: FixedWidthInteger>(_ name: String, _ type: T.Type) throws(EvstoreError) -> T {
-            guard case .number(let text)? = json[name], let value = T(text) else { throw damaged }
+            // No read model has consumed, or holds, more than a log has.
+            guard case .number(let text)? = json[name], let value = T(text), value <= Position.largest.rawValue else { throw damaged }
             return value
         }
         func string(_ name: String) throws(EvstoreError) -> String {
