@@ -152,7 +152,7 @@ struct StreamPlace {
 
     var start: Revision {
         guard let last, !isAtEnd else { return from ?? Revision(backwards ? .max : 0) }
-        return Revision(backwards ? last.rawValue - 1 : last.rawValue + 1)
+        return backwards ? last.previous : last.next
     }
 
     mutating func pass(_ revision: Revision, _ position: Position) {

@@ -29,7 +29,7 @@ struct LogPages {
             end.position = min(from ?? last.position, last.position)
             seen.position = end.position.next
         } else {
-            seen.position = from.map { Position($0.rawValue == 0 ? 0 : $0.rawValue - 1) } ?? .start
+            seen.position = from?.previous ?? .start
         }
     }
 
@@ -82,7 +82,7 @@ extension EventStore {
             try log.read { reader in
                 try requireValid(end, reader)
                 while rest > 0, page.reached.rawValue > 1, page.events.count < options.pageEventsMax {
-                    page.reached = Position(page.reached.rawValue - 1)
+                    page.reached = page.reached.previous
                     rest -= 1
                     _ = try reader.record(at: page.reached) { record in
                         if let wanted, !wanted.contains(log.name(ofType: record.type)) { return }

@@ -76,7 +76,7 @@ extension EventStore {
                     else { return }
                     try reader.stream(stream, from: from, limit: options.pageEventsMax) { record in
                         try looking.look(record, reader)
-                        next = Revision(record.revision.rawValue + 1)
+                        next = record.revision.next
                         return true
                     }
                 }

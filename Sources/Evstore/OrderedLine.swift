@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventModel
 internal import LMDB
 internal import Platform
@@ -102,7 +103,7 @@ final class OrderedLine<Piece: Sendable>: Sendable {
             state.wait(until: { $0.waiting[$0.turn] != nil || $0.ended[$0.turn] != nil || $0.turn == units }) { _ in }
             let (pieces, end) = state.change { state in
                 if let waiting = state.waiting.removeValue(forKey: state.turn) {
-                    state.size -= waiting.reduce(0) { $0 + $1.size }
+                    state.size -= waiting.sum(\.size)
                     return (waiting.map(\.piece), Result<Void, any Error>?.none)
                 }
                 state.turn += 1

@@ -98,10 +98,10 @@ struct StoredLook {
             }
             // A block is lent from its first record that is asked for on.
             try reader.blocks(from: first) { block in
-                for index in (0 ... Int(end.rawValue - first.rawValue)).reversed() where !isFull { try take(block.record(index), reader) }
+                for index in (0 ... Int(clamping: end.events(after: first))).reversed() where !isFull { try take(block.record(index), reader) }
                 return false
             }
-            end = Position(first.rawValue - 1)
+            end = first.previous
         }
     }
 

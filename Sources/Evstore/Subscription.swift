@@ -118,7 +118,7 @@ extension EventStore {
                 try reader.stream(stream, from: first, limit: full) { record in
                     guard record.position <= end else { return false }
                     try eventReader.read(record, reader, into: &page.events)
-                    (count, next) = (count + 1, Revision(record.revision.rawValue + 1))
+                    (count, next) = (count + 1, record.revision.next)
                     if count == full { (page.reached, page.isLast) = (record.position, false) }
                     return true
                 }

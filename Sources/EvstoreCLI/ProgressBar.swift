@@ -97,7 +97,7 @@ final class ProgressBar: Sendable {
         if event.total > 0 {
             let share = min(1, Double(event.done) / Double(event.total))
             // Only a finished step shows 100 %.
-            let percent = event.done < event.total ? min(99, Int((share * 100).rounded())) : 100
+            let percent = event.done < event.total ? min(99, nearest(share * 100)) : 100
             let filled = Int(share * 20)
             let drawn = bar ? "[" + String(repeating: "#", count: filled) + String(repeating: "-", count: 20 - filled) + "]" : ""
             parts.append(drawn + String(percent).aligned(to: bar ? 4 : 3) + " %  \(grouped(event.done)) / \(grouped(event.total))")

@@ -61,14 +61,14 @@ struct DrillEvents {
         guard events.contains(where: { merged[$0.type]?.isEmpty == false }) else { return seen += events.map { [$0] } }
         var (first, next) = (position, position.next)
         var before: [RecordedEvent] = []
-        while position.rawValue - first.rawValue < Self.reach, try reader.closedRecord(at: first, { $0.continuesAppend }) == true {
-            first = Position(first.rawValue - 1)
+        while position.events(after: first) < Self.reach, try reader.closedRecord(at: first, { $0.continuesAppend }) == true {
+            first = first.previous
             var found: [RecordedEvent] = []
             _ = try reader.record(at: first) { record in try see(record, eventReader, reader, &found) }
             before = found + before
         }
         events = before + events
-        while next.rawValue - position.rawValue <= Self.reach, try reader.closedRecord(at: next, { $0.continuesAppend }) == true {
+        while next.events(after: position) <= Self.reach, try reader.closedRecord(at: next, { $0.continuesAppend }) == true {
             _ = try reader.record(at: next) { record in try see(record, eventReader, reader, &events) }
             next = next.next
         }
