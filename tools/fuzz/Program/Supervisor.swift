@@ -5,12 +5,16 @@ import TestSupport
 /// Runs a worker over the cases, and another one behind each case that ends it.
 struct Supervisor {
     private let schemas: String
+    /// Whether cases are stores.
+    private let stores: Bool
     private let seed: UInt64
     private let deadline: Double
     private var failures = 0
     private var counts: [String: Int] = [:]
 
-    init(schemas: String, seed: UInt64, deadline: Double) { (self.schemas, self.seed, self.deadline) = (schemas, seed, deadline) }
+    init(schemas: String, stores: Bool, seed: UInt64, deadline: Double) {
+        (self.schemas, self.stores, self.seed, self.deadline) = (schemas, stores, seed, deadline)
+    }
 
     /// Whether a case came out wrong, crashed or hung.
     mutating func run(_ cases: Range<UInt64>, failuresMax: Int) throws -> Bool {
@@ -32,9 +36,10 @@ struct Supervisor {
         var program = BuiltProgram(path: CommandLine.arguments[0])
         // What a worker that was killed leaves behind goes with the directory.
         program.environment["TMPDIR"] = directory.path
-        let running = try program.start([
-            "--schemas", schemas, "--seed", "\(seed)", "--first", "\(cases.lowerBound)", "--count", "\(cases.count)", "--worker", place,
-        ])
+        let running = try program.start(
+            [
+                "--schemas", schemas, "--seed", "\(seed)", "--first", "\(cases.lowerBound)", "--count", "\(cases.count)", "--worker", place,
+            ] + (stores ? ["--stores"] : []))
         var (last, since, hung) = (UInt64.max, Date(), false)
         while running.isRunning {
             Thread.sleep(forTimeInterval: 0.05)

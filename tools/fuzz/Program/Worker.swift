@@ -3,11 +3,14 @@ import Fuzzing
 
 /// Tries cases in a process that may crash: before each it leaves the index of the case in a file.
 struct Worker {
-    private let fuzzer: Fuzzer
+    /// A case as it came out, by its kind; shown in full where somebody looks at one.
+    typealias Trial = (_ index: UInt64) async -> (kind: String, shown: [UInt8], verdict: Verdict)
+
+    private let trial: Trial
     private let place: FileHandle?
 
-    init(_ schemas: String, _ seed: UInt64, at place: String?) throws {
-        fuzzer = Fuzzer(try Seeds(directory: schemas), seed: seed)
+    init(at place: String?, _ trial: @escaping Trial) throws {
+        self.trial = trial
         self.place = try place.map { try FileHandle(forWritingTo: URL(filePath: $0)) }
         if place != nil { try Self.limitMemory() }
     }
@@ -25,13 +28,12 @@ struct Worker {
     func run(_ cases: Range<UInt64>) async throws {
         var counts: [String: Int] = [:]
         for index in cases {
-            let input = fuzzer.input(index)
             try place?.seek(toOffset: 0)
             try place?.write(contentsOf: withUnsafeBytesOf(index))
-            let verdict = await fuzzer.verdict(on: input)
+            let (kind, _, verdict) = await trial(index)
             switch verdict {
-            case .accepted: counts["\(input.kind.rawValue) accepted", default: 0] += 1
-            case .refused: counts["\(input.kind.rawValue) refused", default: 0] += 1
+            case .accepted: counts["\(kind) accepted", default: 0] += 1
+            case .refused: counts["\(kind) refused", default: 0] += 1
             case .wrong(let what): Output.line("wrong \(index) \(what.replacing("\n", with: "\\n"))")
             }
         }
@@ -39,10 +41,10 @@ struct Worker {
     }
 
     func show(_ index: UInt64) async throws {
-        let input = fuzzer.input(index)
-        Output.line("\(input.kind.rawValue): \(input.file)")
-        FileHandle.standardOutput.write(Data(input.text))
-        Output.line("\n\(await fuzzer.verdict(on: input))")
+        let (kind, shown, verdict) = await trial(index)
+        Output.line("\(kind):")
+        FileHandle.standardOutput.write(Data(shown))
+        Output.line("\n\(verdict)")
     }
 
     private func withUnsafeBytesOf(_ index: UInt64) -> Data { Data((0 ..< 8).map { UInt8(truncatingIfNeeded: index >> (8 * UInt64($0))) }) }
