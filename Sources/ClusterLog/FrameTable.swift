@@ -43,7 +43,7 @@ enum FrameTable {
     // MARK: What answers have
 
     /// A number of a frame or a position.
-    private static let count = PostgresColumn.number(0 ... Int64(Position.largest.rawValue))
+    private static let count = PostgresColumn.number(0 ... Int64(clamping: Position.largest.rawValue))
     private static let epoch = PostgresColumn.number(1 ... Int64(UInt32.max) - 1)
     private static let version = PostgresColumn.number(0 ... Int64(UInt32.max) - 1)
     private static let link = PostgresColumn.bytes(32)
@@ -101,7 +101,7 @@ enum FrameTable {
         WHERE l.name = $1 ORDER BY f.number
         """,
         answers: [
-            .number(0 ... .max), id, count, link, count, count, .number(1 ... Int64(Position.largest.rawValue), isOptional: true),
+            .number(0 ... .max), id, count, link, count, count, .number(1 ... Int64(clamping: Position.largest.rawValue), isOptional: true),
             .number(0 ... .max, isOptional: true), .bytes(0 ... pieceBytes, isOptional: true),
         ], rows: 0 ... pageFrames, keptAs: "evstore_frames", bytesMax: pageBytes + pieceBytes + (1 << 20))
 

@@ -30,8 +30,8 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
     package func add(_ frame: NewFrame, after end: FrameEnd, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
         let values: [PostgresValue] = [
             .text(log), .bytes(membership.id), .int(Int64(frame.end.number)), .bytes(frame.end.link),
-            .int(Int64(frame.last.epoch.rawValue)),
-            .int(Int64(frame.last.position.rawValue)), .int(Int64(end.number)), .bytes(end.link), .bytes(frame.bytes),
+            .int(Int64(clamping: frame.last.epoch.rawValue)),
+            .int(Int64(clamping: frame.last.position.rawValue)), .int(Int64(end.number)), .bytes(end.link), .bytes(frame.bytes),
         ]
         var isOpen = false
         while true {
@@ -166,7 +166,7 @@ package final class PostgresSequencer: Sequencer, @unchecked Sendable {
     package func report(_ node: NodeReport, mayTakeOver: Bool, by deadline: ContinuousClock.Instant) throws(EvstoreError) -> Bool {
         if !node.nodes.contains(membership.node) { return true }
         let values: [PostgresValue] = [
-            .text(log), .text(membership.node), .int(Int64(node.live.rawValue)), .int(Int64(node.position.rawValue)),
+            .text(log), .text(membership.node), .int(Int64(clamping: node.live.rawValue)), .int(Int64(clamping: node.position.rawValue)),
             .int(Int64(node.frame)), .text(program), .text(node.claim), .int(mayTakeOver ? Self.silenceSeconds : 0),
         ]
         let isNoted = try connection.ask(FrameTable.report, values, by: deadline) { rows throws(EvstoreError) in rows.affected == 1 }
