@@ -3,6 +3,7 @@ import EventLog
 import EventModel
 import LMDB
 import TestStores
+import TestSupport
 import Testing
 
 @testable import Migration
@@ -58,6 +59,25 @@ struct RollbackTests {
         #expect(try await store.rollback().to == SchemaVersion(3))
         await #expect(throws: EvstoreError.nothingToRollBackTo(live: SchemaVersion(3))) { try await store.rollback() }
         #expect(try store.numbers == [3, 3, 5, 5])
+    }
+
+    @Test("wherever the floor is below the live version, a rollback that names none leads on, however the live one was reached")
+    func anyWay() async throws {
+        var random = SeededGenerator.announced()
+        let store = try OrdersStore(at: 1)
+        try await store.place(1, born: 1)
+        for _ in 0 ..< 12 {
+            let versions = try store.numbers
+            if Bool.random(using: &random) {
+                _ = try await store.replay(to: Int.random(in: versions[1] ... 5, using: &random))
+            } else if versions[0] < versions[1] {
+                let said = try Plan.back(store.site()).to
+                let report = Bool.random(using: &random) ? try await store.rollback() : try await store.rollback(to: versions[0])
+                #expect(report.to < report.from && said >= SchemaVersion(versions[0]) && said < report.from)
+            } else {
+                await #expect(throws: EvstoreError.nothingToRollBackTo(live: SchemaVersion(versions[1]))) { try await store.rollback() }
+            }
+        }
     }
 
     @Test("an event that is hidden from the older version is not in its read models, and is back when going forward")

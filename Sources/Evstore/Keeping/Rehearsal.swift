@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventLog
 internal import EventModel
 internal import Hashing
@@ -57,10 +58,7 @@ final class Rehearsal {
         if target > now.live { return (now.live, target) }
         if now.floor == now.live { return nil }
         // The newest version is live: the copy is rolled back first, to where a rollback would lead.
-        do { return (try Rollback.target(original.site("rehearse")), now.live) } catch {
-            guard case .nothingToRollBackTo = error else { throw error }
-            return (max(now.floor, now.live.previous), now.live)
-        }
+        return (try Rollback.target(original.site("rehearse")), now.live)
     }
 
     func run() async throws(EvstoreError) -> DrillReport {
