@@ -133,7 +133,8 @@ let package = Package(
         .target(
             name: "EvstoreCluster",
             dependencies: [
-                "Hashing", "Platform", "EventModel", "EventLog", "SchemaEvolution", "Projections", "ClusterLog", "Migration", "Evstore",
+                "Bytes", "Hashing", "Platform", "EventModel", "EventLog", "SchemaEvolution", "Projections", "ClusterLog", "Migration",
+                "Evstore",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: house),
@@ -291,7 +292,8 @@ let package = Package(
         .target(
             name: "Fuzzing",
             dependencies: [
-                "Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools", "Projections", "Evstore",
+                "Bytes", "Hashing", "LMDB", "JSONText", "EventModel", "EventLog", "SchemaEvolution", "SchemaTools", "Projections",
+                "Evstore",
                 "EvstoreService", "EvstoreWeb", "EvstoreTesting",
             ],
             path: "tools/fuzz/Fuzzing", swiftSettings: house),
