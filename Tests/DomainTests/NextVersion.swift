@@ -72,7 +72,7 @@ struct NextVersion {
         let picked = event.shape.properties.filter { keys.contains($0.name) }
         let part = Shape.object(
             picked + [.init(hidden.tokens[0].text, kept)],
-            required: event.shape.required.intersection(keys).union([hidden.tokens[0].text]))
+            required: event.shape.required.intersection(Set(of: keys)).union([Name(hidden.tokens[0].text)]))
         let others = try history.types(at: history.head).filter { $0 != type }.map { name in
             let other = try history.requireShape(of: name, at: history.head)
             return "  \(name): \(Self.text(other.shape, other.stream))"

@@ -80,3 +80,44 @@ func refusesAdoptions(_ last: String) throws {
     #expect(errors.count == 1)
     #expect(errors.first?.hasPrefix("v1.yaml:") == true, "\(errors)")
 }
+
+@Test(
+    "each member gets its value, also where one is made of what another is made of, and what is left behind is counted",
+    arguments: [
+        // Two of one; a kept one of which another is made; an object and a member in it, both ways round; a member that comes to lie in another.
+        ("from: {/a: /x, /b: /x}", #"{"x":{"z":1},"y":2}"#, #"{"a":{"z":1},"b":{"z":1}}"#, 1),
+        ("keep: [/a], from: {/b: /a}", #"{"a":{"z":1}}"#, #"{"a":{"z":1},"b":{"z":1}}"#, 0),
+        ("from: {/a: /x, /n: /x/z}", #"{"x":{"z":1},"n":5}"#, #"{"a":{"z":1},"n":1}"#, 1),
+        ("from: {/n: /x/z, /a: /x}", #"{"x":{"z":1}}"#, #"{"n":1,"a":{"z":1}}"#, 0),
+        ("from: {/a/z: /n, /a: /x}", #"{"x":{"z":1},"n":5}"#, #"{"a":{"z":5}}"#, 0),
+        ("keep: [/n], from: {/a/z: /x/z}", #"{"n":5,"x":{"z":1,"y":2}}"#, #"{"n":5,"a":{"z":1}}"#, 1),
+    ])
+func adoptsOneSourceForSeveral(_ made: (cases: String, old: String, new: String, notKept: Int)) throws {
+    let holder = "{type: object, properties: {z: {type: integer}}}"
+    let viewer = Viewer(
+        try history([
+            "adopt: [{as: E, \(made.cases)}, {otherwise: quarantine}]\n"
+                + "events: {E: {properties: {a: \(holder), b: \(holder), n: {type: integer}}}}"
+        ]))
+    #expect(viewer.history.check().errors == [])
+    #expect(try canonical(try viewer.image("E", made.old, from: 0, to: 1)) == canonical(made.new))
+    #expect(viewer.counts.notKept == made.notKept)
+}
+
+@Test("conversions of one member each take what the one before them made, as ops of a step do")
+func adoptsByAChainOfCodecs() throws {
+    func files(_ convert: String) throws -> History {
+        try history(["adopt: [{as: E, keep: [/at], convert: [\(convert)]}, {otherwise: quarantine}]\n" + at])
+    }
+    let at = "events: {E: {required: [at], properties: {at: {type: string, format: date-time}}}}"
+    let chain = [
+        "{path: /at, to: integer, using: integer-text}", "{path: /at, to: number, using: {scale: {den: 1000000}}}",
+        "{path: /at, to: string, using: {epoch-seconds: {digits: 6}}}",
+    ]
+    let viewer = Viewer(try files(chain.joined(separator: ", ")))
+    #expect(viewer.history.check().errors == [])
+    let old = #"{"at":"1767225600123456"}"#
+    #expect(try viewer.image("E", old, from: 0, to: 1) == #"{"at":"2026-01-01T00:00:00.123456Z"}"#)
+    let wrong = try files([chain[2], chain[0]].joined(separator: ", ")).check().errors
+    #expect(wrong.count == 1 && wrong[0].contains("these codecs"), "\(wrong)")
+}

@@ -84,7 +84,7 @@ struct ExplainOpsTests {
 
     @Test(
         "in the worked examples each member that comes, goes, moves or becomes another kind says why, at every pair of versions",
-        arguments: ["cycles", "packages", "reminders", "saves", "settings", "vault"])
+        arguments: ["cycles", "packages", "reminders", "saves", "settings", "tickets", "vault"])
     func domains(name: String) throws {
         let history = try History.load(directory: Checkout.path("Schemas/\(name)"))
         for file in history.versions {

@@ -34,7 +34,7 @@ private struct Maker: RandomNumberGenerator {
         }
         if depth < 2, !oneIn(3) { properties.append(.init(depth == 0 ? "o" : "p", shape(depth + 1))) }
         var object = Shape.object(properties)
-        object.required = Set(properties.map(\.name).filter { _ in oneIn(2) })
+        object.required = Set(of: properties.map(\.name).filter { _ in oneIn(2) })
         return object
     }
 
@@ -160,7 +160,7 @@ private struct Bound {
             ops.append(
                 PathOp(
                     op: bound, direction: .up, step: SchemaVersion(number), label: text, summary: nil, mark: nil,
-                    readsStream: text.contains("$stream"),
+
                     blocks: false, loss: Self.loss(number, text)))
         }
     }
@@ -178,7 +178,7 @@ private struct Bound {
         let turned = (direction == .up ? ops : ops.reversed()).map { op in
             PathOp(
                 op: op.op, direction: direction, step: op.step, label: op.label, summary: nil, mark: nil,
-                readsStream: op.readsStream, blocks: false,
+                blocks: false,
                 loss: op.loss)
         }
         let end = PathEnd(

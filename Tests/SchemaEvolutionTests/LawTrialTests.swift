@@ -231,7 +231,7 @@ extension History {
                         list.map {
                             BoundEntry(
                                 op: change($0.op), step: $0.step, label: $0.label, summary: $0.summary, mark: $0.mark,
-                                isUnproved: $0.isUnproved, readsStream: $0.readsStream, blocks: $0.blocks, loss: $0.loss)
+                                isUnproved: $0.isUnproved, blocks: $0.blocks, loss: $0.loss)
                         }
                     })
             }

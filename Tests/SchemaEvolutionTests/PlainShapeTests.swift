@@ -1,4 +1,5 @@
 import Bytes
+import EventModel
 import JSONText
 import TestSupport
 import Testing

@@ -112,3 +112,53 @@ func changesMembersWithStreams() throws {
     #expect(with.check().errors == [])
     #expect(try Viewer(with).up(#"{"key":"legacy_a"}"#) == #"{"key":"a"}"#)
 }
+
+@Test("a member that is made of the stream's name has the name of the step's version, for events of all versions before")
+func addsTheNameAtTheStep() throws {
+    func shape(_ prefix: String, _ more: [String]) -> String {
+        let all = ["n"] + more
+        return "{stream: \"\(prefix)-{/n}\", required: [\(all.joined(separator: ", "))], properties: {"
+            + all.map { "\($0): {type: string}" }.joined(separator: ", ") + "}}"
+    }
+    func add(_ member: String) -> String { "{on: E, do: [{add: {path: /\(member), from: $stream}}]}" }
+    let history = try SchemaEvolutionTests.history([
+        "events: {E: \(shape("user", []))}",
+        "upcast: [\(add("of2")), {rekey: {from: \"user-{n}\", to: \"u-{n}\"}}]\nevents: {E: \(shape("u", ["of2"]))}",
+        "upcast: [{rekey: {from: \"u-{n}\", to: \"p-{n}\"}}, \(add("of3"))]\nevents: {E: \(shape("p", ["of2", "of3"]))}",
+        "upcast: [{split-event: {type: E, into: [{type: E, pick: [/n, /of2, /of3], down: {hide: x}}, "
+            + "{type: F, pick: [/n], do: [{add: {path: /of4, from: $stream}}], down: {hide: x}}]}}]"
+            + "\nevents: {E: \(shape("p", ["of2", "of3"])), F: \(shape("p", ["of4"]))}",
+    ])
+    #expect(history.check().errors == [])
+    let viewer = Viewer(history)
+    let old = try viewer.images("E", #"{"n":"1"}"#, from: 1, to: 4, validating: true, stream: "user-1")
+    #expect(old.map(\.json) == [#"{"n":"1","of2":"u-1","of3":"p-1"}"#, #"{"n":"1","of4":"p-1"}"#])
+    let younger = try viewer.images("E", #"{"n":"1","of2":"x"}"#, from: 2, to: 3, validating: true, stream: "u-1")
+    #expect(younger.map(\.json) == [#"{"n":"1","of2":"x","of3":"p-1"}"#])
+    // On the way down, what the way up would make again is no loss.
+    let before = viewer.counts.lost
+    _ = try viewer.images("E", #"{"n":"1","of2":"u-1","of3":"p-1"}"#, from: 3, to: 1, validating: true, stream: "p-1")
+    #expect(viewer.counts.lost == before)
+    var trial = LawTrial(history, isFull: true)
+    for version in 1 ... 4 { trial.check(TypeAtVersion(type: "E", version: SchemaVersion(version)), generated: 20, seed: 3) }
+    #expect(trial.tally.failures.isEmpty, "\(trial.tally.failures)")
+}
+
+@Test("a new type that older versions see as a type of other streams is a finding, since these versions would refuse it there")
+func addsAnEventOfOtherStreams() throws {
+    func errors(new: String, old: String, down: String, released: String = "") throws -> [Finding] {
+        let e = "{\(old)required: [id], properties: {id: {type: string}}}"
+        return try SchemaEvolutionTests.history([
+            "events: {E: \(e)}",
+            "\(released)upcast: [{add-event: {type: F, down: {as: [\(down)]}}}]\n"
+                + "events: {E: \(e), F: {\(new)required: [key], properties: {key: {type: string}}}}",
+        ]).check().filter { $0.message.contains("would refuse") }
+    }
+    let (user, order) = ("stream: \"user-{/id}\", ", "stream: \"order-{/key}\", ")
+    let move = "{type: E, move: {/key: /id}}"
+    #expect(try errors(new: order, old: user, down: move).map(\.severity) == [.error])
+    #expect(try errors(new: "", old: user, down: move).map(\.severity) == [.error])
+    #expect(try errors(new: order, old: user, down: move, released: "released: 2026-01-01\n").map(\.severity) == [.warning])
+    #expect(try errors(new: "stream: \"user-{/key}\", ", old: user, down: move).isEmpty)
+    #expect(try errors(new: order, old: "", down: move).isEmpty)
+}

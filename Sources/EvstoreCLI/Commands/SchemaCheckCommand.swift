@@ -14,9 +14,11 @@ struct SchemaCheckCommand: Command {
             which plan and replay do.
 
             The lines below a finding are an edit: - goes, + comes. Each was tried before it is shown: with it the finding is \
-            gone and no error has come. --fix makes these edits, one after the other, and prints each. It leaves alone what is \
-            released, and every edit that needs a reason or a value of your choice; all other bytes of the files stay as they are. \
-            The exit code tells of what remains.
+            gone and no error has come. --fix makes those that take no decision, one after the other, and prints each: words of the \
+            format that are spelled wrongly, quotes, tabs, a read model's definition that follows a rename. It takes no line out, \
+            renames no file, leaves alone what is released, and makes no edit that leaves more errors than there were; everything \
+            else is proposed. Each file that it changes is kept beside it as v2.yaml.bak, and all other bytes stay as they are. The exit \
+            code tells of what remains.
 
             Example: evstore schema check --schemas Schemas/shop
             Mend what can be mended: evstore schema check --fix --schemas Schemas/shop
@@ -37,7 +39,7 @@ struct SchemaCheckCommand: Command {
             let findings = try Self.said(of: fixes.texts).findings
             return (fixes, try MendingTrial(fixes.texts, Self.whole).proposals(for: findings))
         }
-        let (fixes, findings) = result
+        var (fixes, findings) = result
         if !dryRun { try fixes.write() }
         let ok = !findings.contains { $0.severity == .error }
         try session.output.findings(

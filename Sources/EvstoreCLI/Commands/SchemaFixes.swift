@@ -3,11 +3,14 @@ internal import FoundationEssentials
 internal import SchemaEvolution
 internal import SchemaTools
 
-/// The fixes that `schema check --fix` applies: those that need no decision, in files that are not released.
+/// The fixes that `schema check --fix` applies: those that need no decision, in files that are not released. None renames a file, or
+/// takes out what its author wrote.
 struct SchemaFixes: Sendable {
     /// What was found, and the edits that mended it in the files as they were at that moment.
     private(set) var made: [Finding] = []
     private(set) var texts: SchemaTexts
+    /// What the files were, in copies beside them.
+    private(set) var copies: [String] = []
 
     init(_ texts: SchemaTexts) { self.texts = texts }
 
@@ -23,12 +26,12 @@ struct SchemaFixes: Sendable {
 
     private func next(_ done: Set<String>) throws -> Finding? {
         let findings = try SchemaCheckCommand.said(of: texts).findings.filter {
-            $0.severity != .note && !$0.repairs.isEmpty && !$0.isOpen && !done.contains($0.line1)
+            $0.severity != .note && !$0.repairs.isEmpty && $0.isCertain && !done.contains($0.line1)
         }
         if findings.isEmpty { return nil }
         let trial = try MendingTrial(texts, SchemaCheckCommand.whole)
         for finding in findings {
-            guard let mend = try trial.mend(for: finding), !mend.isOpen, !mend.edits.contains(where: { texts.isReleased(path: $0.file) })
+            guard let mend = try trial.mend(for: finding), mend.isCertain, !mend.edits.contains(where: { texts.isReleased(path: $0.file) })
             else { continue }
             var mended = finding
             mended.edits = mend.edits
@@ -37,28 +40,31 @@ struct SchemaFixes: Sendable {
         return nil
     }
 
-    /// Order: new files are written before old ones are removed.
-    func write() throws {
+    /// A file is replaced whole, by a rename, and what it was is kept beside it.
+    mutating func write() throws {
         for (path, text) in texts.changed.sorted(by: { $0.key < $1.key }) {
             guard let text else { continue }
             do {
                 // Where the path is a symbolic link, its target is written.
                 let place = URL(filePath: path).resolvingSymlinksInPath()
-                try FileManager.default.createDirectory(at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
+                copies.append(try Self.copy(place.path))
                 try Data(text).write(to: place, options: .atomic)
             } catch { throw EvstoreError.ioFailure(doing: "writing \(path)", reason: "\(error)") }
         }
-        for (path, text) in texts.changed where text == nil {
-            do { try FileManager.default.removeItem(atPath: path) } catch {
-                throw EvstoreError.ioFailure(doing: "removing \(path)", reason: "\(error)")
-            }
-        }
+    }
+
+    /// Copies a file to the first of `v2.yaml.bak`, `v2.yaml.bak2`, … that is free.
+    private static func copy(_ path: String) throws -> String {
+        var (copy, number) = (path + ".bak", 2)
+        while FileManager.default.fileExists(atPath: copy) { (copy, number) = ("\(path).bak\(number)", number + 1) }
+        try FileManager.default.copyItem(atPath: path, toPath: copy)
+        return copy
     }
 
     var object: OutputValue { .list(made.map(\.object)) }
 
     func lines(isDryRun: Bool) -> [String] {
         made.flatMap { finding in ["fixed      \(finding.line1)"] + finding.edits.flatMap { $0.lines.map { "     " + $0 } } }
-            + (isDryRun ? ["nothing was written: --dry-run"] : [])
+            + copies.map { "kept       \($0)" } + (isDryRun ? ["nothing was written: --dry-run"] : [])
     }
 }

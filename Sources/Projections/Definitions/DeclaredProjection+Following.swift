@@ -30,7 +30,7 @@ extension DeclaredProjection {
             guard keys.count == 1, let turn = turns.first else { return nil }
             made[index] = .init(name: "key", value: made[index].value.moving(turn.place(of:)))
         }
-        return Repair(file: mark.file, path: ["projections", name], .append(JSONValue.object(made).text))
+        return Repair(file: mark.file, path: ["projections", name], .append(JSONValue.object(made).text)).certain
     }
 }
 

@@ -9,16 +9,22 @@ struct DeclaredProjection: Sendable {
     var key: Source
     var initial: [(target: Target, value: JSONValue)] = []
     /// Event type to its folds.
-    var on: [String: [FoldRule]] = [:]
+    var on: [Name: [FoldRule]] = [:]
     var row: Shape?
     var indexes: [(index: RowIndex, mark: Mark)] = []
     /// The definition as JSON, complete (`like` is resolved) and without `since`.
     var json: JSONValue
     var mark: Mark
     var keyMark: Mark
-    var typeMarks: [String: Mark] = [:]
+    var typeMarks: [Name: Mark] = [:]
 
-    var consumes: Set<String> { Set(on.keys) }
+    var consumes: Set<String> { Set(on.keys.map(\.text)) }
+
+    /// The names of the members that its folds make in rows, sorted by their bytes.
+    var rowNames: [String] {
+        let targets = initial.map(\.target) + on.values.joined().flatMap { $0.edits.map(\.target) }
+        return Set(targets.flatMap(\.fixed)).sorted().map(\.text)
+    }
 
     /// A row that is wider holds a map, whose members' names come from events.
     static let targetsMax = 1_000
@@ -81,11 +87,17 @@ extension FileNode {
             }
             if old.name == "on" {
                 let types = try members[index].value.map("on")
-                let kept = try old.value.map("on").filter { old in !types.contains { $0.name == old.name } }
+                let before = try old.value.map("on")
+                for gone in types where gone.value.kind == .null && !before.contains(where: { $0.name.isSame(as: gone.name) }) {
+                    throw gone.problem("the definition before has no fold of \(gone.name) to leave out", rule: FileRule.value)
+                }
+                let all =
+                    before.filter { old in !types.contains { $0.name.isSame(as: old.name) } } + types.filter { $0.value.kind != .null }
                 members[index] = Member(
-                    name: "on", place: members[index].place, value: FileNode(.map(kept + types), at: members[index].value.mark))
+                    name: "on", place: members[index].place, value: FileNode(.map(all), at: members[index].value.mark))
             }
         }
+        members.removeAll { $0.value.kind == .null && $0.name != "since" }
         return FileNode(.map(members), at: mark)
     }
 }

@@ -46,7 +46,8 @@ struct DefinitionCheck {
         checkIndexes()
         for number in projection.since.number ... max(projection.since, min(end, history.head)).number {
             let version = SchemaVersion(number)
-            for (type, folds) in projection.on.sorted(by: { $0.key < $1.key }) {
+            for (name, folds) in projection.on.sorted(by: { $0.key < $1.key }) {
+                let type = name.text
                 let mark = projection.typeMarks[type] ?? projection.mark
                 guard let shape = history.shape(of: type, at: version)?.shape else {
                     if number > projection.since.number, history.shape(of: type, at: version.previous) != nil {
@@ -76,9 +77,9 @@ struct DefinitionCheck {
         let targets = (projection.initial.map(\.target) + projection.on.values.joined().flatMap { $0.edits.map(\.target) }).map(\.fixed)
         for (index, mark) in projection.indexes {
             for member in index.members {
-                let names = member.tokens.map(\.text)
+                let names = member.tokens.map { Name($0.text) }
                 if targets.contains(where: { names.starts(with: $0) || $0.starts(with: names) }) { continue }
-                let known = Set(targets.compactMap(\.first)).sorted().map { "/" + $0 }
+                let known = Set(targets.compactMap(\.first)).sorted().map { "/\($0)" }
                 note(
                     ProjectionRule.index, mark, "the index \(index.name) of \(projection.name) is by \(member), which no fold makes",
                     "\(index.name) \(member)", fix: "rows have \(known.joined(separator: ", "))")
@@ -191,7 +192,7 @@ struct DefinitionCheck {
             }
             return look(pointer, in: item, site)
         case .row(let pointer):
-            let isKnown = layout.slot(of: pointer.tokens.map(\.text)) != nil || !layout.slots(within: pointer).isEmpty
+            let isKnown = layout.slot(of: pointer.tokens.map { Name($0.text) }) != nil || !layout.slots(within: pointer).isEmpty
             if !isKnown {
                 note(
                     ProjectionRule.row, site.mark, "the row has no \(pointer): no fold makes it", pointer.description,
@@ -264,12 +265,13 @@ struct DefinitionCheck {
         for rules in projection.on.values.sorted(by: { $0[0].mark.line < $1[0].mark.line }) {
             for rule in rules {
                 for edit in rule.edits
-                where edit.kind != .unset && row.at(JSONPointer(tokens: edit.target.fixed.map(MemberName.init))) == nil {
+                where edit.kind != .unset && row.at(JSONPointer(tokens: edit.target.fixed.map { MemberName($0.text) })) == nil {
                     note(ProjectionRule.row, edit.mark, "the row's shape has no \(edit.target.text)", edit.target.text)
                 }
             }
         }
-        for name in row.required.sorted() where !layout.slots.contains(where: { $0.tokens.first?.text == name }) {
+        for name in row.required.sorted().map(\.text)
+        where !layout.slots.contains(where: { $0.tokens.first?.text.isSame(as: name) ?? false }) {
             note(ProjectionRule.row, projection.mark, "the row requires \(quoted(name)), which no fold makes", name)
         }
     }

@@ -24,7 +24,7 @@ extension DeclaredProjection {
         guard since <= end else { return [] }
         return on.sorted { $0.key < $1.key }.compactMap { type, folds in
             for number in since.number ... end.number {
-                guard let shape = history.shape(of: type, at: SchemaVersion(number))?.shape else { continue }
+                guard let shape = history.shape(of: type.text, at: SchemaVersion(number))?.shape else { continue }
                 guard let pointer = key.personal(in: shape, each: folds.first?.each) else { continue }
                 return Finding(
                     id: Rule.exposed, severity: .warning, file: keyMark.file, line: keyMark.line, column: keyMark.column,

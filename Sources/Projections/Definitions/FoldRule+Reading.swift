@@ -118,7 +118,7 @@ extension Target {
         if text.contains("{") || text.contains("}") {
             return .template(try [TemplatePiece](text: text, of: FileNode(.string(target), at: mark), "the target"))
         }
-        return .name(try JSONPointer(text: "/" + text, of: FileNode(.string(target), at: mark), "the target").tokens[0].text)
+        return .name(Name(try JSONPointer(text: "/" + text, of: FileNode(.string(target), at: mark), "the target").tokens[0].text))
     }
 }
 

@@ -1,3 +1,4 @@
+internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
@@ -49,7 +50,7 @@ struct Edit: Sendable {
 /// A place in a row: member names, of which one may be a template.
 struct Target: Hashable, Sendable {
     enum Token: Hashable, Sendable {
-        case name(String)
+        case name(Name)
         case template([TemplatePiece])
     }
 
@@ -57,8 +58,8 @@ struct Target: Hashable, Sendable {
     var text: String
 
     /// The names before the first template.
-    var fixed: [String] {
-        var names: [String] = []
+    var fixed: [Name] {
+        var names: [Name] = []
         for token in tokens {
             guard case .name(let name) = token else { break }
             names.append(name)

@@ -20,7 +20,7 @@ struct NestingCheck {
         var edits: [(edit: Edit, fold: Mark, order: Int)] = []
         var open: Set<[Target.Token]> = []
         for (type, rules) in projection.on {
-            guard let shape = history.shape(of: type, at: version)?.shape else { continue }
+            guard let shape = history.shape(of: type.text, at: version)?.shape else { continue }
             for rule in rules {
                 let item = rule.each.flatMap { shape.at($0)?.items }
                 for (order, edit) in rule.edits.enumerated() {
@@ -78,7 +78,7 @@ struct NestingCheck {
 extension Target.Token {
     fileprivate var words: String {
         switch self {
-        case .name(let name): name
+        case .name(let name): name.text
         case .template: "{…}"
         }
     }

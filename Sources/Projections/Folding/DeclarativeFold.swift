@@ -101,7 +101,7 @@ final class DeclarativeFold: Fold {
         case object(Range<Int>, depth: Int)
     }
 
-    private let numbers: [String: Int]
+    private let numbers: [Name: Int]
     let rules: Row<Rule>
     let layout: RowLayout
     /// The state of a row that was just made.
@@ -114,9 +114,9 @@ final class DeclarativeFold: Fold {
         var targets = projection.initial.map(\.target.fixed)
         for rules in projection.on.values { for rule in rules { targets += rule.edits.map(\.target.fixed) } }
         layout = RowLayout(targets: targets)
-        var (numbers, rules, readsStream): ([String: Int], [Rule], Bool) = ([:], [], false)
+        var (numbers, rules, readsStream): ([Name: Int], [Rule], Bool) = ([:], [], false)
         for (type, folds) in projection.on.sorted(by: { $0.key < $1.key }) {
-            var compiler = FoldCompiler(layout: layout, shape: history.shape(of: type, at: version)?.shape ?? .any)
+            var compiler = FoldCompiler(layout: layout, shape: history.shape(of: type.text, at: version)?.shape ?? .any)
             numbers[type] = rules.count
             rules.append(compiler.rule(number: rules.count, key: projection.key, folds))
             readsStream = readsStream || compiler.readsStream
@@ -148,13 +148,13 @@ final class DeclarativeFold: Fold {
 }
 
 extension JSONValue {
-    fileprivate func setting(_ names: ArraySlice<String>, to value: JSONValue) -> JSONValue {
+    fileprivate func setting(_ names: ArraySlice<Name>, to value: JSONValue) -> JSONValue {
         guard let name = names.first else { return value }
         var members: [Member] = []
         if case .object(let existing) = self { members = existing }
-        let inner = member(name) ?? .object([])
-        let new = Member(name: name, value: inner.setting(names.dropFirst(), to: value))
-        if let index = members.firstIndex(where: { $0.name == name }) { members[index] = new } else { members.append(new) }
+        let inner = member(name.text) ?? .object([])
+        let new = Member(name: name.text, value: inner.setting(names.dropFirst(), to: value))
+        if let index = members.firstIndex(where: { $0.name.isSame(as: name.text) }) { members[index] = new } else { members.append(new) }
         return .object(members)
     }
 }

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import EventModel
 internal import JSONText
 internal import SchemaEvolution
 
@@ -51,7 +52,7 @@ struct FoldCompiler {
         var tokens = within.map { DeclarativeFold.CompiledEdit.Token.name($0) }
         for token in edit.target.tokens.dropFirst(edit.target.fixed.count) {
             switch token {
-            case .name(let name): tokens.append(.name(MemberName(name)))
+            case .name(let name): tokens.append(.name(MemberName(name.text)))
             case .template(let pieces): tokens.append(.input(input(.template(pieces))))
             }
         }
@@ -118,7 +119,7 @@ struct FoldCompiler {
     }
 
     private func place(_ pointer: JSONPointer) -> DeclarativeFold.RowPlace {
-        if let (slot, within) = layout.slot(of: pointer.tokens.map(\.text)) {
+        if let (slot, within) = layout.slot(of: pointer.tokens.map { Name($0.text) }) {
             return within.isEmpty ? .slot(slot) : .within(slot, Picker([JSONPointer(tokens: within)]))
         }
         return .object(layout.slots(within: pointer), depth: pointer.tokens.count)

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import EventModel
 internal import JSONText
 
 /// Which members the rows of a definition have, and how a row's state holds them.
@@ -16,12 +17,12 @@ struct RowLayout: Sendable {
     private let fixed: [UInt8]
     private let fixedStarts: [Int]
 
-    init(targets: [[String]]) {
+    init(targets: [[Name]]) {
         let sorted = Set(targets).sorted { Self.precedes($0, $1) }
-        var kept: [[String]] = []
+        var kept: [[Name]] = []
         // What a target holds comes right behind it.
         for target in sorted where kept.last.map({ !target.starts(with: $0) }) ?? true { kept.append(target) }
-        slots = kept.map { JSONPointer(tokens: $0.map(MemberName.init)) }
+        slots = kept.map { JSONPointer(tokens: $0.map { MemberName($0.text) }) }
         picker = Picker(slots)
         (fixed, fixedStarts) = Self.fixedText(of: slots)
     }
@@ -39,14 +40,14 @@ struct RowLayout: Sendable {
         return (text.array(), starts)
     }
 
-    private static func precedes(_ a: [String], _ b: [String]) -> Bool {
-        for (left, right) in zip(a, b) where left != right { return Array(left.utf8).lexicographicallyPrecedes(Array(right.utf8)) }
+    private static func precedes(_ a: [Name], _ b: [Name]) -> Bool {
+        for (left, right) in zip(a, b) where left != right { return left < right }
         return a.count < b.count
     }
 
     /// The slot that a target lies in, and the names within it.
-    func slot(of target: [String]) -> (slot: Int, within: [MemberName])? {
-        let tokens = target.map(MemberName.init)
+    func slot(of target: [Name]) -> (slot: Int, within: [MemberName])? {
+        let tokens = target.map { MemberName($0.text) }
         guard let slot = slots.firstIndex(where: { tokens.starts(with: $0.tokens) }) else { return nil }
         return (slot, Array(tokens.dropFirst(slots[slot].tokens.count)))
     }

@@ -6,11 +6,11 @@ internal import SchemaEvolution
 /// A projection in Swift as a fold: its states are the rows' JSON texts, and its operations carry the whole event.
 final class SwiftFold: Fold {
     let projection: any SwiftProjection
-    private let numbers: [String: Int]
+    private let numbers: [Name: Int]
 
     init(_ projection: any SwiftProjection) {
         self.projection = projection
-        numbers = [String: Int](uniqueKeysWithValues: projection.consumes.sorted().enumerated().map { ($1, $0) })
+        numbers = [Name: Int](uniqueKeysWithValues: projection.consumes.sorted().enumerated().map { (Name($1), $0) })
     }
 
     func rule(of type: String) -> Int? { numbers[type] }

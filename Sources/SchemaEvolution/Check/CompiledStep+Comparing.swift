@@ -7,13 +7,13 @@ extension CompiledStep {
     ///   - isReporting: whether findings are added. The class and the types without a proof are determined in any case.
     ///   - silent: types for which no findings are added.
     mutating func compare(
-        _ made: [String: StepSite.TypeState], with file: VersionFile, before: VersionFile, reporting isReporting: Bool,
-        except silent: Set<String>
+        _ made: [Name: StepSite.TypeState], with file: VersionFile, before: VersionFile, reporting isReporting: Bool,
+        except silent: Set<Name>
     ) {
         let earlier = findings
         defer { if !isReporting { findings = earlier } }
         var notes: [Finding] = []
-        for type in made.keys.sorted() where file.events[type] == nil { noteRemoved(type, made, file) }
+        for type in made.sortedNames where file.events[type] == nil { noteRemoved(type, made, file) }
         for type in file.types {
             guard let declared = file.events[type] else { continue }
             guard let state = made[type] else {
@@ -46,7 +46,7 @@ extension CompiledStep {
         findings.append(finding)
     }
 
-    private mutating func noteRemoved(_ type: String, _ made: [String: StepSite.TypeState], _ file: VersionFile) {
+    private mutating func noteRemoved(_ type: String, _ made: [Name: StepSite.TypeState], _ file: VersionFile) {
         let free = file.types.filter { made[$0] == nil && !isAdded($0) }
         let twin = free.first { file.events[$0]?.shape == made[type]?.shape } ?? nearest(to: type, among: free)
         let item =
@@ -60,7 +60,7 @@ extension CompiledStep {
 
     private func isAdded(_ type: String) -> Bool {
         step.items.contains { item in
-            if case .event(let op as AddEvent, _) = item.action { op.type == type } else { false }
+            if case .event(let op as AddEvent, _) = item.action { op.type.isSame(as: type) } else { false }
         }
     }
 
@@ -94,7 +94,7 @@ extension CompiledStep {
             if difference.kind == .stream {
                 state.stream.map { [Repair(file: file.file, path: ["events", type, "stream"], .set(JSONValue.string("\($0)").text))] } ?? []
             } else if !proposal.ops.isEmpty {
-                missing(proposal.ops, on: type, file).map { proposal.hasPlaceholder ? $0.guessed : $0 }
+                missing(proposal.ops, on: type, file)
             } else {
                 []
             }

@@ -15,6 +15,8 @@ extension History {
         }
         findings += Adoption(versions.first)?.findings ?? []
         for file in versions { findings += file.contradictions }
+        var lookAlikes = LookAlikes()
+        for file in versions { findings += lookAlikes.check(file) }
         var names = ReservedNames()
         for step in chain.steps {
             guard let file = self[step.version] else { continue }
@@ -82,8 +84,8 @@ extension Shape {
 
 /// Names that were removed or reserved so far, by the current names of their types.
 private struct ReservedNames {
-    private var members: [String: Set<JSONPointer>] = [:]
-    private var types: Set<String> = []
+    private var members: [Name: Set<JSONPointer>] = [:]
+    private var types: Set<Name> = []
 
     mutating func cross(_ step: CompiledStep) {
         for case .event(let event, _, _) in step.stages {
@@ -97,7 +99,7 @@ private struct ReservedNames {
             }
         }
         for (type, gone) in step.reserved { members[type, default: []].formUnion(gone) }
-        types.formUnion(step.retiredTypes)
+        types.formUnion(step.retiredTypes.map { Name($0) })
     }
 
     func reused(in file: VersionFile) -> [Finding] {

@@ -1,3 +1,4 @@
+internal import EventModel
 internal import JSONText
 
 /// Matches members that a version removes with members that it adds, to propose moves.
@@ -96,8 +97,8 @@ struct MemberMatching {
     }
 
     private mutating func pairByName() {
-        let before = Dictionary(grouping: gone) { $0.place.last?.text ?? "" }
-        let after = Dictionary(grouping: new) { $0.place.last?.text ?? "" }
+        let before = Dictionary(grouping: gone) { Name($0.place.last?.text ?? "") }
+        let after = Dictionary(grouping: new) { Name($0.place.last?.text ?? "") }
         join(
             after.compactMap { name, members in
                 guard members.count == 1, let others = before[name], others.count == 1 else { return nil }
@@ -115,7 +116,7 @@ struct MemberMatching {
         // A name that is like two others matches neither.
         join(
             Dictionary(grouping: claims, by: \.word).compactMap { word, claims in
-                let alike = gone.filter { $0.place.last?.text == word }
+                let alike = gone.filter { $0.place.last?.text.isSame(as: word) ?? false }
                 guard claims.count == 1, alike.count == 1, let old = alike.first, let new = claims.first?.new,
                     old.shape.kind == new.shape.kind || old.shape.kind == new.shape.items?.kind
                 else { return nil }

@@ -1,9 +1,10 @@
+internal import EventModel
 internal import JSONText
 
 /// The members of a shape by pointer, cached for many lookups.
 final class ShapeIndex {
     private let shape: Shape
-    private var known: [JSONPointer: [String: Shape]] = [:]
+    private var known: [JSONPointer: [Name: Shape]] = [:]
 
     init(_ shape: Shape) { self.shape = shape }
 
@@ -11,7 +12,7 @@ final class ShapeIndex {
         guard let parent = pointer.parent, let name = pointer.last?.text else { return shape }
         if let members = known[parent] { return members[name] }
         let holder = shape.shape(at: parent)
-        let members = Dictionary((holder?.properties ?? []).map { ($0.name, $0.shape) }, uniquingKeysWith: { first, _ in first })
+        let members = Dictionary((holder?.properties ?? []).map { (Name($0.name), $0.shape) }, uniquingKeysWith: { first, _ in first })
         known[parent] = members
         return members[name]
     }

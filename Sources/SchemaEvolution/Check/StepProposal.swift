@@ -10,9 +10,6 @@ struct StepProposal {
     private(set) var ops: [JSONValue] = []
     private(set) var fix: String?
 
-    /// Whether the ops have a value that the author must replace.
-    private(set) var hasPlaceholder = false
-
     init(
         _ difference: ShapeDifference, _ state: StepSite.TypeState, _ declared: EventShape, _ matching: MemberMatching,
         in version: SchemaVersion
@@ -36,7 +33,7 @@ struct StepProposal {
                         ? .op(Add.name, [("path", pointer), ("value", new?.sample ?? .null)])
                         : .op(Allow.name, [("path", pointer), ("down", .string("absent"))])
                 }
-                (ops, hasPlaceholder) = ([op], isRequired)
+                ops = [op]
                 if isRequired { fix = "\(op.words), with a value of your choice" }
             }
         case .extra:
@@ -60,7 +57,7 @@ struct StepProposal {
                 // Only the author can choose the value that the version before sees.
                 fix = "\(remove.words), where restore is what \(version.previous) sees"
             } else {
-                (ops, hasPlaceholder) = ([remove], true)
+                ops = [remove]
             }
         case .type:
             rule = Rule.upNotTotal
@@ -80,7 +77,7 @@ struct StepProposal {
                     [("path", $0), ("to", .string("string")), ("using", codec ?? .string("…"))]
                         + (new?.format == .date ? [("because", .string(unexplainedReason))] : []))
             }
-            if codec == nil { fix = convert.words } else { (ops, hasPlaceholder) = ([convert], new?.format == .date) }
+            if codec == nil { fix = convert.words } else { ops = [convert] }
         case .stream:
             fix = "declare the template that the ops make of the older one"
             if let before = state.stream, let after = declared.stream, Set(before.members) == Set(after.members) {
@@ -89,7 +86,7 @@ struct StepProposal {
             }
         case .wider(let constraint):
             let op = Self.inside(place) { .op(Allow.name, [("path", $0), ("down", Self.down(constraint, old, new))]) }
-            (ops, hasPlaceholder, fix) = ([op], true, "\(op.words), with a value of your choice")
+            (ops, fix) = ([op], "\(op.words), with a value of your choice")
         case .narrower: (rule, isNote) = (Rule.tightened, true)
         }
         fix = fix ?? (ops.isEmpty ? nil : ops.map(\.words).joined(separator: ", "))
@@ -115,7 +112,7 @@ struct StepProposal {
         switch constraint {
         case .required: return single("absent-as", old.sample)
         case .enumeration:
-            let known = Set((old.enumeration ?? []).map(\.word))
+            let known = Set(of: (old.enumeration ?? []).map(\.word))
             let rows = (new?.enumeration ?? []).filter { !known.contains($0.word) && $0 != .null }
             if rows.isEmpty { return single("value", old.sample) }
             return single("table", .object(rows.map { .init(name: $0.word, value: old.nearestValue(to: $0.word)) }))

@@ -15,10 +15,10 @@ extension FileNode {
     package func text(_ what: String) throws(FileProblem) -> String {
         if case .string(let text) = kind { return text }
         if case .number(let text) = kind {
-            throw mismatch(what, "a text", fix: "put it in quotes: \"\(text)\"").mended(becomes(.string(text)))
+            throw mismatch(what, "a text", fix: "put it in quotes: \"\(text)\"").mended(becomes(.string(text)).certain)
         }
         if case .bool(let value) = kind {
-            throw mismatch(what, "a text", fix: "put it in quotes: \"\(value)\"").mended(becomes(.string("\(value)")))
+            throw mismatch(what, "a text", fix: "put it in quotes: \"\(value)\"").mended(becomes(.string("\(value)")).certain)
         }
         throw mismatch(what, "a text")
     }
@@ -26,7 +26,7 @@ extension FileNode {
     package func integer(_ what: String, from least: Int = .min, through most: Int = .max) throws(FileProblem) -> Int {
         guard case .number(let text) = kind, let value = Int(text), text != "-0" else {
             guard case .string(let text) = kind, let value = Int(text) else { throw mismatch(what, "a whole number") }
-            throw mismatch(what, "a whole number", fix: "take the quotes off").mended(becomes(.number("\(value)")))
+            throw mismatch(what, "a whole number", fix: "take the quotes off").mended(becomes(.number("\(value)")).certain)
         }
         guard value >= least else {
             throw problem("\(what) must be at least \(least), not \(value)").mended(becomes(.number("\(least)")))
@@ -46,7 +46,7 @@ extension FileNode {
                 default: nil
                 }
             throw mismatch(what, "true or false", fix: "only true and false are flags; yes, no, on and off are texts")
-                .mended(meant.map { becomes(.bool($0)) })
+                .mended(meant.map { becomes(.bool($0)).certain })
         }
         return value
     }
@@ -86,7 +86,7 @@ extension FileNode {
                 "\(what) must be a pointer, not \(quoted(text)): \(error.reason)",
                 fix: !text.hasPrefix("/")
                     ? "begin it with a slash: /\(text)" : text.contains("~") ? "~ is written ~0 and / within a name ~1" : nil
-            ).mended(text.hasPrefix("/") ? nil : becomes(.string("/" + text)))
+            ).mended(text.hasPrefix("/") ? nil : becomes(.string("/" + text)).certain)
         }
     }
 
@@ -111,7 +111,7 @@ extension FileNode {
         let text = try text(what)
         if known.contains(text) { return text }
         throw problem("\(what) must be \(known.joined(separator: " or ")), not \(quoted(text))", rule: Rule.opArgument, fix: why)
-            .mended(nearest(to: text, among: known).map { becomes(.string($0)) })
+            .mended(nearest(to: text, among: known).map { becomes(.string($0)).certain(where: isSlip(text, of: $0, among: known)) })
     }
 }
 
@@ -125,7 +125,8 @@ extension FileNode.Member {
         let known = known.filter { !$0.isEmpty }
         let meant = nearest(to: name, among: known) ?? (name == "to" && known.contains("path") ? "path" : nil)
         let fix = meant.map { "did you mean \($0)?" } ?? "\(what) may have: \(known.joined(separator: ", "))"
-        return problem("\(what) has no member \(quoted(name))", rule: rule, fix: fix).mended(meant.map { place.mend(.rename($0)) })
+        return problem("\(what) has no member \(quoted(name))", rule: rule, fix: fix).mended(
+            meant.map { place.mend(.rename($0)).certain(where: isSlip(name, of: $0, among: known)) })
     }
 }
 
@@ -135,6 +136,12 @@ package func nearest(to name: String, among names: [String]) -> String? {
     let ranked = names.map { (distance: editDistance(name.lowercased(), $0.lowercased()), name: $0) }
     guard let best = ranked.min(by: { $0.distance < $1.distance }), best.distance <= limit else { return nil }
     return best.name
+}
+
+/// Whether a word can be meant for nothing but its nearest one among all that may stand there.
+func isSlip(_ word: String, of meant: String, among words: [String]) -> Bool {
+    let distance = editDistance(word, meant)
+    return distance <= max(1, word.count / 3) && words.allSatisfy { $0 == meant || editDistance(word, $0) > distance }
 }
 
 /// How many insertions, removals, replacements and swaps of neighbours turn one text into the other.

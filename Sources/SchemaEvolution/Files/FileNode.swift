@@ -43,7 +43,7 @@ package struct FileNode: Hashable, Sendable {
     /// The value of a map's member; nil where there is none, or this is no map.
     package func member(_ name: String) -> FileNode? {
         guard case .map(let members) = kind else { return nil }
-        return members.first { $0.name == name }?.value
+        return members.first { $0.name.isSame(as: name) }?.value
     }
 
     /// How many values there are, this one among them.

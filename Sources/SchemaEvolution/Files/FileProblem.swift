@@ -50,4 +50,6 @@ package enum FileRule {
     package static let stream = "FILE006"
     /// A file of a newer format than this program knows.
     package static let format = [Finding].newerFormat
+    /// A name that looks like another and has other bytes.
+    package static let lookAlike = "FILE008"
 }

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import EventModel
 
 extension YAMLFileReader {
@@ -23,7 +24,7 @@ extension YAMLFileReader {
                 }
             }
         }
-        let count = anchors.keys.reduce(0) { $0 + aliases[$1, default: 0] }
+        let count = anchors.keys.sum { aliases[$0, default: 0] }
         let first = anchors.values.min { ($0.line, $0.column) < ($1.line, $1.column) }
         guard count > Self.aliasesMax, let first else { return }
         throw FileProblem(FileRule.syntax, "anchors are refused", at: first, fix: "write it out where it is used")

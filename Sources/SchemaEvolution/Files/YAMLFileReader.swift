@@ -41,12 +41,12 @@ package struct YAMLFileReader {
             if let column = line.firstIndex(where: { $0 == "\t" }) {
                 let place = mark(index + 1, column + 1)
                 throw FileProblem(FileRule.syntax, "there is a tab", at: place, fix: "indent with spaces; in a text write \"\\t\"")
-                    .mended(place.mend(.text(count: 1, line[..<column].allSatisfy { $0 == " " } ? "  " : " ")))
+                    .mended(place.mend(.text(count: 1, line[..<column].allSatisfy { $0 == " " } ? "  " : " ")).certain)
             }
             if let column = line.firstIndex(of: "\u{feff}") {
                 let place = mark(index + 1, column + 1)
                 throw FileProblem(FileRule.syntax, "there is a byte order mark", at: place, fix: "save the file as UTF-8 without one")
-                    .mended(place.mend(.text(count: 1, "")))
+                    .mended(place.mend(.text(count: 1, "")).certain)
             }
         }
     }
@@ -78,7 +78,7 @@ package struct YAMLFileReader {
             return FileNode(.list(nodes), at: place)
         case .mapping(let mapping):
             var members: [FileNode.Member] = []
-            var seen: Set<String> = []
+            var seen: Set<Name> = []
             for (key, value) in mapping {
                 let keyPlace = key.mark.map { mark($0.line, $0.column) } ?? place
                 try refuseProperties(at: keyPlace)
@@ -88,7 +88,7 @@ package struct YAMLFileReader {
                 if scalar.string == "<<", scalar.style == .plain {
                     throw FileProblem(FileRule.syntax, "merge keys are refused", at: keyPlace, fix: "write the members out")
                 }
-                guard seen.insert(scalar.string).inserted else { throw duplicate(scalar.string, at: keyPlace) }
+                guard seen.insert(scalar.string) else { throw duplicate(scalar.string, at: keyPlace) }
                 let child = try self.node(value, depth: depth + 1, parent: keyPlace)
                 members.append(.init(name: scalar.string, place: keyPlace, value: child))
             }
@@ -127,7 +127,11 @@ package struct YAMLFileReader {
     }
 
     private func duplicate(_ name: String, at place: Mark) -> FileProblem {
-        var problem = FileProblem(FileRule.syntax, "the member \(quoted(name)) is there twice", at: place, fix: "keep one of the two")
+        // The parser takes names for one that only look alike.
+        let isPlain = name.utf8.allSatisfy { $0 < 0x80 }
+        let more = isPlain ? "" : ", or beside one that looks like it, which only a JSON file can hold"
+        var problem = FileProblem(
+            FileRule.syntax, "the member \(quoted(name)) is there twice\(more)", at: place, fix: "keep one of the two")
         problem.finding.repairs = withoutLines(of: place)
         return problem
     }

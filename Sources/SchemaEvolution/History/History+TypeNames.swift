@@ -28,7 +28,7 @@ extension History {
     private func names(of type: String, from new: SchemaVersion, downTo version: SchemaVersion) -> [String] {
         chain.steps.filter { version < $0.version && $0.version <= new }.reversed().reduce([type]) { names, compiled in
             let before = self[compiled.version.previous]?.types ?? []
-            return before.filter { old in compiled.step.fates(of: old, after: 0).contains { names.contains($0.type) } }
+            return before.filter { old in compiled.step.fates(of: old, after: 0).contains { names.has($0.type) } }
         }
     }
 
@@ -44,7 +44,7 @@ extension History {
 extension [String] {
     /// The elements without repetitions, in the order in which each came first.
     fileprivate var unique: [String] {
-        var seen: Set<String> = []
-        return filter { seen.insert($0).inserted }
+        var seen: Set<Name> = []
+        return filter { seen.insert($0) }
     }
 }

@@ -159,7 +159,7 @@ private struct VersionFileReader {
         }
     }
 
-    private mutating func readEvents() -> ([String], [String: EventShape]) {
+    private mutating func readEvents() -> ([String], [Name: EventShape]) {
         let definitions = root.member("$defs")
         if let definitions { _ = findings.attempt { () throws(FileProblem) in _ = try definitions.map("$defs") } }
         guard
@@ -167,7 +167,7 @@ private struct VersionFileReader {
         else { return ([], [:]) }
         var reader = ShapeReader(definitions: definitions)
         var types: [String] = []
-        var events: [String: EventShape] = [:]
+        var events: [Name: EventShape] = [:]
         for member in members {
             guard !member.name.isEmpty, member.name.utf8.count <= 200, !member.name.hasPrefix("$"),
                 member.name.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f }), member.name != "all"

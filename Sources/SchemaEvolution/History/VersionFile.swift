@@ -15,7 +15,7 @@ package struct VersionFile: Hashable, Sendable {
     package let upcast: FileNode?
     /// How data from before versions existed becomes events; in version 1 only.
     package let adopt: FileNode?
-    package let events: [String: EventShape]
+    package let events: [Name: EventShape]
     /// The names of the event types, in the order of the file.
     package let types: [String]
     /// RFC 8785 of the whole file: what a store keeps.

@@ -33,7 +33,7 @@ struct CodecDomains: Sendable {
                     let values = BoundaryValues.candidates(shape, constants).filter { shape.rejection(of: $0) == nil }
                     return Track(first: pointer, place: pointer, shape: shape, values: values.map { ($0, $0) })
                 }
-                follow(TypeAtVersion(type: type, version: file.number), type, file.number, tracks)
+                follow(TypeAtVersion(type: type.text, version: file.number), type.text, file.number, tracks)
             }
         }
     }
@@ -93,6 +93,10 @@ struct CodecDomains: Sendable {
         case let convert as Convert:
             let place = JSONPointer(tokens: holder.tokens + convert.path.tokens)
             for index in tracks.indices where tracks[index].place == place { read(convert, &tracks[index]) }
+        case let copy as Copy where copy.codec != nil:
+            // The member stays, with the values that the codec can read.
+            let place = JSONPointer(tokens: holder.tokens + copy.from.tokens)
+            for index in tracks.indices where tracks[index].place == place { read(copy, &tracks[index]) }
         case let split as Split:
             let place = JSONPointer(tokens: holder.tokens + split.path.tokens)
             tracks = tracks.flatMap { $0.place == place ? parts(of: $0, split.rule, below: holder) : [$0] }
@@ -125,21 +129,35 @@ struct CodecDomains: Sendable {
     }
 
     private static func read(_ convert: Convert, _ track: inout Track) {
-        var site = OpSite(
-            shape: track.shape, stream: nil, shapeTargets: [], type: "", mark: Mark(file: "", line: 1, column: 1), label: Convert.name)
-        guard let binding = convert.codec.bind(track.shape, to: convert.kind, declared: nil, &site) else { return }
+        guard let binding = bind(convert.codec, track.shape, to: convert.kind) else { return }
         track.shape = binding.result
         track.hasMetCodec = true
-        var output = ByteBuffer()
         track.values = track.values.compactMap { first, now in
-            guard let (content, kind) = now?.content else { return (first, now) }
-            output.removeAll()
-            do {
-                let isCanonical = try binding.codec.up(content.lent, kind, into: &output)
-                if convert.isStrict, !isCanonical { return nil }
-                return (first, try JSONValue(parsing: output.bytes))
-            } catch { return nil }
+            guard let (made, isCanonical) = read(now, by: binding) else { return nil }
+            return convert.isStrict && !isCanonical ? nil : (first, made)
         }
+    }
+
+    private static func read(_ copy: Copy, _ track: inout Track) {
+        guard let binding = copy.codec.flatMap({ bind($0, track.shape, to: nil) }) else { return }
+        track.hasMetCodec = true
+        track.values = track.values.filter { read($0.now, by: binding) != nil }
+    }
+
+    private static func bind(_ codec: any Codec, _ shape: Shape, to kind: Shape.Kind?) -> CodecBinding? {
+        var site = OpSite(
+            shape: shape, stream: nil, shapeTargets: [], type: "", mark: Mark(file: "", line: 1, column: 1), label: Convert.name)
+        return codec.bind(shape, to: kind, declared: nil, &site)
+    }
+
+    /// What a codec makes of a value; nil where it can't read it.
+    private static func read(_ value: JSONValue?, by binding: CodecBinding) -> (made: JSONValue?, isCanonical: Bool)? {
+        guard let (content, kind) = value?.content else { return (value, true) }
+        var output = ByteBuffer()
+        do {
+            let isCanonical = try binding.codec.up(content.lent, kind, into: &output)
+            return (try JSONValue(parsing: output.bytes), isCanonical)
+        } catch { return nil }
     }
 }
 

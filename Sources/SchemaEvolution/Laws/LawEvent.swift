@@ -36,6 +36,14 @@ package struct LawEvent: Hashable, Sendable {
     }
 }
 
+extension LawEvent {
+    /// What its stream is called at a version; its own name where a rekey can't take it, of which the name's own law tells.
+    func stream(at version: SchemaVersion, _ history: History) -> String {
+        guard version != born, history.rekeysStreams else { return stream }
+        do { return try history.streamName(StreamName(stream), from: born, to: version).text } catch { return stream }
+    }
+}
+
 /// An event crosses a step: its type before, and one of its types after, nil where it has no image.
 package struct Crossing: Hashable, Sendable {
     let step: SchemaVersion

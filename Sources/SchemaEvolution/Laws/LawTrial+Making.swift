@@ -80,7 +80,7 @@ extension JSONValue {
     /// The text of the object with the value that a member has in another one.
     fileprivate func replacing(_ name: MemberName, from other: JSONValue) -> [UInt8] {
         guard case .object(var members) = self, let value = other.member(name.text) else { return Array(text.utf8) }
-        if let index = members.firstIndex(where: { $0.name == name.text }) { members[index].value = value }
+        if let index = members.firstIndex(where: { $0.name.isSame(as: name.text) }) { members[index].value = value }
         return Array(JSONValue.object(members).text.utf8)
     }
 }

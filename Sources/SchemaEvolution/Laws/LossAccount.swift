@@ -45,6 +45,9 @@ package struct LossAccount: Sendable {
 }
 
 extension LawTrial {
+    /// Parts of events at one version that only together have an image at the next: one part, or all that a step merges.
+    private typealias Unit = [(event: Int, part: Int)]
+
     /// The losses of events that did not come back as they were, or that have no image by declaration. One-way steps need a consent of
     /// their own: neither they nor the steps behind them are searched.
     package func losses(of events: [LawEvent], at target: SchemaVersion) -> Set<LossAccount.Entry> {
@@ -52,22 +55,65 @@ extension LawTrial {
         let direction: Direction = born < target ? .up : .down
         var found: Set<LossAccount.Entry> = []
         var images = events.map { [GroupPart(type: $0.type, payload: $0.payload)] }
-        var given: [GroupPart]? = Self.sorted(images.flatMap(\.self))
+        // Images are compared where all events can still be led back to: at their birth version, or behind the last step that stopped one.
+        var (base, given) = (born, Self.sorted(images.flatMap(\.self)))
         var version = born
         while version != target {
             let next = direction == .up ? version.next : version.previous
             guard !history.opClass(from: version, to: next).contains(.oneWay) else { break }
             let after: [[GroupPart]]
             do { after = try see(events, at: next) } catch { break }
-            let back = convertBack(after, events, from: next)
+            let back = convertBack(after, events, from: next, to: base)
             if back != given {
-                for (image, event) in zip(images, events) {
-                    for part in image { found.formUnion(probe.losses(of: part, of: event, from: version, to: next, direction)) }
+                let losing = units(images, version, next).filter { unit in
+                    convertBack(led(unit, of: images, events, version, next), events, from: version, to: base) != given
+                }
+                // Where no part loses anything by itself, all together do.
+                for unit in losing.isEmpty ? units(images, version, next) : losing {
+                    found.formUnion(
+                        probe.losses(of: unit.map { (images[$0.event][$0.part], events[$0.event]) }, from: version, to: next, direction))
                 }
             }
-            (images, given, version) = (after, back, next)
+            if let back { given = back } else { (base, given) = (next, Self.sorted(after.flatMap(\.self))) }
+            (images, version) = (after, next)
         }
         return found
+    }
+
+    private func units(_ images: [[GroupPart]], _ version: SchemaVersion, _ next: SchemaVersion) -> [Unit] {
+        var (merged, alone): (Unit, [Unit]) = ([], [])
+        for event in images.indices {
+            for part in images[event].indices {
+                if merges(images[event][part].type, version, next) { merged.append((event, part)) } else { alone.append([(event, part)]) }
+            }
+        }
+        return merged.isEmpty ? alone : alone + [merged]
+    }
+
+    private func merges(_ type: String, _ version: SchemaVersion, _ next: SchemaVersion) -> Bool {
+        do { return try viewer.path(type: type, born: version, to: next).merges } catch { return false }
+    }
+
+    /// The images after a unit alone was led over a step and back; without the unit where one of the two ways is closed.
+    private func led(
+        _ unit: Unit, of images: [[GroupPart]], _ events: [LawEvent], _ version: SchemaVersion, _ next: SchemaVersion
+    ) -> [[GroupPart]] {
+        var (rest, own) = (images, images.map { _ in [GroupPart]() })
+        for (event, part) in unit.reversed() { own[event].insert(rest[event].remove(at: part), at: 0) }
+        do {
+            let there =
+                unit.count == 1
+                ? try zip(own, events).map { own, event in try own.isEmpty ? [] : see(own, of: event, from: version, to: next) }
+                : try see(appended: own, of: events, from: version, to: next)
+            let back = try zip(there, events).map { there, event in
+                try there.isEmpty ? [] : see(there, of: event, from: next, to: version)
+            }
+            // The order of an event's parts tells which is which on the way down.
+            for event in rest.indices {
+                rest[event].insert(contentsOf: back[event], at: min(unit.first { $0.event == event }?.part ?? .max, rest[event].count))
+            }
+        } catch { return rest }
+        return rest
     }
 
     private func see(_ events: [LawEvent], at version: SchemaVersion) throws(EvstoreError) -> [[GroupPart]] {
@@ -78,11 +124,13 @@ extension LawTrial {
         return try see(appended: start, of: events, from: events[0].born, to: version)
     }
 
-    /// The images converted back to the birth version of their events; nil where one can't be.
-    private func convertBack(_ images: [[GroupPart]], _ events: [LawEvent], from version: SchemaVersion) -> [GroupPart]? {
+    /// The images converted back to an older version; nil where one can't be.
+    private func convertBack(
+        _ images: [[GroupPart]], _ events: [LawEvent], from version: SchemaVersion, to base: SchemaVersion
+    ) -> [GroupPart]? {
         var back: [GroupPart] = []
         for (image, event) in zip(images, events) {
-            do { back += try see(image, of: event, from: version, to: event.born) } catch { return nil }
+            do { back += try see(image, of: event, from: version, to: base) } catch { return nil }
         }
         return Self.sorted(back)
     }

@@ -32,34 +32,46 @@ final class LossProbe {
 
     init(_ history: History) { self.history = history }
 
+    /// The losses of images that have one fate at a step, some of which lose something there.
     func losses(
-        of image: GroupPart, of event: LawEvent, from: SchemaVersion, to: SchemaVersion, _ direction: Direction
+        of images: [(part: GroupPart, event: LawEvent)], from: SchemaVersion, to: SchemaVersion, _ direction: Direction
     ) -> Set<LossAccount.Entry> {
-        let step: (runs: [Run], turn: LossDeclaration?)
-        do { step = try compile(Key(type: image.type, from: from, to: to)) } catch { return [] }
         var found: Set<LossAccount.Entry> = []
         func enter(_ loss: LossDeclaration, isOtherForm: Bool = false) {
             found.insert(LossAccount.Entry(loss: loss, direction: direction, isOtherForm: isOtherForm))
         }
-        for run in step.runs {
-            var given = see(image, of: event, run.start)?.images
-            for probe in run.probes {
-                let back = see(image, of: event, probe.back)?.images
-                if back != given { enter(probe.loss, isOtherForm: ValueForm.isSame(back ?? [], given ?? [])) }
-                given = back
-            }
-            guard let end = run.end, let arriving = see(image, of: event, end.there), !arriving.images.isEmpty else { continue }
-            switch end.kind {
-            case .gone: enter(end.loss)
-            case .fan(let fan):
-                if let parted = see(image, of: event, fan), parted.cost.lost > arriving.cost.lost { enter(end.loss) }
+        for (part, event) in images {
+            for run in compiled(part.type, from, to).runs {
+                var given = see(part, of: event, run.start)?.images
+                for probe in run.probes {
+                    let back = see(part, of: event, probe.back)?.images
+                    if back != given {
+                        let isOtherForm = if let back, let given { ValueForm.isSame(back, given) } else { false }
+                        enter(probe.loss, isOtherForm: isOtherForm)
+                    }
+                    given = back
+                }
+                guard let end = run.end, let arriving = see(part, of: event, end.there), !arriving.images.isEmpty else { continue }
+                switch end.kind {
+                case .gone: enter(end.loss)
+                case .fan(let fan):
+                    if let parted = see(part, of: event, fan), parted.cost.lost > arriving.cost.lost { enter(end.loss) }
+                }
             }
         }
         if found.isEmpty {
-            let whole = LossDeclaration(version: max(from, to), type: image.type, op: "step", because: "")
-            enter(step.turn ?? whole)
+            for (part, _) in images {
+                enter(
+                    compiled(part.type, from, to).turn
+                        ?? LossDeclaration(version: max(from, to), type: part.type, op: "step", because: ""))
+            }
         }
         return found
+    }
+
+    /// No runs where the type has no path: then its events are refused there, and lose nothing.
+    private func compiled(_ type: String, _ from: SchemaVersion, _ to: SchemaVersion) -> (runs: [Run], turn: LossDeclaration?) {
+        do { return try compile(Key(type: type, from: from, to: to)) } catch { return ([], nil) }
     }
 
     private func see(_ image: GroupPart, of event: LawEvent, _ path: Path) -> (images: [GroupPart], cost: PathCounts)? {
@@ -67,7 +79,7 @@ final class LossProbe {
         let before = workspace.run.counts
         do {
             let source = SourceEvent(payload: image.payload.lent, time: event.time, metadata: event.metadata.lent)
-            try Viewer.run(path, source, stream: event.stream, in: &workspace) {
+            try Viewer.run(path, source, stream: event.stream(at: path.born, history), in: &workspace) {
                 images.append(GroupPart(type: $0.type, payload: [UInt8](copying: $0.payload)))
             }
         } catch { return nil }
@@ -139,8 +151,8 @@ extension PathOp {
         let parts = op.parts(losing: OpLoss(op: loss.op, because: loss.because))
         return (direction == .up ? parts : parts.reversed()).map { part in
             PathOp(
-                op: part.op, direction: direction, step: step, label: label, summary: summary, mark: mark, readsStream: readsStream,
-                blocks: blocks, loss: LossDeclaration(version: loss.version, type: loss.type, part.loss))
+                op: part.op, direction: direction, step: step, label: label, summary: summary, mark: mark,
+                blocks: blocks, loss: LossDeclaration(version: loss.version, type: loss.type, part.loss), streams: streams)
         }
     }
 
@@ -148,6 +160,6 @@ extension PathOp {
     fileprivate var undone: PathOp {
         PathOp(
             op: op, direction: direction == .up ? .down : .up, step: step, label: label, summary: summary, mark: mark,
-            readsStream: readsStream, blocks: blocks, loss: loss)
+            blocks: blocks, loss: loss, streams: streams)
     }
 }

@@ -25,22 +25,22 @@ extension History {
                 let count = crossings.reduce(into: UInt64(0)) { sum, one in
                     let (crossing, count) = one
                     guard crossing.step == step.version, crossing.direction == direction else { return }
-                    if crossing.from == type || crossing.to == type { sum += count }
+                    if crossing.from.isSame(as: type) || crossing.to?.isSame(as: type) ?? false { sum += count }
                 }
                 found.append(StepCase(step: step.version, type: type, op: op, direction: direction, count: count))
             }
             for stage in step.stages {
                 switch stage {
                 case .payload(let entries):
-                    for type in entries.keys.sorted() {
+                    for type in entries.sortedNames {
                         for entry in entries[type] ?? [] {
                             add(type, entry.label, .up)
                             add(type, entry.label, .down)
                         }
                     }
                 case .event(let event, let label, _):
-                    for type in event.up.keys.sorted() { for name in event.up[type]?.names(for: type) ?? [] { add(name, label, .up) } }
-                    for type in event.down.keys.sorted() {
+                    for type in event.up.sortedNames { for name in event.up[type]?.names(for: type) ?? [] { add(name, label, .up) } }
+                    for type in event.down.sortedNames {
                         for name in event.down[type]?.names(for: type) ?? [] { add(name, label, .down) }
                     }
                 }

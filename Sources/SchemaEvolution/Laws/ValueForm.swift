@@ -9,7 +9,7 @@ enum ValueForm {
         a.count == b.count
             && zip(a, b).allSatisfy { a, b in
                 do {
-                    return try a.type == b.type && isSame(JSONValue(parsing: a.payload.lent), JSONValue(parsing: b.payload.lent))
+                    return try a.type.isSame(as: b.type) && isSame(JSONValue(parsing: a.payload.lent), JSONValue(parsing: b.payload.lent))
                 } catch { return false }
             }
     }
@@ -18,9 +18,9 @@ enum ValueForm {
         switch (a, b) {
         case (.object(let a), .object(let b)):
             return a.count == b.count
-                && a.allSatisfy { member in b.first { $0.name == member.name }.map { isSame(member.value, $0.value) } ?? false }
+                && a.allSatisfy { member in b.first { $0.name.isSame(as: member.name) }.map { isSame(member.value, $0.value) } ?? false }
         case (.array(let a), .array(let b)): return a.count == b.count && zip(a, b).allSatisfy { isSame($0, $1) }
-        case (.string(let a), .string(let b)), (.number(let a), .number(let b)): return plain(a) == plain(b)
+        case (.string(let a), .string(let b)), (.number(let a), .number(let b)): return plain(a).isSame(as: plain(b))
         default: return a == b
         }
     }

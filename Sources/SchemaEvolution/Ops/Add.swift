@@ -45,9 +45,12 @@ package struct Add: Op {
             throw node.problem(
                 "from must be $time, $stream or $metadata/x, not \(quoted(text))", rule: Rule.opArgument,
                 fix: text.hasPrefix("/") ? "copy: {from: \(text), path: …}" : nil
-            ).mended(nearest(to: text, among: ["$time", "$stream"]).map { node.becomes(.string($0)) })
+            ).mended(nearest(to: text, among: ["$time", "$stream"]).map { node.becomes(.string($0)).certain })
         }
     }
+
+    /// Whether the value is the name of the event's stream, as that is called at the step's version.
+    var readsStream: Bool { if case .stream? = source { true } else { false } }
 
     var writes: [JSONPointer] { [path] }
 
@@ -63,7 +66,7 @@ package struct Add: Op {
             site.note(
                 Rule.opArgument, "nothing says what \(path) is in older events",
                 fix: "add: {path: \(path), value: \(value.text)}, with a value of your choice",
-                mend: site.mark.mend("*", "value", to: value).guessed)
+                mend: site.mark.mend("*", "value", to: value))
             _ = site.put(declared ?? .any, at: path, .added)
             return nil
         }
@@ -74,12 +77,11 @@ package struct Add: Op {
                 site.note(
                     Rule.upNotTotal, "the value \(value.text) does not fit the declared shape: \(why.pointer) \(why.reason)",
                     fix: "give a value that is \(why.expected)",
-                    mend: site.mark.mend("*", "value", to: declared.nearestValue(to: value)).guessed)
+                    mend: site.mark.mend("*", "value", to: declared.nearestValue(to: value)))
             }
             member = declared ?? Shape(natural: value)
         case .time: member = declared.flatMap { $0.kind == .string ? $0 : nil } ?? .dateTime
         case .stream:
-            site.readsStream = true
             member = declared.flatMap { $0.kind == .string ? $0 : nil } ?? Shape(.string)
         case .metadata:
             member = declared ?? .any
@@ -109,6 +111,8 @@ private final class BoundAdd: BoundOp {
             (text, canonical) = ([], [])
         }
     }
+
+    var readsStream: Bool { if case .stream = source { true } else { false } }
 
     func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) throws(OpStop) {
         guard let holder = place.holder(in: &doc, at: object, forValue: false) else { return }

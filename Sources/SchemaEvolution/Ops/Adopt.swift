@@ -39,7 +39,7 @@ package struct Adopt: Sendable {
     static let members = ["when", "as", "stream", "keep", "from", "default", "convert"]
 
     /// Reads a case and fits it to the shape that version 1 declares.
-    init(_ node: FileNode, number: Int, _ file: VersionFile, _ findings: inout [Finding]) throws(FileProblem) {
+    init(_ node: FileNode, number: Int, _ file: VersionFile) throws(FileProblem) {
         try node.map("a case", allowing: Self.members)
         mark = node.mark
         label = "adopt (case \(number))"
@@ -80,10 +80,12 @@ package struct Adopt: Sendable {
                     place: try Self.place(pointer, shape, member.place), source: try Self.source(member.value, shape.shape(at: pointer))))
         }
         var ops: [any BoundOp] = [BoundAdopt(moves: moves, defaults: defaults)]
+        let listed = try node.member("convert")?.list("convert") ?? []
         var converts: [Convert] = []
-        for convert in try node.member("convert")?.list("convert") ?? [] {
-            ops.append(try Self.convert(convert, shape, type, label, &findings))
-            converts.append(try Convert(convert))
+        for convert in listed { converts.append(try Convert(convert)) }
+        for (index, first) in converts.enumerated() where !converts[..<index].contains(where: { $0.path == first.path }) {
+            let chain = zip(converts, listed).filter { $0.0.path == first.path }
+            ops += try Self.bind(chain.map(\.0), at: chain.map(\.1.mark), shape, type, label)
         }
         (self.moves, self.defaults, self.converts, self.ops) = (moves, defaults, converts, ops)
     }
@@ -125,24 +127,33 @@ package struct Adopt: Sendable {
         return .value(Array(member.value.constant.text.utf8))
     }
 
-    /// Binds a codec between what the old value may be, which no shape says, and what version 1 declares.
-    private static func convert(
-        _ node: FileNode, _ shape: Shape, _ type: String, _ label: String, _ findings: inout [Finding]
-    ) throws(FileProblem) -> any BoundOp {
-        let op = try Convert(node)
-        guard let declared = shape.shape(at: op.path) else {
-            throw node.problem("version 1 declares no \(op.path) there", rule: Rule.noMember)
+    /// Binds the conversions of one member, each of what the one before it makes, between what the old value may be, which no shape says,
+    /// and what version 1 declares.
+    private static func bind(
+        _ chain: [Convert], at marks: [Mark], _ shape: Shape, _ type: String, _ label: String
+    ) throws(FileProblem) -> [any BoundOp] {
+        let path = chain[0].path
+        guard let declared = shape.shape(at: path) else {
+            throw FileProblem(Rule.noMember, "version 1 declares no \(path) there", at: marks[0])
         }
-        var problems: [Finding] = []
+        var problem: (mark: Mark, words: String)?
         for kind in [Shape.Kind.number, .integer, .string, .boolean] {
             var site = OpSite(
-                shape: shape, stream: nil, shapeTargets: [ShapeTarget(declared: shape, ops: [])], type: type, mark: node.mark, label: label)
-            _ = site.shape.replace(at: op.path, with: Shape(kind))
-            if let bound = op.bind(&site), site.shape.shape(at: op.path)?.kind == declared.kind { return bound }
-            problems = site.findings
+                shape: shape, stream: nil, shapeTargets: [ShapeTarget(declared: shape, ops: [])], type: type, mark: marks[0], label: label)
+            _ = site.shape.replace(at: path, with: Shape(kind))
+            var bound: [any BoundOp] = []
+            for (convert, mark) in zip(chain, marks) {
+                site.mark = mark
+                guard let op = convert.bind(&site) else { break }
+                bound.append(op)
+            }
+            if bound.count == chain.count, site.shape.shape(at: path)?.kind == declared.kind { return bound }
+            let words = bound.count < chain.count ? site.findings.last.map { ": \($0.message)" } : nil
+            problem = (marks[min(bound.count, marks.count - 1)], words ?? "")
         }
-        throw node.problem(
-            "no value becomes \(declared.noun) by this codec\(problems.first.map { ": \($0.message)" } ?? "")", rule: Rule.wrongKind)
+        let codecs = chain.count > 1 ? "these codecs, one after the other" : "this codec"
+        throw FileProblem(
+            Rule.wrongKind, "no value becomes \(declared.noun) by \(codecs)\(problem?.words ?? "")", at: problem?.mark ?? marks[0])
     }
 }
 
@@ -150,27 +161,29 @@ package struct Adopt: Sendable {
 private final class BoundAdopt: BoundOp {
     let moves: [Adopt.Move]
     let defaults: [Adopt.Default]
+    /// The order in which values get their places: an object before the members that come to lie in it.
+    private let order: [Int]
     /// Objects of the old data that hold a moved member: they do not count as left behind.
     private let holders: Set<JSONPointer>
 
     init(moves: [Adopt.Move], defaults: [Adopt.Default]) {
         (self.moves, self.defaults) = (moves, defaults)
+        order = moves.indices.sorted { (moves[$0].target.tokens.count, $0) < (moves[$1].target.tokens.count, $1) }
         holders = Set(moves.flatMap { one in one.from.tokens.indices.map { JSONPointer(tokens: Array(one.from.tokens.prefix($0))) } })
     }
 
     func up(_ doc: inout Splice, at object: Splice.Node, _ run: inout OpRun, _ context: borrowing EventContext) {
-        var nodes: [Splice.Node?] = []
+        var (found, values): ([Splice.Node], [Splice.Node?]) = ([], [])
         for one in moves {
             let node = doc.find(one.from, from: object)
-            if let node {
-                doc.detach(node)
-                run.counts.kept += 1
-            }
-            nodes.append(node)
+            if let node, !found.contains(node) { found.append(node) }
+            // A copy: several members may be made of one.
+            values.append(node.map { doc.copy($0) })
         }
-        leave(object, JSONPointer(tokens: []), &doc, &run)
+        run.counts.kept += found.count
+        leave(object, JSONPointer(tokens: []), besides: found, &doc, &run)
         while let left = doc.firstChild(of: object) { doc.detach(left) }
-        for (one, node) in zip(moves, nodes) where node != nil { one.place.put(node, into: &doc, at: object) }
+        for index in order where values[index] != nil { moves[index].place.put(values[index], into: &doc, at: object) }
         for one in defaults where one.place.find(in: &doc, at: object) == nil {
             switch one.source {
             case .value(let text):
@@ -187,15 +200,19 @@ private final class BoundAdopt: BoundOp {
         }
     }
 
-    /// Counts the members that are not moved, and lists their pointers where the caller wants them.
-    private func leave(_ object: Splice.Node, _ place: JSONPointer, _ doc: inout Splice, _ run: inout OpRun) {
+    /// Counts the members that nothing is made of, and lists their pointers where the caller wants them.
+    private func leave(
+        _ object: Splice.Node, _ place: JSONPointer, besides taken: [Splice.Node], _ doc: inout Splice, _ run: inout OpRun
+    ) {
+        if taken.contains(object) { return }
         let isNamed = holders.count > 1 || run.leftBehind != nil
         var child = doc.firstChild(of: object)
         while let node = child {
             child = doc.next(after: node)
+            if taken.contains(node) { continue }
             let pointer = isNamed ? JSONPointer(tokens: place.tokens + [MemberName(doc.name(of: node))]) : place
             if isNamed, doc.kind(node) == .object, holders.contains(pointer) {
-                leave(node, pointer, &doc, &run)
+                leave(node, pointer, besides: taken, &doc, &run)
                 continue
             }
             run.counts.notKept += 1

@@ -67,19 +67,19 @@ package struct Allow: Op {
                 Rule.downNotTotal, "\(path) may be absent now, and the version before requires it",
                 fix: "allow: {path: \(path), down: {absent-as: …}}",
                 mend: down.table.isEmpty
-                    ? site.mark.mend("*", "down", to: .object([.init(name: "absent-as", value: old.sample)])).guessed
-                    : site.mark.mend("*", "down", "absent-as", to: old.sample).guessed)
+                    ? site.mark.mend("*", "down", to: .object([.init(name: "absent-as", value: old.sample)]))
+                    : site.mark.mend("*", "down", "absent-as", to: old.sample))
         }
         if wasRequired, case .absent? = down.misfit {
             site.note(
                 Rule.downNotTotal, "down: absent, and the version before requires \(path)", fix: "give a value: down: {value: …}",
-                mend: site.mark.mend("*", "down", to: .object([.init(name: "value", value: old.sample)])).guessed)
+                mend: site.mark.mend("*", "down", to: .object([.init(name: "value", value: old.sample)])))
         }
         for value in down.values {
             if let why = old.rejection(of: value) {
                 site.note(
                     Rule.downNotTotal, "\(value.text) does not fit the older shape: it \(why.reason)",
-                    mend: site.mark.mend(.swap(value.word, old.nearestValue(to: value.word).text), at: "*", "down").guessed)
+                    mend: site.mark.mend(.swap(value.word, old.nearestValue(to: value.word).text), at: "*", "down"))
             }
         }
         let before = site.shape
@@ -95,7 +95,7 @@ package struct Allow: Op {
             site.note(
                 Rule.upNotTotal, "\(path) is new and required: events of the version before have none",
                 fix: "give it a value: add: {path: \(path), value: …}",
-                mend: site.mark.mend(to: .op("add", [("path", .string(path.description)), ("value", declared.sample)])).guessed)
+                mend: site.mark.mend(to: .op("add", [("path", .string(path.description)), ("value", declared.sample)])))
         }
         if down.absent != nil || !down.table.isEmpty || down.misfit.map(\.isValue) == true {
             site.note(

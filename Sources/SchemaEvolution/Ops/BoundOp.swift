@@ -15,9 +15,14 @@ protocol BoundOp: AnyObject, Sendable {
     /// The op as a sequence of ops with the same result, in upward order, each with its loss: more than one only where it holds
     /// others.
     func parts(losing loss: OpLoss) -> [BoundPart]
+
+    /// Whether it reads the name of the event's stream.
+    var readsStream: Bool { get }
 }
 
 extension BoundOp {
+    var readsStream: Bool { false }
+
     func fuse(_ draft: inout FusedDraft, _ direction: Direction) { draft.giveUp() }
 
     func parts(losing loss: OpLoss) -> [BoundPart] { [BoundPart(op: self, loss: loss)] }
@@ -31,8 +36,8 @@ struct BoundPart: Sendable {
 
 /// Why an op ends the conversion of an event.
 enum OpStop: Error {
-    /// The op does not accept the value at a pointer.
-    case failed(pointer: String, expected: String, found: String)
+    /// The op, or the codec that it uses, does not accept the value at a pointer.
+    case failed(pointer: String, expected: String, found: String, byCodec: Bool = false)
     /// The event is hidden from the older version, by declaration.
     case hidden
     /// The program lacks code of the application, which is named.
@@ -92,7 +97,7 @@ package struct PathCounts: Hashable, Sendable {
 /// What `$time`, `$stream` and `$metadata/x` read.
 package struct EventContext: ~Escapable {
     package let time: Timestamp
-    /// Nil where the path does not read it.
+    /// What it is called at the version that the event comes from. Nil where the path does not read it.
     package let stream: String?
     /// Empty where the event has none.
     package let metadata: RawSpan

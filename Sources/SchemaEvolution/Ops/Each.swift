@@ -61,6 +61,8 @@ private final class BoundEach: BoundOp {
         (self.path, self.parts, self.holder, self.isOfObjects) = (path, parts, holder, isOfObjects)
     }
 
+    var readsStream: Bool { parts.contains { $0.op.readsStream } }
+
     func parts(losing loss: OpLoss) -> [BoundPart] {
         parts.map { part in
             let op = BoundEach(path: path, parts: [part], holder: holder, isOfObjects: isOfObjects)
@@ -107,8 +109,8 @@ private final class BoundEach: BoundOp {
     private func located(
         _ stop: OpStop, _ node: Splice.Node, _ index: Int, _ doc: inout Splice, _ holder: Splice.Node
     ) -> OpStop {
-        guard case .failed(let pointer, let expected, let found) = stop else { return stop }
+        guard case .failed(let pointer, let expected, let found, let byCodec) = stop else { return stop }
         let name = doc.kind(holder) == .array ? String(index) : doc.name(of: node)
-        return .failed(pointer: path.appending(name).description + pointer, expected: expected, found: found)
+        return .failed(pointer: path.appending(name).description + pointer, expected: expected, found: found, byCodec: byCodec)
     }
 }

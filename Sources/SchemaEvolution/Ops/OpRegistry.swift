@@ -75,6 +75,6 @@ package enum OpRegistry {
         let guess = meant.map { "did you mean \($0)? " } ?? ""
         return member.problem(
             "there is no op \(quoted(member.name))", rule: Rule.unknownOp, fix: "\(guess)the ops are: \(known.joined(separator: ", "))"
-        ).mended(meant.map { member.place.mend(.rename($0)) })
+        ).mended(meant.map { member.place.mend(.rename($0)).certain(where: isSlip(member.name, of: $0, among: known)) })
     }
 }

@@ -33,7 +33,6 @@ struct OpSite {
     var opClass: OpClass = .iso
     /// Whether the result must be checked against its shape, because the shapes alone do not prove it.
     var isUnproved = false
-    var readsStream = false
     /// The version that the step leads to, and the program's code for `swift` ops.
     var version = SchemaVersion(0)
     var swiftSteps = SwiftSteps.none
@@ -113,7 +112,6 @@ struct OpSite {
     mutating func absorb(_ site: OpSite) {
         opClass.formUnion(site.opClass)
         isUnproved = isUnproved || site.isUnproved
-        readsStream = readsStream || site.readsStream
         findings += site.findings
     }
 

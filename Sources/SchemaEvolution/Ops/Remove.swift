@@ -45,7 +45,7 @@ package struct Remove: Op {
                 site.note(
                     Rule.downNotTotal, "restore: \(restore.text) does not fit the older shape: \(why.pointer) \(why.reason)",
                     fix: "give a value that is \(why.expected)",
-                    mend: site.mark.mend("*", "restore", to: old.nearestValue(to: restore.word)).guessed)
+                    mend: site.mark.mend("*", "restore", to: old.nearestValue(to: restore.word)))
             }
         } else if site.shape.isRequired(at: path) {
             site.note(

@@ -75,6 +75,8 @@ private final class BoundWhen: BoundOp {
         (self.test, self.parts, self.otherwise, self.holder) = (test, parts, otherwise, holder)
     }
 
+    var readsStream: Bool { (parts + otherwise).contains { $0.op.readsStream } }
+
     func parts(losing loss: OpLoss) -> [BoundPart] {
         func alone(_ part: BoundPart, _ parts: [BoundPart], _ otherwise: [BoundPart]) -> BoundPart {
             let op = BoundWhen(test: test, parts: parts, otherwise: otherwise, holder: holder)

@@ -33,7 +33,7 @@ package struct Wrap: Op {
         if let empty, let why = element.rejection(of: empty) {
             site.note(
                 Rule.downNotTotal, "empty: \(empty.text) does not fit the older shape: it \(why.reason)",
-                mend: site.mark.mend("*", "empty", to: element.nearestValue(to: empty.word)).guessed)
+                mend: site.mark.mend("*", "empty", to: element.nearestValue(to: empty.word)))
         }
         if let empty, !wasRequired {
             site.note(
@@ -51,7 +51,7 @@ package struct Wrap: Op {
                 site.note(
                     Rule.downNotTotal, "[] would have no image at the version before, which requires \(path)",
                     fix: "say which value is none: wrap: {path: \(path), empty: …}, or declare minItems: 1",
-                    mend: site.mark.mend("*", "empty", to: element.sample(refusedBy: declared.items)).guessed)
+                    mend: site.mark.mend("*", "empty", to: element.sample(refusedBy: declared.items)))
                 list.minItems = nil
             }
         }

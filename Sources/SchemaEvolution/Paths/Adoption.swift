@@ -10,7 +10,6 @@ package struct Adoption: Sendable {
     package init?(_ file: VersionFile?) {
         guard let file, let adopt = file.adopt else { return nil }
         var found = FindingList()
-        var problems: [Finding] = []
         let nodes = found.attempt { () throws(FileProblem) in try adopt.list("adopt") } ?? []
         for (index, node) in nodes.enumerated() {
             let isLast = index == nodes.count - 1
@@ -27,11 +26,11 @@ package struct Adoption: Sendable {
                 guard !isLast else {
                     throw node.problem("the last case says what becomes of the rest", rule: Rule.opArgument, fix: "- otherwise: quarantine")
                 }
-                return try Adopt(node, number: index + 1, file, &problems)
+                return try Adopt(node, number: index + 1, file)
             }
             if let one = made ?? nil { cases.append(one) }
         }
-        findings = found.findings + problems
+        findings = found.findings
     }
 }
 

@@ -5,7 +5,7 @@ internal import JSONText
 struct CompiledStep: Sendable {
     enum Stage: Sendable {
         /// What runs on each type, by its name at this point.
-        case payload([String: [BoundEntry]])
+        case payload([Name: [BoundEntry]])
         case event(BoundEventOp, label: String, mark: Mark)
     }
 
@@ -14,9 +14,9 @@ struct CompiledStep: Sendable {
     var stages: [Stage] = []
     var findings: [Finding] = []
     /// Types of version n whose shape is not proved to take what the ops make.
-    var narrowed: Set<String> = []
+    var narrowed: Set<Name> = []
     /// Types of version n of whose shape something depends on what ops make without a proof that it fits.
-    var unproved: Set<String> = []
+    var unproved: Set<Name> = []
     var opClass: OpClass = .iso
     /// What this program can't read, or has no room for. A store may hold it, since another program registered it: then no
     /// path leads through the step, for without it events would look otherwise than they are.
@@ -24,7 +24,7 @@ struct CompiledStep: Sendable {
     /// What is lost by declaration, in the order of the list.
     var losses: [LossDeclaration] = []
     /// Members that are gone for ever, by the name of the type in version n.
-    var reserved: [String: [JSONPointer]] = [:]
+    var reserved: [Name: [JSONPointer]] = [:]
     var retiredTypes: [String] = []
 
     /// The changes to names of streams, in the order of the list.
@@ -41,7 +41,6 @@ struct BoundEntry: Sendable {
     let summary: OpSummary
     let mark: Mark
     let isUnproved: Bool
-    let readsStream: Bool
     let blocks: Bool
     /// Where what it does not give back is entered.
     let loss: LossDeclaration

@@ -25,6 +25,8 @@ extension History {
 /// What steps have in them that touches types, in the order of the steps.
 private struct StepSubjects {
     private(set) var found: [JSONValue] = []
+    /// Whether an item so far gives streams other names.
+    private var rekeys = false
 
     init(_ steps: [CompiledStep], _ types: Set<String>, shapes history: History) {
         var names = Self.names(of: types, in: steps)[...]
@@ -63,16 +65,21 @@ private struct StepSubjects {
 
     private mutating func note(_ item: Step.Item, _ before: Set<String>, _ after: Set<String>, _ companions: Companions) {
         switch item.action {
-        case .payload(let selection, _):
+        case .payload(let selection, let entries):
             let touched = Self.touched(after, companions, selection.contains)
             if touched.isEmpty { return }
             // A list of types does not depend on the others in it.
             guard case .object(let members) = item.node.json else { return }
             found.append(
                 .object(members.filter { $0.name != "on" } + [.init(name: "on", value: .array(touched.sorted().map { .string($0) }))]))
+            // Rows that were made while this was the name at the birth version are made anew.
+            if rekeys, entries.contains(where: { $0.op.nested.contains { ($0 as? Add)?.readsStream == true } }) {
+                found.append(.string("the stream's name at the step's version"))
+            }
         case .reserve: break
         case .event(let op, _):
             // The names of streams belong to every type.
+            rekeys = rekeys || op is Rekey
             let isTouched =
                 op is Rekey && !after.isEmpty || after.contains(where: op.touches)
                 || companions.of(before).contains { op.successors(of: $0) != nil }

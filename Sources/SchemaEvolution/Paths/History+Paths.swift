@@ -6,6 +6,15 @@ package struct TypeAtVersion: Hashable, Sendable {
     package let version: SchemaVersion
 
     package init(type: String, version: SchemaVersion) { (self.type, self.version) = (type, version) }
+
+    package static func == (left: TypeAtVersion, right: TypeAtVersion) -> Bool {
+        left.version == right.version && left.type.isSame(as: right.type)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(type)
+        hasher.combine(version)
+    }
 }
 
 extension History {
@@ -41,7 +50,7 @@ extension History {
         for file in versions {
             for stored in file.types {
                 do {
-                    if try path(type: stored, born: file.number, to: version).types.contains(type) {
+                    if try path(type: stored, born: file.number, to: version).types.has(type) {
                         found.insert(TypeAtVersion(type: stored, version: file.number))
                     }
                 } catch {

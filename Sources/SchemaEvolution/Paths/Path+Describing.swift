@@ -31,7 +31,7 @@ extension PathSegment {
         }
         let done = verbs.map { $0.count > 1 ? "\($0.words) x\($0.count)" : $0.words }
         switch next {
-        case .end(let end): return end.type == type ? done : ["renamed to \(end.type)"] + done
+        case .end(let end): return end.type.isSame(as: type) ? done : ["renamed to \(end.type)"] + done
         case .dispatch(let dispatch):
             let types = dispatch.branches.flatMap { $0.segment.ends }
             return done + ["by \(dispatch.by) into \(types.joined(separator: " + "))"]

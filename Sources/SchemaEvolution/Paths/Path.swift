@@ -79,7 +79,7 @@ final class PathSegment: Sendable {
 
     var readsStream: Bool {
         var found = false
-        visit { segment in found = found || segment.ops.contains(where: \.readsStream) }
+        visit { segment in found = found || segment.ops.contains(where: \.op.readsStream) }
         return found
     }
 }
@@ -92,9 +92,28 @@ struct PathOp: Sendable {
     let label: String
     let summary: OpSummary?
     let mark: Mark?
-    let readsStream: Bool
     let blocks: Bool
     let loss: LossDeclaration
+    /// For an op that reads the name of the event's stream, where that is another one at the op's version than at the event's.
+    var streams: StreamRenaming?
+
+    /// What a stream is called at the op's version.
+    func stream(_ name: String?) throws(OpStop) -> String? {
+        guard let name, let streams else { return name }
+        do { return try streams.name(of: StreamName(name)).text } catch {
+            throw .failed(
+                pointer: ImageFailure.streamName, expected: "a name that leads back from \(step)", found: quoted(name))
+        }
+    }
+
+    /// The op for events of a version.
+    func naming(_ history: History, from born: SchemaVersion) -> PathOp {
+        guard op.readsStream else { return self }
+        let streams = history.renaming(from: born, to: step)
+        var named = self
+        named.streams = streams.isEmpty ? nil : streams
+        return named
+    }
 }
 
 enum PathNext: Sendable {

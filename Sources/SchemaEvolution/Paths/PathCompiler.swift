@@ -25,6 +25,7 @@ struct PathCompiler {
     }
 
     private let history: History
+    private let born: SchemaVersion
     private let target: VersionFile
     private let direction: Direction
     private let crossings: [Crossing]
@@ -67,7 +68,7 @@ struct PathCompiler {
         var compiler = try PathCompiler(history, type: first, born: born, to: target)
         for type in types.dropFirst() where born.number > 0 { _ = try history.requireShape(of: type, at: born) }
         compiler.isGroup = types.count > 1
-        var known: [String: PathSegment] = [:]
+        var known: [Name: PathSegment] = [:]
         let roots = types.map { type in
             if let root = known[type] { return root }
             let root = born.number == 0 ? compiler.adoption(of: history) : compiler.segment(of: type, from: 0, ops: [], isUnproved: false)
@@ -94,11 +95,13 @@ struct PathCompiler {
             if let reason = step.unread.first { throw .schemaNewer(version: step.version, reason: reason) }
             steps.append(step)
         }
-        self.init(history, file, steps, direction: born < target ? .up : .down)
+        self.init(history, from: born, file, steps)
     }
 
-    private init(_ history: History, _ target: VersionFile, _ steps: [CompiledStep], direction: Direction) {
-        (self.history, self.target, self.direction) = (history, target, direction)
+    private init(_ history: History, from born: SchemaVersion, _ target: VersionFile, _ steps: [CompiledStep]) {
+        (self.history, self.born, self.target) = (history, born, target)
+        let direction: Direction = born < target.number ? .up : .down
+        self.direction = direction
         crossings = steps.flatMap { step in
             // A step with an empty list still ends a version, where narrowed types are checked.
             let stages = step.stages.isEmpty ? [.payload([:])] : step.stages
@@ -117,12 +120,12 @@ struct PathCompiler {
             case .payload(let entries):
                 let bound = entries[type] ?? []
                 for entry in direction == .up ? bound : bound.reversed() {
-                    ops.append(PathOp(entry, direction))
+                    ops.append(PathOp(entry, direction).naming(history, from: born))
                     isUnproved = isUnproved || entry.isUnproved
                 }
             case .event(let event, let label, let mark):
                 if let rekey = event.rekey { note(rekey, of: type, crossing.step.version) }
-                let why = event.loss.map { $0.type == type ? $0.why : "" } ?? ""
+                let why = event.loss.map { $0.type.isSame(as: type) ? $0.why : "" } ?? ""
                 let loss = LossDeclaration(version: crossing.step.version, type: type, op: event.name, because: why)
                 let terminator = Terminator(index: index, crossing: crossing, label: label, mark: mark, loss: loss)
                 switch (direction == .up ? event.up : event.down)[type] {
@@ -134,7 +137,7 @@ struct PathCompiler {
                 case .parts(let parts, let unpicked)?: return fan(parts, unpicked, terminator, ops, isUnproved)
                 case .rejoin(let split, let arm)?:
                     if direction == .up { found.merges = true }
-                    let undone = split.arms[arm].ops.reversed().map { terminator.op($0, .down) }
+                    let undone = split.arms[arm].ops.reversed().map { terminator.op($0, .down).naming(history, from: born) }
                     let junction = junction(split, terminator)
                     if isGroup { return PathSegment(ops: ops + undone, next: .junction(junction, arm: arm), turn: loss) }
                     let lone = junction.arms[arm].lone
@@ -165,7 +168,7 @@ struct PathCompiler {
 
     private func end(_ type: String, _ isUnproved: Bool) -> PathNext {
         let step = crossings.last?.step.version ?? target.number
-        guard let shape = target.events[type], let index = target.types.firstIndex(of: type) else {
+        guard let shape = target.events[type], let index = target.types.place(of: type) else {
             return .blocked(PathBlock(step: step, label: "upcast", why: "no item says what becomes of \(type)", mark: nil))
         }
         return .end(PathEnd(type: type, typeIndex: index, shape: shape, isUnproved: isUnproved, step: step))
@@ -191,7 +194,7 @@ struct PathCompiler {
         var group = self
         group.isGroup = parts.count > 1 || isGroup
         let made = parts.map { part in
-            let moves = part.moves.map { terminator.op($0, .up) }
+            let moves = part.moves.map { terminator.op($0, .up).naming(history, from: born) }
             return PathFan.Part(
                 rule: part,
                 segment: group.segment(
@@ -247,12 +250,12 @@ extension PathOp {
     init(_ entry: BoundEntry, _ direction: Direction) {
         self.init(
             op: entry.op, direction: direction, step: entry.step, label: entry.label, summary: entry.summary, mark: entry.mark,
-            readsStream: entry.readsStream, blocks: entry.blocks, loss: entry.loss)
+            blocks: entry.blocks, loss: entry.loss)
     }
 
     init(_ change: any BoundOp, _ direction: Direction, _ loss: LossDeclaration, _ label: String, _ mark: Mark) {
         self.init(
-            op: change, direction: direction, step: loss.version, label: label, summary: nil, mark: mark, readsStream: false, blocks: false,
+            op: change, direction: direction, step: loss.version, label: label, summary: nil, mark: mark, blocks: false,
             loss: loss)
     }
 }

@@ -11,7 +11,7 @@ struct Step: Sendable {
         func contains(_ type: String) -> Bool {
             switch self {
             case .all: true
-            case .types(let types): types.contains(type)
+            case .types(let types): types.has(type)
             }
         }
     }
@@ -33,10 +33,10 @@ struct Step: Sendable {
     private(set) var findings: [Finding] = []
     /// Whether an item gives streams other names.
     private(set) var rekeysStreams = false
-    /// Whether an op converts a member with a codec.
+    /// Whether an op reads a member with a codec.
     private(set) var converts = false
     /// The items that name a type, and those that may be about any, by their places in the list.
-    private var naming: [String: [Int]] = [:]
+    private var naming: [Name: [Int]] = [:]
     private var general: [Int] = []
 
     init(_ file: VersionFile) {
@@ -53,7 +53,9 @@ struct Step: Sendable {
     }
 
     private mutating func note(_ action: Action, at index: Int) {
-        if case .payload(_, let entries) = action { converts = converts || entries.contains { $0.op.nested.contains { $0 is Convert } } }
+        if case .payload(_, let entries) = action {
+            converts = converts || entries.contains { $0.op.nested.contains { $0 is Convert || $0 is Copy } }
+        }
         switch action {
         // Nothing is followed into it; a list may have many thousands.
         case .payload(_, let entries) where entries.isEmpty: break

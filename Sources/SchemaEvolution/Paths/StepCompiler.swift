@@ -6,14 +6,14 @@ struct StepCompiler {
     private let file: VersionFile
     private let step: Step
     private let swiftSteps: SwiftSteps
-    private var types: [String: StepSite.TypeState]
+    private var types: [Name: StepSite.TypeState]
     private var result: CompiledStep
     /// Types of version n, and whether all of them, whose difference would only repeat what is wrong with an op.
-    private var broken: Set<String> = []
+    private var broken: Set<Name> = []
     private var isBroken = false
     /// Whether all is said, each of its own.
     private var isWhole = false
-    private var opCounts: [String: Int] = [:]
+    private var opCounts: [Name: Int] = [:]
 
     static func compile(_ file: VersionFile, after before: VersionFile, _ swiftSteps: SwiftSteps, isWhole: Bool = false) -> CompiledStep {
         var compiler = StepCompiler(file, before, swiftSteps)
@@ -52,7 +52,7 @@ struct StepCompiler {
                 }
             },
             declared: { type in step.fates(of: type, after: index + 1).lazy.compactMap { file.events[$0.type] }.first },
-            names: file.types, mark: item.node.mark, label: label)
+            names: file.types, mark: item.node.mark, label: label, mayChange: file.released == nil)
         let bound = op.bind(&site)
         types = site.types
         result.findings += site.findings
@@ -77,14 +77,14 @@ struct StepCompiler {
     private mutating func payload(_ selection: Step.Selection, _ entries: [OpEntry], _ item: Step.Item, _ index: Int) {
         let names: [String]
         switch selection {
-        case .all: names = types.keys.sorted()
+        case .all: names = types.sortedNames
         case .types(let given):
             names = given.filter { types[$0] != nil }
             for name in given where types[name] == nil { noteMissing(name, item) }
-            for (place, name) in given.enumerated() where given.firstIndex(of: name) != place { noteTwice(name, item) }
+            for (place, name) in given.enumerated() where given.place(of: name) != place { noteTwice(name, item) }
         }
         // Items that follow each other are one stage: a path crosses stages, and asks each for its type.
-        var stage: [String: [BoundEntry]] = [:]
+        var stage: [Name: [BoundEntry]] = [:]
         if case .payload(let before)? = result.stages.last {
             result.stages.removeLast()
             stage = before
@@ -100,11 +100,11 @@ struct StepCompiler {
     private mutating func noteMissing(_ name: String, _ item: Step.Item) {
         isBroken = true
         let mark = item.node.member("on")?.mark ?? item.node.mark
-        let meant = nearest(to: name, among: types.keys.sorted() + ["all"])
+        let meant = nearest(to: name, among: types.sortedNames + ["all"])
         var finding = Finding(
             id: Rule.noType, file: mark.file, line: mark.line, column: mark.column,
             message: "there is no type \(name) at this point of the list",
-            fix: meant.map { "did you mean \($0)?" } ?? "there are: \(types.keys.sorted().joined(separator: ", "))")
+            fix: meant.map { "did you mean \($0)?" } ?? "there are: \(types.sortedNames.joined(separator: ", "))")
         if let meant { finding.repairs = [mark.mend(.swap(name, JSONValue.string(meant).text))] }
         result.findings.append(finding)
     }
@@ -142,7 +142,7 @@ struct StepCompiler {
                 bound.append(
                     BoundEntry(
                         op: op, step: step.version, label: entry.label, summary: entry.op.summary, mark: entry.mark,
-                        isUnproved: site.isUnproved, readsStream: site.readsStream, blocks: entry.op.blocks,
+                        isUnproved: site.isUnproved, blocks: entry.op.blocks,
                         loss: LossDeclaration(version: step.version, type: type, entry.op.ownLoss)))
             }
             if site.isUnproved { result.unproved.formUnion(fates.map(\.type)) }

@@ -54,12 +54,12 @@ package final class Viewer {
     private var groups: [GroupKey: PathGroup] = [:]
 
     private struct Key: Hashable {
-        let type: String
+        let type: Name
         let born, target: SchemaVersion
     }
 
     private struct GroupKey: Hashable {
-        let types: [String]
+        let types: [Name]
         let born, target: SchemaVersion
     }
 
@@ -73,7 +73,7 @@ package final class Viewer {
 
     /// The path of a type, compiled once.
     package func path(type: String, born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> Path {
-        let key = Key(type: type, born: born, target: target)
+        let key = Key(type: Name(type), born: born, target: target)
         if let path = paths[key] { return path }
         var path = try history.path(type: type, born: born, to: target)
         // Data from before versions existed has no shape to rely on.
@@ -84,7 +84,7 @@ package final class Viewer {
 
     /// The paths of events that are seen together.
     func group(of types: [String], born: SchemaVersion, to target: SchemaVersion) throws(EvstoreError) -> PathGroup {
-        let key = GroupKey(types: types, born: born, target: target)
+        let key = GroupKey(types: types.map { Name($0) }, born: born, target: target)
         if let group = groups[key] { return group }
         let group = try PathCompiler.compile(history, group: types, born: born, to: target)
         if groups.count < Self.groupsMax { groups[key] = group }

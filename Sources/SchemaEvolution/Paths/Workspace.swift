@@ -211,21 +211,34 @@ package struct Workspace: ~Copyable {
     ) throws(EvstoreError) -> Bool {
         let ops = segment.ops
         for index in ops.indices {
-            do {
-                switch ops[index].direction {
-                case .up: try ops[index].op.up(&doc, at: object, &run, context)
-                case .down: try ops[index].op.down(&doc, at: object, &run, context)
+            do throws(OpStop) {
+                if ops[index].streams == nil {
+                    try apply(ops[index], at: object, context)
+                } else {
+                    let stream = try ops[index].stream(context.stream)
+                    try apply(ops[index], at: object, EventContext(time: context.time, stream: stream, metadata: context.metadata))
                 }
             } catch {
                 switch error {
                 case .hidden: return false
                 case .programNeeded(let what): throw .programNeeded(what: what)
-                case .failed(let pointer, let expected, let found):
-                    throw path.failure(step: ops[index].step, op: ops[index].label, pointer: pointer, expected: expected, found: found)
+                case .failed(let pointer, let expected, let found, let byCodec):
+                    var failure = ImageFailure(
+                        type: path.type, born: path.born, target: path.target, step: ops[index].step, op: ops[index].label,
+                        pointer: pointer, expected: expected, found: found)
+                    failure.isByCodec = byCodec
+                    throw .noImage(failure)
                 }
             }
         }
         return true
+    }
+
+    private mutating func apply(_ op: PathOp, at object: Splice.Node, _ context: borrowing EventContext) throws(OpStop) {
+        switch op.direction {
+        case .up: try op.op.up(&doc, at: object, &run, context)
+        case .down: try op.op.down(&doc, at: object, &run, context)
+        }
     }
 
     private mutating func choose(_ dispatch: PathDispatch, at object: Splice.Node, _ path: Path) throws(EvstoreError) -> PathSegment {

@@ -1,3 +1,4 @@
+internal import EventModel
 package import JSONText
 
 extension Shape {

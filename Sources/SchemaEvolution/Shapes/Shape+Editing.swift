@@ -1,3 +1,4 @@
+internal import EventModel
 package import JSONText
 
 /// Looks up and edits members by pointer. Pointers go through the named members of
@@ -43,8 +44,8 @@ extension Shape {
         guard let name = pointer.last?.text else { return nil }
         var taken: (shape: Shape, required: Bool)?
         _ = editParent(of: pointer) { parent in
-            guard let index = parent.properties.firstIndex(where: { $0.name == name }) else { return false }
-            taken = (parent.properties.remove(at: index).shape, parent.required.remove(name) != nil)
+            guard let index = parent.properties.firstIndex(where: { $0.name.isSame(as: name) }) else { return false }
+            taken = (parent.properties.remove(at: index).shape, parent.required.remove(Name(name)) != nil)
             return true
         }
         return taken
@@ -57,11 +58,11 @@ extension Shape {
             return true
         }
         return editParent(of: pointer) { parent in
-            guard let index = parent.properties.firstIndex(where: { $0.name == name }) else { return false }
+            guard let index = parent.properties.firstIndex(where: { $0.name.isSame(as: name) }) else { return false }
             parent.properties[index].shape = shape
             switch required {
             case true?: parent.required.insert(name)
-            case false?: parent.required.remove(name)
+            case false?: parent.required.remove(Name(name))
             case nil: break
             }
             return true
@@ -74,7 +75,7 @@ extension Shape {
 
     private mutating func reach(_ tokens: ArraySlice<MemberName>, _ edit: (inout Shape) -> Bool) -> Bool {
         guard let first = tokens.first else { return edit(&self) }
-        guard let index = properties.firstIndex(where: { $0.name == first.text }) else { return false }
+        guard let index = properties.firstIndex(where: { $0.name.isSame(as: first.text) }) else { return false }
         return properties[index].shape.reach(tokens.dropFirst(), edit)
     }
 }

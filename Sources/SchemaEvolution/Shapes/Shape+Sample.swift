@@ -1,4 +1,5 @@
 internal import Bytes
+internal import EventModel
 package import JSONText
 
 extension Shape {
@@ -20,7 +21,7 @@ extension Shape {
         guard kind == .object, case .object(let members) = value else { return nearestValue(to: value.word) }
         return .object(
             properties.compactMap { property in
-                let given = members.first { $0.name == property.name }.map { property.shape.nearestValue(to: $0.value) }
+                let given = members.first { $0.name.isSame(as: property.name) }.map { property.shape.nearestValue(to: $0.value) }
                 return (given ?? (required.contains(property.name) ? property.shape.sample : nil)).map {
                     .init(name: property.name, value: $0)
                 }

@@ -1,3 +1,4 @@
+package import EventModel
 package import JSONText
 
 /// Which values are valid, in a closed subset of JSON Schema 2020-12, with every reference resolved.
@@ -14,6 +15,15 @@ package struct Shape: Hashable, Sendable {
         package var shape: Shape
 
         package init(_ name: String, _ shape: Shape) { (self.name, self.shape) = (name, shape) }
+
+        package static func == (left: Property, right: Property) -> Bool {
+            left.name.isSame(as: right.name) && left.shape == right.shape
+        }
+
+        package func hash(into hasher: inout Hasher) {
+            hasher.combine(name)
+            hasher.combine(shape)
+        }
     }
 
     package var kind: Kind
@@ -21,7 +31,7 @@ package struct Shape: Hashable, Sendable {
     package var isNullable = false
     /// An object's members, in the order of the file; it has no others.
     package var properties: [Property] = []
-    package var required: Set<String> = []
+    package var required: Set<Name> = []
     package var minItems, maxItems: Int?
     /// In Unicode code points.
     package var minLength, maxLength: Int?
@@ -44,10 +54,10 @@ package struct Shape: Hashable, Sendable {
 
     package static let any = Shape(.any)
 
-    package static func object(_ properties: [Property], required: Set<String>? = nil) -> Shape {
+    package static func object(_ properties: [Property], required: Set<Name>? = nil) -> Shape {
         var shape = Shape(.object)
         shape.properties = properties
-        shape.required = required ?? Set(properties.map(\.name))
+        shape.required = required ?? Set(of: properties.map(\.name))
         return shape
     }
 
@@ -80,7 +90,7 @@ package struct Shape: Hashable, Sendable {
     /// The shape of an object's member.
     package func property(_ name: String) -> Shape? {
         // By index: a property is large, and `first(where:)` would copy each.
-        properties.indices.first { properties[$0].name == name }.map { properties[$0].shape }
+        properties.indices.first { properties[$0].name.isSame(as: name) }.map { properties[$0].shape }
     }
 
     package var isMap: Bool { additional != nil }

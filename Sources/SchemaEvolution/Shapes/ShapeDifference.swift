@@ -1,3 +1,4 @@
+internal import EventModel
 package import JSONText
 
 /// One place where two shapes differ, annotations aside.
@@ -84,8 +85,8 @@ private struct ShapeComparison {
     }
 
     private mutating func compareMembers(_ made: Shape, _ declared: Shape, at pointer: JSONPointer) {
-        let known = Set(declared.properties.map(\.name))
-        let olds = Dictionary(made.properties.map { ($0.name, $0.shape) }, uniquingKeysWith: { first, _ in first })
+        let known = Set(of: declared.properties.map(\.name))
+        let olds = Dictionary(made.properties.map { (Name($0.name), $0.shape) }, uniquingKeysWith: { first, _ in first })
         for property in made.properties where !known.contains(property.name) {
             note(pointer.appending(MemberName(property.name)), .extra, "it is still there and is not declared")
         }

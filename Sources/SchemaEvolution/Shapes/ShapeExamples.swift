@@ -1,4 +1,5 @@
 internal import Bytes
+internal import EventModel
 internal import JSONText
 
 /// Valid payloads of a shape: with and without optional members, with nulls where they are allowed, and with each value of an enum.

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import EventModel
 internal import JSONText
 
 /// What does not fit, in words. Only a failed check comes here, so allocating is no matter.
@@ -8,7 +9,7 @@ extension ShapeProgram {
     }
 
     func missing(_ node: Node, _ text: RawSpan, _ start: Int) -> ShapeError {
-        var present: Set<String> = []
+        var present: Set<Name> = []
         var walk = JSONWalker(text, at: start)
         _ = walk.enterObject()
         while let name = walk.nextName() {

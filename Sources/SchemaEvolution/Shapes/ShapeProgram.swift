@@ -1,4 +1,5 @@
 internal import Bytes
+internal import EventModel
 internal import JSONText
 
 /// A shape laid out flat for checking bytes: a valid payload is checked without allocating.

@@ -5,7 +5,7 @@ internal import JSONText
 /// Reads shapes out of a file and notes everything that is wrong with them.
 struct ShapeReader {
     /// What `$ref: "#/$defs/NAME"` may name, and the index of each.
-    private let (definitions, places): ([FileNode.Member], [String: Int])
+    private let (definitions, places): ([FileNode.Member], [Name: Int])
     var findings = FindingList()
     /// The references being followed, so that one that leads back to itself is found.
     private var following: [String] = []
@@ -16,7 +16,7 @@ struct ShapeReader {
 
     init(definitions: FileNode?) {
         if case .map(let members)? = definitions?.kind { self.definitions = members } else { self.definitions = [] }
-        places = Dictionary(self.definitions.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
+        places = Dictionary(self.definitions.enumerated().map { (Name($1.name), $0) }, uniquingKeysWith: { first, _ in first })
     }
 
     static let keywords = [
@@ -96,7 +96,7 @@ struct ShapeReader {
             return nil
         }
         let name = String(text.dropFirst(prefix.count))
-        guard !following.contains(name) else {
+        guard !following.has(name) else {
             note(reference.value.problem("\(name) leads back to itself", rule: FileRule.reference, fix: "shapes can't be recursive"))
             return nil
         }
@@ -130,7 +130,7 @@ struct ShapeReader {
             func kind(_ node: FileNode) throws(FileProblem) -> Shape.Kind {
                 if case .null = node.kind {
                     throw node.problem("a type is a text, not null", rule: FileRule.shape, fix: "write \"null\" in quotes")
-                        .mended(node.becomes(.string("null")))
+                        .mended(node.becomes(.string("null")).certain)
                 }
                 let name = try node.text("type")
                 guard let kind = known.first(where: { $0.rawValue == name }) else {
@@ -139,7 +139,7 @@ struct ShapeReader {
                     throw node.problem(
                         "there is no type \(quoted(name))", rule: FileRule.shape,
                         fix: meant.map { "did you mean \($0)?" } ?? "the types are: \(names.joined(separator: ", "))"
-                    ).mended(meant.map { node.becomes(.string($0)) })
+                    ).mended(meant.map { node.becomes(.string($0)).certain(where: isSlip(name, of: $0, among: names)) })
                 }
                 return kind
             }
@@ -230,7 +230,7 @@ struct ShapeReader {
             return note(required.problem("required is a list of names, not \(required.words)", rule: FileRule.shape))
         }
         let known = shape.properties.map(\.name)
-        let isKnown = Set(known)
+        let isKnown = Set(of: known)
         for node in names {
             guard let name = findings.attempt({ () throws(FileProblem) in try node.text("each name in required") }) else { continue }
             if !isKnown.contains(name) {
@@ -239,7 +239,7 @@ struct ShapeReader {
                 note(
                     node.problem("required names \(quoted(name)), which is not in properties", rule: FileRule.shape, fix: fix)
                         .mended(meant.map { node.becomes(.string($0)) } ?? node.mark.mend(.remove)))
-            } else if !shape.required.insert(name).inserted {
+            } else if !shape.required.insert(name) {
                 note(node.problem("required names \(quoted(name)) twice", rule: FileRule.shape).mended(node.mark.mend(.remove)))
             }
         }

@@ -75,7 +75,7 @@ extension JSONWalker {
         guard enterObject() else { return false }
         while let name = nextName() {
             if text.slice(name).equals(member.quoted.lent) { return true }
-            if name.hasEscapes, decodedString(text.slice(name)) == member.text { return true }
+            if name.hasEscapes, decodedString(text.slice(name))?.isSame(as: member.text) ?? false { return true }
             _ = skipValue()
         }
         return false

@@ -88,7 +88,7 @@ extension Viewer {
         if shadow.version == target {
             let types = history.types(at: target)
             for (part, image) in shadow.images.enumerated() {
-                guard let index = types.firstIndex(of: image.type) else { throw history.unknown(target.description) }
+                guard let index = types.place(of: image.type) else { throw history.unknown(target.description) }
                 try body(Image(type: image.type, typeIndex: index, payload: image.payload.lent, part: part))
             }
         } else if shadow.images.count == 1, let image = shadow.images.first {

@@ -41,17 +41,17 @@ extension EventOpStatement {
 extension RenameEvent {
     fileprivate func effects(of type: String, _ direction: Direction) -> [EventEffect]? {
         switch (target, direction) {
-        case (.one(let name), .up): return type == from ? [EventEffect(type: name, words: "is called \(name)")] : nil
+        case (.one(let name), .up): return type.isSame(as: from) ? [EventEffect(type: name, words: "is called \(name)")] : nil
         case (.one(let name), .down): return type == name ? [EventEffect(type: from, words: "is called \(from)")] : nil
         case (.dispatch(let by, let cases), .up):
-            guard type == from else { return nil }
+            guard type.isSame(as: from) else { return nil }
             return cases.map { value, name in
                 EventEffect(
                     type: name, words: "is \(name), where \(by) is \(quoted(value))",
                     effects: [OpEffect(.goes(by), "became the type \(name)")])
             }
         case (.dispatch(let by, let cases), .down):
-            guard let (value, _) = cases.first(where: { $0.type == type }) else { return nil }
+            guard let (value, _) = cases.first(where: { $0.type.isSame(as: type) }) else { return nil }
             return [
                 EventEffect(type: from, words: "is called \(from)", effects: [OpEffect(.appears(by), "is \(quoted(value)), for the type")])
             ]
@@ -61,13 +61,13 @@ extension RenameEvent {
 
 extension DropEvent {
     fileprivate func effects(of type: String, _ direction: Direction) -> [EventEffect]? {
-        direction == .up && type == self.type ? [EventEffect(type: nil, words: "is dropped: \(because)")] : nil
+        direction == .up && type.isSame(as: self.type) ? [EventEffect(type: nil, words: "is dropped: \(because)")] : nil
     }
 }
 
 extension AddEvent {
     fileprivate func effects(of type: String, _ direction: Direction) -> [EventEffect]? {
-        guard direction == .down, type == self.type else { return nil }
+        guard direction == .down, type.isSame(as: self.type) else { return nil }
         switch down {
         case .hide(let why): return [EventEffect(type: nil, words: "is hidden: \(why)")]
         case .block: return [EventEffect(type: nil, words: "has no image: such events are refused while the older version is promised")]
@@ -85,7 +85,7 @@ extension SplitEvent {
     fileprivate func effects(of type: String, _ direction: Direction) -> [EventEffect]? {
         switch direction {
         case .up:
-            guard type == self.type else { return nil }
+            guard type.isSame(as: self.type) else { return nil }
             let because = because.map { ": \($0)" } ?? ""
             return parts.map { part in
                 EventEffect(
@@ -97,10 +97,10 @@ extension SplitEvent {
                     later: part.entries.flatMap { $0.statement.effects(.up) })
             }
         case .down:
-            guard let part = parts.first(where: { $0.type == type }) else { return nil }
+            guard let part = parts.first(where: { $0.type.isSame(as: type) }) else { return nil }
             let back = part.entries.reversed().flatMap { $0.statement.effects(.down) }
             let joined = "is joined with the other parts to \(self.type)"
-            let others = parts.filter { $0.type != type }.map { other in
+            let others = parts.filter { !$0.type.isSame(as: type) }.map { other in
                 (type: other.type, effects: other.entries.reversed().flatMap { $0.statement.effects(.down) })
             }
             switch part.down {
@@ -120,17 +120,17 @@ extension MergeEvents {
         let key = on.map(\.description).joined(separator: ", ")
         switch direction {
         case .up:
-            guard types.contains(type) else { return nil }
-            let others = types.filter { $0 != type }
+            guard types.has(type) else { return nil }
+            let others = types.filter { !$0.isSame(as: type) }
             return [
                 EventEffect(
                     type: into, words: "is merged with \(others.joined(separator: ", ")) of its append that has the same \(key)",
                     joined: others.map { ($0, []) })
             ]
         case .down:
-            guard type == into else { return nil }
+            guard type.isSame(as: into) else { return nil }
             return types.map { one in
-                let others = types.filter { $0 != one }.joined(separator: " or ")
+                let others = types.filter { !$0.isSame(as: one) }.joined(separator: " or ")
                 return EventEffect(
                     type: one, words: "is \(one) again, where it has what only \(one) has", otherwise: { _ in "is in \(others)" },
                     isApart: true)

@@ -63,7 +63,7 @@ struct Explainer {
             switch item.action {
             case .reserve: continue
             case .payload(let entries, let types):
-                guard types?.contains(event.type) ?? true else { continue }
+                guard types?.has(event.type) ?? true else { continue }
                 let ops = direction == .up ? entries : entries.reversed()
                 for effect in ops.flatMap({ $0.statement.effects(direction) }) { event.tracks.apply(effect, at: version) }
             case .event(let op, _):

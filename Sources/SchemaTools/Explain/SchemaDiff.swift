@@ -32,12 +32,12 @@ extension History {
     package func diff(from: SchemaVersion, to: SchemaVersion) throws(EvstoreError) -> SchemaDiff {
         guard let old = self[from] else { throw unknown(from.description) }
         guard let new = self[to] else { throw unknown(to.description) }
-        var ancestors: [String: [String]] = [:]
+        var ancestors: [Name: [String]] = [:]
         var removed: [String] = []
         for type in old.types {
             let became: [String]
             // Where the steps are wrong, types are paired by name.
-            do { became = try path(type: type, born: from, to: to).types } catch { became = new.types.filter { $0 == type } }
+            do { became = try path(type: type, born: from, to: to).types } catch { became = new.types.filter { $0.isSame(as: type) } }
             if became.isEmpty { removed.append(type) }
             for one in became { ancestors[one, default: []].append(type) }
         }
@@ -49,7 +49,7 @@ extension History {
                 continue
             }
             let differences = SchemaDiff.differences(before, shape)
-            if differences.isEmpty, was == [type] {
+            if differences.isEmpty, was.count == 1, first.isSame(as: type) {
                 unchanged.append(type)
             } else {
                 changed.append(.init(type: type, was: was, differences: differences))

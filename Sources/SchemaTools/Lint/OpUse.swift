@@ -22,7 +22,7 @@ struct OpUse: Sendable {
     /// The types that it changes; nil: all.
     private let types: [String]?
 
-    func concerns(_ type: String) -> Bool { types?.contains(type) ?? true }
+    func concerns(_ type: String) -> Bool { types?.has(type) ?? true }
 
     fileprivate init(name: String, mark: Mark, trait: Trait? = nil, isNested: Bool = false, types: [String]? = nil) {
         (self.name, self.mark, self.trait, self.isNested, self.types) = (name, mark, trait, isNested, types)

@@ -52,10 +52,10 @@ package struct MendingTrial {
         }
     }
 
-    /// The edits that mend a finding, and whether they hold something that only an author can choose; nil where its proposal does
-    /// not hold.
-    package func mend(for finding: Finding) throws -> (edits: [FileEdit], isOpen: Bool)? {
-        var (made, target, isOpen) = (texts, finding, finding.isOpen)
+    /// The edits that mend a finding, and whether they need no decision of the author and leave no error more than there were; nil where
+    /// its proposal does not hold.
+    package func mend(for finding: Finding) throws -> (edits: [FileEdit], isCertain: Bool)? {
+        var (made, target, isCertain) = (texts, finding, finding.isCertain)
         var edits: [FileEdit] = []
         for round in 0 ..< Self.roundsMax {
             guard let step = Mending.edits(of: target, in: made), made.apply(step) else { return nil }
@@ -67,10 +67,11 @@ package struct MendingTrial {
             let added = before.history == nil && after.history != nil ? [] : added(after.findings)
             if added.isEmpty {
                 if losses.grow(with: after.history, edits.map(\.file)) { return nil }
-                return round > 0 ? try isIdle(finding) ? nil : (edits, isOpen) : (edits, isOpen)
+                if round > 0, try isIdle(finding) { return nil }
+                return (edits, isCertain && Self.count(after.findings) <= Self.count(before.findings))
             }
             guard let next = added.first(where: { !$0.repairs.isEmpty }) else { return nil }
-            (target, isOpen) = (next, isOpen || next.isOpen)
+            (target, isCertain) = (next, isCertain && next.isCertain)
         }
         return nil
     }
@@ -103,6 +104,8 @@ package struct MendingTrial {
         for finding in findings where finding.severity == .error { counts[Said(finding), default: 0] += 1 }
         return counts
     }
+
+    private static func count(_ findings: [Finding]) -> Int { findings.count { $0.severity == .error } }
 
     private func added(_ findings: [Finding]) -> [Finding] {
         var left = errors

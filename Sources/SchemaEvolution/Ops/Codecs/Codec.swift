@@ -76,7 +76,7 @@ enum CodecRegistry {
             throw node.problem(
                 "there is no codec \(name)", rule: Rule.opArgument,
                 fix: meant.map { "did you mean \($0)?" } ?? "the codecs are: \(known.joined(separator: ", "))"
-            ).mended(meant.map { place.mend(.rename($0)) })
+            ).mended(meant.map { place.mend(.rename($0)).certain(where: isSlip(name, of: $0, among: known)) })
         }
         return try type.init(arguments, in: node)
     }
@@ -109,10 +109,10 @@ extension Splice {
         do {
             if try conversion.codec.recode(run.content, kind, conversion.direction, into: &run.output) { return true }
         } catch {
-            throw .failed(pointer: conversion.pointer.description, expected: error.expected, found: words(node))
+            throw .failed(pointer: conversion.pointer.description, expected: error.expected, found: words(node), byCodec: true)
         }
         if conversion.isStrict {
-            throw .failed(pointer: conversion.pointer.description, expected: "in canonical form", found: words(node))
+            throw .failed(pointer: conversion.pointer.description, expected: "in canonical form", found: words(node), byCodec: true)
         }
         if conversion.counts { run.counts.nonCanonical += 1 }
         return true

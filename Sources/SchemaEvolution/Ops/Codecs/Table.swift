@@ -92,7 +92,7 @@ private struct TableBinding {
             }
         }
         let domain = source.enumeration ?? source.constant.map { [$0] } ?? (source.kind == .boolean ? [.bool(true), .bool(false)] : nil)
-        let keys = Set(table.rows.map(\.key))
+        let keys = Set(of: table.rows.map(\.key))
         let others = domain?.filter { !keys.contains($0.word) && $0 != .null }
         Self.checkCoverage(table, of: domain, without: others, declared, &site)
 
@@ -101,8 +101,8 @@ private struct TableBinding {
         var back: [(new: JSONValue, old: JSONValue)] = table.down.map { (Shape.value($0.key, kind), $0.value) }
         var loses = false
         for row in table.rows {
-            if let first = back.firstIndex(where: { $0.new.word == row.value.word }) {
-                loses = loses || first >= table.down.count || table.rows.filter { $0.value.word == row.value.word }.count > 1
+            if let first = back.firstIndex(where: { $0.new.word.isSame(as: row.value.word) }) {
+                loses = loses || first >= table.down.count || table.rows.filter { $0.value.word.isSame(as: row.value.word) }.count > 1
             } else {
                 back.append((row.value, old(row.key)))
             }
@@ -112,20 +112,20 @@ private struct TableBinding {
         case .keep:
             made += others ?? []
             if let others {
-                loses = loses || others.contains { other in table.rows.contains { $0.value.word == other.word } }
+                loses = loses || others.contains { other in table.rows.contains { $0.value.word.isSame(as: other.word) } }
             } else {
                 site.opClass.insert(.partial)
             }
         case .value(let value):
             made.append(value)
             loses = true
-            if !back.contains(where: { $0.new.word == value.word }) {
+            if !back.contains(where: { $0.new.word.isSame(as: value.word) }) {
                 site.note(
                     Rule.downNotTotal, "otherwise makes \(value.text), and nothing says what the version before sees of it",
                     fix: "down: {\(value.word): …}",
                     mend: site.mark.mend(
                         .set(JSONValue.object([.init(name: value.word, value: source.sample)]).text), below: place + ["down"]
-                    ).guessed)
+                    ))
             }
         }
         if loses {
@@ -140,7 +140,7 @@ private struct TableBinding {
             if let why = source.rejection(of: row.value) {
                 site.note(
                     Rule.downNotTotal, "down gives \(row.value.text), which the version before refuses: \(why.reason)",
-                    mend: site.mark.mend(.set(source.nearestValue(to: row.value.word).text), below: place + ["down", row.key]).guessed)
+                    mend: site.mark.mend(.set(source.nearestValue(to: row.value.word).text), below: place + ["down", row.key]))
             }
         }
         result = Shape(kind)
@@ -148,7 +148,7 @@ private struct TableBinding {
         if case .keep = table.otherwise { isKeeping = true }
         if domain != nil || !isKeeping {
             var values: [JSONValue] = []
-            for value in made + back.map(\.new) where !values.contains(where: { $0.word == value.word }) { values.append(value) }
+            for value in made + back.map(\.new) where !values.contains(where: { $0.word.isSame(as: value.word) }) { values.append(value) }
             if source.isNullable { values.append(.null) }
             result.enumeration = values
         }
@@ -172,17 +172,17 @@ private struct TableBinding {
         if case .refuse = table.otherwise, !others.isEmpty {
             // The repair uses a value that no other row makes, so that the way down stays unambiguous.
             var free = declared
-            free.enumeration = declared.enumeration?.filter { word in !table.rows.contains { $0.value.word == word.word } }
+            free.enumeration = declared.enumeration?.filter { word in !table.rows.contains { $0.value.word.isSame(as: word.word) } }
             if free.enumeration == [] { free.enumeration = declared.enumeration }
             let rows = others.map { other in
-                site.mark.mend(.set(free.nearestValue(to: other.word).text), below: ["*", "using", Table.name, "map", other.word]).guessed
+                site.mark.mend(.set(free.nearestValue(to: other.word).text), below: ["*", "using", Table.name, "map", other.word])
             }
             site.note(
                 Rule.upNotTotal, .error, "the table has nothing for \(others.map(\.text).joined(separator: ", "))",
                 fix: "add \(others.map { "\($0.word): …" }.joined(separator: ", ")), or otherwise: keep", mend: rows)
         }
-        let words = Set(domain.map(\.word))
-        for key in Set(table.rows.map(\.key)).sorted() where !words.contains(key) {
+        let words = Set(of: domain.map(\.word))
+        for key in Set(of: table.rows.map(\.key)).sorted().map(\.text) where !words.contains(key) {
             site.note(
                 Rule.idle, .warning, "the version before never has \(quoted(key))", fix: "take \(key) out of the map",
                 mend: [site.mark.mend(.remove, below: ["*", "using", Table.name, "map", key])])

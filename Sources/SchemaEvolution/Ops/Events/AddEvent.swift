@@ -48,12 +48,12 @@ package struct AddEvent: EventOp {
 
     func successors(of type: String) -> [String]? { nil }
 
-    func predecessors(of type: String) -> [String]? { type == self.type ? [] : nil }
+    func predecessors(of type: String) -> [String]? { type.isSame(as: self.type) ? [] : nil }
 
     /// The new type, and those that the version before sees in its place.
     func touches(_ type: String) -> Bool {
-        if case .parts(let parts) = down, parts.contains(where: { $0.type == type }) { return true }
-        return type == self.type
+        if case .parts(let parts) = down, parts.contains(where: { $0.type.isSame(as: type) }) { return true }
+        return type.isSame(as: self.type)
     }
 
     var retired: [String] { [] }
@@ -86,7 +86,7 @@ package struct AddEvent: EventOp {
         case .parts(let rules):
             var parts: [EventPart] = []
             for rule in rules {
-                if let part = rule.bind(declared.shape, of: type, &site) { parts.append(part) }
+                if let part = rule.bind(declared, of: type, &site) { parts.append(part) }
             }
             guard parts.count == rules.count else { return nil }
             bound.down[type] = .parts(parts, unpicked: [])
@@ -116,8 +116,9 @@ extension AddEvent.PartRule {
     }
 
     /// Binds the part to the shape of the new type and that of an old one.
-    func bind(_ whole: Shape, of owner: String, _ site: inout StepSite) -> EventPart? {
+    func bind(_ declared: EventShape, of owner: String, _ site: inout StepSite) -> EventPart? {
         site.mark = mark
+        let whole = declared.shape
         guard let state = site.require(type) else { return nil }
         var picked = Shape.object([])
         for pointer in pick {
@@ -132,11 +133,18 @@ extension AddEvent.PartRule {
             }
         }
         var inner = OpSite(
-            shape: picked, stream: nil, shapeTargets: [ShapeTarget(declared: state.shape, ops: [])], type: owner, mark: mark,
+            shape: picked, stream: declared.stream, shapeTargets: [ShapeTarget(declared: state.shape, ops: [])], type: owner, mark: mark,
             label: site.label)
         var bound: [any BoundOp] = []
         for move in moves {
             if let op = Move(from: move.from, path: move.path).bind(&inner) { bound.append(op) }
+        }
+        if let own = state.stream, inner.stream != own {
+            let streams = inner.stream.map { "of streams \(quoted($0.description))" } ?? "of any stream"
+            site.note(
+                Rule.opArgument, site.mayChange ? .error : .warning,
+                "\(owner) is \(streams), and \(type) of \(quoted(own.description)): the version before would refuse it there",
+                fix: "show it as a type of its own streams, or down: {hide: \"…\"}")
         }
         for difference in ShapeDifference.compare(inner.shape, state.shape) {
             switch difference.kind {

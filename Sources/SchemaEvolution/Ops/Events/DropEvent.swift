@@ -14,7 +14,7 @@ package struct DropEvent: EventOp {
         because = try arguments.member("because")?.text("because") ?? ""
     }
 
-    func successors(of type: String) -> [String]? { type == self.type ? [] : nil }
+    func successors(of type: String) -> [String]? { type.isSame(as: self.type) ? [] : nil }
 
     func predecessors(of type: String) -> [String]? { nil }
 
@@ -33,6 +33,6 @@ package struct DropEvent: EventOp {
         }
         site.opClass.insert(.narrow)
         site.types[type] = nil
-        return BoundEventOp(up: [type: .dropped(because: because)])
+        return BoundEventOp(up: [Name(type): .dropped(because: because)])
     }
 }

@@ -37,14 +37,14 @@ extension EventOp {
 /// An op on events bound to the shapes on both of its sides.
 struct BoundEventOp: Sendable {
     /// What becomes of events, by the type that they have before the op, and on the way down by the one that they have after it.
-    var up, down: [String: EventChange]
+    var up, down: [Name: EventChange]
     /// The change of stream names; nil: none.
     var rekey: BoundRekey?
     /// The op's own name, and what it loses by intent.
     var name = ""
     var loss: (type: String, why: String)?
 
-    init(up: [String: EventChange] = [:], down: [String: EventChange] = [:]) { (self.up, self.down) = (up, down) }
+    init(up: [Name: EventChange] = [:], down: [Name: EventChange] = [:]) { (self.up, self.down) = (up, down) }
 }
 
 /// What becomes of an event.
@@ -100,7 +100,7 @@ struct StepSite {
         var mayNarrow = false
     }
 
-    var types: [String: TypeState]
+    var types: [Name: TypeState]
     /// The shapes that version n declares, by the names that types have here.
     let shapeTargets: (String) -> [ShapeTarget]
     let declared: (String) -> EventShape?
@@ -108,6 +108,8 @@ struct StepSite {
     let names: [String]
     var mark: Mark
     var label: String
+    /// Whether the version was not released, so that it can be changed.
+    var mayChange = false
     var opClass: OpClass = .iso
     var findings: [Finding] = []
 
@@ -126,10 +128,10 @@ struct StepSite {
     /// The state of a type; nil, and a finding, where there is none.
     mutating func require(_ type: String) -> TypeState? {
         if let state = types[type] { return state }
-        let meant = nearest(to: type, among: types.keys.sorted())
+        let meant = nearest(to: type, among: types.sortedNames)
         note(
             Rule.noType, "there is no type \(type) at this point of the list",
-            fix: meant.map { "did you mean \($0)?" } ?? "there are: \(types.keys.sorted().joined(separator: ", "))",
+            fix: meant.map { "did you mean \($0)?" } ?? "there are: \(types.sortedNames.joined(separator: ", "))",
             mend: meant.map { mark.mend(.swap(type, JSONValue.string($0).text)) })
         return nil
     }

@@ -17,7 +17,7 @@ package struct MergeEvents: EventOp {
         try arguments.map("merge-events", allowing: ["types", "into", "on"])
         let list = try arguments.required("types", of: "merge-events")
         types = try list.texts("types")
-        guard Set(types).count == types.count, (2 ... 63).contains(types.count) else {
+        guard Set(of: types).count == types.count, (2 ... 63).contains(types.count) else {
             throw list.problem("2 to 63 types are merged, each named once", rule: Rule.opArgument)
         }
         into = try arguments.required("into", of: "merge-events").text("into")
@@ -34,11 +34,11 @@ package struct MergeEvents: EventOp {
         self.on = on
     }
 
-    func successors(of type: String) -> [String]? { types.contains(type) ? [into] : nil }
+    func successors(of type: String) -> [String]? { types.has(type) ? [into] : nil }
 
-    func predecessors(of type: String) -> [String]? { type == into ? types : nil }
+    func predecessors(of type: String) -> [String]? { type.isSame(as: into) ? types : nil }
 
-    var retired: [String] { types.filter { $0 != into } }
+    var retired: [String] { types.filter { !$0.isSame(as: into) } }
 
     var loss: (type: String, why: String)? { nil }
 
@@ -70,12 +70,12 @@ package struct MergeEvents: EventOp {
         let parts = zip(types, states).map { part($0, $1.shape) }
         let whole = PartedEvent(
             type: into, arms: parts.map { SplitArm(pick: $0.pick, ops: [], lone: .alone(nil)) }, on: on)
-        var bound = BoundEventOp(down: [into: .parts(parts, unpicked: [])])
+        var bound = BoundEventOp(down: [Name(into): .parts(parts, unpicked: [])])
         for (index, type) in types.enumerated() { bound.up[type] = .rejoin(whole, arm: index) }
         return bound
     }
 
-    private func isKey(_ name: String) -> Bool { on.contains { $0.last?.text == name } }
+    private func isKey(_ name: String) -> Bool { on.contains { $0.last?.text.isSame(as: name) ?? false } }
 
     private func add(_ shape: Shape, of type: String, to merged: inout Shape, _ site: inout StepSite) {
         for key in on where !shape.isAlwaysPresent(at: key) { site.note(Rule.noMember, "\(type) need not have \(key)") }

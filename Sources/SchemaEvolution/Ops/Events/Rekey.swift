@@ -31,7 +31,7 @@ package struct Rekey: EventOp {
     var statement: EventOpStatement { .rekey(self) }
 
     func bind(_ site: inout StepSite) -> BoundEventOp? {
-        for type in site.types.keys.sorted() {
+        for type in site.types.sortedNames {
             guard let template = site.types[type]?.stream else { continue }
             if let made = from.renaming(template, to: to) {
                 noteAbsent(template, type, &site)

@@ -25,7 +25,7 @@ package struct RenameEvent: EventOp {
         var cases: [(value: String, type: String)] = []
         for member in try to.map("to") {
             let type = try member.value.text("the type of \(member.name)")
-            if cases.contains(where: { $0.type == type }) {
+            if cases.contains(where: { $0.type.isSame(as: type) }) {
                 throw member.value.problem(
                     "two values become \(type): on the way down the value would be ambiguous", rule: Rule.opArgument,
                     fix: "give each value a type of its own")
@@ -42,11 +42,11 @@ package struct RenameEvent: EventOp {
         }
     }
 
-    func successors(of type: String) -> [String]? { type == from ? targets : nil }
+    func successors(of type: String) -> [String]? { type.isSame(as: from) ? targets : nil }
 
-    func predecessors(of type: String) -> [String]? { targets.contains(type) ? [from] : nil }
+    func predecessors(of type: String) -> [String]? { targets.has(type) ? [from] : nil }
 
-    var retired: [String] { targets.contains(from) ? [] : [from] }
+    var retired: [String] { targets.has(from) ? [] : [from] }
 
     var loss: (type: String, why: String)? { nil }
 
@@ -62,7 +62,7 @@ package struct RenameEvent: EventOp {
         switch target {
         case .one(let type):
             site.types[type] = state
-            return BoundEventOp(up: [from: .becomes(type, change: nil)], down: [type: .becomes(from, change: nil)])
+            return BoundEventOp(up: [Name(from): .becomes(type, change: nil)], down: [Name(type): .becomes(from, change: nil)])
         case .dispatch(let by, let cases):
             return dispatch(state, by: by, cases, &site)
         }

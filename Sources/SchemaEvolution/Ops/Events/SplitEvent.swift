@@ -36,7 +36,7 @@ package struct SplitEvent: EventOp {
         var parts: [PartRule] = []
         for node in try arguments.required("into", of: "split-event").list("into") {
             let part = try PartRule(node)
-            guard !parts.contains(where: { $0.type == part.type }) else {
+            guard !parts.contains(where: { $0.type.isSame(as: part.type) }) else {
                 throw node.problem("two parts are \(part.type): on the way down they would be ambiguous", rule: Rule.opArgument)
             }
             parts.append(part)
@@ -48,11 +48,11 @@ package struct SplitEvent: EventOp {
         self.parts = parts
     }
 
-    func successors(of type: String) -> [String]? { type == self.type ? parts.map(\.type) : nil }
+    func successors(of type: String) -> [String]? { type.isSame(as: self.type) ? parts.map(\.type) : nil }
 
-    func predecessors(of type: String) -> [String]? { parts.contains { $0.type == type } ? [self.type] : nil }
+    func predecessors(of type: String) -> [String]? { parts.contains { $0.type.isSame(as: type) } ? [self.type] : nil }
 
-    var retired: [String] { parts.contains { $0.type == type } ? [] : [type] }
+    var retired: [String] { parts.contains { $0.type.isSame(as: type) } ? [] : [type] }
 
     var loss: (type: String, why: String)? {
         if let because { return (type, because) }
@@ -90,7 +90,7 @@ package struct SplitEvent: EventOp {
         site.opClass.insert(.widen)
         if parts.contains(where: { $0.test != nil }) { site.opClass.insert(.partial) }
         let split = PartedEvent(type: type, arms: arms)
-        var bound = BoundEventOp(up: [type: .parts(up, unpicked: unpicked)])
+        var bound = BoundEventOp(up: [Name(type): .parts(up, unpicked: unpicked)])
         for (index, part) in parts.enumerated() { bound.down[part.type] = .rejoin(split, arm: index) }
         return bound
     }
@@ -184,7 +184,7 @@ extension SplitEvent.PartRule {
 
     /// The members that only this part picks, each with the value that a lone other part gives it on the way down.
     private func exclusive(in split: SplitEvent) -> [EventPart.Exclusive] {
-        let others = split.parts.filter { $0.type != type }
+        let others = split.parts.filter { !$0.type.isSame(as: type) }
         var fills: [(pointer: JSONPointer, value: JSONValue)] = []
         for other in others { if case .alone(let more) = other.down { fills += more } }
         let mine = pick.filter { pointer in !others.contains { other in other.pick.contains { pointer.hasPrefix($0) } } }
@@ -232,12 +232,12 @@ extension Shape {
         guard let name = tokens.first?.text, let member = property(name) else { return false }
         let isRequired = required.contains(name)
         if tokens.count == 1 {
-            picked.properties.removeAll { $0.name == name }
+            picked.properties.removeAll { $0.name.isSame(as: name) }
             picked.properties.append(.init(name, member))
         } else {
             var object = picked.property(name) ?? .object([])
             guard member.kind == .object, member.pick(tokens.dropFirst(), into: &object) else { return false }
-            picked.properties.removeAll { $0.name == name }
+            picked.properties.removeAll { $0.name.isSame(as: name) }
             picked.properties.append(.init(name, object))
         }
         if isRequired { picked.required.insert(name) }

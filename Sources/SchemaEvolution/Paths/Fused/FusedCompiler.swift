@@ -105,7 +105,8 @@ struct FusedCompiler {
 
     private mutating func follow(_ segment: PathSegment, _ draft: inout FusedDraft) {
         for op in segment.ops where !draft.isOver {
-            op.op.fuse(&draft, op.direction)
+            // A program knows a stream by one name.
+            if op.streams == nil { op.op.fuse(&draft, op.direction) } else { draft.giveUp() }
             if draft.isGivenUp { note("\(op.step) \(op.label)") }
         }
         guard !draft.isOver else { return }

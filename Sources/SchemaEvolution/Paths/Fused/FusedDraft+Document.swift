@@ -1,4 +1,5 @@
 internal import Bytes
+internal import EventModel
 internal import JSONText
 
 extension FusedDraft: Document {

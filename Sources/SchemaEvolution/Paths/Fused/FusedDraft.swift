@@ -1,3 +1,4 @@
+internal import EventModel
 internal import JSONText
 
 /// A document whose values are not known yet: ops change it as they change a document. Where what they do depends on

@@ -76,7 +76,7 @@ extension PathOp {
     fileprivate init(on op: any BoundOp, _ direction: Direction) {
         let loss = LossDeclaration(version: SchemaVersion(0), type: "", op: "", because: "")
         self.init(
-            op: op, direction: direction, step: SchemaVersion(0), label: "", summary: nil, mark: nil, readsStream: false, blocks: false,
+            op: op, direction: direction, step: SchemaVersion(0), label: "", summary: nil, mark: nil, blocks: false,
             loss: loss)
     }
 }

@@ -1,0 +1,58 @@
+/// A name of an event type, a member, a read model or an index: the same as another where its bytes are.
+///
+/// `String` calls texts equal that only look alike, such as `é` in one character and in two (canonical equivalence, UAX #15), and so do
+/// the keys of `Set<String>` and `Dictionary<String, …>`. JSON, the log and PostgreSQL tell them apart, so that definitions have to.
+package struct Name: Hashable, Comparable, Sendable, CustomStringConvertible, ExpressibleByStringLiteral {
+    package let text: String
+
+    package init(_ text: String) { self.text = text }
+    package init(stringLiteral text: String) { self.text = text }
+
+    package var description: String { text }
+
+    package static func == (left: Name, right: Name) -> Bool { left.text.isSame(as: right.text) }
+
+    /// By bytes, as C sorts.
+    package static func < (left: Name, right: Name) -> Bool { left.text.utf8.lexicographicallyPrecedes(right.text.utf8) }
+
+    // Texts with the same bytes have the same hash; that those which look alike have it too costs a comparison.
+    package func hash(into hasher: inout Hasher) { hasher.combine(text) }
+}
+
+extension String {
+    /// Whether two names have the same bytes.
+    package func isSame(as other: String) -> Bool { self == other && utf8.elementsEqual(other.utf8) }
+}
+
+extension Collection<String> {
+    /// Whether one of the names has the bytes of another.
+    package func has(_ name: String) -> Bool { contains { $0.isSame(as: name) } }
+
+    package func place(of name: String) -> Index? { firstIndex { $0.isSame(as: name) } }
+}
+
+extension Dictionary where Key == Name {
+    /// The keys, sorted by their bytes.
+    package var sortedNames: [String] { keys.sorted().map(\.text) }
+
+    package subscript(_ name: String) -> Value? {
+        get { self[Name(name)] }
+        set { self[Name(name)] = newValue }
+    }
+
+    package subscript(_ name: String, default value: @autoclosure () -> Value) -> Value {
+        get { self[Name(name), default: value()] }
+        set { self[Name(name)] = newValue }
+    }
+}
+
+extension Set<Name> {
+    package init(of names: some Sequence<String>) { self.init(names.map { Name($0) }) }
+
+    package func contains(_ name: String) -> Bool { contains(Name(name)) }
+
+    package mutating func formUnion(_ names: [String]) { formUnion(names.map { Name($0) }) }
+
+    @discardableResult
+    package mutating func insert(_ name: String) -> Bool { insert(Name(name)).inserted }
+}

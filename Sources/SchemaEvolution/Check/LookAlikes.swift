@@ -1,0 +1,50 @@
+package import EventModel
+
+/// Names that look alike and are others: `é` in one character and in two, `Å` as a letter and as a sign (UAX #15).
+package struct LookAlikes {
+    // Here `String` does what it is avoided for elsewhere: a key finds what looks like it.
+    private var spellings: [String: String] = [:]
+
+    /// The names that events of a history have.
+    package init(_ history: History) { for file in history.versions { _ = check(file) } }
+
+    init() {}
+
+    /// The finding on a name that looks like one before it.
+    package mutating func check(_ name: String, _ what: String, at mark: Mark) -> Finding? {
+        if name.utf8.allSatisfy({ $0 < 0x80 }) { return nil }
+        guard let other = spellings[name] else {
+            spellings[name] = name
+            return nil
+        }
+        if other.isSame(as: name) { return nil }
+        return Finding(
+            id: FileRule.lookAlike, severity: .warning, file: mark.file, line: mark.line, column: mark.column,
+            message: "\(what) \(quoted(name)) (\(Self.points(of: name))) looks like \(Self.points(of: other)) and is another name",
+            fix: "write one name in one way: events have their names byte by byte")
+    }
+
+    /// The findings on the types and members of a version, in their order.
+    mutating func check(_ file: VersionFile) -> [Finding] {
+        var found: [Finding] = []
+        for type in file.types {
+            guard let event = file.events[type] else { continue }
+            if let finding = check(type, "the type", at: event.mark) { found.append(finding) }
+            check(event.shape, "\(type): the member", at: event.mark, &found)
+        }
+        return found
+    }
+
+    private mutating func check(_ shape: Shape, _ what: String, at mark: Mark, _ found: inout [Finding]) {
+        for property in shape.properties {
+            if let finding = check(property.name, what, at: mark) { found.append(finding) }
+            check(property.shape, what, at: mark, &found)
+        }
+        if let inner = shape.items ?? shape.additional { check(inner, what, at: mark, &found) }
+    }
+
+    /// The code points beyond ASCII: what tells such names apart.
+    private static func points(of name: String) -> String {
+        name.unicodeScalars.map { $0.isASCII ? String($0) : "U+" + String($0.value, radix: 16, uppercase: true) }.joined(separator: " ")
+    }
+}
