@@ -6,7 +6,7 @@ import Testing
 /// Events of each release, made up with the values at which steps and shapes go wrong.
 @Suite("Drills of the worked examples")
 struct DrillTests {
-    private static let names = ["packages", "vault", "settings", "saves", "cycles", "reminders"]
+    private static let names = ["packages", "vault", "settings", "saves", "cycles", "reminders", "tickets"]
 
     /// A store that went through all versions, with the fixtures of each.
     private func store(_ name: String) async throws -> TemporaryStore {
