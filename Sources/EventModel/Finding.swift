@@ -21,8 +21,8 @@ public struct Finding: Hashable, Sendable {
     /// The placeholder where only the author can say why something is lost.
     package static let reasonMissing = "say why"
 
-    /// Whether its repair holds a placeholder for a reason or a value that only the author can choose.
-    package var isOpen: Bool { repairs.contains { $0.isGuess || "\($0.change)".contains(Self.reasonMissing) } }
+    /// Whether its repair needs no decision of the author.
+    package var isCertain: Bool { repairs.allSatisfy(\.isCertain) }
 
     public init(
         id: String, severity: Severity = .error, file: String? = nil, line: Int? = nil, column: Int? = nil,
@@ -103,16 +103,19 @@ package struct Repair: Hashable, Sendable {
     /// From the value at that place on: names of members, numbers of items, `*` for the only member, `..` for what it is in.
     package var path: [String]
     package var change: Change
-    /// Whether it holds a value that stands for one of the author's choice.
-    package var isGuess = false
+    /// Whether only it can be meant: it puts right how a word of the format is spelled, or how a value is written, and takes nothing
+    /// away. What it does not hold of is a proposal, for its author to choose.
+    package var isCertain = false
 
     package init(file: String, line: Int = 0, column: Int = 0, path: [String] = [], _ change: Change) {
         (self.file, self.line, self.column, self.path, self.change) = (file, line, column, path, change)
     }
 
-    package var guessed: Repair {
+    package var certain: Repair {
         var repair = self
-        repair.isGuess = true
+        repair.isCertain = true
         return repair
     }
+
+    package func certain(where isMeant: Bool) -> Repair { isMeant ? certain : self }
 }

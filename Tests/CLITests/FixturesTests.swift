@@ -7,7 +7,7 @@ import Testing
 struct FixturesTests {
     @Test(
         "every worked example's fixtures read at every version as they were recorded",
-        arguments: ["cycles", "packages", "reminders", "saves", "settings", "vault"])
+        arguments: ["cycles", "packages", "reminders", "saves", "settings", "tickets", "vault"])
     func domains(name: String) throws {
         let outcome = try BuiltProgram().run("schema", "fixtures", "verify", "--schemas", Checkout.path("Schemas/\(name)"), "--json")
         #expect(outcome.exit == 0, "\(outcome.output)")
@@ -93,7 +93,7 @@ struct FixturesTests {
 
     @Test(
         "without fixtures a lint says so; one record makes events of every type of every version, and the lint is content",
-        arguments: ["cycles", "packages", "reminders", "saves", "settings", "vault"])
+        arguments: ["cycles", "packages", "reminders", "saves", "settings", "tickets", "vault"])
     func everyVersion(name: String) throws {
         let library = try Library(domain: name, before: .max)
         try FileManager.default.removeItem(at: library.url("fixtures"))

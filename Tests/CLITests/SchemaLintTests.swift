@@ -9,7 +9,7 @@ struct SchemaLintTests {
 
     @Test(
         "every worked example is checked and linted without a finding",
-        arguments: ["cycles", "packages", "reminders", "saves", "settings", "vault"])
+        arguments: ["cycles", "packages", "reminders", "saves", "settings", "tickets", "vault"])
     func domains(name: String) throws {
         let shop = try Shop(environment: ["EVSTORE_STORE": ""])
         for command in ["check", "lint"] {

@@ -103,7 +103,7 @@ struct SchemaReadingTests {
 
     @Test(
         "every worked example is in its layout, hints for editors and all",
-        arguments: ["cycles", "packages", "reminders", "saves", "settings", "vault"])
+        arguments: ["cycles", "packages", "reminders", "saves", "settings", "tickets", "vault"])
     func layouts(name: String) throws {
         let outcome = try BuiltProgram().run("schema", "fmt", "--check", "--schemas", Self.domains.path + "/" + name)
         #expect(outcome.exit == 0, "\(outcome.output)")

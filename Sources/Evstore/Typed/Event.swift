@@ -28,7 +28,7 @@ extension RecordedEvent {
     /// The payload as a Swift type, read straight from the bytes.
     /// - Throws: `EvstoreError.invalidEvent` where the event is of another type, or its payload is not what the Swift type reads.
     public func decode<E: Event>(_ type: E.Type = E.self) throws(EvstoreError) -> E {
-        guard self.type == E.type else {
+        guard self.type.isSame(as: E.type) else {
             throw .invalidEvent(type: self.type, version: version, pointer: "", reason: "is no \(E.type), which \(E.self) reads")
         }
         do { return try EventJSON.coding.decode(type, from: payload, hasUniqueNames: true) } catch {

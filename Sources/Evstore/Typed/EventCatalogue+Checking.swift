@@ -17,7 +17,7 @@ extension EventCatalogue {
 
     private func check(_ history: History) -> [Finding] {
         var findings: [Finding] = []
-        for (name, type) in types.sorted(by: { $0.key < $1.key }) {
+        for (name, type) in types.map({ ($0.key.text, $0.value) }).sorted(by: { $0.0 < $1.0 }) {
             guard let own = history.shape(of: name, at: type.version), let read = history.shape(of: name, at: version) else {
                 let missing = history.shape(of: name, at: type.version) == nil ? type.version : version
                 findings.append(

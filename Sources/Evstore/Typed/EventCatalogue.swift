@@ -10,7 +10,7 @@ public enum EventTypes {
 public struct EventCatalogue: Sendable {
     /// The version that events are read at.
     public let version: SchemaVersion
-    let types: [String: any Event.Type]
+    let types: [Name: any Event.Type]
 
     /// - Parameter version: the newest of the types' versions where nil.
     /// - Throws: `EvstoreError.misuse` where two types have one name, or one is of a later version.
@@ -18,9 +18,9 @@ public struct EventCatalogue: Sendable {
         let list = types()
         guard let newest = list.map({ $0.version }).max() else { throw .misuse("a catalogue has at least one event type") }
         self.version = version ?? newest
-        var byName: [String: any Event.Type] = [:]
+        var byName: [Name: any Event.Type] = [:]
         for type in list {
-            if let other = byName.updateValue(type, forKey: type.type) {
+            if let other = byName.updateValue(type, forKey: Name(type.type)) {
                 throw .misuse("\(other) and \(type) are both registered for the event type \(type.type)")
             }
             if type.version > self.version { throw .misuse("\(type) is of \(type.version) and the catalogue reads at \(self.version)") }

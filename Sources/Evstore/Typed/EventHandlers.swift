@@ -24,14 +24,14 @@ public enum Handlers<Handler> {
 
 /// Handlers by type, at most one for each.
 struct HandlerTable<Handler: Sendable>: Sendable {
-    let handlers: [String: Handler]
+    let handlers: [Name: Handler]
     /// The newest version of the types: what events are read at.
     let version: SchemaVersion
 
     init(_ list: [Handler], _ type: (Handler) -> any Event.Type) throws(EvstoreError) {
         guard let version = list.map({ type($0).version }).max() else { throw .misuse("there is at least one handler") }
-        var handlers: [String: Handler] = [:]
-        for handler in list where handlers.updateValue(handler, forKey: type(handler).type) != nil {
+        var handlers: [Name: Handler] = [:]
+        for handler in list where handlers.updateValue(handler, forKey: Name(type(handler).type)) != nil {
             throw .misuse("the event type \(type(handler).type) has two handlers")
         }
         (self.handlers, self.version) = (handlers, version)

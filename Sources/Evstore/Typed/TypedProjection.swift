@@ -36,7 +36,7 @@ public struct TypedProjection<Row: Codable & Sendable>: SwiftProjection {
         (self.name, self.since, self.revision) = (name, since ?? table.version, revision)
     }
 
-    public var consumes: Set<String> { Set(table.handlers.keys) }
+    public var consumes: Set<String> { Set(table.handlers.keys.map(\.text)) }
 
     public func keys(of event: RecordedEvent) throws -> [String] { try table.handlers[event.type]?.keys(event) ?? [] }
 
