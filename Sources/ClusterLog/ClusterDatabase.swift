@@ -1,5 +1,5 @@
 internal import Bytes
-internal import EventLog
+package import EventLog
 package import EventModel
 package import Hashing
 internal import PostgreSQL
@@ -35,8 +35,11 @@ package final class ClusterDatabase {
     package let conninfo: String
     private let connection: ClusterConnection
 
-    package init(log: String, _ conninfo: String) {
-        (self.log, self.conninfo) = (log, conninfo)
+    /// Refuses frames that register what no program could read, for a node that is to be.
+    let judge: CatalogueJudge?
+
+    package init(log: String, _ conninfo: String, judge: CatalogueJudge? = nil) {
+        (self.log, self.conninfo, self.judge) = (log, conninfo, judge)
         connection = ClusterConnection(log: log, conninfo, application: "evstore")
     }
 

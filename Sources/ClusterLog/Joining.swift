@@ -25,7 +25,7 @@ extension LogAccess {
         while true {
             let page = try pages.page(after: end, at: last)
             if page.frames.isEmpty { return (end, last) }
-            (end, last) = try takeIn(page.frames, checksLinks: checksLinks)
+            (end, last) = try takeIn(page.frames, checksLinks: checksLinks, judge: pages.judge)
             try progress(last)
         }
     }
@@ -151,7 +151,7 @@ extension EventLog {
 extension ClusterDatabase {
     /// The frames, for a node that is to be.
     fileprivate func pages(of membership: Membership, _ options: Options) -> FramePages {
-        FramePages(PostgresSequencer(membership, conninfo, program: ""), patience: .seconds(options.appendDeadlineSeconds))
+        FramePages(PostgresSequencer(membership, conninfo, program: ""), patience: .seconds(options.appendDeadlineSeconds), judge: judge)
     }
 }
 

@@ -2,6 +2,7 @@ internal import ClusterLog
 internal import EventLog
 public import EventModel
 internal import Platform
+internal import Projections
 
 /// A cluster log: a row and frames in a PostgreSQL database that decide the order of the events of several machines. Each machine has a
 /// store of its own, a node, which holds all of them and answers every question.
@@ -40,7 +41,7 @@ public struct Cluster: Sendable {
     /// What is to be said of the connection string: that it leads over a network and does not ask who the server is.
     package var warning: String? { get throws(EvstoreError) { try ConnectionFile.warning(connection) } }
 
-    func database() -> ClusterDatabase { ClusterDatabase(log: name, connection) }
+    func database() -> ClusterDatabase { ClusterDatabase(log: name, connection, judge: RegisteredRows.judge) }
 
     /// - Throws: `EvstoreError.usage`.
     static func checkNode(_ node: String) throws(EvstoreError) {

@@ -6,6 +6,7 @@ internal import Hashing
 public import Logging
 internal import Migration
 internal import Platform
+internal import Projections
 
 extension EventStore {
     /// Makes a store that is a node of a cluster log, with all of its events, at the cluster's top version.
@@ -46,7 +47,7 @@ extension EventStore {
     ) async throws {
         var options = options
         options.sequencing = PostgresSequencing(program: "")
-        let log = try EventLog.open(at: path, options: options, logger: logger)
+        let log = try EventLog.open(at: path, options: options, logger: logger, judging: RegisteredRows.judge)
         do {
             try await log.join { nodes in
                 if !node.isReplacing, nodes.contains(where: { $0.name == node.name }) { throw EvstoreError.nodeTaken(node.name) }

@@ -12,7 +12,7 @@ public struct RescueReport: Sendable {
     /// This node's last.
     public var last: Position
     /// The events behind the common ones: those that were exported.
-    public var events: UInt64 { last.rawValue - common.rawValue }
+    public var events: UInt64 { last.events(after: common) }
 }
 
 extension EventStore {
@@ -37,7 +37,7 @@ extension EventStore {
         while let frames = try database.frames(upTo: epoch, of: row) {
             let common = try commonEnd(database, frames.numbers)
             if common > .start || frames.epoch == .first { return common }
-            epoch = Epoch(frames.epoch.rawValue - 1)
+            epoch = frames.epoch.previous
         }
         return .start
     }

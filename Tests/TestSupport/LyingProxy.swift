@@ -7,7 +7,14 @@ package final class LyingProxy: Sendable {
     package let port: Int
     private let target: Int
     private let listener: Int32
-    private let lies = Monitor<(generator: SeededGenerator, oneIn: Int)?>(nil)
+    private let lies = Monitor<Lies?>(nil)
+
+    fileprivate struct Lies {
+        var generator: SeededGenerator
+        let oneIn: Int
+        /// How many are still told.
+        var left: Int
+    }
 
     package init(to port: Int) throws {
         target = port
@@ -24,8 +31,10 @@ package final class LyingProxy: Sendable {
 
     deinit { shutdown(listener, Int32(SHUT_RDWR)) }
 
-    /// From now on one message of so many is a lie; none where `generator` is nil.
-    package func lie(_ generator: SeededGenerator?, oneIn: Int) { lies.withLock { $0 = generator.map { ($0, oneIn) } } }
+    /// From now on one message of so many is a lie, a few times; none where `generator` is nil.
+    package func lie(_ generator: SeededGenerator?, oneIn: Int = 1, times: Int = 3) {
+        lies.withLock { $0 = generator.map { Lies(generator: $0, oneIn: oneIn, left: times) } }
+    }
 
     private func take(_ client: Int32) {
         let server = FaultyProxy.connect(to: target)
@@ -36,7 +45,9 @@ package final class LyingProxy: Sendable {
                     self.lies.withLock { lies in
                         guard var made = lies else { return .more(liar.pass(bytes)) }
                         defer { lies = made }
-                        return .more(liar.change(bytes, &made.generator, oneIn: made.oneIn))
+                        let changed = liar.change(bytes, &made)
+                        // Who waits for the rest of a message would wait for ever.
+                        return liar.hasCut ? .last(changed) : .more(changed)
                     }
                 }
             }
@@ -58,13 +69,15 @@ private struct Liar {
     private var rest: [UInt8] = []
     /// Which column of this answer goes, of the rows as of what describes them.
     private var dropped: Int?
+    /// Whether a message was told that is not whole.
+    private(set) var hasCut = false
 
     mutating func pass(_ bytes: [UInt8]) -> [UInt8] {
         defer { rest = [] }
         return rest + bytes
     }
 
-    mutating func change(_ bytes: [UInt8], _ generator: inout SeededGenerator, oneIn: Int) -> [UInt8] {
+    mutating func change(_ bytes: [UInt8], _ lies: inout LyingProxy.Lies) -> [UInt8] {
         rest += bytes
         var result: [UInt8] = []
         while rest.count >= 5 {
@@ -72,22 +85,23 @@ private struct Liar {
             guard size >= 5, rest.count >= size else { break }
             let message = Array(rest[..<size])
             rest.removeFirst(size)
-            result += changed(message[0], Array(message[5...]), &generator, oneIn)
+            result += changed(message[0], Array(message[5...]), &lies)
         }
         return result
     }
 
-    private mutating func changed(_ type: UInt8, _ body: [UInt8], _ generator: inout SeededGenerator, _ oneIn: Int) -> [UInt8] {
-        let isLie = Int.random(in: 0 ..< oneIn, using: &generator) == 0
+    private mutating func changed(_ type: UInt8, _ body: [UInt8], _ lies: inout LyingProxy.Lies) -> [UInt8] {
+        let isLie = lies.left > 0 && Int.random(in: 0 ..< lies.oneIn, using: &lies.generator) == 0
+        if isLie { lies.left -= 1 }
         switch type {
         case UInt8(ascii: "T"):
             dropped = nil
             guard isLie, let count = body.first(2) else { return Self.message(type, body) }
-            return Self.message(type, described(body, count, &generator))
+            return Self.message(type, described(body, count, &lies.generator))
         case UInt8(ascii: "D"):
             guard isLie || dropped != nil else { return Self.message(type, body) }
-            return row(body, isLie: isLie, &generator)
-        default: return isLie ? other(type, body, &generator) : Self.message(type, body)
+            return row(body, isLie: isLie, &lies.generator)
+        default: return isLie ? other(type, body, &lies.generator) : Self.message(type, body)
         }
     }
 
@@ -155,9 +169,11 @@ private struct Liar {
         return value
     }
 
-    private func other(_ type: UInt8, _ body: [UInt8], _ generator: inout SeededGenerator) -> [UInt8] {
+    private mutating func other(_ type: UInt8, _ body: [UInt8], _ generator: inout SeededGenerator) -> [UInt8] {
         let message = Self.message(type, body)
-        switch Int.random(in: 0 ..< 8, using: &generator) {
+        let kind = Int.random(in: 0 ..< 8, using: &generator)
+        hasCut = [0, 2, 3, 4].contains(kind)
+        switch kind {
         case 0: return []
         case 1: return message + message
         case 2: return Array(message.dropLast())

@@ -5,10 +5,14 @@ internal import Platform
 package final class FramePages {
     private let sequencer: any Sequencer
     private let patience: Duration
+    /// Who looks at what frames register; nil where the caller does it otherwise.
+    package let judge: CatalogueJudge?
     private var next: Fetch?
 
     /// - Parameter patience: how long a page may take where no deadline is given.
-    package init(_ sequencer: any Sequencer, patience: Duration = .seconds(5)) { (self.sequencer, self.patience) = (sequencer, patience) }
+    package init(_ sequencer: any Sequencer, patience: Duration = .seconds(5), judge: CatalogueJudge? = nil) {
+        (self.sequencer, self.patience, self.judge) = (sequencer, patience, judge)
+    }
 
     /// The frames behind `end`, which is where the page before ended, as `Sequencer.frames` has them.
     /// - Parameter isLast: whether the caller takes no other page, and so none is fetched ahead.

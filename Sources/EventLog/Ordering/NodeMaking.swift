@@ -15,13 +15,19 @@ extension LogAccess {
     }
 
     /// Takes in the frames that follow what it has; returns the end of the last.
-    /// - Parameter checksLinks: as of `FrameIntake.run`.
-    /// - Throws: `EvstoreError.clusterDamaged`.
-    package func takeIn(_ frames: [[UInt8]], checksLinks: Bool = true) throws -> (end: FrameEnd, last: Position) {
+    /// - Parameters:
+    ///   - checksLinks: as of `FrameIntake.run`.
+    ///   - judge: as of `SharedRows.put`.
+    /// - Throws: `EvstoreError`: clusterDamaged, storeNewer, schemaNewer.
+    package func takeIn(
+        _ frames: [[UInt8]], checksLinks: Bool = true, judge: CatalogueJudge? = nil
+    ) throws -> (end: FrameEnd, last: Position) {
         try environment.writeOwned { transaction in
             var transaction = transaction
             guard var node = try StateRows.node(transaction.reads, tables) else { throw EvstoreError.misuse("the log is no node") }
-            for frame in frames { node = try FrameIntake.run(frame.lent, node, &transaction, self, checksLinks: checksLinks) }
+            for frame in frames {
+                node = try FrameIntake.run(frame.lent, node, &transaction, self, checksLinks: checksLinks, judge: judge)
+            }
             return (node.end, try Blocks.last(transaction.reads, self))
         }
     }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite("Answers that are none", .serialized)
-struct AnswerTests {
+struct ServerAnswerTests {
     @Test("a server that goes on without an end is given up soon, and after not much", arguments: EndlessServer.Flood.allCases)
     func endless(_ flood: EndlessServer.Flood) throws {
         let server = try EndlessServer(flood)
