@@ -127,6 +127,18 @@ struct CloudEventTests {
         }
     }
 
+    @Test("an event that is nearly as large as one may be comes back, though its line is twice as long")
+    func largest() async throws {
+        let (first, second) = (try await Orders.store(at: 1), try await Orders.store(at: 1))
+        let payload = #"{"id":"1","customer":"Ann","total":1}"#
+        let quotes = String(repeating: #"\""#, count: first.store.options.eventBytesMax / 2 - 500)
+        _ = try await first.store.append([try .event("order-1", "OrderPlaced", payload, metadata: #"{"a":"\#(quotes)"}"#)])
+        let lines = try exported(first.store)
+        #expect(lines[0].utf8.count > 2_000_000)
+        #expect(try await run(second, lines).added == 1)
+        #expect(try exported(second.store)[0].contains(quotes.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")))
+    }
+
     @Test("where a line names no stream the type's template does, of an event line too")
     func streams() async throws {
         let temporary = try await Orders.store(at: 1)

@@ -22,7 +22,7 @@ struct LivePipeTests {
     func quiet() async throws {
         let seed = UInt64.random(in: 0 ... UInt64(UInt32.max))
         var random = SeededGenerator(seed: seed)
-        for trial in 0 ..< 4 {
+        for trial in 0 ..< 2 {
             let temporary = try await ImportTests.store()
             let store = temporary.store
             // Earlier inputs, of which one begins as the pipe does.

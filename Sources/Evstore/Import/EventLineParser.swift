@@ -33,11 +33,13 @@ struct EventLineParser: ~Copyable {
         limits = JSONLimits(depth: options.jsonDepthMax, members: options.jsonMembersMax, bytes: .max)
         lineLimits = JSONLimits(
             depth: options.jsonDepthMax + 1, members: 2 * options.jsonMembersMax + Self.envelopeMembers,
-            bytes: options.eventBytesMax + Self.envelopeBytes)
+            bytes: Self.lineBytesMax(options))
     }
 
-    /// Longer than any envelope with names and ids at their limits, all of it escaped.
-    static let envelopeBytes = 8_192
+    /// The largest size of a line: of a CloudEvent whose metadata is a text within the line's, with each quote escaped, or whose data is in
+    /// base64; and of an envelope with names and ids at their limits, all of it escaped.
+    static func lineBytesMax(_ options: Options) -> Int { 2 * options.eventBytesMax + 8_192 }
+
     private static let envelopeMembers = 64
 
     /// What a line says; its payload and metadata are valid JSON objects.

@@ -91,7 +91,7 @@ final class LineInput {
         linesMax = Self.linesMax(options)
         // A quarter, since a commit holds index entries and marks too.
         chunkBytesMax = max(1, min(options.appendBytesMax, options.commitBytesMax) / 4)
-        lineBytesMax = options.eventBytesMax + EventLineParser.envelopeBytes
+        lineBytesMax = EventLineParser.lineBytesMax(options)
         bytesMax = file.isRegular ? file.size : .max
         isDocument = pointer != nil
         ended = isDocument
