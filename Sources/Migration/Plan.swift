@@ -30,6 +30,7 @@ package enum Plan {
         report.new = report.rebuild.filter { name in !live.contains { $0.name == name } }
         report.gone = live.map(\.name).filter { name in !target.entries.contains { $0.name == name } }
         report.rows = try target.headers(site).sum(\.header.rows)
+        report.bornAbove = census.filter { $0.born > version }.sum(\.count)
         report.opClass = history.opClass(from: state.live, to: version).description
         report.oneWay = history.oneWaySteps(from: state.live, to: version).map { "\($0)" }
         for row in census { report.types.append(try seen.outlook(of: row)) }

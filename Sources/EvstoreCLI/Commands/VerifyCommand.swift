@@ -63,13 +63,13 @@ struct VerifyCommand: Command {
             try SignedHead.series(parsing: Input.all(path, atMost: SignedHead.seriesBytesMax, session.cancellation))
         }
         let report: VerifyReport
-        let quarantined: UInt64
+        let quarantined: Int
         do {
             (report, quarantined) = try await session.withStore(.reading) { store in
                 let report = try await store.verify(
                     deep: deep, laws: laws, seed: seed, signing: key, since: heads ?? [], trusting: trusted, accepting: accept,
                     cancellation: session.cancellation, progress: session.progress)
-                return try (report, store.status().quarantined)
+                return try (report, Set(store.quarantine().map(\.position)).count)
             }
         } catch let error as EvstoreError { return try examine(after: error, session) }
         let errors = report.findings.filter { $0.severity == .error }
