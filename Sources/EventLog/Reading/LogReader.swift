@@ -73,7 +73,8 @@ package struct LogReader: ~Copyable {
     }
 
     func walk(_ name: StreamName) throws -> StreamWalk? {
-        guard let id = try moment.knownStreamID(name.text, transaction, access), let head = try moment.knownHead(id, transaction, access) else {
+        guard let id = try moment.knownStreamID(name.text, transaction, access), let head = try moment.knownHead(id, transaction, access)
+        else {
             return nil
         }
         return StreamWalk(id, head, access)

@@ -85,7 +85,9 @@ struct LogVerifier {
             }
         }
         progress(moment.last.rawValue, moment.last.rawValue)
-        cuts = try Epochs.all(transaction, access.tables)
+        do { cuts = try Epochs.all(transaction, access.tables) } catch EvstoreError.corruptBlock(_, let reason) {
+            note("STORE022", at: nil, reason)
+        }
         // After a damaged block the walk does not know what the indexes must hold.
         if findings.isEmpty, try !compareIndexes(moment, transaction, until: end) { return true }
         findings += slots.findings(access.keys?.store ?? "")

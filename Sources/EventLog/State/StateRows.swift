@@ -54,7 +54,7 @@ package enum StateRows {
         func check(_ last: Position) throws {
             try StateRows.check(epoch, stamp.numbers)
             guard indexed <= last else {
-                throw StateRows.foreign("indexed", "says that the indexes hold events up to position \(indexed), and the log ends at \(last)")
+                throw StateRows.foreign("indexed", "says that indexes hold events up to position \(indexed), and the log ends at \(last)")
             }
         }
     }
